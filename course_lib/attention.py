@@ -1,0 +1,97 @@
+"""Attention: compare a query with keys, then average the values (lesson 02)."""
+
+import torch
+from einops import einsum, reduce
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+def softmax(
+    scores: Float[Tensor, "... key"], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "... key"]:
+    """Turn each row of scores into weights that sum to one: w_j = exp(s_j) / sum_l exp(s_l).
+
+    Large scores stay finite. Where `mask` is False the weight is 0; a row with every key masked
+    is all zeros, and so is its gradient.
+    """
+    # a key that may not be looked at gets the score minus infinity
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    # subtract the largest score of the row, which changes no weight but keeps exp finite
+    peak = reduce(scores.detach(), "... key -> ... 1", "max")
+    exponentials = torch.exp(scores - peak.masked_fill(peak == float("-inf"), 0.0))
+    # divide by the sum of the row; a fully masked row has the sum 0 and stays 0
+    total = reduce(exponentials, "... key -> ... 1", "sum")
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+def dot_scores(
+    q: Float[Tensor, "... query d_k"], k: Float[Tensor, "... key d_k"]
+) -> Float[Tensor, "... query key"]:
+    """Score every query against every key by their dot product: s_ij = q_i . k_j.
+
+    Source: Luong et al. 2015, eq. 8 ("dot").
+    """
+    # multiply each query with each key, and sum over their common axis
+    return einsum(q, k, "... query d_k, ... key d_k -> ... query key")
+
+
+def bilinear_scores(
+    q: Float[Tensor, "... query d_q"],
+    k: Float[Tensor, "... key d_k"],
+    w: Float[Tensor, "d_q d_k"],
+) -> Float[Tensor, "... query key"]:
+    """Score queries against keys of another size: s_ij = q_i W k_j.
+
+    Source: Luong et al. 2015, eq. 8 ("general").
+    """
+    # carry the queries into the space of the keys, then take dot products
+    return dot_scores(q @ w, k)
+
+
+def additive_scores(
+    q: Float[Tensor, "... query d_q"],
+    k: Float[Tensor, "... key d_k"],
+    w_q: Float[Tensor, "d_q d_a"],
+    w_k: Float[Tensor, "d_k d_a"],
+    v: Float[Tensor, " d_a"],
+) -> Float[Tensor, "... query key"]:
+    """Score by a small network: s_ij = v . tanh(q_i W_q + k_j W_k).
+
+    Source: Bahdanau et al. 2015, appendix A.1.2.
+    """
+    # bring queries and keys to the same size
+    queries, keys = q @ w_q, k @ w_k
+    # add every query to every key
+    pairs = queries.unsqueeze(-2) + keys.unsqueeze(-3)
+    # squash each sum, and weigh its entries by v
+    return torch.tanh(pairs) @ v
+
+
+def weighted_sum(
+    weights: Float[Tensor, "... query key"], v: Float[Tensor, "... key d_v"]
+) -> Float[Tensor, "... query d_v"]:
+    """Average the values, each query with its own weights: o_i = sum_j w_ij v_j."""
+    # multiply each value by its weight, and sum over the keys
+    return einsum(weights, v, "... query key, ... key d_v -> ... query d_v")
+
+
+def soft_lookup(
+    query: Float[Tensor, "... d_k"],
+    keys: Float[Tensor, "... key d_k"],
+    values: Float[Tensor, "... key d_v"],
+    temperature: float,
+) -> Float[Tensor, "... d_v"]:
+    """Look a query up in a table of keys and values, softly: softmax(q . k / temperature) V.
+
+    Takes one query (d_k) or several (n_q, d_k) a table. As the temperature falls, the weight
+    gathers on the nearest key, and the result tends to a hard lookup.
+    """
+    # treat one query as a list of one
+    single = query.dim() < keys.dim()
+    queries = query.unsqueeze(-2) if single else query
+    # score the queries against the keys; a low temperature makes differences large
+    weights = softmax(dot_scores(queries, keys) / temperature)
+    # average the values with these weights
+    found = weighted_sum(weights, values)
+    return found.squeeze(-2) if single else found

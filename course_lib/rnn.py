@@ -1,0 +1,119 @@
+"""Recurrent cells: one step of a network that reads its words one after another (lesson 01).
+
+Rows are tokens, so a weight stands to the right of what it multiplies: `x @ w_x`. torch keeps
+the transposes (`weight_ih = w_x.T`).
+"""
+
+import torch
+from einops import rearrange
+from jaxtyping import Float
+from torch import Tensor
+
+from course_lib.windows import layers_needed
+
+
+def rnn_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in d_h"],
+    w_h: Float[Tensor, "d_h d_h"],
+    b: Float[Tensor, " d_h"],
+) -> Float[Tensor, "... d_h"]:
+    """Take one step of a plain recurrent network: h' = tanh(x W_x + h W_h + b).
+
+    Source: Elman 1990. torch's `nn.RNN` has two biases; b is their sum.
+    """
+    # add what the word says to what the state remembers, then squash
+    return torch.tanh(x @ w_x + h @ w_h + b)
+
+
+def unroll(
+    xs: Float[Tensor, "... n d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in d_h"],
+    w_h: Float[Tensor, "d_h d_h"],
+    b: Float[Tensor, " d_h"],
+) -> Float[Tensor, "... n d_h"]:
+    """Read a whole sentence with `rnn_cell`; return the state after each word.
+
+    h_t = tanh(x_t W_x + h_(t-1) W_h + b) for t = 1..n. The initial state h is not among the
+    states returned. Step t cannot begin before step t - 1 has ended.
+    """
+    states = []
+    # for each word in turn, carry the state one step on and keep it
+    for x in xs.unbind(dim=-2):
+        h = rnn_cell(x, h, w_x, w_h, b)
+        states.append(h)
+    # lay the states out along the axis that the words came from
+    return torch.stack(states, dim=-2)
+
+
+def lstm_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    c: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in 4*d_h"],
+    w_h: Float[Tensor, "d_h 4*d_h"],
+    b: Float[Tensor, " 4*d_h"],
+) -> tuple[Float[Tensor, "... d_h"], Float[Tensor, "... d_h"]]:
+    """Take one step of an LSTM; return the new pair (h, c).
+
+    [i f g o] = x W_x + h W_h + b;  c' = sigma(f) c + sigma(i) tanh(g);  h' = sigma(o) tanh(c').
+    Along the last axis of the weights the gates stand in torch's order: input, forget,
+    candidate, output. Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers 2000.
+    """
+    # compute all four gates in one product, then cut them apart
+    gates = rearrange(x @ w_x + h @ w_h + b, "... (gate d_h) -> gate ... d_h", gate=4)
+    i, f, g, o = gates
+    # forget a part of the old memory, write a part of the candidate
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    # show a part of the new memory
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def gru_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in 3*d_h"],
+    w_h: Float[Tensor, "d_h 3*d_h"],
+    b_x: Float[Tensor, " 3*d_h"],
+    b_h: Float[Tensor, " 3*d_h"],
+) -> Float[Tensor, "... d_h"]:
+    """Take one step of a gated recurrent unit.
+
+    r = sigma(x_r + h_r);  z = sigma(x_z + h_z);  n = tanh(x_n + r h_n);  h' = (1 - z) n + z h,
+    where [x_r x_z x_n] = x W_x + b_x and [h_r h_z h_n] = h W_h + b_h: torch's order, and the
+    reset gate acts on the recurrent term after its bias. Source: Cho et al. 2014, whose z is
+    our 1 - z and who reset h before the product.
+    """
+    # project the word and the state, and cut each into reset, update and new
+    x_r, x_z, x_n = rearrange(x @ w_x + b_x, "... (gate d_h) -> gate ... d_h", gate=3)
+    h_r, h_z, h_n = rearrange(h @ w_h + b_h, "... (gate d_h) -> gate ... d_h", gate=3)
+    # decide what to reset and what to keep
+    r = torch.sigmoid(x_r + h_r)
+    z = torch.sigmoid(x_z + h_z)
+    # propose a new state from the word and the part of the past that was not reset
+    n = torch.tanh(x_n + r * h_n)
+    # mix the proposal with the old state
+    return (1 - z) * n + z * h
+
+
+def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
+    """Count the least number of steps, one after another, until all pairs of n words have met.
+
+    n for `rnn` (one step a word), `layers_needed(n - 1, width)` for `window`, 1 for `attention`.
+    Raises ValueError for another kind, and for `window` without a width.
+    """
+    # an RNN reads word after word
+    if kind == "rnn":
+        return n
+    # windows must be stacked until one state sees the first word and the last
+    if kind == "window":
+        if width is None:
+            raise ValueError("kind 'window' needs a width: how many words does one window see?")
+        return layers_needed(n - 1, width)
+    # attention compares all pairs at once
+    if kind == "attention":
+        return 1
+    # nothing else is known
+    raise ValueError(f"kind must be 'rnn', 'window' or 'attention', not {kind!r}")

@@ -1,0 +1,74 @@
+"""Self-attention: the words of one sentence look at each other (lesson 03)."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from course_lib.attention import dot_scores, softmax, weighted_sum
+
+
+def parameter_free(x: Float[Tensor, "... n d"], causal: bool = False) -> Float[Tensor, "... n d"]:
+    """Let every word average its sentence, by likeness alone: softmax(X X^T) X.
+
+    Version 1 of self-attention: q = k = v = x, no parameters and no scale. With `causal`,
+    word i averages words 1..i only.
+    """
+    n = x.shape[-2]
+    # compare every word with every word
+    scores = dot_scores(x, x)
+    # when causal, hide the words to the right
+    mask = torch.ones(n, n, dtype=torch.bool, device=x.device).tril() if causal else None
+    # average the words with the weights that this gives
+    return weighted_sum(softmax(scores, mask), x)
+
+
+def project(
+    x: Float[Tensor, "... n d_model"],
+    w_q: Float[Tensor, "d_model d_k"],
+    w_k: Float[Tensor, "d_model d_k"],
+    w_v: Float[Tensor, "d_model d_v"],
+) -> tuple[
+    Float[Tensor, "... n d_k"],
+    Float[Tensor, "... n d_k"],
+    Float[Tensor, "... n d_v"],
+]:
+    """Give each word its three roles: q = x W_Q, k = x W_K, v = x W_V; return (q, k, v)."""
+    # multiply the words by each of the three matrices
+    return x @ w_q, x @ w_k, x @ w_v
+
+
+def scaled_dot_product_attention(
+    q: Float[Tensor, "... query d_k"],
+    k: Float[Tensor, "... key d_k"],
+    v: Float[Tensor, "... key d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "... query d_v"]:
+    """Attend: softmax(Q K^T / sqrt(d_k)) V.
+
+    `mask` is broadcast to the scores, True where a query may look; a query that may look
+    nowhere gets zeros. Source: Vaswani et al. 2017, eq. 1.
+    """
+    d_k = q.shape[-1]
+    # score every query against every key, and divide by the root of their size
+    scores = dot_scores(q, k) / d_k**0.5
+    # turn scores into weights, then average the values
+    return weighted_sum(softmax(scores, mask), v)
+
+
+class SelfAttention(nn.Module):
+    """One head of self-attention: softmax(X W_Q (X W_K)^T / sqrt(d_k)) X W_V."""
+
+    def __init__(self, d_model: int, d_k: int, d_v: int):
+        super().__init__()
+        self.w_q = nn.Parameter(torch.randn(d_model, d_k) / d_model**0.5)
+        self.w_k = nn.Parameter(torch.randn(d_model, d_k) / d_model**0.5)
+        self.w_v = nn.Parameter(torch.randn(d_model, d_v) / d_model**0.5)
+
+    def forward(
+        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "... n d_v"]:
+        """Let the words of x look at each other, where `mask` is True."""
+        # give each word its query, its key and its value
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        # attend
+        return scaled_dot_product_attention(q, k, v, mask)

@@ -1,0 +1,47 @@
+"""Word windows: every state looks at its neighbours only, all states at once (lesson 01)."""
+
+from einops import einsum
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def word_window(
+    x: Float[Tensor, "... n d_in"],
+    weight: Float[Tensor, "width d_in d_out"],
+    bias: Float[Tensor, " d_out"],
+) -> Float[Tensor, "... n d_out"]:
+    """Mix each word with its neighbours: y_i = b + sum_k x_(i + k - width // 2) W_k.
+
+    A 1-D convolution, padded with zeros so that n words stay n words; `weight[0]` meets the
+    leftmost word of the window. torch's `conv1d` keeps `weight` as (d_out, d_in, width).
+    Raises ValueError for an even width, which has no middle.
+    """
+    width = weight.shape[0]
+    if width % 2 == 0:
+        raise ValueError(f"a window needs a middle word, so its width is odd, not {width}")
+    # put width // 2 words of zeros at both ends of the sentence
+    padded = F.pad(x, (0, 0, width // 2, width // 2))
+    # cut out the window around each word
+    windows = padded.unfold(-2, width, 1)
+    # multiply each place of the window by its own matrix, and sum
+    return einsum(windows, weight, "... n d_in width, width d_in d_out -> ... n d_out") + bias
+
+
+def receptive_field(layers: int, width: int) -> int:
+    """Count the words that one state sees through stacked windows: 1 + layers (width - 1)."""
+    # each layer adds half a window on both sides
+    return 1 + layers * (width - 1)
+
+
+def layers_needed(distance: int, width: int) -> int:
+    """Count the layers until some one state sees two words that stand `distance` apart.
+
+    The least L with receptive_field(L, width) >= distance + 1. Words at distance 0 need none.
+    Raises ValueError unless width is odd and at least 3: a window of one word never grows.
+    """
+    # refuse a window that has no middle or does not grow
+    if width < 3 or width % 2 == 0:
+        raise ValueError(f"width must be odd and at least 3, not {width}")
+    # divide the distance by the growth of one layer, rounding up
+    return -(-distance // (width - 1))
