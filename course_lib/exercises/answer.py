@@ -1,0 +1,230 @@
+"""The handle behind which an answer stands: requests go in, replies come out, both plain data.
+
+No check ever touches the learner's object. `InProcess` holds it in this process;
+`child.ChildProcess` holds it in another one and speaks the same two methods.
+"""
+
+import contextlib
+import io
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.exercises import forbidden
+from course_lib.exercises.source import names_used, source_of
+
+PRINTED_CHARACTERS = 2_000
+NESTED_ITEMS = 1_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of an answer.
+
+    `build` and `weights` are the constructor's arguments and the parameters by name, where the
+    answer is a class. With `cotangent` (of the output's structure) the reply brings the
+    vector-Jacobian product. `scattered` hands the inputs over non-contiguous. `watch` names
+    functions whose call is reported.
+    """
+
+    inputs: tuple
+    build: tuple = ()
+    weights: dict[str, Tensor] | None = None
+    cotangent: Any = None
+    scattered: bool = False
+    watch: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Error:
+    """An exception as data: its type, its message, and where in the answer it arose."""
+
+    type: str
+    message: str
+    function: str | None = None
+    line: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Stands for a value that is neither a tensor nor plain data."""
+
+    type: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one call did. `inputs` are the inputs after it; gradients are by input and weight."""
+
+    output: Any = None
+    inputs: tuple = ()
+    gradients: dict[str, Tensor | None] | None = None
+    error: Error | None = None
+    forbidden: tuple[str, ...] = ()
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of an answer before it is called.
+
+    `kind` is "function", "class" or the name of another type; `aliases` maps the names that the
+    source uses to the dotted names that they stand for.
+    """
+
+    kind: str
+    source: str | None = None
+    aliases: dict[str, str] | None = None
+
+
+class Answer(Protocol):
+    """All that a check can do to an answer."""
+
+    def describe(self) -> Description:
+        """Tell what the answer is, without calling it."""
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer; whatever it does comes back as a reply."""
+
+
+class InProcess:
+    """An answer in this very process. What it holds is called, never inspected by a check."""
+
+    def __init__(self, answer: Any):
+        self._answer = answer
+
+    def describe(self) -> Description:
+        """Tell what the answer is, without calling it."""
+        answer = self._answer
+        if isinstance(answer, type):
+            kind = "class"
+        elif callable(answer):
+            kind = "function"
+        else:
+            return Description(type(answer).__name__)
+        source = source_of(answer)
+        aliases = forbidden.aliases(names_used(answer, source)) if source else {}
+        return Description(kind, source, aliases)
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer on copies of the inputs, and report what it did."""
+        leaves = [_leaf(value, request) for value in request.inputs]
+        # what is handed over is no leaf, so that changing it in place raises no autograd error
+        inputs = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
+        printed = _Bounded()
+        with (
+            contextlib.redirect_stdout(printed),
+            forbidden.watching(request.watch, self._answer) as seen,
+        ):
+            try:
+                call, weights = self._callable(request)
+                output = call(*inputs)
+                gradients = _gradients(output, request.cotangent, leaves, weights)
+            # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                reply_error = _error(error, self._file())
+                return Reply(error=reply_error, forbidden=tuple(seen), printed=printed.getvalue())
+        return Reply(
+            output=as_data(output),
+            inputs=tuple(as_data(value) for value in inputs),
+            gradients=gradients,
+            forbidden=tuple(seen),
+            printed=printed.getvalue(),
+        )
+
+    def _callable(self, request: Request) -> tuple[Callable, dict[str, Tensor]]:
+        """Return what is to be called: the function, or a module that holds the weights asked."""
+        if not isinstance(self._answer, type):
+            return self._answer, {}
+        module = self._answer(*request.build)
+        if request.weights is None or not isinstance(module, nn.Module):
+            return module, {}
+        module.load_state_dict(request.weights)
+        weight = next(iter(request.weights.values()), None)
+        if weight is not None:
+            module.to(device=weight.device, dtype=weight.dtype)
+            module.load_state_dict(request.weights, assign=weight.is_meta)
+        return module, dict(module.named_parameters())
+
+    def _file(self) -> str | None:
+        """Name the file, or the notebook cell, in which the answer's code stands."""
+        functions = vars(self._answer).values() if isinstance(self._answer, type) else ()
+        for function in (self._answer, *functions):
+            if code := getattr(function, "__code__", None):
+                return code.co_filename
+        return None
+
+
+def as_data(value: Any) -> Any:
+    """Copy a value into tensors and plain data; anything else becomes `Foreign`."""
+    if isinstance(value, Tensor):
+        plain = value.detach().as_subclass(torch.Tensor)
+        return plain.clone() if plain.layout == torch.strided else Foreign("sparse Tensor")
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(as_data(item) for item in islice(value, NESTED_ITEMS))
+    if type(value) is dict:
+        return {str(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
+    return Foreign(type(value).__name__)
+
+
+class _Bounded(io.StringIO):
+    """Keeps the first characters printed and drops the rest."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, PRINTED_CHARACTERS - self.tell())])
+        return len(text)
+
+
+def _leaf(value: Any, request: Request) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    value = value.clone()
+    if request.scattered and value.dim() > 0:
+        value = torch.stack([value, value], dim=-1)[..., 0]
+    differentiable = request.cotangent is not None and value.is_floating_point()
+    return value.requires_grad_(differentiable)
+
+
+def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] | None:
+    """Pull `cotangent` back to the float inputs ("0", "1", ...) and to the weights (by name)."""
+    if cotangent is None:
+        return None
+    wanted = {str(i): x for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad}
+    wanted |= weights
+    outputs = output if isinstance(output, tuple | list) else (output,)
+    cotangents = cotangent if isinstance(cotangent, tuple | list) else (cotangent,)
+    pairs = [
+        (y, v)
+        for y, v in zip(outputs, cotangents, strict=False)
+        if isinstance(y, Tensor) and y.requires_grad and y.shape == v.shape and y.dtype == v.dtype
+    ]
+    if not pairs:
+        return dict.fromkeys(wanted)
+    found = torch.autograd.grad(
+        [y for y, _ in pairs], list(wanted.values()), [v for _, v in pairs], allow_unused=True
+    )
+    return dict(zip(wanted, found, strict=True))
+
+
+def _error(error: BaseException, file: str | None) -> Error:
+    """Describe an exception, with the last line of the answer's own that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == file]
+    place = own[-1] if own else None
+    return Error(
+        type=type(error).__name__,
+        message=str(error)[:PRINTED_CHARACTERS],
+        function=frames[-1].name if frames else None,
+        line=place.lineno if place else None,
+        text=place.line if place else None,
+    )

@@ -1,0 +1,171 @@
+"""Scores become weights: positive, and one in sum."""
+
+import torch
+
+from course_lib.attention import softmax
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=softmax,
+    lesson="02",
+    title="Scores become weights",
+    minutes=15,
+    difficulty=2,
+    hints=(
+        "exp(90) no longer fits into a float32. What happens to the weights when the same number "
+        "is subtracted from every score of a row? Which number would you choose?",
+        "A masked key is to weigh nothing. Which score has the exponential 0?",
+        "In a row with every key masked, what is the largest score, and what is the sum of the "
+        "exponentials? Give each of the two a harmless stand-in before it is used.",
+    ),
+    forbidden=(
+        "torch.softmax",
+        "torch.log_softmax",
+        "torch.logsumexp",
+        "torch.logaddexp",
+        "torch.special.softmax",
+        "torch.special.log_softmax",
+        "torch.Tensor.softmax",
+        "torch.Tensor.log_softmax",
+        "torch.Tensor.logsumexp",
+        "torch.nn.functional.softmax",
+        "torch.nn.functional.log_softmax",
+        "torch.nn.functional.softmin",
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.Softmax",
+        "torch.nn.LogSoftmax",
+        "torch.nn.Softmin",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two keys", (draw.normal(1, 2),)
+    yield "three queries, five keys", (draw.normal(3, 5),)
+    yield "some keys masked", (draw.normal(3, 4), draw.mask(3, 4))
+    yield "one mask for the whole batch", (draw.normal(2, 4, 3), draw.mask(4, 3))
+    yield "two batch dimensions", (draw.normal(2, 3, 5, 4),)
+
+
+@exercise.property("each row of weights sums to one")
+def rows_sum_to_one(answer, draw: Draw):
+    weights = answer(draw.normal(3, 5))
+    return torch.allclose(weights.sum(-1), torch.ones(3)) and (weights >= 0).all()
+
+
+@exercise.property("large scores stay finite", points=2)
+def large_scores(answer, draw: Draw):
+    scores = draw.normal(2, 4)
+    scores[0, 0], scores[1, 1] = 1e4, -1e4
+    weights = answer(scores)
+    return weights.isfinite().all() and weights[0, 0] == 1 and weights[1, 1] == 0
+
+
+@exercise.property("a row with every key masked is all zeros, the others are not", points=2)
+def fully_masked(answer, draw: Draw):
+    mask = torch.tensor([[False, False, False], [True, False, True]])
+    weights = answer(draw.normal(2, 3), mask)
+    return (weights[0] == 0).all() and torch.allclose(weights[1].sum(), torch.tensor(1.0))
+
+
+@exercise.mistake(
+    "Large scores give NaN or infinity: exp(90) no longer fits into a float32. Subtract the "
+    "largest score of each row before the exponential; the weights stay the same."
+)
+def unstable(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    exponentials = torch.exp(scores)
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+@exercise.mistake(
+    "The columns sum to one, not the rows: each query shares its attention out among the keys, "
+    "and the keys are the last axis."
+)
+def over_queries(scores, mask=None):
+    return softmax(scores.mT, None if mask is None else mask.mT).mT
+
+
+@exercise.mistake(
+    "The weights of all the queries together sum to one: the sum ran over the whole tensor "
+    "instead of each row by itself."
+)
+def over_everything(scores, mask=None):
+    exponentials = torch.exp(scores - scores.max())
+    if mask is not None:
+        exponentials = exponentials * mask
+    return exponentials / exponentials.sum()
+
+
+@exercise.mistake(
+    "A row with every key masked gives NaN: its largest score is minus infinity, and its sum is "
+    "0. Such a row should be all zeros."
+)
+def masked_row_is_nan(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return torch.softmax(scores, -1)
+
+
+@exercise.mistake(
+    "The masked weights were set to zero after the division, so the rest of the row sums to less "
+    "than one. Mask the scores before the exponential."
+)
+def masked_after(scores, mask=None):
+    weights = softmax(scores)
+    return weights if mask is None else weights * mask
+
+
+@exercise.mistake(
+    "The mask is read the wrong way round: True means that the query may look at this key."
+)
+def mask_inverted(scores, mask=None):
+    return softmax(scores, None if mask is None else ~mask)
+
+
+@exercise.mistake("The mask changes nothing: it is accepted and never used.")
+def mask_ignored(scores, mask=None):
+    return softmax(scores)
+
+
+@exercise.mistake(
+    "A masked key was given the score 0, which is a score like any other: exp(0) is 1. A key "
+    "that weighs nothing needs minus infinity."
+)
+def masked_with_zero(scores, mask=None):
+    return softmax(scores if mask is None else scores.masked_fill(~mask, 0.0))
+
+
+@exercise.mistake(
+    "The scores were divided by their sum without the exponential, so negative scores give "
+    "negative weights."
+)
+def no_exponential(scores, mask=None):
+    if mask is not None:
+        scores = scores * mask
+    return scores / scores.sum(-1, keepdim=True)
+
+
+@exercise.alternative
+def masking_the_exponentials(scores, mask=None):
+    shifted = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+    shifted = shifted - shifted.amax(-1, keepdim=True).clamp(min=-1e30)
+    exponentials = shifted.exp()
+    return exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-30)
+
+
+@exercise.alternative
+def row_by_row(scores, mask=None):
+    if mask is None:
+        mask = torch.ones_like(scores, dtype=torch.bool)
+    rows = []
+    for row, shown in zip(
+        scores.reshape(-1, scores.shape[-1]), mask.expand_as(scores).flatten(0, -2), strict=True
+    ):
+        row = row.masked_fill(~shown, -1e30)
+        exponentials = torch.exp(row - row.max()) * shown
+        rows.append(exponentials / (exponentials.sum() + ~shown.any()))
+    return torch.stack(rows).reshape(scores.shape)

@@ -1,0 +1,189 @@
+"""Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.exercises.answer import Answer, InProcess, Reply, Request
+from course_lib.exercises.exercise import Case, Draw, Exercise
+
+FLOAT64_TOLERANCE = 1e-9
+ENDED = ("Timeout", "Crash")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request to an answer, and the reference's reply to it."""
+
+    case: Case
+    request: Request
+    expected: Reply
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an answer, and the reference's reply where the two are to be equal."""
+
+    case: Case
+    reply: Reply
+    expected: Reply | None
+    held: bool
+
+
+@dataclass
+class Trial:
+    """One property tried on one answer."""
+
+    sentence: str
+    points: int
+    held: bool = False
+    calls: list[Call] = field(default_factory=list)
+
+
+def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
+    """Try each property on an answer; after a hang or a crash the rest are not tried."""
+    trials: list[Trial] = []
+    try:
+        for sentence, points, questions in _standard(exercise, seed):
+            trials.append(trial := Trial(sentence, points))
+            for question in questions:
+                reply = _ask(answer, question.case, question.request, trial)
+                held = same_reply(reply, question.expected, exercise.tolerance)
+                trial.calls.append(Call(question.case, reply, question.expected, held))
+            trial.held = all(call.held for call in trial.calls)
+        for law in exercise.properties:
+            trials.append(trial := Trial(law.sentence, law.points))
+            trial.held = _holds(law.holds, exercise, answer, seed, trial)
+    except _Ended:
+        pass
+    return trials
+
+
+class _Ended(Exception):
+    """The answer hung, or took its process with it."""
+
+
+def _ask(answer: Answer, case: Case, request: Request, trial: Trial) -> Reply:
+    reply = answer.run(request)
+    if reply.error and reply.error.type in ENDED:
+        trial.calls.append(Call(case, reply, None, held=False))
+        raise _Ended
+    return reply
+
+
+def _holds(law: Callable, exercise: Exercise, answer: Answer, seed: int, trial: Trial) -> bool:
+    def call(*inputs: Any, build: tuple = ()) -> Any:
+        case = Case("", inputs, build)
+        reply = _ask(answer, case, _request(exercise, case, seed), trial)
+        trial.calls.append(Call(case, reply, None, held=reply.error is None))
+        return reply.output
+
+    try:
+        return bool(law(call, Draw(seed)))
+    except _Ended:
+        raise
+    # a law is written for right outputs: on others it may fail in any way
+    except Exception:
+        return False
+
+
+@lru_cache(maxsize=256)
+def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Question]]]:
+    """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
+    reference = InProcess(exercise.reference)
+    cases = [Case(*case) for case in exercise.draw(Draw(seed))]
+    draw = Draw(seed)
+
+    def ask(case: Case, **more: Any) -> Question:
+        request = _request(exercise, case, seed, **more)
+        return Question(case, request, reference.run(replace(request, watch=())))
+
+    values = [ask(case, watch=exercise.forbidden) for case in cases]
+    asked = [("the results are right", 4, values)]
+    differentiable = [q for q in values if has_gradient(q.expected.output)]
+    if differentiable:
+        gradients = [
+            ask(
+                q.case, cotangent=change_tensors(q.expected.output, lambda y: draw.normal(*y.shape))
+            )
+            for q in differentiable
+        ]
+        doubles = [ask(_each(case, _double)) for case in cases]
+        asked += [
+            ("gradients flow, and are right", 2, gradients),
+            ("float64 goes in, float64 comes out", 1, doubles),
+        ]
+    if any(isinstance(x, Tensor) for x in cases[0].inputs):
+        scattered = [ask(case, scattered=True) for case in cases]
+        asked.append(("inputs stay as they were, however they lie in memory", 1, scattered))
+        on_meta = ask(_each(cases[0], lambda x: x.to("meta")))
+        if on_meta.expected.error is None:
+            asked.append(("the result is on the inputs' device", 1, [values[0], on_meta]))
+    return asked
+
+
+def _request(exercise: Exercise, case: Case, seed: int, **more: Any) -> Request:
+    weights = exercise.weights(case.build, seed)
+    if weights is not None:
+        like = next(x for x in case.inputs if isinstance(x, Tensor) and x.is_floating_point())
+        weights = {name: weight.to(like.device, like.dtype) for name, weight in weights.items()}
+    return Request(case.inputs, case.build, weights, **more)
+
+
+def _double(x: Tensor) -> Tensor:
+    # the factor gives the numbers digits that a float32 cannot hold
+    return 1.1 * x.double() if x.is_floating_point() else x
+
+
+def _each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    return replace(case, inputs=tuple(change_tensors(x, change) for x in case.inputs))
+
+
+def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change each tensor of a value, also inside a tuple, and nothing else."""
+    if isinstance(value, tuple):
+        return tuple(change_tensors(item, change) for item in value)
+    return change(value) if isinstance(value, Tensor) else value
+
+
+def has_gradient(output: Any) -> bool:
+    """Tell whether an output is a float tensor, or a tuple of them."""
+    items = output if isinstance(output, tuple) else (output,)
+    return all(isinstance(y, Tensor) and y.is_floating_point() for y in items)
+
+
+def same_reply(a: Reply, b: Reply, tolerance: float) -> bool:
+    """Tell whether two answers did the same: output, gradients, changed inputs, exception."""
+    if a.error or b.error:
+        return bool(a.error and b.error) and a.error.type == b.error.type
+    return (
+        same(a.output, b.output, tolerance)
+        and same(a.gradients, b.gradients, 10 * tolerance)
+        and same(a.inputs, b.inputs, 0.0)
+    )
+
+
+def same(a: Any, b: Any, tolerance: float) -> bool:
+    """Tell whether two results are equal: type, shape, dtype, device, and nearly the numbers."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
+            return False
+        if a.is_meta or a.numel() == 0:
+            return True
+        if not a.is_floating_point():
+            return torch.equal(a, b)
+        near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
+        return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
+    if isinstance(a, float):
+        return a == b or abs(a - b) <= tolerance * max(1.0, abs(b))
+    return a == b

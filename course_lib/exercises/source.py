@@ -1,0 +1,155 @@
+"""Source text of references and answers: stubs, self-contained copies, definitions from text."""
+
+import ast
+import inspect
+import linecache
+import textwrap
+import types
+from itertools import count
+from typing import Any
+
+_numbers = count(1)
+
+
+def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:
+    """Execute `source` in a namespace of its own and return the object called `name`.
+
+    The text is known to `linecache`, so tracebacks and `source_of` find its lines.
+    Raises SyntaxError, or KeyError where the text defines no such name.
+    """
+    file = f"<answer {next(_numbers)}: {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    namespace = {"__name__": "__answer__"} | (namespace or {})
+    exec(compile(source, file, "exec"), namespace)
+    return namespace[name]
+
+
+def source_of(thing: Any) -> str | None:
+    """Return the source of a function or class, also from a notebook cell; None if unknown."""
+    function = next(_functions(thing), None)
+    if function is None:
+        return None
+    code = function.__code__
+    text = "".join(linecache.getlines(code.co_filename))
+    name = getattr(thing, "__name__", None)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return None
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and node.name == name
+        and _first_line(node) <= code.co_firstlineno <= node.end_lineno
+    ]
+    if not found:
+        return None
+    lines = text.splitlines()[_first_line(found[-1]) - 1 : found[-1].end_lineno]
+    return textwrap.dedent("\n".join(lines)) + "\n"
+
+
+def is_stub(source: str, method: str | None = None) -> bool:
+    """Tell whether the function, or the class's `method`, only raises NotImplementedError."""
+    try:
+        function = _function(source, method)
+    except (SyntaxError, LookupError):
+        return False
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return len(body) == 1 and ast.unparse(body[0]) in (
+        "raise NotImplementedError",
+        "raise NotImplementedError()",
+    )
+
+
+def stub(reference: type | types.FunctionType, method: str | None = None) -> str:
+    """Return the source with the body taken out and the comments of its steps left as TODOs.
+
+    Of a class only `method` is emptied.
+    """
+    source = source_of(reference)
+    function = _function(source, method)
+    lines = source.splitlines()
+    documented = ast.get_docstring(function) is not None
+    first = function.body[0].end_lineno if documented else function.body[0].lineno - 1
+    steps, previous = [], -2
+    for number, line in enumerate(lines[first : function.end_lineno]):
+        if (text := line.strip()).startswith("#"):
+            steps.append(
+                f"#   {text[1:].strip()}" if number == previous + 1 else f"# TODO: {text[2:]}"
+            )
+            previous = number
+    indent = " " * function.body[0].col_offset
+    body = [indent + step for step in (*steps, "raise NotImplementedError")]
+    return "\n".join([*lines[:first], *body, *lines[function.end_lineno :]]) + "\n"
+
+
+def names_used(thing: Any, source: str) -> dict[str, Any]:
+    """Map the global names that a function's or class's source reads to what they stand for."""
+    read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    scope: dict[str, Any] = {}
+    for function in _functions(thing):
+        scope |= function.__globals__
+    return {name: scope[name] for name in sorted(read) if name in scope}
+
+
+def self_contained(thing: Any) -> str:
+    """Return source that defines `thing` anywhere: its imports, its helpers, then itself.
+
+    Raises ValueError naming what cannot be carried over (a variable of the notebook that is
+    neither a number, a text nor a tuple of them).
+    """
+    imports: list[str] = []
+    parts: list[str] = []
+    seen: set[str] = set()
+
+    def collect(name: str, value: Any) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        module = getattr(value, "__module__", None)
+        if isinstance(value, types.ModuleType):
+            imports.append(f"import {value.__name__} as {name}")
+        elif type(value) in (bool, int, float, str, tuple, type(None)):
+            parts.append(f"{name} = {value!r}\n")
+        elif isinstance(value, types.FunctionType | type) and module in ("__main__", "__answer__"):
+            source = source_of(value)
+            if source is None:
+                raise ValueError(f"the source of {name} is not to be found")
+            for used, its_value in names_used(value, source).items():
+                collect(used, its_value)
+            parts.append(source)
+            if value.__name__ != name:
+                parts.append(f"{name} = {value.__name__}\n")
+        elif module and hasattr(value, "__name__"):
+            imports.append(f"from {module} import {value.__name__} as {name}")
+        else:
+            raise ValueError(
+                f"it uses {name}, a {type(value).__name__} that only this notebook has"
+            )
+
+    collect(thing.__name__, thing)
+    return "\n".join([*sorted(imports), "", *parts]).lstrip("\n")
+
+
+def _functions(thing: Any):
+    """Yield the function itself, or the methods of a class, out of any decorator."""
+    members = vars(thing).values() if isinstance(thing, type) else [thing]
+    unwrapped = (inspect.unwrap(member) for member in members if callable(member))
+    return (function for function in unwrapped if isinstance(function, types.FunctionType))
+
+
+def _first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _function(source: str, method: str | None) -> ast.FunctionDef:
+    """Find the function in a source that defines it, or the method in a source of its class."""
+    body = ast.parse(source).body
+    if method is not None:
+        body = next(node for node in body if isinstance(node, ast.ClassDef)).body
+    named = [node for node in body if isinstance(node, ast.FunctionDef)]
+    for node in named:
+        if method in (None, node.name):
+            return node
+    raise LookupError(f"no function {method or ''} in this source")

@@ -1,0 +1,63 @@
+"""The first exercise: twice the input, and the input left alone."""
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.start import double
+
+exercise = Exercise(
+    reference=double,
+    lesson="00",
+    title="Twice as much",
+    minutes=2,
+    difficulty=1,
+    hints=(
+        "What does Python write for multiplication? A tensor follows the same arithmetic.",
+        "Which operators make a new tensor, and which change the one that they are given?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one number", (draw.normal(1),)
+    yield "a row", (draw.normal(3),)
+    yield "a batch of rows", (draw.normal(2, 3, 4),)
+
+
+@exercise.property("doubling a sum doubles each part")
+def additive(answer, draw: Draw):
+    x, y = draw.normal(4), draw.normal(4)
+    both = answer(x + y)
+    return both.allclose(answer(x) + answer(y), atol=1e-5) and both.abs().max() > 0
+
+
+@exercise.mistake(
+    "The result is the square of the input. Squaring and doubling agree at 2, and nearly nowhere "
+    "else: which sign stands for multiplication, and which for a power?"
+)
+def squared(x):
+    return x**2
+
+
+@exercise.mistake(
+    "Right numbers, but the input was changed as well: `*=`, `mul_` and `add_` write into the "
+    "tensor that the caller still holds. Make a new one."
+)
+def in_place(x):
+    return x.mul_(2)
+
+
+@exercise.mistake("The input came back as it was: nothing has been multiplied yet.")
+def unchanged(x):
+    return x
+
+
+@exercise.mistake(
+    "Two was added to each element instead of multiplying by it: doubling 1 should give 2, not 3."
+)
+def plus_two(x):
+    return x + 2
+
+
+@exercise.alternative
+def added(x):
+    return x + x

@@ -1,0 +1,180 @@
+"""From an answer's replies to a verdict: what holds, what does not, and which mistake it is."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from course_lib.exercises import forbidden
+from course_lib.exercises.answer import Answer, Description, Error, InProcess
+from course_lib.exercises.exercise import Case, Exercise, Mistake
+from course_lib.exercises.properties import Call, Trial, attempt, same_reply
+from course_lib.exercises.source import is_stub
+
+Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The smallest case that failed. `expected` is None where a law needs no one right result."""
+
+    sentence: str
+    case: Case
+    got: Any
+    expected: Any
+    error: Error | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found. `properties` lists (sentence, points, held) in the order tried."""
+
+    exercise: str
+    status: Status
+    points: int
+    max_points: int
+    message: str
+    properties: tuple[tuple[str, int, bool], ...] = ()
+    cases_held: int = 0
+    cases: int = 0
+    failure: Failure | None = None
+    printed: str = ""
+
+
+def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
+    """Try an answer on every property of an exercise. Never raises for what the answer does."""
+    max_points = sum(trial.points for trial in _reference(exercise, seed))
+
+    def refuse(status: Status, message: str) -> Verdict:
+        return Verdict(exercise.id, status, 0, max_points, message)
+
+    description = answer.describe()
+    if message := _not_an_answer(exercise, description):
+        return refuse("error", message)
+    if description.source and is_stub(description.source, exercise.method):
+        return refuse("not attempted", "Replace `raise NotImplementedError` by your own code.")
+    if called := description.source and forbidden.in_source(
+        description.source, description.aliases or {}, exercise.forbidden
+    ):
+        return refuse("forbidden", _forbidden(exercise, called[0]))
+
+    trials = attempt(exercise, answer, seed)
+    calls = [call for trial in trials for call in trial.calls]
+    if called := [name for call in calls for name in call.reply.forbidden]:
+        return refuse("forbidden", _forbidden(exercise, called[0]))
+    if _unfinished(calls[0], exercise, description):
+        return refuse("not attempted", "Replace `raise NotImplementedError` by your own code.")
+
+    passed = all(trial.held for trial in trials)
+    failure = None if passed else _failure(trials)
+    mistake = None if passed else _diagnose(exercise, trials, seed)
+    if passed:
+        status, message = "passed", "Every case and every property holds."
+    elif mistake:
+        status, message = "known mistake", mistake.sentence
+    elif failure.error:
+        status, message = "error", _raised(failure.error, exercise)
+    else:
+        status, message = "wrong", f"This does not hold yet: {failure.sentence}."
+    tried = [(trial.sentence, trial.points, trial.held) for trial in trials]
+    return Verdict(
+        exercise=exercise.id,
+        status=status,
+        points=sum(points for _, points, held in tried if held),
+        max_points=max_points,
+        message=message,
+        properties=tuple(tried),
+        cases_held=sum(call.held for call in trials[0].calls),
+        cases=len(_reference(exercise, seed)[0].calls),
+        failure=failure,
+        printed=next((call.reply.printed for call in calls if call.reply.printed), ""),
+    )
+
+
+def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
+    """Say what was handed over instead of the function or class, if it was something else."""
+    wanted = "class" if exercise.method else "function"
+    if description.kind == wanted:
+        return None
+    if description.kind == "error":
+        return f"This code cannot be executed: {description.source}"
+    name = exercise.name
+    if description.kind in ("function", "class"):
+        return f"`{name}` is to be a {wanted}, and this is a {description.kind}."
+    return (
+        f"check() got a value of type {description.kind}. Hand over the {wanted} itself, without "
+        f'calling it: check("{exercise.id}", {name}).'
+    )
+
+
+def _forbidden(exercise: Exercise, name: str) -> str:
+    if name.startswith("course_lib."):
+        return f"This calls the library's own `{name}`: here you build it yourself."
+    return f"This calls `{name}`, the ready-made version of what you are to build."
+
+
+def _unfinished(call: Call, exercise: Exercise, description: Description) -> bool:
+    """Tell a stub by its exception, where its source is not to be had."""
+    error = call.reply.error
+    own = exercise.method or exercise.name
+    return bool(
+        error
+        and description.source is None
+        and error.type == "NotImplementedError"
+        and error.function == own
+    )
+
+
+def _raised(error: Error, exercise: Exercise) -> str:
+    if error.type == "NotImplementedError":
+        if error.function in (exercise.name, exercise.method):
+            return "This still raises NotImplementedError: take that line out when you are done."
+        return f"This calls `{error.function}`, which is not finished yet: complete that first."
+    return f"{error.type}: {error.message}" if error.message else error.type
+
+
+def _failure(trials: list[Trial]) -> Failure:
+    """Pick the smallest failing call of the first property that fails."""
+    trial = next(trial for trial in trials if not trial.held)
+    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
+    if not failing:
+        return Failure(trial.sentence, Case("", ()), None, None, None)
+    call = min(failing, key=lambda call: call.case.size)
+    expected = call.expected
+    return Failure(
+        sentence=trial.sentence,
+        case=call.case,
+        got=call.reply,
+        expected=expected,
+        error=call.reply.error if not (expected and expected.error) else None,
+    )
+
+
+def _diagnose(exercise: Exercise, trials: list[Trial], seed: int) -> Mistake | None:
+    """Find the known mistake that behaves the same: in everything, or else in all results."""
+    bank = [(mistake, _trials(exercise, mistake.answer, seed)) for mistake in exercise.mistakes]
+    for mistake, known in bank:
+        if _alike(trials, known, exercise.tolerance):
+            return mistake
+    if not trials[0].held:
+        for mistake, known in bank:
+            if not known[0].held and _alike(trials[:1], known[:1], exercise.tolerance):
+                return mistake
+    return None
+
+
+def _alike(ours: list[Trial], theirs: list[Trial], tolerance: float) -> bool:
+    a = [call.reply for trial in ours for call in trial.calls]
+    b = [call.reply for trial in theirs for call in trial.calls]
+    return len(a) == len(b) and all(
+        same_reply(x, y, tolerance) and (not x.error or x.error.message == y.error.message)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _reference(exercise: Exercise, seed: int) -> list[Trial]:
+    return _trials(exercise, exercise.reference, seed)
+
+
+@lru_cache(maxsize=1024)
+def _trials(exercise: Exercise, answer: Any, seed: int) -> list[Trial]:
+    return attempt(exercise, InProcess(answer), seed)

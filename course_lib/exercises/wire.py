@@ -1,0 +1,119 @@
+"""Messages between processes: tensors and plain data, bounded, never pickle.
+
+A message is four bytes (the length of its header), a JSON header, and the tensors' raw bytes.
+"""
+
+import dataclasses
+import json
+import math
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+LIMIT = 64 * 2**20
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+        torch.float16, torch.bfloat16, torch.float32, torch.float64,
+    )
+}  # fmt: skip
+
+
+class TooLarge(ValueError):
+    """A message over the limit of 64 MiB."""
+
+
+class Malformed(ValueError):
+    """Bytes that are no message."""
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    """Write one message. Raises TooLarge before anything is written, TypeError for odd data."""
+    blobs: list[bytes] = []
+    header = json.dumps(_pack(message, blobs)).encode()
+    if len(header) + sum(map(len, blobs)) > LIMIT:
+        raise TooLarge(f"over {LIMIT // 2**20} MiB")
+    stream.write(len(header).to_bytes(4, "big") + header)
+    for blob in blobs:
+        stream.write(blob)
+    stream.flush()
+
+
+def receive(stream: BinaryIO, kinds: tuple[type, ...]) -> Any:
+    """Read one message, whose dataclasses may be of these kinds only.
+
+    Raises EOFError where the stream has ended, TooLarge and Malformed for what is no message.
+    """
+    length = int.from_bytes(_read(stream, 4), "big")
+    if length > LIMIT:
+        raise TooLarge(f"over {LIMIT // 2**20} MiB")
+    try:
+        header = json.loads(_read(stream, length))
+        return _Unpacker(stream, LIMIT - length, {kind.__name__: kind for kind in kinds})(header)
+    except (KeyError, TypeError, ValueError, RecursionError, AttributeError) as error:
+        raise error if isinstance(error, TooLarge) else Malformed(str(error)) from None
+
+
+def _pack(value: Any, blobs: list[bytes]) -> Any:
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Tensor):
+        if not value.is_meta:
+            flat = value.detach().contiguous().reshape(-1)
+            blobs.append(flat.view(torch.uint8).numpy().tobytes())
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype not in DTYPES:
+            raise TypeError(f"a tensor of {dtype} cannot be sent")
+        return {"tensor": [dtype, list(value.shape), value.is_meta]}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [_pack(item, blobs) for item in value]}
+    if type(value) is dict:
+        return {"dict": [[str(key), _pack(item, blobs)] for key, item in value.items()]}
+    if dataclasses.is_dataclass(value):
+        fields = [
+            [field.name, _pack(getattr(value, field.name), blobs)]
+            for field in dataclasses.fields(value)
+        ]
+        return {"kind": [type(value).__name__, fields]}
+    raise TypeError(f"a {type(value).__name__} cannot be sent")
+
+
+class _Unpacker:
+    def __init__(self, stream: BinaryIO, room: int, kinds: dict[str, type]):
+        self.stream, self.room, self.kinds = stream, room, kinds
+
+    def __call__(self, packed: Any) -> Any:
+        if not isinstance(packed, dict):
+            return packed
+        [(tag, content)] = packed.items()
+        if tag == "tensor":
+            return self.tensor(*content)
+        if tag in ("list", "tuple"):
+            return (list if tag == "list" else tuple)(self(item) for item in content)
+        if tag == "dict":
+            return {key: self(item) for key, item in content}
+        name, fields = content
+        return self.kinds[name](**{key: self(item) for key, item in fields})
+
+    def tensor(self, dtype: str, shape: list[int], meta: bool) -> Tensor:
+        if any(type(size) is not int or size < 0 for size in shape):
+            raise Malformed(f"no shape: {shape}")
+        if meta:
+            return torch.empty(shape, dtype=DTYPES[dtype], device="meta")
+        size = math.prod(shape) * DTYPES[dtype].itemsize
+        self.room -= size
+        if self.room < 0:
+            raise TooLarge(f"over {LIMIT // 2**20} MiB")
+        if size == 0:
+            return torch.empty(shape, dtype=DTYPES[dtype])
+        blob = bytearray(_read(self.stream, size))
+        return torch.frombuffer(blob, dtype=torch.uint8).view(DTYPES[dtype]).reshape(shape)
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError("the stream ended inside a message")
+    return data
