@@ -14,13 +14,22 @@ _numbers = count(1)
 def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:
     """Execute `source` in a namespace of its own and return the object called `name`.
 
-    The text is known to `linecache`, so tracebacks and `source_of` find its lines.
-    Raises SyntaxError, or KeyError where the text defines no such name.
+    A statement that fails costs only the names that it would have given. The text is known to
+    `linecache`, so tracebacks and `source_of` find its lines. Raises SyntaxError, or whatever
+    kept `name` from being defined.
     """
     file = f"<answer {next(_numbers)}: {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace = {"__name__": "__answer__"} | (namespace or {})
-    exec(compile(source, file, "exec"), namespace)
+    failure = NameError(f"nothing here defines {name}")
+    for statement in ast.parse(source).body:
+        try:
+            exec(compile(ast.Module([statement], []), file, "exec"), namespace)
+        except Exception as error:
+            if name in (getattr(statement, "name", None), *_targets(statement)):
+                failure = error
+    if name not in namespace:
+        raise failure
     return namespace[name]
 
 
@@ -109,7 +118,8 @@ def self_contained(thing: Any) -> str:
         seen.add(name)
         module = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType):
-            imports.append(f"import {value.__name__} as {name}")
+            renamed = "" if value.__name__ == name else f" as {name}"
+            imports.append(f"import {value.__name__}{renamed}")
         elif type(value) in (bool, int, float, str, tuple, type(None)):
             parts.append(f"{name} = {value!r}\n")
         elif isinstance(value, types.FunctionType | type) and module in ("__main__", "__answer__"):
@@ -122,7 +132,8 @@ def self_contained(thing: Any) -> str:
             if value.__name__ != name:
                 parts.append(f"{name} = {value.__name__}\n")
         elif module and hasattr(value, "__name__"):
-            imports.append(f"from {module} import {value.__name__} as {name}")
+            renamed = "" if value.__name__ == name else f" as {name}"
+            imports.append(f"from {module} import {value.__name__}{renamed}")
         else:
             raise ValueError(
                 f"it uses {name}, a {type(value).__name__} that only this notebook has"
@@ -130,6 +141,10 @@ def self_contained(thing: Any) -> str:
 
     collect(thing.__name__, thing)
     return "\n".join([*sorted(imports), "", *parts]).lstrip("\n")
+
+
+def _targets(statement: ast.stmt) -> list[str]:
+    return [node.id for node in getattr(statement, "targets", []) if isinstance(node, ast.Name)]
 
 
 def _functions(thing: Any):

@@ -150,14 +150,14 @@ def _failure(trials: list[Trial]) -> Failure:
 
 
 def _diagnose(exercise: Exercise, trials: list[Trial], seed: int) -> Mistake | None:
-    """Find the known mistake that behaves the same: in everything, or else in all results."""
+    """Find the known mistake that behaves the same: everywhere, or else where this one fails."""
     bank = [(mistake, _trials(exercise, mistake.answer, seed)) for mistake in exercise.mistakes]
-    for mistake, known in bank:
-        if _alike(trials, known, exercise.tolerance):
-            return mistake
-    if not trials[0].held:
+    failing = [[i] for i, trial in enumerate(trials) if not trial.held]
+    for places in (list(range(len(trials))), *failing):
+        ours = [trials[i] for i in places]
         for mistake, known in bank:
-            if not known[0].held and _alike(trials[:1], known[:1], exercise.tolerance):
+            theirs = [known[i] for i in places]
+            if not all(trial.held for trial in theirs) and _alike(ours, theirs, exercise.tolerance):
                 return mistake
     return None
 
