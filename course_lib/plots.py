@@ -1,0 +1,59 @@
+"""Pictures in one style: the finding as the title, axes from the glossary, colours for all eyes."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+from IPython.display import display
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito 2008
+COLOUR_MAP = "cividis"
+
+plt.rcParams |= {
+    "axes.prop_cycle": plt.cycler(color=COLOURS),
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": "medium",
+    "axes.titlepad": 10,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 100,
+    "figure.facecolor": "white",
+    "image.cmap": COLOUR_MAP,
+    "legend.frameon": False,
+    "lines.linewidth": 2,
+}
+
+
+def axes(
+    title: str, x: str, y: str, *, size: tuple[float, float] = (6.4, 3.6)
+) -> tuple[Figure, Axes]:
+    """Open a figure with one pair of axes; `size` in inches."""
+    figure, ax = plt.subplots(figsize=size)
+    ax.set(title=title, xlabel=x, ylabel=y)
+    return figure, ax
+
+
+def heat_map(
+    ax: Axes, weights: Tensor, rows: Sequence[str], columns: Sequence[str], numbers: bool = False
+) -> None:
+    """Draw a matrix of weights from 0 to 1, its rows and columns named, its numbers if asked."""
+    image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.figure.colorbar(image, ax=ax, label="weight")
+    if numbers:
+        for i, row in enumerate(weights.tolist()):
+            for j, weight in enumerate(row):
+                colour = "black" if weight > 0.5 else "white"
+                ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour)
+
+
+def show(figure: Figure, alt: str) -> None:
+    """Show a figure once, with the sentence that says what is to be seen in it."""
+    plt.close(figure)
+    display(figure, metadata={"image/png": {"alt": alt}})

@@ -1,0 +1,1 @@
+"""Real trained weights, read into the course's own modules."""

@@ -1,0 +1,192 @@
+"""The encoder-decoder: one network reads a sequence, another writes its answer (lessons 01, 02).
+
+Tokens are numbers, and three of them mean the same in every vocabulary: PAD fills a batch up,
+START opens what the decoder reads, STOP ends a sequence.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.rnn import gru_cell
+
+PAD, START, STOP = 0, 1, 2
+
+
+class GRU(nn.Module):
+    """Read a batch of sequences with `gru_cell`, one step after another.
+
+    The weights begin as those of torch's `nn.GRU` do: uniform, within 1 / sqrt(d_hidden) of 0.
+    """
+
+    def __init__(self, d_in: int, d_hidden: int):
+        super().__init__()
+        bound = d_hidden**-0.5
+
+        def weight(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
+
+        self.w_x, self.w_h = weight(d_in, 3 * d_hidden), weight(d_hidden, 3 * d_hidden)
+        self.b_x, self.b_h = weight(3 * d_hidden), weight(3 * d_hidden)
+
+    def forward(
+        self,
+        xs: Float[Tensor, "batch n d_in"],
+        h: Float[Tensor, "batch d_hidden"],
+        mask: Bool[Tensor, "batch n"] | None = None,
+    ) -> Float[Tensor, "batch n d_hidden"]:
+        """Return the state after each step; where `mask` is False the state stays as it was."""
+        states = []
+        for step, x in enumerate(xs.unbind(dim=1)):
+            moved = gru_cell(x, h, self.w_x, self.w_h, self.b_x, self.b_h)
+            h = moved if mask is None else torch.where(mask[:, step, None], moved, h)
+            states.append(h)
+        return torch.stack(states, dim=1)
+
+
+class Encoder(nn.Module):
+    """Read the source; return the state at each token, and the one vector that has seen them all.
+
+    A bidirectional encoder has a second reader, from right to left. Each reader then has half of
+    d_hidden, so states and context have the same size either way.
+
+    Raises ValueError for a bidirectional encoder whose d_hidden is odd.
+    """
+
+    def __init__(self, vocab: int, d_embedding: int, d_hidden: int, bidirectional: bool = False):
+        super().__init__()
+        if bidirectional and d_hidden % 2:
+            raise ValueError(
+                f"d_hidden must be even, since each direction takes half of it, but is {d_hidden}"
+            )
+        self.d_reader = d_hidden // 2 if bidirectional else d_hidden
+        self.embedding = nn.Embedding(vocab, d_embedding)
+        self.rightward = GRU(d_embedding, self.d_reader)
+        self.leftward = GRU(d_embedding, self.d_reader) if bidirectional else None
+
+    def forward(
+        self, source: Int[Tensor, "batch source"]
+    ) -> tuple[Float[Tensor, "batch source d_hidden"], Float[Tensor, "batch d_hidden"]]:
+        """Return (states, context). Padding changes neither, wherever real tokens stand."""
+        mask = source != PAD
+        xs = self.embedding(source)
+        h = xs.new_zeros(len(source), self.d_reader)
+        states = self.rightward(xs, h, mask)
+        context = states[:, -1]
+        if self.leftward is None:
+            return states, context
+        # the second reader begins at the other end; put its states back in the tokens' order
+        back = self.leftward(xs.flip(1), h, mask.flip(1)).flip(1)
+        return torch.cat([states, back], dim=-1), torch.cat([context, back[:, 0]], dim=-1)
+
+
+class Seq2Seq(nn.Module):
+    """An encoder, a context and a decoder; with attention, a context anew for each step.
+
+    h_t = GRU([y_(t-1)], h_(t-1)) with h_0 = c, the encoder's last state. `context` tells what
+    else the decoder sees of c: "first" is nothing (Sutskever et al. 2014), "every" gives it to
+    each step, GRU([y_(t-1); c], h_(t-1)) (Cho et al. 2014).
+
+    `attention` is a function of (queries, states, mask) that returns (contexts, weights): the
+    decoder's states `(batch, target, d_hidden)` ask, the encoder's `(batch, source, d_hidden)`
+    answer, and mask `(batch, 1, source)` is True at real tokens. The output then reads
+    [h_t; c_t], as in Luong et al. 2015, eq. 5 without its tanh layer. (Bahdanau et al. 2015 ask
+    with h_(t-1) and feed c_t to the GRU.)
+
+    Raises ValueError for another context.
+    """
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        d_embedding: int,
+        d_hidden: int,
+        *,
+        bidirectional: bool = False,
+        context: str = "first",
+        attention: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+    ):
+        super().__init__()
+        if context not in ("first", "every"):
+            raise ValueError(f"context must be 'first' or 'every', not {context!r}")
+        self.context, self.attention = context, attention
+        self.encoder = Encoder(source_vocab, d_embedding, d_hidden, bidirectional)
+        self.embedding = nn.Embedding(target_vocab, d_embedding)
+        self.decoder = GRU(d_embedding + (d_hidden if context == "every" else 0), d_hidden)
+        self.output = nn.Linear(d_hidden * (2 if attention else 1), target_vocab)
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Return the logits of the token that follows each of `target`, which opens with START."""
+        states, context = self.encoder(source)
+        hidden = self._write(target, context, context)
+        attended, _ = self._attend(hidden, states, source)
+        return self.output(attended)
+
+    @torch.no_grad()
+    def weights(
+        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target source"]:
+        """Return where the decoder looks when it predicts what follows each token of `target`.
+
+        Raises ValueError for a model without attention.
+        """
+        if self.attention is None:
+            raise ValueError("this model has no attention, so it has no weights to show")
+        states, context = self.encoder(source)
+        _, weights = self._attend(self._write(target, context, context), states, source)
+        return weights
+
+    @torch.no_grad()
+    def decode(
+        self, source: Int[Tensor, "batch source"], limit: int
+    ) -> Int[Tensor, "batch target"]:
+        """Write greedily, each time the likeliest token, until STOP or `limit` tokens.
+
+        START is left out, STOP is kept, and PAD follows it.
+        """
+        states, context = self.encoder(source)
+        h, token, written = context, torch.full_like(source[:, :1], START), []
+        running = torch.ones_like(token, dtype=torch.bool)
+        while running.any() and len(written) < limit:
+            hidden = self._write(token, context, h)
+            attended, _ = self._attend(hidden, states, source)
+            h = hidden[:, -1]
+            token = self.output(attended).argmax(dim=-1).masked_fill(~running, PAD)
+            running = running & (token != STOP)
+            written.append(token)
+        return torch.cat(written, dim=1)
+
+    def _write(self, target: Tensor, context: Tensor, h: Tensor) -> Tensor:
+        """Return the decoder's state after each token of `target`, beginning with state h."""
+        xs = self.embedding(target)
+        if self.context == "every":
+            xs = torch.cat([xs, context[:, None].expand(-1, xs.shape[1], -1)], dim=-1)
+        return self.decoder(xs, h)
+
+    def _attend(
+        self, hidden: Tensor, states: Tensor, source: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Lay beside each state of the decoder what its attention brings, if there is any."""
+        if self.attention is None:
+            return hidden, None
+        contexts, weights = self.attention(hidden, states, (source != PAD)[:, None])
+        return torch.cat([hidden, contexts], dim=-1), weights
+
+
+def next_token_loss(
+    model: Seq2Seq,
+    batch: tuple[Int[Tensor, "batch source"], Int[Tensor, "batch target"]],
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy, in nats a token, of predicting each next token of the target.
+
+    The decoder reads the true tokens before it, not its own (teacher forcing); PAD counts nothing.
+    """
+    source, target = batch
+    logits = model(source, target[:, :-1])
+    return F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)

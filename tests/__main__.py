@@ -1,0 +1,50 @@
+"""Everything that CI runs, on every system: `python -m tests`."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from course_lib.paths import ROOT
+
+SOLVED = ROOT / "build" / "solved"
+HOOK = "--jaxtyping-packages=course_lib,beartype.beartype"
+NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=120", "--dist=loadscope"]
+
+
+def stages() -> dict[str, list[str]]:
+    """Name each stage and the command, after `python -m`, that runs it.
+
+    Shapes in signatures are executed for the components alone (tests/test_*.py); exercises are
+    tried as learners run them.
+    """
+    components = [str(path) for path in sorted(Path(ROOT / "tests").glob("test_*.py"))]
+    folders = [str(path) for path in sorted(Path(ROOT / "tests").glob("*/")) if path.is_dir()]
+    return {
+        "style": ["ruff", "check"],
+        "format": ["ruff", "format", "--check"],
+        "components, shapes executed": ["pytest", HOOK, "-n2", *components],
+        "data, exercises, models": ["pytest", "-n2", *folders],
+        "build solved notebooks": ["course_lib.notebooks", "--solved", str(SOLVED)],
+        "notebooks, untouched and solved": ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)],
+    }
+
+
+def main() -> int:
+    """Run every stage, print what each took, and fail if one did."""
+    results = []
+    for name, command in stages().items():
+        print(f"\n== {name}", flush=True)
+        start = time.perf_counter()
+        code = subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode
+        results.append((name, code, time.perf_counter() - start))
+    print()
+    for name, code, seconds in results:
+        print(f"{'failed' if code else 'passed'}  {seconds:6.1f} s  {name}")
+    failed = sum(bool(code) for _, code, _ in results)
+    print(f"{len(results) - failed} passed, {failed} failed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
