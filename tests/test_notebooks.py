@@ -1,0 +1,80 @@
+"""The laws of the lessons and of the notebooks built from them."""
+
+import statistics
+
+import nbformat
+import pytest
+
+from course_lib.exercises import catalogue
+from course_lib.lessons import lessons, topics
+from course_lib.notebooks import NOTEBOOKS, build, lesson_files
+
+FILES = lesson_files()
+
+
+@pytest.fixture(params=FILES, ids=lambda file: file.stem)
+def lesson(request):
+    return request.param
+
+
+def sources(notebook):
+    return [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+
+
+def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
+    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    assert sources(committed) == sources(build(lesson)), "stale: run `make notebooks`"
+    for cell in committed.cells:
+        if cell.cell_type == "code":
+            assert cell.execution_count
+            assert not any(output.output_type == "error" for output in cell.outputs)
+
+
+def test_two_builds_are_byte_identical(lesson):
+    assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
+
+
+def test_every_exercise_stands_in_exactly_one_lesson():
+    stands = [
+        (cell.metadata["exercise"], file.stem[:2])
+        for file in FILES
+        for cell in build(file).cells
+        if "exercise" in cell.metadata
+    ]
+    assert sorted(stands) == sorted((id, catalogue.load(id).lesson) for id in catalogue.ids())
+
+
+def test_a_solved_notebook_has_no_stub_and_no_training(lesson):
+    text = nbformat.writes(build(lesson, solved=True))
+    assert "raise NotImplementedError" not in text.replace("`raise NotImplementedError`", "")
+    assert '"training"' not in text
+
+
+def test_cells_are_short(lesson):
+    cells = [cell for cell in build(lesson).cells if "exercise" not in cell.metadata]
+    code = [len(cell.source.splitlines()) for cell in cells if cell.cell_type == "code"]
+    assert statistics.median(code) <= 5
+    assert max(code) <= 15
+    assert code[0] <= 8, "the set-up cell"
+    lines = [x for cell in cells if cell.cell_type == "code" for x in cell.source.splitlines()]
+    assert max(map(len, lines)) <= 100
+
+
+def test_text_cells_are_no_walls(lesson):
+    for cell in build(lesson).cells:
+        if cell.cell_type == "markdown" and "|" not in cell.source:
+            assert len(cell.source.split()) <= 100, cell.source[:60]
+
+
+def test_every_figure_has_alternative_text(lesson):
+    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    for cell in committed.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert len(output.metadata["image/png"]["alt"].split()) >= 5, cell.source
+
+
+def test_the_map_knows_every_topic_and_lesson():
+    assert [topic.id for topic in topics()] == [f"T{n:02}" for n in range(1, 61)]
+    assert {topic.lesson for topic in topics()} <= {lesson.number for lesson in lessons()}
+    assert {file.stem[:2] for file in FILES} == {x.number for x in lessons() if x.written}

@@ -1,0 +1,81 @@
+"""The laws of the repository itself: versions, and which part may import which."""
+
+import ast
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+
+from course_lib.paths import ROOT
+
+# each part may import those before it, and its own
+ORDER = [
+    ["paths", "files"],
+    ["start", "windows", "rnn", "seq2seq"],
+    ["attention"],
+    ["self_attention"],
+    ["data", "training", "results"],
+    ["pretrained"],
+    ["lessons", "workspace"],
+    ["exercises"],
+    ["verify", "notebooks", "doctor", "learn"],
+    ["cli"],
+]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+
+
+def parts_imported(file):
+    for node in ast.walk(ast.parse(file.read_text("utf8"))):
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            plain = node.module == "course_lib"
+            modules = [f"course_lib.{a.name}" for a in node.names] if plain else [node.module]
+        yield from (m.split(".")[1] for m in modules if m.startswith("course_lib."))
+
+
+def test_imports_flow_one_way():
+    rank = {part: i for i, parts in enumerate(ORDER) for part in parts}
+    for file in (ROOT / "course_lib").rglob("*.py"):
+        part = file.relative_to(ROOT / "course_lib").parts[0].removesuffix(".py")
+        if part in ("__init__", "plots"):
+            continue
+        assert part in rank, f"{part} has no place in the order of imports"
+        for other in parts_imported(file):
+            assert rank[other] <= rank[part], f"{file.name} imports {other}, which comes later"
+
+
+def test_plots_are_imported_by_notebooks_alone():
+    for file in (ROOT / "course_lib").rglob("*.py"):
+        assert "plots" not in parts_imported(file), file
+
+
+def requirements():
+    for group in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
+        yield from map(Requirement, group)
+
+
+def test_constraints_pin_a_version_inside_each_range():
+    text = (ROOT / "constraints.txt").read_text("utf8")
+    pins = dict(line.lower().split("==") for line in text.splitlines() if "==" in line)
+    for requirement in requirements():
+        pin = pins[requirement.name.lower()]
+        assert pin in requirement.specifier, f"{requirement} does not admit {pin}"
+
+
+def test_conda_environment_has_the_same_ranges():
+    text = (ROOT / "environment.yml").read_text("utf8")
+    conda = dict(re.findall(r"^  - ([\w-]+)(>=[\d.]+)$", text, flags=re.MULTILINE))
+    renamed = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
+    wanted = {"python": PROJECT["requires-python"]}
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        wanted[renamed.get(requirement.name, requirement.name)] = str(requirement.specifier)
+    assert conda == wanted
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff"])
+def test_the_pages_name_the_version_or_exist(name):
+    text = (ROOT / name).read_text("utf8")
+    assert name in ("README.md", "CONTRIBUTING.md") or PROJECT["version"] in text
