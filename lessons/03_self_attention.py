@@ -65,7 +65,9 @@ for line in ("ring the alarum bell", "wear this ring for her sake"):
     x = words(line)
     mixed = weighted_sum(softmax(dot_scores(x, x)), x)[line.split().index("ring")]
     before, after = (torch.cosine_similarity(senses, v, dim=-1) for v in (ring, mixed))
-    print(f"{line:30} trumpets {before[0]:.2f} to {after[0]:.2f}, jewel {before[1]:.2f} to {after[1]:.2f}")
+    print(line)
+    for name, old, new in zip(("trumpets", "jewel"), before, after):
+        print(f"    cosine with {name:8} {old:.2f} before, {new:.2f} after")
     assert (after[0] > before[0]) == ("bell" in line)
 
 # %% [markdown]
@@ -184,7 +186,7 @@ project = mine("self_attention/project")
 # %% [markdown]
 # ## By hand, number by number
 #
-# Three words of two numbers each, and matrices that a reader can multiply in the head. Query and key swap nothing here; the value doubles the first number and keeps the second.
+# Three words of two numbers each, and matrices that a reader can multiply in the head. The query matrix leaves a word as it is, the key matrix swaps its two numbers, and the value matrix doubles the first.
 
 # %% tags=["nbval-check-output"]
 x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -195,7 +197,7 @@ q, k, v = project(x, w_q, w_k, w_v)
 print("q", q.tolist(), "\nk", k.tolist(), "\nv", v.tolist())
 
 # %% [markdown]
-# Look closely: the key matrix *does* swap. Word 1 asks with [1, 0], and word 2, whose own vector is [0, 1], answers with the key [1, 0]. **Which word does word 1 now find more interesting than itself?**
+# Word 1 asks with [1, 0]. Its own key is [0, 1], and word 2, whose vector is [0, 1], answers with the key [1, 0]. **Which words does word 1 find more interesting than itself?** Work out its row in the head, then run the sum that Python does one number at a time.
 
 # %% tags=["nbval-check-output"]
 scores = [sum(a * b for a, b in zip(q[0].tolist(), key.tolist())) for key in k]
@@ -288,6 +290,7 @@ SelfAttention = mine("self_attention/layer")
 #
 # A task that needs them: each word carries its own name and the name of another word, and must fetch *that* word's number. Version 1 compares whole words and cannot tell "I am called 3" from "I look for 3".
 
+
 # %%
 def pointers(batch, n=8):
     """Draw words [own name, wanted name, own number], and the number that each one wants."""
@@ -308,6 +311,7 @@ print(pointers(1, n=3))
 # %%
 guess = None  # (share for version 1, share with roles)
 
+
 # %% tags=["training"]
 def explained(attention, d_out):
     with training.seeded(0):
@@ -320,6 +324,7 @@ def explained(attention, d_out):
 def squared_error(model, batch):
     x, found = batch
     return (model(x) - found).square().mean()
+
 
 # %% tags=["training"]
 class VersionOne(nn.Module):
@@ -340,7 +345,9 @@ assert shares[0] < 0.5 and shares[1] > 0.9
 x, _ = pointers(1)
 weights = softmax(dot_scores(x[0] @ roles.w_q, x[0] @ roles.w_k) / 8**0.5)
 names, wanted = x[0, :, :8].argmax(-1).tolist(), x[0, :, 8:16].argmax(-1).tolist()
-figure, ax = plots.axes("Each word finds the name it wants", "key, by its name", "query, by the name it wants")
+figure, ax = plots.axes(
+    "Each word finds the name it wants", "key: its name", "query: whom it wants"
+)
 order = sorted(range(8), key=lambda i: wanted[i])
 columns = sorted(range(8), key=lambda j: names[j])
 plots.heat_map(ax, weights[order][:, columns], sorted(wanted), sorted(names))

@@ -22,12 +22,17 @@ def check(id: str, answer: Any) -> None:
     found = verdict(id, answer)
     _display(panel.text(found), panel.html(found))
     if workspace := Workspace.find():
-        try:
-            workspace.note_check(id, found.status, found.points, found.max_points)
-            if found.status == "passed":
-                _keep(workspace, id, answer)
-        except OSError as error:
-            print(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
+        record(workspace, found, lambda: answer)
+
+
+def record(workspace: Workspace, found: Verdict, answer: Callable[[], Any]) -> None:
+    """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
+    try:
+        workspace.note_check(found.exercise, found.status, found.points, found.max_points)
+        if found.status == "passed":
+            _keep(workspace, found.exercise, answer)
+    except OSError as error:
+        print(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
 
 
 def hint(id: str, number: int | None = None) -> None:
@@ -72,10 +77,10 @@ def reveal(guess: Any, measured: Any) -> None:
     print(f"{said}; measured: {shown}.")
 
 
-def _keep(workspace: Workspace, id: str, answer: Any) -> None:
+def _keep(workspace: Workspace, id: str, answer: Callable[[], Any]) -> None:
     """Keep a passed answer, if it also passes on its own, away from the notebook's variables."""
     try:
-        source = self_contained(answer)
+        source = self_contained(answer())
         alone = verdict(id, define(source, load(id).name))
         if alone.status != "passed":
             raise ValueError(alone.message)
