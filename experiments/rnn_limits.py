@@ -1,0 +1,107 @@
+"""Lesson 01: one vector for a whole word, and the gradient against distance."""
+
+import torch
+from torch import Tensor, nn
+
+from course_lib import training
+from course_lib.data import spelling
+from course_lib.pretrained import g2p
+from course_lib.rnn import gru_cell, lstm_cell, rnn_cell
+from course_lib.seq2seq import Seq2Seq
+from experiments import spelling_models
+from experiments.spelling_models import LENGTHS, SETTINGS
+
+LESSON = "01"
+SEEDS = (0, 1, 2)
+
+D = 64  # size of word and state, where gradients are measured at the beginning
+FARTHEST = 50  # words back
+WORD = 14  # letters of the words that g2p-en reads, where its gradients are measured
+
+# Jozefowicz et al. 2015: an LSTM that begins with 1 added to the bias of its forget gate
+REMEMBERING = "LSTM, forget + 1"
+
+
+def _lstm_step(
+    x: Tensor, h: Tensor, c: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor
+) -> tuple[Tensor, Tensor]:
+    return lstm_cell(x, h, c, w_x, w_h, b_x + b_h)
+
+
+CELLS = {
+    "RNN": (nn.RNN, lambda x, h, c, w_x, w_h, b_x, b_h: (rnn_cell(x, h, w_x, w_h, b_x + b_h), c)),
+    "LSTM": (nn.LSTM, _lstm_step),
+    REMEMBERING: (nn.LSTM, _lstm_step),
+    "GRU": (nn.GRU, lambda x, h, c, *weights: (gru_cell(x, h, *weights), c)),
+}
+
+
+def measure() -> dict:
+    """Return accuracies by length, and gradients by distance."""
+    model = g2p.load()
+    _, held_out = spelling.split()
+    return {
+        "lengths": LENGTHS,
+        "words": spelling_models.words_by_length(),
+        "settings": SETTINGS,
+        "first": [spelling_models.measure(seed, context="first") for seed in SEEDS],
+        "every": [spelling_models.measure(seed, context="every") for seed in SEEDS],
+        # g2p-en was trained on CMUdict, so it may have seen any of these words
+        "g2p": {"accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS)},
+        "gradient": {kind: [untrained_gradient(kind, seed) for seed in SEEDS] for kind in CELLS},
+        "gradient_g2p": trained_gradient(model),
+    }
+
+
+def table(figures: dict) -> list[str]:
+    """Sum the figures up in lines of text."""
+    runs = {name: figures[name] for name in ("first", "every")}
+    distances = (0, 1, 2, 5, 10, 20, 50)
+    lines = [*spelling_models.rows({**runs, "g2p-en": [figures["g2p"]]}), ""]
+    lines.append("|d h_n / d x_(n-k)|, k = " + "".join(f"{k:9}" for k in distances))
+    for kind, seeds in figures["gradient"].items():
+        for seed, norms in enumerate(seeds):
+            shown = "".join(f"{norms[k]:9.1e}" for k in distances)
+            lines.append(f"{kind:17}seed {seed}   {shown}")
+    trained = figures["gradient_g2p"]
+    shown = "".join(f"{trained[k]:9.1e}" for k in distances if k < len(trained))
+    return [*lines, f"{'g2p-en, trained':25}{shown}"]
+
+
+def untrained_gradient(kind: str, seed: int) -> list[float]:
+    """Return the norm of d h_n / d x_(n-k), k = 0..FARTHEST, with the weights torch begins with.
+
+    The words are independent unit normals; the norm of the Jacobian matrix is Frobenius'.
+    """
+    layer_type, step = CELLS[kind]
+    with training.seeded(seed):
+        layer = layer_type(D, D, dtype=torch.float64).requires_grad_(False)
+        xs = torch.randn(FARTHEST + 1, D, dtype=torch.float64).requires_grad_()
+    if kind == REMEMBERING:
+        layer.bias_ih_l0[D : 2 * D] += 1
+    h, c = xs.new_zeros(2, D)
+    for x in xs:
+        h, c = step(
+            *(x, h, c),
+            *(layer.weight_ih_l0.T, layer.weight_hh_l0.T, layer.bias_ih_l0, layer.bias_hh_l0),
+        )
+    return _norms(h, xs)
+
+
+def trained_gradient(model: Seq2Seq) -> list[float]:
+    """Return the same norm in the encoder of g2p-en, the mean over held-out words of one length."""
+    _, held_out = spelling.split()
+    words = sorted({word for word, _ in held_out if len(word) == WORD})
+    norms = []
+    for row in spelling.encode_words(words):
+        xs = model.encoder.embedding(row).detach().requires_grad_()
+        states = model.encoder.rightward(xs[None], xs.new_zeros(1, model.encoder.d_reader))
+        norms.append(_norms(states[0, -1], xs))
+    return torch.tensor(norms).mean(dim=0).tolist()
+
+
+def _norms(last: Tensor, xs: Tensor) -> list[float]:
+    """Return the Frobenius norm of d last / d x for each row x of xs, the nearest first."""
+    ones = torch.eye(len(last), dtype=last.dtype)
+    (jacobian,) = torch.autograd.grad(last, xs, ones, is_grads_batched=True)
+    return jacobian.square().sum(dim=(0, 2)).sqrt().flip(0).tolist()
