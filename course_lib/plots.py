@@ -1,6 +1,6 @@
 """Pictures in one style: the finding as the title, axes from the glossary, colours for all eyes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import matplotlib.pyplot as plt
 from IPython.display import display
@@ -9,7 +9,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito 2008
+PALE = ("#D6E9F5", "#FBDFCC", "#CDEDE3", "#E6E6E6")  # blue, vermilion, green and grey, under text
 COLOUR_MAP = "cividis"
+
+Place = tuple[float, float]
 
 plt.rcParams |= {
     "axes.prop_cycle": plt.cycler(color=COLOURS),
@@ -34,6 +37,35 @@ def axes(
     figure, ax = plt.subplots(figsize=size)
     ax.set(title=title, xlabel=x, ylabel=y)
     return figure, ax
+
+
+def panels(
+    title: str, names: Sequence[str], *, size: tuple[float, float], rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Open a figure with one pair of axes a name, side by side in `rows` rows."""
+    figure, grid = plt.subplots(rows, -(-len(names) // rows), figsize=size, squeeze=False)
+    figure.suptitle(title, x=0.01, ha="left", size="medium")
+    for ax, name in zip(grid.flat, names, strict=True):
+        ax.set_title(name, size="small")
+    return figure, list(grid.flat)
+
+
+def graph(
+    ax: Axes,
+    labels: Mapping[Place, object],
+    arrows: Iterable[tuple[Place, Place]],
+    colours: Mapping[Place, str] | None = None,
+) -> None:
+    """Draw a disc with a label at each place, and an arrow to each place from what it needs."""
+    for start, end in arrows:
+        style = {"arrowstyle": "-|>", "shrinkA": 10, "shrinkB": 10, "color": "0.55"}
+        ax.annotate("", end, start, arrowprops=style, zorder=1)
+    faces = [(colours or {}).get(place, PALE[0]) for place in labels]
+    ax.scatter(*zip(*labels, strict=True), s=330, color=faces, edgecolors="0.3", zorder=2)
+    for (x, y), label in labels.items():
+        ax.text(x, y, label, ha="center", va="center_baseline", zorder=3)
+    ax.margins(0.12, 0.25)
+    ax.set_axis_off()
 
 
 def heat_map(

@@ -215,7 +215,7 @@ def attend(queries, states, mask):
 
 
 # %% [markdown]
-# Two models with the same bidirectional encoder and the same training, 1,500 steps or 20 seconds each; the second has the three lines above. **Lesson 01's kind of model reads few of the words of ten letters right. What share will attention read right?**
+# Two models with the same bidirectional encoder and the same training, 1,500 steps or 30 seconds each; the second has the three lines above. **Lesson 01's kind of model reads few of the words of ten letters right. What share will attention read right?**
 
 # %%
 needs("cmudict")
@@ -236,7 +236,7 @@ def trained(attention, seed=0):
         )
     batches = spelling.batches(learning, 128, seed)
     training.train(
-        model, batches, next_token_loss, steps=1500, learning_rate=0.02, seconds=20, seed=seed
+        model, batches, next_token_loss, steps=1500, learning_rate=0.02, seconds=30, seed=seed
     )
     return model
 

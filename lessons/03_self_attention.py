@@ -43,9 +43,13 @@ reveal(guess, line.split()[int(weights[0].argmax())])
 print(weights[0].round(decimals=2).tolist())
 
 # %%
-figure, ax = plots.axes("A word attends most to itself", "key", "query", size=(5, 3.6))
+figure, ax = plots.axes("Three of four attend most to themselves", "key", "query", size=(5, 3.6))
+assert (weights.argmax(-1) == torch.arange(4)).tolist() == [True, False, True, True]
 plots.heat_map(ax, weights, line.split(), line.split(), numbers=True)
-plots.show(figure, "Heat map of the weights in 'ring the alarum bell': the diagonal is largest.")
+plots.show(
+    figure,
+    "Heat map of the weights in 'ring the alarum bell': the diagonal is largest in all rows but that of 'the'.",
+)
 
 # %% [markdown]
 # ## What the neighbours did to *ring*
@@ -152,7 +156,7 @@ print(f"all vectors of length one: {prefers_itself(dot_scores(unit, unit)):.3f}"
 assert prefers_itself(dot_scores(unit, unit)) == 1
 
 # %% [markdown]
-# > **Where the lectures disagree (D09).** L3 notes that a word attends most to itself, and repeats it after queries and keys have been projected. The next cell draws both projections at random, for the same equal lengths. What is left of the preference is near chance, one in eight.
+# > **Where the lectures disagree (D09).** L3 notes that a word attends most to itself, and repeats it after queries and keys have been projected. The next cell draws both projections at random, for the same equal lengths. What is left of the preference is near chance: one in eight, and a little more where a word comes twice.
 
 # %%
 w_q, w_k = torch.randn(2, 64, 64, generator=generator)

@@ -44,6 +44,8 @@ def cases(draw: Draw):
     yield "two keys", (draw.normal(1, 2),)
     yield "three queries, five keys", (draw.normal(3, 5),)
     yield "some keys masked", (draw.normal(3, 4), draw.mask(3, 4))
+    nowhere = torch.tensor([[False, False, False], [True, False, True]])
+    yield "a row with every key masked", (draw.normal(2, 3), nowhere)
     yield "one mask for the whole batch", (draw.normal(2, 4, 3), draw.mask(4, 3))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4),)
 
@@ -54,12 +56,12 @@ def rows_sum_to_one(answer, draw: Draw):
     return torch.allclose(weights.sum(-1), torch.ones(3)) and (weights >= 0).all()
 
 
-@exercise.property("large scores stay finite", points=2)
-def large_scores(answer, draw: Draw):
+@exercise.property("adding a number to a whole row changes nothing, however large it is", points=2)
+def shifted(answer, draw: Draw):
     scores = draw.normal(2, 4)
-    scores[0, 0], scores[1, 1] = 1e4, -1e4
     weights = answer(scores)
-    return weights.isfinite().all() and weights[0, 0] == 1 and weights[1, 1] == 0
+    far = answer(scores + torch.tensor([[1024.0], [-1024.0]]))
+    return weights.abs().max() > 0 and torch.allclose(far, weights, atol=1e-3)
 
 
 @exercise.property("a row with every key masked is all zeros, the others are not", points=2)
@@ -69,9 +71,16 @@ def fully_masked(answer, draw: Draw):
     return (weights[0] == 0).all() and torch.allclose(weights[1].sum(), torch.tensor(1.0))
 
 
+@exercise.property("a masked key weighs nothing, however large its score")
+def masked_key(answer, draw: Draw):
+    mask = torch.tensor([[True, False, True, True], [False, True, True, False]])
+    weights = answer(draw.normal(2, 4) + torch.where(mask, -1000.0, 1000.0), mask)
+    return (weights[~mask] == 0).all() and torch.allclose(weights.sum(-1), torch.ones(2))
+
+
 @exercise.mistake(
-    "Large scores give NaN or infinity: exp(90) no longer fits into a float32. Subtract the "
-    "largest score of each row before the exponential; the weights stay the same."
+    "Large scores give NaN: exp(90) no longer fits into a float32. What may be subtracted from "
+    "all the scores of a row, and leaves its weights as they are?"
 )
 def unstable(scores, mask=None):
     if mask is not None:
@@ -87,6 +96,29 @@ def unstable(scores, mask=None):
 )
 def over_queries(scores, mask=None):
     return softmax(scores.mT, None if mask is None else mask.mT).mT
+
+
+@exercise.mistake(
+    "A row far below the largest score of the whole tensor gives NaN: all its exponentials are 0, "
+    "and so is their sum. Whose largest score should each row use?"
+)
+def one_peak_for_all(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    exponentials = torch.exp(scores - scores.max())
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / (total if mask is None else total + ~mask.any(-1, keepdim=True))
+
+
+@exercise.mistake(
+    "Right for one query, not for several: the sum of each row has lost its axis, so it meets "
+    "the columns instead. What does `keepdim` keep?"
+)
+def axis_lost(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1)
 
 
 @exercise.mistake(
@@ -111,8 +143,41 @@ def masked_row_is_nan(scores, mask=None):
 
 
 @exercise.mistake(
+    "A row with every key masked shares its weight out equally: where every score is the same "
+    "large negative number, no key is worse than another. Such a row should be all zeros."
+)
+def masked_row_is_equal(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return torch.softmax(scores, -1)
+
+
+@exercise.mistake(
+    "The weights are right, but a row with every key masked has NaN as its gradient: `where` "
+    "drops the 0 / 0 from the result, not from the gradient. Can you keep it from being computed?"
+)
+def gradient_is_nan(scores, mask=None):
+    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(-1, keepdim=True)
+    return torch.where(total == 0, 0.0, exponentials / total)
+
+
+@exercise.mistake(
+    "Right weights, but the scores were changed as well: `-=` and names that end in `_` write "
+    "into the tensor that the caller still holds."
+)
+def in_place(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    scores -= scores.amax(-1, keepdim=True).clamp(min=-1e30)
+    return softmax(scores)
+
+
+@exercise.mistake(
     "The masked weights were set to zero after the division, so the rest of the row sums to less "
-    "than one. Mask the scores before the exponential."
+    "than one. Who should have shared the rest out?"
 )
 def masked_after(scores, mask=None):
     weights = softmax(scores)

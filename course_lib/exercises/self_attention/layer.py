@@ -14,7 +14,8 @@ exercise = Exercise(
     minutes=10,
     difficulty=2,
     hints=(
-        "The layer keeps three matrices. Which words does each of them meet?",
+        "The layer keeps three matrices under `self`. What is each of them called there, and which "
+        "words does it meet?",
         "You have built both halves already: one gives roles, the other one attends. What does "
         "the second need that the first returns, and in which order?",
     ),
@@ -34,8 +35,13 @@ def cases(draw: Draw):
         (draw.normal(5, 4), torch.ones(5, 5).bool().tril()),
         (4, 3, 2),
     )
+    yield "three sizes the same", (draw.normal(4, 3),), (3, 3, 3)
+    nowhere = torch.tensor([[True, False, True], [False, False, False], [True, True, False]])
+    yield "a word that may look nowhere", (draw.normal(3, 4), nowhere), (4, 2, 5)
     yield "a batch of sentences", (draw.normal(2, 4, 3),), (3, 5, 2)
     yield "a mask for each sentence", (draw.normal(2, 4, 5), draw.mask(2, 4, 4)), (5, 2, 3)
+    padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
+    yield "one row of mask for each sentence", (draw.normal(2, 4, 3), padding), (3, 2, 5)
 
 
 @exercise.property("permuting the words permutes the outputs")
@@ -45,6 +51,15 @@ def equivariant(answer, draw: Draw):
     return plain.abs().max() > 0 and torch.allclose(
         answer(x[order], build=(3, 2, 5)), plain[order], atol=1e-5
     )
+
+
+@exercise.property("a word that nobody may look at changes nobody but itself")
+def hidden_word(answer, draw: Draw):
+    x, mask = draw.normal(4, 3), torch.tensor([True, False, True, True]).expand(4, 4)
+    plain, seen = answer(x, mask, build=(3, 2, 5)), [0, 2, 3]
+    x[1] = draw.normal(3)
+    again = answer(x, mask, build=(3, 2, 5))
+    return plain.abs().max() > 0 and torch.allclose(again[seen], plain[seen], atol=1e-6)
 
 
 @exercise.mistake(
@@ -93,10 +108,69 @@ class WordsAsValues(SelfAttention):
         return scaled_dot_product_attention(q, k, x, mask)
 
 
+@exercise.mistake(
+    "The keys served as values as well: the result has the size d_k, and w_v was never used."
+)
+class KeysAsValues(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q, k, k, mask)
+
+
+@exercise.mistake(
+    "The words themselves served as keys: w_k was never used, and a query of size d_k cannot meet "
+    "a word of size d_model."
+)
+class WordsAsKeys(SelfAttention):
+    def forward(self, x, mask=None):
+        q, _, v = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q, x, v, mask)
+
+
+@exercise.mistake(
+    "The three roles were returned, and nobody has looked at anybody yet. What turns q, k and v "
+    "into one result?"
+)
+class RolesAlone(SelfAttention):
+    def forward(self, x, mask=None):
+        return project(x, self.w_q, self.w_k, self.w_v)
+
+
+@exercise.mistake(
+    "The mask is turned round on its way: what came in as True, may look, arrived as False."
+)
+class MaskInverted(SelfAttention):
+    def forward(self, x, mask=None):
+        return super().forward(x, None if mask is None else ~mask)
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the three matrices: `.data` and `.detach()` cut "
+    "them off, and a layer that gets no gradient cannot learn."
+)
+class MatricesDetached(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q.data, self.w_k.data, self.w_v.data)
+        return scaled_dot_product_attention(q, k, v, mask)
+
+
 @exercise.alternative
 class Spelled(SelfAttention):
     def forward(self, x, mask=None):
         scores = (x @ self.w_q) @ (x @ self.w_k).mT / self.w_q.shape[1] ** 0.5
+        if mask is None:
+            return F.softmax(scores, dim=-1) @ (x @ self.w_v)
+        weights = F.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1).masked_fill(~mask, 0.0)
+        return weights @ (x @ self.w_v)
+
+
+@exercise.alternative
+class OneScoreMatrix(SelfAttention):
+    def forward(self, x, mask=None):
+        between = self.w_q @ self.w_k.transpose(0, 1) / self.w_k.shape[1] ** 0.5
+        scores = torch.einsum("...id,de,...je->...ij", x, between, x)
         if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return F.softmax(scores, dim=-1) @ (x @ self.w_v)
+            scores = torch.where(mask, scores, -torch.inf)
+        exponentials = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e30))
+        weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-30)
+        return torch.einsum("...ij,...jd,de->...ie", weights, x, self.w_v)

@@ -1,0 +1,136 @@
+"""Weights turn many values into one for each query."""
+
+import torch
+
+from course_lib.attention import weighted_sum
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=weighted_sum,
+    lesson="02",
+    title="Many values become one",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "One query has the weights 0.9 and 0.1. Which two vectors are these weights of, and what "
+        "is done with the products?",
+        "Every key has a weight and a value, and the sum runs over the keys. Which axis of the "
+        "weights is that, and which axis of v?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one query, two keys", (draw.normal(1, 2).softmax(-1), draw.normal(2, 3))
+    yield "as many queries as keys", (draw.normal(3, 3).softmax(-1), draw.normal(3, 4))
+    yield "four queries, three keys", (draw.normal(4, 3).softmax(-1), draw.normal(3, 5))
+    nothing = draw.normal(2, 4).softmax(-1) * torch.tensor([[0.0], [1.0]])
+    yield "a query that looks nowhere", (nothing, draw.normal(4, 3))
+    yield "a batch", (draw.normal(2, 4, 5).softmax(-1), draw.normal(2, 5, 3))
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 6).softmax(-1), draw.normal(3, 2, 6, 5))
+
+
+@exercise.property("all the weight on one key returns that key's value")
+def one_key(answer, draw: Draw):
+    v, order = draw.normal(4, 3), torch.tensor([2, 0, 3])
+    return torch.allclose(answer(torch.eye(4)[order], v), v[order], atol=1e-6)
+
+
+@exercise.property("equal weights return the mean of the values")
+def equal_weights(answer, draw: Draw):
+    v = draw.normal(4, 3)
+    return torch.allclose(answer(torch.full((2, 4), 0.25), v), v.mean(0).expand(2, 3), atol=1e-6)
+
+
+@exercise.mistake(
+    "The weights were turned over: each value was weighed by what the queries at its own place "
+    "give away. Whose weights should row i of the result use?"
+)
+def weights_transposed(weights, v):
+    return weights.mT @ v
+
+
+@exercise.mistake(
+    "The weighted values are all there, and nothing has been summed: each query still has one "
+    "vector a key. Which axis should be gone?"
+)
+def not_summed(weights, v):
+    return weights.unsqueeze(-1) * v.unsqueeze(-3)
+
+
+@exercise.mistake(
+    "The sum was divided by the number of keys once more. The weights of a row sum to one: which "
+    "division have they been through already?"
+)
+def mean_over_keys(weights, v):
+    return weights @ v / v.shape[-2]
+
+
+@exercise.mistake(
+    "The sum was divided by the sum of the weights. That changes nothing where they sum to one, "
+    "but a query that looks nowhere has the sum 0, and should get zeros."
+)
+def divided_by_the_sum(weights, v):
+    return weights @ v / weights.sum(-1, keepdim=True)
+
+
+@exercise.mistake(
+    "The weights went through a softmax again, so they are more alike than what came in. They "
+    "are weights already, not scores."
+)
+def softmax_again(weights, v):
+    return weights.softmax(-1) @ v
+
+
+@exercise.mistake(
+    "Each query got one value whole, that of its largest weight. What should the other keys "
+    "contribute, when their weights are not zero?"
+)
+def the_largest_only(weights, v):
+    return torch.nn.functional.one_hot(weights.argmax(-1), v.shape[-2]).to(v.dtype) @ v
+
+
+@exercise.mistake(
+    "The result lies on its side, with one column a query. Rows are tokens: which factor comes "
+    "first?"
+)
+def result_transposed(weights, v):
+    return v.mT @ weights.mT
+
+
+@exercise.mistake(
+    "Each key's weight met the value entry by entry, without an axis of its own. A weight is one "
+    "number for a whole vector: what shape must it have to reach all of it?"
+)
+def entry_by_entry(weights, v):
+    return (weights * v).sum(-2)
+
+
+@exercise.mistake(
+    "The numbers are right, but float64 came back as float32: `torch.zeros(...)` makes a tensor "
+    "with a type and a device of its own. How can it learn them from v?"
+)
+def zeros_of_its_own(weights, v):
+    found = torch.zeros(*weights.shape[:-1], v.shape[-1])
+    for j in range(v.shape[-2]):
+        found += weights[..., j, None] * v[..., None, j, :]
+    return found
+
+
+@exercise.alternative
+def matrix_product(weights, v):
+    return torch.matmul(weights, v)
+
+
+@exercise.alternative
+def every_product_then_sum(weights, v):
+    return (weights[..., None] * v[..., None, :, :]).sum(-2)
+
+
+@exercise.alternative
+def one_key_after_another(weights, v):
+    found = weights.new_zeros(*weights.shape[:-1], v.shape[-1])
+    for j in range(v.shape[-2]):
+        found = found + weights[..., j : j + 1] * v[..., j : j + 1, :]
+    return found

@@ -1,0 +1,176 @@
+"""One step of a recurrent network: a word and a memory become the next memory."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.rnn import rnn_cell
+
+exercise = Exercise(
+    reference=rnn_cell,
+    lesson="01",
+    title="A word and a memory become a memory",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "The word has d_in numbers and the state d_h. Which matrix turns which of them into d_h "
+        "numbers, so that the two can be added?",
+        "Rows are tokens: does a weight then stand to the left or to the right of what it "
+        "multiplies?",
+        "Four things meet in this step, and one function is applied once. To which of them, or "
+        "to what made of them?",
+    ),
+    forbidden=(
+        "torch.rnn_tanh",
+        "torch.rnn_tanh_cell",
+        "torch.nn.RNN",
+        "torch.nn.RNNCell",
+    ),
+)
+
+
+def step(draw: Draw, *batch: int, d_in: int, d_h: int):
+    return (
+        draw.normal(*batch, d_in),
+        draw.normal(*batch, d_h),
+        draw.normal(d_in, d_h),
+        draw.normal(d_h, d_h),
+        draw.normal(d_h),
+    )
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one word", step(draw, d_in=3, d_h=2)
+    yield "a state larger than the word", step(draw, d_in=2, d_h=4)
+    yield "words as large as states", step(draw, 2, d_in=3, d_h=3)
+    yield "a batch of words", step(draw, 4, d_in=3, d_h=2)
+    yield "a batch of one", step(draw, 1, d_in=2, d_h=3)
+    yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
+
+
+@exercise.property("no entry of a state is larger than 1, however large the word")
+def bounded(answer, draw: Draw):
+    x, *rest = step(draw, 4, d_in=3, d_h=5)
+    return 0 < answer(1000 * x, *rest).abs().max() <= 1
+
+
+@exercise.property("exchanging word and state, with their matrices, changes nothing")
+def exchanged(answer, draw: Draw):
+    x, h, w_x, w_h, b = step(draw, 4, d_in=3, d_h=3)
+    state = answer(x, h, w_x, w_h, b)
+    return state.abs().max() > 0 and torch.allclose(answer(h, x, w_h, w_x, b), state, atol=1e-5)
+
+
+@exercise.mistake(
+    "Behaves as if nothing were squashed: without its tanh the step is linear, and a state can "
+    "grow without limit from word to word."
+)
+def no_tanh(x, h, w_x, w_h, b):
+    return x @ w_x + h @ w_h + b
+
+
+@exercise.mistake(
+    "Every entry lies between 0 and 1, so this was squashed by a sigmoid. Between which two "
+    "numbers does a tanh lie?"
+)
+def squashed_by_a_sigmoid(x, h, w_x, w_h, b):
+    return torch.sigmoid(x @ w_x + h @ w_h + b)
+
+
+@exercise.mistake(
+    "The bias plays no part: a word and a state of zeros give zeros, and should give the tanh of "
+    "something else."
+)
+def bias_forgotten(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x + h @ w_h)
+
+
+@exercise.mistake(
+    "The bias came in twice, as in torch, which keeps one for the word and one for the state. "
+    "Here b is already their sum."
+)
+def bias_twice(x, h, w_x, w_h, b):
+    return torch.tanh((x @ w_x + b) + (h @ w_h + b))
+
+
+@exercise.mistake(
+    "The bias was added after the tanh, so states reach beyond 1. What stands inside the brackets "
+    "of the formula?"
+)
+def bias_outside(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x + h @ w_h) + b
+
+
+@exercise.mistake(
+    "Word and state were squashed one by one and added afterwards, so neither can change what "
+    "the other is worth. How many tanh does the formula have?"
+)
+def squashed_apart(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x + b) + torch.tanh(h @ w_h)
+
+
+@exercise.mistake(
+    "W_h was turned over before it met the state. It is square, so no shape complains: do rows of "
+    "the state meet its rows or its columns?"
+)
+def memory_transposed(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x + h @ w_h.mT + b)
+
+
+@exercise.mistake(
+    "Both matrices were turned over, which is how torch keeps them. The rows of ours are as many "
+    "as what they meet has numbers: does yours need another turn?"
+)
+def both_transposed(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x.mT + h @ w_h.mT + b)
+
+
+@exercise.mistake(
+    "The old state plays no part: whatever the network has read before, the same word gives the "
+    "same state."
+)
+def memory_forgotten(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x + b)
+
+
+@exercise.mistake(
+    "Laid side by side, word and state stand in one order and their matrices in the other, so "
+    "some rows of W_x meet entries of the state."
+)
+def side_by_side_in_two_orders(x, h, w_x, w_h, b):
+    return torch.tanh(torch.cat([h, x], dim=-1) @ torch.cat([w_x, w_h]) + b)
+
+
+@exercise.mistake(
+    "The state is right, but no gradient reaches the old one: `detach()` and `.data` cut the "
+    "memory off from its past. From what should a network learn what to remember?"
+)
+def memory_detached(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_x + h.detach() @ w_h + b)
+
+
+@exercise.mistake(
+    "Right numbers, but they were written over the old state, which the caller still holds. Make "
+    "a new one."
+)
+def in_place(x, h, w_x, w_h, b):
+    h[...] = torch.tanh(x @ w_x + h @ w_h + b)
+    return h
+
+
+@exercise.alternative
+def side_by_side(x, h, w_x, w_h, b):
+    return (torch.cat([x, h], dim=-1) @ torch.cat([w_x, w_h], dim=0)).add(b).tanh()
+
+
+@exercise.alternative
+def in_one_pattern(x, h, w_x, w_h, b):
+    word = torch.einsum("...i,ij->...j", x, w_x)
+    memory = torch.einsum("...i,ij->...j", h, w_h)
+    return torch.tanh(word + memory + b)
+
+
+@exercise.alternative
+def by_exponentials(x, h, w_x, w_h, b):
+    total = torch.nn.functional.linear(x, w_x.mT, b) + torch.nn.functional.linear(h, w_h.mT)
+    return 2 * torch.sigmoid(2 * total) - 1

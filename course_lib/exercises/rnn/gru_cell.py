@@ -1,0 +1,220 @@
+"""One gate mixes old and new, another says how much of the past the new one may use."""
+
+import torch
+from einops import rearrange
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.rnn import gru_cell
+
+exercise = Exercise(
+    reference=gru_cell,
+    lesson="01",
+    title="One state and two gates",
+    minutes=15,
+    difficulty=3,
+    hints=(
+        "Word and state are projected apart, each into three parts: reset, update, new. Why can "
+        "the two not be added straight away, as in the LSTM?",
+        "The reset gate decides how much of the past reaches the proposal n. Which of the six "
+        "parts holds the past for n?",
+        "The new state is a mixture with the shares z and 1 - z. If z is 1, what does the formula "
+        "keep?",
+    ),
+    forbidden=(
+        "torch.gru",
+        "torch.gru_cell",
+        "torch.nn.GRU",
+        "torch.nn.GRUCell",
+    ),
+)
+
+
+def step(draw: Draw, *batch: int, d_in: int, d_h: int):
+    return (
+        draw.normal(*batch, d_in),
+        draw.normal(*batch, d_h),
+        draw.normal(d_in, 3 * d_h),
+        draw.normal(d_h, 3 * d_h),
+        draw.normal(3 * d_h),
+        draw.normal(3 * d_h),
+    )
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one word, a state of one number", step(draw, d_in=2, d_h=1)
+    yield "one word", step(draw, d_in=3, d_h=2)
+    yield "a batch of words", step(draw, 4, d_in=2, d_h=5)
+    yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
+    yield "two batch dimensions", step(draw, 2, 3, d_in=4, d_h=5)
+
+
+def with_gates(draw: Draw, r: float = 0.0, z: float = 0.0):
+    """Draw a step whose biases hold gates at 1 (50) or at 0 (-50)."""
+    *inputs, b_x, b_h = step(draw, 4, d_in=2, d_h=3)
+    return *inputs, b_x + torch.tensor([r, z, 0.0]).repeat_interleave(3), b_h
+
+
+@exercise.property("with the update gate at 1, the state stays as it was", 2)
+def kept(answer, draw: Draw):
+    inputs = with_gates(draw, z=50.0)
+    return torch.allclose(answer(*inputs), inputs[1], atol=1e-5)
+
+
+@exercise.property("with both gates at 0, the new state knows nothing of the old one")
+def past_shut_out(answer, draw: Draw):
+    x, h, *weights = with_gates(draw, r=-50.0, z=-50.0)
+    state = answer(x, h, *weights)
+    return state.abs().max() > 0 and torch.allclose(answer(x, -h, *weights), state, atol=1e-5)
+
+
+def parts(x, w, b):
+    return (x @ w + b).chunk(3, dim=-1)
+
+
+def gates_of(x, h, w_x, w_h, b_x, b_h):
+    x_r, x_z, _ = parts(x, w_x, b_x)
+    h_r, h_z, _ = parts(h, w_h, b_h)
+    return torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+
+
+def proposing(x, h, w_x, w_h, b_x, b_h, propose):
+    """Take the reference's step with another proposal, made of x_n, h_n and r."""
+    r, z = gates_of(x, h, w_x, w_h, b_x, b_h)
+    n = propose(parts(x, w_x, b_x)[2], parts(h, w_h, b_h)[2], r)
+    return (1 - z) * n + z * h
+
+
+@exercise.mistake(
+    "The mixture is the other way round, as in the paper of 2014: here z is the share of the old "
+    "state. Which of the two does your z multiply?"
+)
+def mixed_the_other_way_round(x, h, w_x, w_h, b_x, b_h):
+    r, z = gates_of(x, h, w_x, w_h, b_x, b_h)
+    n = torch.tanh(parts(x, w_x, b_x)[2] + r * parts(h, w_h, b_h)[2])
+    return z * n + (1 - z) * h
+
+
+@exercise.mistake(
+    "Reset and update have changed places: the first third was taken for z. In which order do "
+    "the three stand along the last axis?"
+)
+def update_gate_first(x, h, w_x, w_h, b_x, b_h):
+    def swapped(w):
+        r, z, n = w.chunk(3, dim=-1)
+        return torch.cat([z, r, n], dim=-1)
+
+    return gru_cell(x, h, *map(swapped, (w_x, w_h, b_x, b_h)))
+
+
+@exercise.mistake(
+    "The state was reset before the product, as in the paper of 2014. Here the gate acts on what "
+    "the product gives: what is the difference when r is not the same everywhere?"
+)
+def reset_before_the_product(x, h, w_x, w_h, b_x, b_h):
+    r, _ = gates_of(x, h, w_x, w_h, b_x, b_h)
+    h_n = parts(r * h, w_h, b_h)[2]
+    return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, _, r: torch.tanh(x_n + h_n))
+
+
+@exercise.mistake(
+    "The recurrent bias of n escaped the reset gate: it was added to the word's part. Does the "
+    "gate act on the recurrent term before its bias or after it?"
+)
+def reset_without_the_bias(x, h, w_x, w_h, b_x, b_h):
+    b = b_h.chunk(3)[2]
+    return proposing(
+        x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.tanh(x_n + b + r * (h_n - b))
+    )
+
+
+@exercise.mistake(
+    "The reset gate plays no part: the proposal uses all of the past. How much of it should reach "
+    "n when r is 0?"
+)
+def reset_gate_unused(x, h, w_x, w_h, b_x, b_h):
+    return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.tanh(x_n + h_n))
+
+
+@exercise.mistake(
+    "The reset gate held back the word as well as the past. What should n know of the word when "
+    "r is 0?"
+)
+def word_reset_too(x, h, w_x, w_h, b_x, b_h):
+    return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.tanh(r * (x_n + h_n)))
+
+
+@exercise.mistake(
+    "The proposal went through a sigmoid like the gates, so no entry of the state can be pushed "
+    "below zero. Is n a share or a content?"
+)
+def proposal_through_a_sigmoid(x, h, w_x, w_h, b_x, b_h):
+    return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.sigmoid(x_n + r * h_n))
+
+
+@exercise.mistake(
+    "The proposal was not squashed: without its tanh, states can grow from step to step."
+)
+def proposal_not_squashed(x, h, w_x, w_h, b_x, b_h):
+    return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: x_n + r * h_n)
+
+
+@exercise.mistake(
+    "The new state is the proposal alone: z was computed, and nothing was mixed. How should an "
+    "old state survive many steps?"
+)
+def nothing_mixed(x, h, w_x, w_h, b_x, b_h):
+    r, _ = gates_of(x, h, w_x, w_h, b_x, b_h)
+    return torch.tanh(parts(x, w_x, b_x)[2] + r * parts(h, w_h, b_h)[2])
+
+
+@exercise.mistake(
+    "b_h plays no part: one of the two biases was left out. In a plain cell one bias would do; "
+    "what does the reset gate do to b_h and not to b_x?"
+)
+def recurrent_bias_forgotten(x, h, w_x, w_h, b_x, b_h):
+    return gru_cell(x, h, w_x, w_h, b_x, torch.zeros_like(b_h))
+
+
+@exercise.mistake(
+    "The three parts were cut as if their entries took turns: r z n, r z n, ... Each part's d_h "
+    "numbers lie together. Which of the two varies slower along the axis?"
+)
+def parts_interleaved(x, h, w_x, w_h, b_x, b_h):
+    def sorted_out(w):
+        return rearrange(w, "... (d_h gate) -> ... (gate d_h)", gate=3)
+
+    return gru_cell(x, h, *map(sorted_out, (w_x, w_h, b_x, b_h)))
+
+
+@exercise.mistake(
+    "Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are "
+    "told which. On which axis do the parts stand?"
+)
+def cut_along_the_batch(x, h, w_x, w_h, b_x, b_h):
+    x_r, x_z, x_n = torch.chunk(x @ w_x + b_x, 3)
+    h_r, h_z, h_n = torch.chunk(h @ w_h + b_h, 3)
+    z = torch.sigmoid(x_z + h_z)
+    n = torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
+    return (1 - z) * n + z * h
+
+
+@exercise.alternative
+def gate_by_gate(x, h, w_x, w_h, b_x, b_h):
+    def part(number):
+        place = slice(number * h.shape[-1], (number + 1) * h.shape[-1])
+        return x @ w_x[:, place] + b_x[place], h @ w_h[:, place] + b_h[place]
+
+    (x_r, h_r), (x_z, h_z), (x_n, h_n) = part(0), part(1), part(2)
+    proposal = torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
+    return torch.lerp(proposal, h, torch.sigmoid(x_z + h_z))
+
+
+@exercise.alternative
+def gates_in_one_product(x, h, w_x, w_h, b_x, b_h):
+    d_h = h.shape[-1]
+    word = torch.einsum("...i,ij->...j", x, w_x) + b_x
+    past = torch.einsum("...i,ij->...j", h, w_h) + b_h
+    gates = (word + past)[..., : 2 * d_h].sigmoid()
+    proposal = (word[..., 2 * d_h :] + gates[..., :d_h] * past[..., 2 * d_h :]).tanh()
+    return proposal + gates[..., d_h:] * (h - proposal)

@@ -1,0 +1,221 @@
+"""A memory that is only added to: gates decide what it forgets, takes in and shows."""
+
+import torch
+from einops import rearrange
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.rnn import lstm_cell
+
+exercise = Exercise(
+    reference=lstm_cell,
+    lesson="01",
+    title="Gates guard the memory",
+    minutes=15,
+    difficulty=3,
+    hints=(
+        "The last axis of w_x holds four matrices side by side, each d_h wide. What does one "
+        "product with all of it give, and where do you cut?",
+        "Three of the four say how much, from nothing to all; one says what, and may be negative. "
+        "Which function suits which?",
+        "The new h shows a part of a memory: of the old one, or of the one just made?",
+    ),
+    forbidden=(
+        "torch.lstm",
+        "torch.lstm_cell",
+        "torch.nn.LSTM",
+        "torch.nn.LSTMCell",
+    ),
+)
+
+
+def step(draw: Draw, *batch: int, d_in: int, d_h: int):
+    return (
+        draw.normal(*batch, d_in),
+        draw.normal(*batch, d_h),
+        draw.normal(*batch, d_h),
+        draw.normal(d_in, 4 * d_h),
+        draw.normal(d_h, 4 * d_h),
+        draw.normal(4 * d_h),
+    )
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one word, a state of one number", step(draw, d_in=2, d_h=1)
+    yield "one word", step(draw, d_in=3, d_h=2)
+    yield "a batch of words", step(draw, 4, d_in=2, d_h=3)
+    yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
+    yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
+
+
+def with_gates(draw: Draw, i: float = 0.0, f: float = 0.0, o: float = 0.0):
+    """Draw a step whose biases hold gates open (50) or shut (-50)."""
+    *inputs, b = step(draw, 4, d_in=2, d_h=3)
+    return *inputs, b + torch.tensor([i, f, 0.0, o]).repeat_interleave(3)
+
+
+@exercise.property("forgetting nothing and taking nothing in, the memory stays as it was", 2)
+def kept(answer, draw: Draw):
+    inputs = with_gates(draw, i=-50.0, f=50.0)
+    return torch.allclose(answer(*inputs)[1], inputs[2], atol=1e-5)
+
+
+@exercise.property("with the output gate open, h is the tanh of the new memory")
+def shown(answer, draw: Draw):
+    h, c = answer(*with_gates(draw, o=50.0))
+    return c.abs().max() > 0 and torch.allclose(h, torch.tanh(c), atol=1e-5)
+
+
+def reordered(x, h, c, w_x, w_h, b, order):
+    """Run the reference on gates that stand in another order."""
+    parts = [torch.cat([w.chunk(4, dim=-1)[gate] for gate in order], dim=-1) for w in (w_x, w_h, b)]
+    return lstm_cell(x, h, c, *parts)
+
+
+def gates_of(x, h, w_x, w_h, b):
+    i, f, g, o = (x @ w_x + h @ w_h + b).chunk(4, dim=-1)
+    return i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+
+
+@exercise.mistake(
+    "Input and forget gate have changed places: the memory forgets where it should take in. In "
+    "which order do the gates stand along the last axis?"
+)
+def forget_gate_first(x, h, c, w_x, w_h, b):
+    return reordered(x, h, c, w_x, w_h, b, order=(1, 0, 2, 3))
+
+
+@exercise.mistake(
+    "Candidate and output gate have changed places: the third quarter was taken for a gate, and "
+    "the fourth for what is written."
+)
+def output_gate_third(x, h, c, w_x, w_h, b):
+    return reordered(x, h, c, w_x, w_h, b, order=(0, 1, 3, 2))
+
+
+@exercise.mistake(
+    "The gates were cut as if their entries took turns: i f g o, i f g o, ... Each gate's d_h "
+    "numbers lie together. Which of the two varies slower along the axis?"
+)
+def gates_interleaved(x, h, c, w_x, w_h, b):
+    parts = [rearrange(w, "... (d_h gate) -> ... (gate d_h)", gate=4) for w in (w_x, w_h, b)]
+    return lstm_cell(x, h, c, *parts)
+
+
+@exercise.mistake(
+    "Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are "
+    "told which. On which axis do the gates stand?"
+)
+def cut_along_the_batch(x, h, c, w_x, w_h, b):
+    i, f, g, o = torch.chunk(x @ w_x + h @ w_h + b, 4)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+@exercise.mistake(
+    "All four parts went through a sigmoid, so nothing negative can ever be written. Which of "
+    "the four is no gate?"
+)
+def candidate_through_a_sigmoid(x, h, c, w_x, w_h, b):
+    i, f, g, o = (x @ w_x + h @ w_h + b).sigmoid().chunk(4, dim=-1)
+    c = f * c + i * g
+    return o * c.tanh(), c
+
+
+@exercise.mistake(
+    "The candidate was written as it came, without its tanh, so one word can write more than 1 "
+    "into the memory."
+)
+def candidate_without_tanh(x, h, c, w_x, w_h, b):
+    i, f, _, o = gates_of(x, h, w_x, w_h, b)
+    c = f * c + i * (x @ w_x + h @ w_h + b).chunk(4, dim=-1)[2]
+    return o * c.tanh(), c
+
+
+@exercise.mistake(
+    "The memory is right, but it was shown without its tanh, so h grows as the memory does. What "
+    "does the formula do to c' before it is shown?"
+)
+def shown_without_tanh(x, h, c, w_x, w_h, b):
+    _, c = lstm_cell(x, h, c, w_x, w_h, b)
+    return gates_of(x, h, w_x, w_h, b)[3] * c, c
+
+
+@exercise.mistake(
+    "The memory is right, but h shows the old one: what this word has just written is not yet in "
+    "it. Which line comes first?"
+)
+def old_memory_shown(x, h, c, w_x, w_h, b):
+    o = gates_of(x, h, w_x, w_h, b)[3]
+    return o * c.tanh(), lstm_cell(x, h, c, w_x, w_h, b)[1]
+
+
+@exercise.mistake(
+    "Nothing is ever forgotten, as in the LSTM of 1997: the old memory was added whole. What may "
+    "the forget gate do to it?"
+)
+def forget_gate_unused(x, h, c, w_x, w_h, b):
+    i, _, g, o = gates_of(x, h, w_x, w_h, b)
+    c = c + i * g
+    return o * c.tanh(), c
+
+
+@exercise.mistake(
+    "What is taken in was tied to what is forgotten: one gate and its rest to 1. Here the two "
+    "decide apart, each with weights of its own."
+)
+def gates_tied(x, h, c, w_x, w_h, b):
+    _, f, g, o = gates_of(x, h, w_x, w_h, b)
+    c = f * c + (1 - f) * g
+    return o * c.tanh(), c
+
+
+@exercise.mistake(
+    "The bias plays no part. With a word and a state of zeros, all gates are half open; what "
+    "should b change about that?"
+)
+def bias_forgotten(x, h, c, w_x, w_h, b):
+    return lstm_cell(x, h, c, w_x, w_h, torch.zeros_like(b))
+
+
+@exercise.mistake(
+    "Right numbers in the wrong order: the memory came back first. Which of the two comes first "
+    "in the arguments, and in the docstring?"
+)
+def returned_the_other_way_round(x, h, c, w_x, w_h, b):
+    h, c = lstm_cell(x, h, c, w_x, w_h, b)
+    return c, h
+
+
+@exercise.mistake("Only h came back. What would the next step do for its memory?")
+def memory_not_returned(x, h, c, w_x, w_h, b):
+    return lstm_cell(x, h, c, w_x, w_h, b)[0]
+
+
+@exercise.mistake(
+    "Right numbers, but the new memory was written over the old one, which the caller still "
+    "holds: `*=`, `+=` and `mul_` do that. Make a new one."
+)
+def in_place(x, h, c, w_x, w_h, b):
+    i, f, g, o = gates_of(x, h, w_x, w_h, b)
+    c *= f
+    c += i * g
+    return o * c.tanh(), c
+
+
+@exercise.alternative
+def gate_by_gate(x, h, c, w_x, w_h, b):
+    def gate(number):
+        part = slice(number * h.shape[-1], (number + 1) * h.shape[-1])
+        return x @ w_x[:, part] + h @ w_h[:, part] + b[part]
+
+    memory = torch.sigmoid(gate(1)) * c + torch.sigmoid(gate(0)) * torch.tanh(gate(2))
+    return torch.sigmoid(gate(3)) * torch.tanh(memory), memory
+
+
+@exercise.alternative
+def side_by_side(x, h, c, w_x, w_h, b):
+    total = torch.matmul(torch.cat([x, h], dim=-1), torch.cat([w_x, w_h])) + b
+    i, f, g, o = total.unflatten(-1, (4, -1)).unbind(-2)
+    memory = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
+    return o.sigmoid() * memory.tanh(), memory

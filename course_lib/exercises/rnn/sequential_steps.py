@@ -1,0 +1,190 @@
+"""How many steps must wait for one another, until any two words have met."""
+
+from math import ceil
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.rnn import sequential_steps
+from course_lib.windows import layers_needed
+
+exercise = Exercise(
+    reference=sequential_steps,
+    lesson="01",
+    title="What must wait for what",
+    minutes=8,
+    difficulty=1,
+    hints=(
+        "Steps that can run side by side count once. Which of the three has to wait for each "
+        "word's turn?",
+        "Of all pairs of n words, one takes a stack of windows longest. Which pair is that, and "
+        "how far apart are its words?",
+        "You have already counted the layers that windows need for a distance. What is left to be "
+        "said here is the distance, and what to do when there is no width.",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "an RNN reads seven words", ("rnn", 7)
+    yield "attention over nine words", ("attention", 9)
+    yield "windows of three over ten words", ("window", 10, 3)
+    yield "windows of five over twenty words", ("window", 20, 5)
+    yield "windows of three over seven words", ("window", 7, 3)
+    yield "one word, read by an RNN", ("rnn", 1)
+    yield "one word, and windows", ("window", 1, 3)
+    yield "one word, and attention", ("attention", 1)
+    yield "a kind that is not known", ("convolution", 5)
+    yield "windows without a width", ("window", 5)
+
+
+@exercise.property("attention needs as many steps for a thousand words as for two")
+def attention_is_flat(answer, draw: Draw):
+    return answer("attention", 1000) == answer("attention", 2) > 0
+
+
+@exercise.property("ten times the words are ten times the steps for an RNN, and for windows")
+def linear(answer, draw: Draw):
+    rnn = answer("rnn", 100) == 10 * answer("rnn", 10) > 0
+    return rnn and answer("window", 101, 3) == 10 * answer("window", 11, 3) > 0
+
+
+def corrected(kind, n, width, wrong):
+    """Answer as the reference, but for windows that have a width."""
+    right = sequential_steps(kind, n, width)
+    return wrong(n, width) if kind == "window" else right
+
+
+@exercise.mistake(
+    "For an RNN, one step is missing. The last word is n - 1 words away from the first, but the "
+    "first word has to be read as well: how many steps does a sentence of one word take?"
+)
+def steps_between_words(kind, n, width=None):
+    return n - 1 if kind == "rnn" else sequential_steps(kind, n, width)
+
+
+@exercise.mistake(
+    "For windows this is n / window, as lecture L1 prints it. Each layer lets a state see "
+    "width - 1 words more, not width: how many words do two layers of width 3 reach?"
+)
+def as_the_lecture_prints_it(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: ceil(n / width))
+
+
+@exercise.mistake(
+    "The windows were stacked for words that stand n apart. In a sentence of n words, how far is "
+    "the last from the first?"
+)
+def distance_n(kind, n, width=None):
+    return corrected(kind, n, width, layers_needed)
+
+
+@exercise.mistake(
+    "The windows were stacked until the last word's own state sees the first word. Some state "
+    "between the two sees both sooner: which one?"
+)
+def to_one_side(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: ceil((n - 1) / (width // 2)))
+
+
+@exercise.mistake(
+    "For windows one step came back, however long the sentence. All places of one layer run side "
+    "by side, but can its states see the whole sentence?"
+)
+def one_layer_of_windows(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: 1)
+
+
+@exercise.mistake(
+    "One word alone still got a layer of windows. It has nobody to meet: how many pairs does a "
+    "sentence of one word have, and how many layers does distance 0 need?"
+)
+def at_least_one_layer(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: max(1, layers_needed(n - 1, width)))
+
+
+@exercise.mistake(
+    "For attention all pairs were counted. That is its work, and the work is done side by side: "
+    "how much of it has to wait for the rest?"
+)
+def work_of_attention(kind, n, width=None):
+    return n * n if kind == "attention" else sequential_steps(kind, n, width)
+
+
+@exercise.mistake(
+    "For attention the words were counted, as if they were read in turn. Which word has to wait "
+    "for another one here?"
+)
+def attention_in_turn(kind, n, width=None):
+    return n if kind == "attention" else sequential_steps(kind, n, width)
+
+
+@exercise.mistake(
+    "For windows the division was left as it is, so the result is a float, and now and then a "
+    "fraction. Can a network have two and a quarter layers?"
+)
+def not_rounded(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: (n - 1) / (width - 1))
+
+
+@exercise.mistake(
+    "For windows the division was rounded down, so where something is left over the first word "
+    "and the last have not met yet."
+)
+def rounded_down(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: (n - 1) // (width - 1))
+
+
+@exercise.mistake(
+    "The right number for windows, but as a float: 3.0 is not a count. Which division of Python "
+    "gives whole numbers?"
+)
+def as_a_float(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: float(layers_needed(n - 1, width)))
+
+
+@exercise.mistake(
+    "A kind that is not known got an answer all the same. The docstring promises an exception "
+    "for it, and names its type."
+)
+def unknown_kind_accepted(kind, n, width=None):
+    return sequential_steps(kind, n, width) if kind in ("rnn", "window") else 1
+
+
+@exercise.mistake(
+    "An unknown kind fell through to the end, where Python returns None. What does the docstring "
+    "promise for it?"
+)
+def unknown_kind_is_none(kind, n, width=None):
+    return sequential_steps(kind, n, width) if kind in ("rnn", "window", "attention") else None
+
+
+@exercise.mistake(
+    "Windows without a width were computed with None, which is a TypeError far from its cause. "
+    "What does the docstring promise for them?"
+)
+def width_unchecked(kind, n, width=None):
+    if kind == "window":
+        return layers_needed(n - 1, width)
+    return sequential_steps(kind, n, width)
+
+
+@exercise.alternative
+def stacking_until_it_is_enough(kind, n, width=None):
+    if kind == "window" and width is not None:
+        seen, layers = 1, 0
+        while seen < n:
+            seen, layers = seen + width - 1, layers + 1
+        return layers
+    if kind not in ("rnn", "attention"):
+        raise ValueError(kind)
+    return n if kind == "rnn" else 1
+
+
+@exercise.alternative
+def from_a_table(kind, n, width=None):
+    counts = {"rnn": lambda: n, "attention": lambda: 1}
+    if width:
+        counts["window"] = lambda: ceil((n - 1) / (width - 1))
+    if kind not in counts:
+        raise ValueError(f"no steps are known for {kind} of width {width}")
+    return counts[kind]()

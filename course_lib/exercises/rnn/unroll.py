@@ -1,0 +1,210 @@
+"""A recurrent network reads a sentence: one step after another, each from the state before."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.rnn import rnn_cell, unroll
+
+exercise = Exercise(
+    reference=unroll,
+    lesson="01",
+    title="Word after word",
+    minutes=10,
+    difficulty=2,
+    hints=(
+        "You have built one step. What does the second step need that only the first can give?",
+        "In xs of shape (n, d_in), which axis are the words on? And in (batch, n, d_in): does a "
+        "plain `for` loop still meet words?",
+        "After n steps there are n states of one shape. Which of torch's ways to join tensors "
+        "makes a new axis, and where do the words' places belong?",
+    ),
+    forbidden=("torch.rnn_tanh", "torch.nn.RNN"),
+)
+
+
+def sentence(draw: Draw, *batch: int, n: int, d_in: int, d_h: int):
+    return (
+        draw.normal(*batch, n, d_in),
+        draw.normal(*batch, d_h),
+        draw.normal(d_in, d_h),
+        draw.normal(d_h, d_h),
+        draw.normal(d_h),
+    )
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one word", sentence(draw, n=1, d_in=3, d_h=2)
+    yield "two words", sentence(draw, n=2, d_in=3, d_h=4)
+    yield "five words", sentence(draw, n=5, d_in=2, d_h=3)
+    yield "a batch of sentences", sentence(draw, 2, n=4, d_in=3, d_h=5)
+    yield "a batch of one", sentence(draw, 1, n=3, d_in=4, d_h=2)
+    yield "two batch dimensions", sentence(draw, 3, 2, n=4, d_in=5, d_h=6)
+
+
+@exercise.property("reading on from where one stopped gives the same states as reading at once", 2)
+def resumed(answer, draw: Draw):
+    xs, h, *weights = sentence(draw, 2, n=5, d_in=3, d_h=4)
+    states = answer(xs, h, *weights)
+    first = answer(xs[:, :2], h, *weights)
+    rest = answer(xs[:, 2:], first[:, -1], *weights)
+    return states.abs().max() > 0 and torch.allclose(torch.cat([first, rest], 1), states, atol=1e-5)
+
+
+@exercise.property("a word changes its own state and later ones, and none before it")
+def causal(answer, draw: Draw):
+    xs, *rest = sentence(draw, n=5, d_in=3, d_h=4)
+    other = torch.cat([xs[:3], -xs[3:4], xs[4:]])
+    moved = (answer(other, *rest) - answer(xs, *rest)).abs().amax(-1) > 1e-6
+    return moved.tolist() == [False, False, False, True, True]
+
+
+@exercise.mistake(
+    "There is a state too many: the initial one came back with the others. Which state exists "
+    "before any word has been read?"
+)
+def initial_state_too(xs, h, w_x, w_h, b):
+    return torch.cat([h.unsqueeze(-2), unroll(xs, h, w_x, w_h, b)], dim=-2)
+
+
+@exercise.mistake(
+    "As many states as words, but each stands one place late: the first is the initial state and "
+    "the last is missing. Was the state kept before the step or after it?"
+)
+def kept_before_the_step(xs, h, w_x, w_h, b):
+    return initial_state_too(xs, h, w_x, w_h, b)[..., :-1, :]
+
+
+@exercise.mistake(
+    "Only the last state came back. The step is right; what happened to the states on the way "
+    "there?"
+)
+def last_state_only(xs, h, w_x, w_h, b):
+    return unroll(xs, h, w_x, w_h, b)[..., -1, :]
+
+
+@exercise.mistake(
+    "Every word met the initial state, as if each were the first. Which variable should have "
+    "changed from one step to the next?"
+)
+def not_carried_on(xs, h, w_x, w_h, b):
+    return torch.stack([rnn_cell(x, h, w_x, w_h, b) for x in xs.unbind(-2)], dim=-2)
+
+
+@exercise.mistake(
+    "The initial state plays no part: the network always starts from zeros, whatever it was given."
+)
+def started_from_zeros(xs, h, w_x, w_h, b):
+    return unroll(xs, torch.zeros_like(h), w_x, w_h, b)
+
+
+@exercise.mistake(
+    "The sentence was read from its end. Which state should have seen the first word alone, and "
+    "which of yours has?"
+)
+def backwards(xs, h, w_x, w_h, b):
+    return unroll(xs.flip(-2), h, w_x, w_h, b)
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: a `for` loop over a tensor takes its first axis, "
+    "which in a batch is the sentences. On which axis are the words always?"
+)
+def looped_over_sentences(xs, h, w_x, w_h, b):
+    states = []
+    for x in xs:
+        h = rnn_cell(x, h, w_x, w_h, b)
+        states.append(h)
+    return torch.stack(states, dim=-2)
+
+
+@exercise.mistake(
+    "Right for one batch dimension, not without one: the words were counted as axis 1 from the "
+    "front. From which end do they always stand in the same place?"
+)
+def words_on_axis_one(xs, h, w_x, w_h, b):
+    states = []
+    for t in range(xs.shape[1]):
+        h = rnn_cell(xs[:, t], h, w_x, w_h, b)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+@exercise.mistake(
+    "The steps are right, but in a batch the states lie with the words' axis in front of the "
+    "batch. Where were the words in xs, and where does `torch.stack` put a new axis by itself?"
+)
+def stacked_in_front(xs, h, w_x, w_h, b):
+    return unroll(xs, h, w_x, w_h, b).movedim(-2, 0)
+
+
+@exercise.mistake(
+    "All states lie end to end in one long row. Joining along an axis that is there already "
+    "makes no axis of words: what does?"
+)
+def end_to_end(xs, h, w_x, w_h, b):
+    return unroll(xs, h, w_x, w_h, b).flatten(-2)
+
+
+@exercise.mistake(
+    "Every row holds the last state: one tensor was written over at each step and kept n times. "
+    "How many tensors must there be at the end?"
+)
+def written_over(xs, h, w_x, w_h, b):
+    states = []
+    for x in xs.unbind(-2):
+        h[...] = rnn_cell(x, h, w_x, w_h, b)
+        states.append(h)
+    return torch.stack(states, dim=-2)
+
+
+@exercise.mistake(
+    "The states are right, but no gradient goes back further than one step: `detach()` and "
+    "`.data` cut each state off from the words before. Which words could the network learn from?"
+)
+def detached_at_each_step(xs, h, w_x, w_h, b):
+    states = []
+    for x in xs.unbind(-2):
+        states.append(rnn_cell(x, h, w_x, w_h, b))
+        h = states[-1].detach()
+    return torch.stack(states, dim=-2)
+
+
+@exercise.mistake(
+    "The numbers are right, but float64 came back as float32: `torch.zeros(...)` makes a tensor "
+    "with a type and a device of its own. How can it learn them from xs?"
+)
+def zeros_of_its_own(xs, h, w_x, w_h, b):
+    states = torch.zeros(*xs.shape[:-1], h.shape[-1])
+    for t in range(xs.shape[-2]):
+        h = rnn_cell(xs[..., t, :], h, w_x, w_h, b)
+        states[..., t, :] = h
+    return states
+
+
+@exercise.alternative
+def all_words_projected_first(xs, h, w_x, w_h, b):
+    words = xs @ w_x + b
+    states = xs.new_zeros(*xs.shape[:-1], h.shape[-1])
+    for t in range(xs.shape[-2]):
+        h = torch.tanh(words[..., t, :] + h @ w_h)
+        states[..., t, :] = h
+    return states
+
+
+@exercise.alternative
+def words_brought_to_the_front(xs, h, w_x, w_h, b):
+    states = [h]
+    for x in xs.movedim(-2, 0):
+        states.append(torch.tanh(torch.matmul(x, w_x) + torch.matmul(states[-1], w_h) + b))
+    return torch.cat([state.unsqueeze(-2) for state in states[1:]], dim=-2)
+
+
+@exercise.alternative
+def recursive(xs, h, w_x, w_h, b):
+    first, rest = xs[..., :1, :], xs[..., 1:, :]
+    h = torch.tanh(first.squeeze(-2) @ w_x + h @ w_h + b)
+    states = h.unsqueeze(-2)
+    if rest.shape[-2] == 0:
+        return states
+    return torch.cat([states, recursive(rest, h, w_x, w_h, b)], dim=-2)

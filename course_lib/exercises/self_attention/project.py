@@ -1,0 +1,156 @@
+"""One word, three roles: what it looks for, what it is found by, what it hands over."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.self_attention import project
+
+exercise = Exercise(
+    reference=project,
+    lesson="03",
+    title="One word, three roles",
+    minutes=5,
+    difficulty=1,
+    hints=(
+        "A word has d_model numbers, and so has each column of a matrix. Which of the two stands "
+        "to the left in the product?",
+        "A function may return several tensors at once. How does Python write three values "
+        "between return and the end of the line?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield (
+        "one word",
+        (draw.normal(1, 3), draw.normal(3, 2), draw.normal(3, 2), draw.normal(3, 4)),
+    )
+    yield (
+        "square matrices",
+        (draw.normal(4, 3), draw.normal(3, 3), draw.normal(3, 3), draw.normal(3, 3)),
+    )
+    yield (
+        "a batch of sentences",
+        (draw.normal(2, 5, 4), draw.normal(4, 3), draw.normal(4, 3), draw.normal(4, 6)),
+    )
+    yield (
+        "two batch dimensions",
+        (draw.normal(3, 2, 4, 5), draw.normal(5, 6), draw.normal(5, 6), draw.normal(5, 2)),
+    )
+
+
+@exercise.property("with the identity as matrix, a role is the words themselves")
+def identity(answer, draw: Draw):
+    x = draw.normal(4, 3)
+    roles = answer(x, torch.eye(3), torch.eye(3), torch.eye(3))
+    return len(roles) == 3 and all(torch.allclose(role, x, atol=1e-6) for role in roles)
+
+
+@exercise.property("each matrix changes its own role and no other")
+def own_matrix(answer, draw: Draw):
+    x, *matrices = draw.normal(4, 5), draw.normal(5, 3), draw.normal(5, 3), draw.normal(5, 2)
+    plain = answer(x, *matrices)
+    for i in range(3):
+        doubled = answer(x, *(2 * w if j == i else w for j, w in enumerate(matrices)))
+        changed = [not torch.equal(a, b) for a, b in zip(plain, doubled, strict=True)]
+        if changed != [j == i for j in range(3)]:
+            return False
+    return True
+
+
+@exercise.mistake(
+    "The right three came back in a list. Its length may change, and that of a tuple cannot: "
+    "what does Python make of three values with commas between them and no brackets?"
+)
+def in_a_list(x, w_q, w_k, w_v):
+    return [x @ w_q, x @ w_k, x @ w_v]
+
+
+@exercise.mistake(
+    "The keys came back before the queries. Whoever calls this writes `q, k, v = project(...)` "
+    "and trusts the order."
+)
+def keys_first(x, w_q, w_k, w_v):
+    return x @ w_k, x @ w_q, x @ w_v
+
+
+@exercise.mistake(
+    "The values came back first. Whoever calls this writes `q, k, v = project(...)` and trusts "
+    "the order."
+)
+def values_first(x, w_q, w_k, w_v):
+    return x @ w_v, x @ w_k, x @ w_q
+
+
+@exercise.mistake(
+    "Keys and values have changed places at the end. Whoever calls this writes "
+    "`q, k, v = project(...)` and trusts the order."
+)
+def values_before_keys(x, w_q, w_k, w_v):
+    return x @ w_q, x @ w_v, x @ w_k
+
+
+@exercise.mistake(
+    "The matrices were turned over, as torch's own layers keep them. Here a matrix has d_model "
+    "rows: does it fit x as it is?"
+)
+def matrices_transposed(x, w_q, w_k, w_v):
+    return x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
+
+
+@exercise.mistake(
+    "Each product was taken the other way round, matrix times words. Rows are tokens here: on "
+    "which side must the words stand, for each row to be projected?"
+)
+def matrices_to_the_left(x, w_q, w_k, w_v):
+    return w_q @ x, w_k @ x, w_v @ x
+
+
+@exercise.mistake(
+    "The three were joined into one tensor along the last axis. They are to come apart: whoever "
+    "calls this gives each of them a name."
+)
+def joined(x, w_q, w_k, w_v):
+    return torch.cat([x @ w_q, x @ w_k, x @ w_v], dim=-1)
+
+
+@exercise.mistake(
+    "The three were stacked into one tensor, which only works while d_v happens to equal d_k."
+)
+def stacked(x, w_q, w_k, w_v):
+    return torch.stack([x @ w_q, x @ w_k, x @ w_v])
+
+
+@exercise.mistake("Queries and keys are the same: which matrix did the keys meet?")
+def one_matrix_twice(x, w_q, w_k, w_v):
+    return x @ w_q, x @ w_q, x @ w_v
+
+
+@exercise.mistake(
+    "The values were made with the matrix of the keys. d_v may differ from d_k, and it is w_v "
+    "that knows it."
+)
+def values_from_keys_matrix(x, w_q, w_k, w_v):
+    return x @ w_q, x @ w_k, x @ w_k
+
+
+@exercise.mistake(
+    "Each role was made from the one before. All three come from the word itself: what does w_k "
+    "have as many rows as?"
+)
+def one_after_another(x, w_q, w_k, w_v):
+    q = x @ w_q
+    k = q @ w_k
+    return q, k, k @ w_v
+
+
+@exercise.alternative
+def one_product_cut_apart(x, w_q, w_k, w_v):
+    sizes = [w.shape[1] for w in (w_q, w_k, w_v)]
+    return torch.split(torch.matmul(x, torch.cat([w_q, w_k, w_v], dim=1)), sizes, dim=-1)
+
+
+@exercise.alternative
+def in_one_pattern(x, w_q, w_k, w_v):
+    return tuple(torch.einsum("...nd,de->...ne", x, w) for w in (w_q, w_k, w_v))

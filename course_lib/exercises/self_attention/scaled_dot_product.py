@@ -1,0 +1,264 @@
+"""Attention in its final form: scores by dot product, brought to scale, weights, an average."""
+
+import torch
+
+from course_lib.attention import softmax
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=scaled_dot_product_attention,
+    lesson="03",
+    title="Compare, share out, average",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "The formula names two products, one division and one softmax. Which shape has each of "
+        "the four, for 3 queries, 5 keys, d_k = 4 and d_v = 2?",
+        "The mask has the shape of the scores, or can be stretched to it. Before which of the "
+        "four steps does it still decide what a row of weights sums to?",
+        "In a row that may look nowhere, what does torch.softmax make of nothing but minus "
+        "infinities? What did your own softmax of lesson 02 make of them?",
+    ),
+    forbidden=("torch.nn.functional.scaled_dot_product_attention",),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one query, two keys", (draw.normal(1, 3), draw.normal(2, 3), draw.normal(2, 4))
+    yield "as many queries as keys", (draw.normal(3, 4), draw.normal(3, 4), draw.normal(3, 2))
+    yield "five queries, three keys", (draw.normal(5, 2), draw.normal(3, 2), draw.normal(3, 4))
+    q, k, v = draw.normal(4, 3), draw.normal(5, 3), draw.normal(5, 2)
+    yield "some keys masked", (q, k, v, some_shown(draw, 4, 5))
+    nowhere = torch.tensor([[False, False, False], [True, False, True]])
+    yield (
+        "a query that may look nowhere",
+        (draw.normal(2, 4), draw.normal(3, 4), draw.normal(3, 5), nowhere),
+    )
+    q, k, v = draw.normal(2, 4, 3), draw.normal(2, 6, 3), draw.normal(2, 6, 5)
+    yield "one mask for the whole batch", (q, k, v, some_shown(draw, 4, 6))
+    yield "one row of mask for each sentence", (q, k, v, some_shown(draw, 2, 1, 6))
+    yield (
+        "two batch dimensions, a mask for each of the first",
+        (
+            draw.normal(3, 2, 4, 5),
+            draw.normal(3, 2, 6, 5),
+            draw.normal(3, 2, 6, 2),
+            some_shown(draw, 3, 1, 4, 6),
+        ),
+    )
+
+
+def some_shown(draw: Draw, *shape: int):
+    """Draw a mask that shows at least one key a row, and hides at least one."""
+    order = draw.normal(*shape).argsort(-1)
+    return order < draw.integers(1, shape[-1], *shape[:-1], 1)
+
+
+@exercise.property("a masked key might as well not be there, however large its score")
+def masked_key(answer, draw: Draw):
+    q, k, v = draw.normal(1, 4).expand(3, 4), draw.normal(5, 4), draw.normal(5, 2)
+    shown = torch.tensor([True, True, False, True, False])
+    k = k + 200 * torch.where(shown.unsqueeze(-1), -q[:1], q[:1])
+    found = answer(q, k, v, shown.expand(3, 5))
+    alone = answer(q, k[shown], v[shown])
+    return found.abs().max() > 0 and torch.allclose(found, alone, atol=1e-3)
+
+
+@exercise.property("equal keys return the mean of the values")
+def equal_keys(answer, draw: Draw):
+    v = draw.normal(5, 2)
+    found = answer(draw.normal(3, 4), draw.normal(1, 4).expand(5, 4), v)
+    return torch.allclose(found, v.mean(0).expand(3, 2), atol=1e-5)
+
+
+@exercise.property("large scores give finite results")
+def large_scores(answer, draw: Draw):
+    found = answer(1000 * draw.normal(3, 4), draw.normal(5, 4), draw.normal(5, 2))
+    return found.isfinite().all() and found.abs().max() > 0
+
+
+def attend(q, k, v, mask=None, scale=None):
+    return softmax(q @ k.mT / (scale or q.shape[-1] ** 0.5), mask) @ v
+
+
+@exercise.mistake(
+    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
+    "should be."
+)
+def unscaled(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=1.0)
+
+
+@exercise.mistake(
+    "The scores were divided by d_k itself, which makes the weights too much alike. A sum of d_k "
+    "independent products grows as what of d_k?"
+)
+def scaled_by_size(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=q.shape[-1])
+
+
+@exercise.mistake(
+    "The scores were multiplied by sqrt(d_k), where the formula divides: large scores grew larger."
+)
+def multiplied(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=q.shape[-1] ** -0.5)
+
+
+@exercise.mistake(
+    "The scores were divided by the root of the number of keys. A score is one dot product: how "
+    "many terms does it sum, and does it know how many keys there are?"
+)
+def scaled_by_keys(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=k.shape[-2] ** 0.5)
+
+
+@exercise.mistake(
+    "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score: "
+    "which size do its two vectors have?"
+)
+def scaled_by_values(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=v.shape[-1] ** 0.5)
+
+
+@exercise.mistake(
+    "The division by sqrt(d_k) came after the softmax, so each row of weights sums to less than "
+    "one. What was it meant to keep small?"
+)
+def scaled_after(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=1.0) / q.shape[-1] ** 0.5
+
+
+@exercise.mistake(
+    "The softmax ran over the queries: each key shares itself out, and the weights of one query "
+    "do not sum to one. Along which axis do the keys stand?"
+)
+def over_queries(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-2) @ v
+
+
+@exercise.mistake(
+    "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
+    "values with one weight for each query. Whose rows should they be?"
+)
+def transposed(q, k, v, mask=None):
+    return attend(k, q, v, mask)
+
+
+@exercise.mistake(
+    "The scores averaged the values themselves: they never became weights, so a row of them may "
+    "sum to anything."
+)
+def no_softmax(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return (scores if mask is None else scores.masked_fill(~mask, 0.0)) @ v
+
+
+@exercise.mistake(
+    "These are the weights, one for each query and key. What do they average, and what shape does "
+    "that have?"
+)
+def weights_only(q, k, v, mask=None):
+    return softmax(q @ k.mT / q.shape[-1] ** 0.5, mask)
+
+
+@exercise.mistake(
+    "The mask is read the wrong way round: True means that the query may look at this key."
+)
+def mask_inverted(q, k, v, mask=None):
+    return attend(q, k, v, None if mask is None else ~mask)
+
+
+@exercise.mistake("The mask changes nothing: it is accepted and never used.")
+def mask_ignored(q, k, v, mask=None):
+    return attend(q, k, v)
+
+
+@exercise.mistake(
+    "The masked weights were set to zero after the softmax, so the rest of the row sums to less "
+    "than one. Who should have shared the rest out?"
+)
+def mask_after(q, k, v, mask=None):
+    weights = softmax(q @ k.mT / q.shape[-1] ** 0.5)
+    return (weights if mask is None else weights * mask) @ v
+
+
+@exercise.mistake(
+    "A masked key was given the score 0, which is a score like any other: exp(0) is 1. Which "
+    "score has the exponential 0?"
+)
+def masked_with_zero(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return softmax(scores if mask is None else scores * mask) @ v
+
+
+@exercise.mistake(
+    "A query that may look nowhere gives NaN: the softmax of nothing but minus infinities divides "
+    "0 by 0. It should get zeros."
+)
+def nowhere_is_nan(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@exercise.mistake(
+    "A query that may look nowhere gets the mean of all values: where every score is the same "
+    "large negative number, no key is worse than another. It should get zeros."
+)
+def nowhere_is_everywhere(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    return torch.softmax(scores, dim=-1) @ v
+
+
+@exercise.mistake(
+    "The results are right, but a query that may look nowhere has NaN as its gradient: "
+    "`nan_to_num` hides a NaN that was made before it. Where does it arise, and can you keep it "
+    "from arising?"
+)
+def nan_hidden(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores + torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, dim=-1).nan_to_num() @ v
+
+
+@exercise.mistake(
+    "Large scores give NaN: exp(90) no longer fits into a float32. Which softmax of yours stays "
+    "finite whatever the scores?"
+)
+def unstable(q, k, v, mask=None):
+    exponentials = torch.exp(q @ k.mT / q.shape[-1] ** 0.5)
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0) @ v
+
+
+@exercise.alternative
+def scaling_the_queries(q, k, v, mask=None):
+    scores = torch.einsum("...qd,...kd->...qk", q * q.shape[-1] ** -0.5, k)
+    if mask is None:
+        return torch.einsum("...qk,...kv->...qv", scores.softmax(-1), v)
+    weights = torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+    return torch.einsum("...qk,...kv->...qv", weights.masked_fill(~mask, 0.0), v)
+
+
+@exercise.alternative
+def one_query_after_another(q, k, v, mask=None):
+    scores = torch.matmul(q, k.transpose(-2, -1)) / k.shape[-1] ** 0.5
+    if mask is not None:
+        scores = torch.where(mask, scores, -torch.inf)
+    rows = []
+    for row in scores.unbind(-2):
+        exponentials = (row - row.amax(-1, keepdim=True).clamp(min=-1e30)).exp()
+        weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-30)
+        rows.append((weights.unsqueeze(-1) * v).sum(-2))
+    return torch.stack(rows, dim=-2)

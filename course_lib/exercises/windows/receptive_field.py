@@ -1,0 +1,122 @@
+"""How much of the sentence one state sees through stacked windows."""
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.windows import receptive_field
+
+exercise = Exercise(
+    reference=receptive_field,
+    lesson="01",
+    title="How far a stack of windows sees",
+    minutes=4,
+    difficulty=1,
+    hints=(
+        "Draw one state above three words. Above it, put a second layer: which words at the "
+        "bottom does its state see now, and how many are new?",
+        "Before the first layer, how many words does a state see? And how many does each layer "
+        "add, when neighbouring windows overlap?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one layer", (1, 3)
+    yield "two layers", (2, 3)
+    yield "a wider window", (3, 5)
+    yield "no layer", (0, 5)
+    yield "windows of one word", (4, 1)
+    yield "many layers", (12, 7)
+
+
+@exercise.property("each layer adds as many words as the one before it")
+def even_growth(answer, draw: Draw):
+    return answer(3, 5) - answer(2, 5) == answer(2, 5) - answer(1, 5) > 0
+
+
+@exercise.property("one layer sees as many words as its window is wide")
+def one_window(answer, draw: Draw):
+    return all(answer(1, width) == width for width in (3, 5, 9))
+
+
+@exercise.mistake(
+    "The windows were laid end to end, which is lecture L1's n / window turned round. But stacked "
+    "windows overlap: two layers of width 3 see 5 words, not 6."
+)
+def end_to_end(layers, width):
+    return layers * width
+
+
+@exercise.mistake(
+    "The field grew as a power, as if every layer looked further apart than the one below. The "
+    "windows are all of one width: how many words does the third layer add, and how many the "
+    "second?"
+)
+def growing_as_a_power(layers, width):
+    return width**layers
+
+
+@exercise.mistake(
+    "This is the reach to one side. The state looks left and right, and it sees its own word too."
+)
+def reach_to_one_side(layers, width):
+    return layers * (width // 2)
+
+
+@exercise.mistake(
+    "The state's own word and one side were counted. Windows look both ways: how wide is one "
+    "layer's window?"
+)
+def one_side_and_itself(layers, width):
+    return 1 + layers * (width // 2)
+
+
+@exercise.mistake(
+    "One word is missing, even with no layer at all: which word does a state see then?"
+)
+def itself_forgotten(layers, width):
+    return layers * (width - 1)
+
+
+@exercise.mistake(
+    "Each layer was counted as `width` new words. One of them was in sight before: which one?"
+)
+def middle_counted_again(layers, width):
+    return 1 + layers * width
+
+
+@exercise.mistake(
+    "The layers play no part: this is what one layer sees. What do the neighbours know, when they "
+    "have looked at their own neighbours before?"
+)
+def layers_ignored(layers, width):
+    return width
+
+
+@exercise.mistake(
+    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
+    "what is there to divide?"
+)
+def as_a_float(layers, width):
+    return 1 + 2 * layers * (width - 1) / 2
+
+
+@exercise.alternative
+def layer_by_layer(layers, width):
+    seen = 1
+    for _ in range(layers):
+        seen += width - 1
+    return seen
+
+
+@exercise.alternative
+def both_sides(layers, width):
+    side = layers * (width // 2)
+    return side + 1 + side
+
+
+@exercise.alternative
+def by_walking(layers, width):
+    seen = {0}
+    for _ in range(layers):
+        seen = {word + step for word in seen for step in range(-(width // 2), width // 2 + 1)}
+    return len(seen)

@@ -1,0 +1,223 @@
+"""Every word looks at its neighbours, and all words do so at once."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.windows import word_window
+
+exercise = Exercise(
+    reference=word_window,
+    lesson="01",
+    title="Every word meets its neighbours",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "With a window of three, which words meet weight[0], weight[1] and weight[2] when the "
+        "result for word 5 is made?",
+        "The first word has no left neighbour. How many words of zeros must stand in front of the "
+        "sentence, so that its window is complete? And behind it?",
+        "For one place k of the window, all words can meet their matrix in a single product. Which "
+        "n rows of the padded sentence are that, and how do they move with k?",
+    ),
+    forbidden=(
+        "torch.conv1d",
+        "torch.conv_tbc",
+        "torch.convolution",
+        "torch.nn.functional.conv1d",
+        "torch.nn.Conv1d",
+    ),
+)
+
+
+def sentence(draw: Draw, *batch: int, n: int, width: int, d_in: int, d_out: int):
+    return (
+        draw.normal(*batch, n, d_in),
+        draw.normal(width, d_in, d_out),
+        draw.normal(d_out),
+    )
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words, a window of one", sentence(draw, n=2, width=1, d_in=3, d_out=2)
+    yield "four words, a window of three", sentence(draw, n=4, width=3, d_in=2, d_out=5)
+    yield "a window wider than the sentence", sentence(draw, n=3, width=7, d_in=2, d_out=4)
+    yield "a batch of sentences", sentence(draw, 2, n=6, width=5, d_in=3, d_out=4)
+    yield "two batch dimensions", sentence(draw, 3, 2, n=5, width=3, d_in=2, d_out=4)
+    yield "a window of even width", sentence(draw, n=5, width=4, d_in=3, d_out=2)
+
+
+@exercise.property("a word reaches its neighbours' results, and no others")
+def local(answer, draw: Draw):
+    x, weight, bias = sentence(draw, n=7, width=3, d_in=2, d_out=4)
+    other = torch.cat([x[:2], -x[2:3], x[3:]])
+    moved = (answer(other, weight, bias) - answer(x, weight, bias)).abs().amax(-1) > 1e-6
+    return moved.tolist() == [False, True, True, True, False, False, False]
+
+
+@exercise.property("moving the words along moves the results along")
+def equivariant(answer, draw: Draw):
+    words, weight, bias = sentence(draw, n=4, width=3, d_in=2, d_out=5)
+    early = answer(F.pad(words, (0, 0, 2, 3)), weight, bias)
+    late = answer(F.pad(words, (0, 0, 3, 2)), weight, bias)
+    return early.std(0).min() > 0 and torch.allclose(late[1:], early[:-1], atol=1e-5)
+
+
+def shifted(x, offset, fill=0.0):
+    """Return the words that stand `offset` places to the right, filled up at the ends."""
+    n = x.shape[-2]
+    places = torch.arange(n, device=x.device) + offset
+    outside = ((places < 0) | (places >= n)).unsqueeze(-1)
+    return x[..., places.clamp(0, n - 1), :].masked_fill(outside, fill)
+
+
+def odd(weight):
+    width = weight.shape[0]
+    if width % 2 == 0:
+        raise ValueError(f"an even width: {width}")
+    return width
+
+
+@exercise.mistake(
+    "The window is mirrored: weight[0] met the word furthest to the right. That is convolution "
+    "as mathematicians write it; which end does the docstring give to weight[0]?"
+)
+def mirrored(x, weight, bias):
+    return word_window(x, weight.flip(0), bias)
+
+
+@exercise.mistake(
+    "There are fewer results than words: the sentence was not padded, so the windows at its ends "
+    "did not fit. How many words of zeros does each end need?"
+)
+def not_padded(x, weight, bias):
+    return torch.einsum("...dk,kdo->...o", x.unfold(-2, odd(weight), 1), weight) + bias
+
+
+@exercise.mistake(
+    "All the zeros went in front of the sentence, so each word sees only what stands left of it. "
+    "Where in its window should a word itself stand?"
+)
+def padded_in_front_only(x, weight, bias):
+    width = odd(weight)
+    places = [shifted(x, k - width + 1) @ weight[k] for k in range(width)]
+    return sum(places) + bias
+
+
+@exercise.mistake(
+    "The sentence was closed to a ring: the first word sees the last one as its neighbour. "
+    "`torch.roll` brings back on one side what it pushes out on the other."
+)
+def closed_to_a_ring(x, weight, bias):
+    width = odd(weight)
+    places = [x.roll(width // 2 - k, dims=-2) @ weight[k] for k in range(width)]
+    return sum(places) + bias
+
+
+@exercise.mistake(
+    "Beyond its ends the sentence was continued by its first and last word. What does the "
+    "docstring put there?"
+)
+def ends_repeated(x, weight, bias):
+    width, n = odd(weight), x.shape[-2]
+    places = torch.arange(n, device=x.device)
+    around = [(places + k - width // 2).clamp(0, n - 1) for k in range(width)]
+    return sum(x[..., place, :] @ weight[k] for k, place in enumerate(around)) + bias
+
+
+@exercise.mistake(
+    "The zeros were put at both ends of every word, not of the sentence: `F.pad` begins with the "
+    "last axis. Which axis are the words on?"
+)
+def words_padded(x, weight, bias):
+    width, n = odd(weight), x.shape[-2]
+    padded = F.pad(x, (width // 2, width // 2))
+    return sum(padded[..., k : k + n, :] @ weight[k] for k in range(width)) + bias
+
+
+@exercise.mistake("The bias plays no part. What should a sentence of zeros give?")
+def bias_forgotten(x, weight, bias):
+    return word_window(x, weight, torch.zeros_like(bias))
+
+
+@exercise.mistake(
+    "The bias was added once for each place of the window. How many biases does the formula have "
+    "for one result?"
+)
+def bias_at_every_place(x, weight, bias):
+    return word_window(x, weight, weight.shape[0] * bias)
+
+
+@exercise.mistake(
+    "All places of the window share one matrix, so a left neighbour counts like a right one. "
+    "How many matrices does `weight` hold?"
+)
+def one_matrix_for_all(x, weight, bias):
+    return word_window(x, weight[:1].expand_as(weight), bias)
+
+
+@exercise.mistake(
+    "An even width was taken as it came. Which word stands in the middle of a window of four? "
+    "The docstring promises an exception."
+)
+def even_width_accepted(x, weight, bias):
+    margin = weight.shape[0] // 2
+    places = [shifted(x, k - margin) @ weight[k] for k in range(weight.shape[0])]
+    return sum(places) + bias
+
+
+@exercise.mistake(
+    "A window of four gave one result more than there are words: it fits between two words, and "
+    "on none. The docstring promises an exception for it."
+)
+def even_width_unfolded(x, weight, bias):
+    margin = weight.shape[0] // 2
+    windows = F.pad(x, (0, 0, margin, margin)).unfold(-2, weight.shape[0], 1)
+    return torch.einsum("...dk,kdo->...o", windows, weight) + bias
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: the words were taken to be on the first axis. "
+    "Which axis from the end are they always on?"
+)
+def words_on_the_first_axis(x, weight, bias):
+    width, n = odd(weight), len(x)
+    padded = F.pad(x, (0, 0, width // 2, width // 2))
+    return sum(padded[k : k + n] @ weight[k] for k in range(width)) + bias
+
+
+@exercise.mistake(
+    "The numbers are right, but float64 came back as float32: `torch.zeros(...)` makes a tensor "
+    "with a type and a device of its own. How can it learn them from x?"
+)
+def zeros_of_its_own(x, weight, bias):
+    found = torch.zeros(*x.shape[:-1], weight.shape[-1])
+    found += word_window(x, weight, bias)
+    return found
+
+
+@exercise.alternative
+def one_place_after_another(x, weight, bias):
+    width, n = odd(weight), x.shape[-2]
+    ends = x.new_zeros(*x.shape[:-2], width // 2, x.shape[-1])
+    padded = torch.cat([ends, x, ends], dim=-2)
+    total = bias
+    for k in range(width):
+        total = total + padded[..., k : k + n, :] @ weight[k]
+    return total
+
+
+@exercise.alternative
+def windows_side_by_side(x, weight, bias):
+    width = odd(weight)
+    neighbours = [shifted(x, k - width // 2) for k in range(width)]
+    return torch.cat(neighbours, dim=-1) @ weight.flatten(0, 1) + bias
+
+
+@exercise.alternative
+def by_a_band_matrix(x, weight, bias):
+    places = torch.arange(x.shape[-2], device=x.device)
+    offsets = torch.arange(odd(weight), device=x.device) - weight.shape[0] // 2
+    band = (places[:, None] + offsets[:, None, None] == places).to(x.dtype)
+    return torch.einsum("kij,...jd,kdo->...io", band, x, weight) + bias
