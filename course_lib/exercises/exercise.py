@@ -73,6 +73,7 @@ class Mistake:
 class Exercise:
     """One exercise. Its points are those of the standard properties and of its own.
 
+    `equivalent` lists one-place edits of the reference that change nothing (see `edits`).
     `method` is the one to write, where the reference is a class. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
     `id` and `module` are known once `catalogue` has loaded the file.
@@ -85,6 +86,7 @@ class Exercise:
     difficulty: int
     hints: tuple[str, ...]
     forbidden: tuple[str, ...] = ()
+    equivalent: tuple[str, ...] = ()
     method: str | None = None
     tolerance: float = 1e-5
     id: str = ""

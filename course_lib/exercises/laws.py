@@ -1,9 +1,9 @@
 """The laws that make a check worth trusting, held against every exercise.
 
 1 the stub is "not attempted yet";  2 the reference passes;  3 every known mistake fails with its
-own sentence;  4 every alternative passes;  5 every mechanical mutant fails, and zeros earn
-nothing;  6 hints hold no line of the reference;  8 the verdict is the same for every seed.
-(7, each exercise stands in exactly one lesson, is a law of the lessons.)
+own sentence;  4 every alternative passes;  5 every mechanical mutant and every one-place edit of
+the reference fails, and zeros earn nothing;  6 hints hold no line of the reference;  8 the verdict
+is the same for every seed.  (7, each exercise stands in one lesson, is a law of the lessons.)
 """
 
 import importlib
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from course_lib.exercises.answer import Description, InProcess, Reply, Request
+from course_lib.exercises.edits import edits
 from course_lib.exercises.exercise import Exercise
 from course_lib.exercises.mutants import mutants
 from course_lib.exercises.properties import attempt
@@ -25,15 +26,23 @@ class Proof:
     mistakes: int
     alternatives: int
     mutants: int
+    edits: int
     violations: list[str]
 
 
 def prove(exercise: Exercise, seeds: tuple[int, ...] = (0, 1, 2)) -> Proof:
     """Hold an exercise against all of its laws, for each seed of the inputs."""
     reply = attempt(exercise, InProcess(exercise.reference), 0)[0].calls[0].reply
-    wrong = mutants(exercise, reply)
-    violations = [*_texts(exercise), *(v for seed in seeds for v in _verdicts(exercise, seed))]
-    return Proof(len(exercise.mistakes), len(exercise.alternatives), len(wrong), violations)
+    edited, unseen = _edits(exercise)
+    violations = [*_texts(exercise), *unseen]
+    violations += [violation for seed in seeds for violation in _verdicts(exercise, seed)]
+    return Proof(
+        mistakes=len(exercise.mistakes),
+        alternatives=len(exercise.alternatives),
+        mutants=len(mutants(exercise, reply)),
+        edits=edited,
+        violations=violations,
+    )
 
 
 def _texts(exercise: Exercise) -> Iterator[str]:
@@ -47,6 +56,19 @@ def _texts(exercise: Exercise) -> Iterator[str]:
     code = [line for line in lines if len(line) > 8 and not line.startswith(("#", '"""'))]
     for hint in exercise.hints:
         yield from (f"a hint holds a line of the reference: {x}" for x in code if x in hint)
+
+
+def _edits(exercise: Exercise) -> tuple[int, list[str]]:
+    """Count the edits that fail as they should, and name those that do not."""
+    caught, passed = 0, set()
+    for edit, source in edits(exercise):
+        answer = _Behaviour(_defined(exercise, source), watched=False)
+        if judge(exercise, answer).status == "passed":
+            passed.add(edit)
+        else:
+            caught += 1
+    unseen = passed.symmetric_difference(exercise.equivalent)
+    return caught, [f"an edit passes, or does not as it is said to: {edit}" for edit in unseen]
 
 
 def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:

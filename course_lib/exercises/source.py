@@ -61,7 +61,7 @@ def source_of(thing: Any) -> str | None:
 def is_stub(source: str, method: str | None = None) -> bool:
     """Tell whether the function, or the class's `method`, only raises NotImplementedError."""
     try:
-        function = _function(source, method)
+        function = function_in(ast.parse(source), method)
     except (SyntaxError, LookupError):
         return False
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -77,7 +77,7 @@ def stub(reference: type | types.FunctionType, method: str | None = None) -> str
     Of a class only `method` is emptied.
     """
     source = source_of(reference)
-    function = _function(source, method)
+    function = function_in(ast.parse(source), method)
     lines = source.splitlines()
     documented = ast.get_docstring(function) is not None
     first = function.body[0].end_lineno if documented else function.body[0].lineno - 1
@@ -158,13 +158,12 @@ def _first_line(node: ast.FunctionDef | ast.ClassDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def _function(source: str, method: str | None) -> ast.FunctionDef:
-    """Find the function in a source that defines it, or the method in a source of its class."""
-    body = ast.parse(source).body
+def function_in(tree: ast.Module, method: str | None) -> ast.FunctionDef:
+    """Find the function that a tree defines, or the method of its class. Raises LookupError."""
+    body = tree.body
     if method is not None:
-        body = next(node for node in body if isinstance(node, ast.ClassDef)).body
-    named = [node for node in body if isinstance(node, ast.FunctionDef)]
-    for node in named:
-        if method in (None, node.name):
+        body = next((node.body for node in body if isinstance(node, ast.ClassDef)), [])
+    for node in body:
+        if isinstance(node, ast.FunctionDef) and method in (None, node.name):
             return node
     raise LookupError(f"no function {method or ''} in this source")

@@ -1,7 +1,7 @@
 """A learner's notebook read as answers, without running it.
 
-Of its cells only imports, definitions, constants and `name = mine(...)` count. An answer is the
-last function or class of its exercise's name, with the statements that it needs.
+Of its code only imports, definitions, constants and `name = mine(...)` count. An answer is the
+last function or class of its exercise's name, behind the statements that it needs.
 """
 
 import ast
@@ -9,7 +9,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,17 +17,18 @@ from course_lib import ipynb
 from course_lib.exercises.answer import Answer, Description, Reply, Request
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.exercise import Exercise
-from course_lib.exercises.source import define
+from course_lib.exercises.source import define, is_stub
 from course_lib.exercises.verdict import Verdict, judge
 from course_lib.ipynb import NotANotebook
 
-MAGIC = re.compile(r"^(\s*)([\w, ]+=\s*)?[%!].*|^(\s*)(\?+\S+|[\w.]+\?+)\s*$")
-PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
-BLANK = "pass"
+MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w, ]+=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
+CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
+IMPORTS = (ast.Import, ast.ImportFrom)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Holder(Answer, Protocol):
-    """A handle that can be given one answer after another, such as `child.ChildProcess`."""
+    """A handle that takes one answer after another, such as `child.ChildProcess`."""
 
     def hold(self, source: str, name: str) -> None:
         """Let `name`, defined by `source`, be the answer from now on."""
@@ -35,9 +36,10 @@ class Holder(Answer, Protocol):
 
 @dataclass(frozen=True)
 class Attempt:
-    """The answer to one exercise: source that defines it, or the sentence why there is none.
+    """The answer to one exercise: its source, or the problem that it cannot be read for.
 
-    `places` tells from which cell and line, both counted from 1, each line of the source comes.
+    One that is not attempted has neither: a stub, or no cell at all. `places` holds, for each line of the source, the cell and the line there that it comes from,
+    counted from 1.
     """
 
     exercise: Exercise
@@ -56,33 +58,38 @@ class Submission:
     """The attempts of a notebook by id, in the order of the lessons, and remarks on its cells."""
 
     attempts: dict[str, Attempt]
-    remarks: list[str] = field(default_factory=list)
+    remarks: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Statement:
     cell: int
     line: int
     text: str
+    kind: type[ast.stmt]
     binds: frozenset[str]
     reads: frozenset[str]
-    kind: type
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Cell:
     number: int
     text: str
     exercise: str | None
-    problem: str | None = None
-    statements: list[_Statement] = field(default_factory=list)
+    statements: list[_Statement]
+    problem: str | None
 
-    def defines(self, id: str, name: str) -> bool:
-        """Tell whether the answer of this name stands here, as far as the cell can be read."""
-        if self.problem:
-            header = re.search(rf"^(def|class)\s+{name}\b", self.text, re.MULTILINE)
-            return self.exercise == id or bool(header)
-        return any(_is_definition(statement, name) for statement in self.statements)
+    def answer(self, name: str) -> _Statement | None:
+        """Return the last function or class of this name."""
+        named = [x for x in self.statements if x.kind in DEFINITIONS and name in x.binds]
+        return named[-1] if named else None
+
+    def is_for(self, exercise: Exercise) -> bool:
+        """Tell whether an answer stands here, or would if the cell could be read."""
+        if self.problem is None:
+            return self.answer(exercise.name) is not None
+        header = rf"^(def|class)\s+{exercise.name}\b"
+        return self.exercise == exercise.id or bool(re.search(header, self.text, re.MULTILINE))
 
 
 def read(path: Path) -> Submission:
@@ -93,126 +100,170 @@ def read(path: Path) -> Submission:
         for number, cell in enumerate(notebook["cells"], start=1)
         if cell["cell_type"] == "code"
     ]
-    asked = _asked(ipynb.lesson(notebook), cells)
-    if not asked:
+    exercises = _exercises(ipynb.lesson(notebook), cells)
+    if not exercises:
         raise NotANotebook(f"{path} holds no exercise of this course.")
-    remarks = [
-        f"{cell.problem}, so nothing in that cell counts." for cell in cells if cell.problem
-    ]
-    attempts = {}
-    for id in asked:
-        attempts[id], remark = _attempt(id, cells)
-        remarks += [remark] if remark else []
+    attempts = {exercise.id: _attempt(exercise, cells) for exercise in exercises}
+    remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
+    remarks += [remark for x in exercises if (remark := _remark(x, cells))]
     return Submission(attempts, remarks)
 
 
 def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
-    """Judge each attempt through a handle. What one of them does costs that one alone."""
-    for id, attempt in submission.attempts.items():
-        if attempt.source is None:
-            found = judge(attempt.exercise, _Unreadable(attempt.problem))
-            yield found if attempt.problem else replace(found, status="not attempted")
-        else:
+    """Judge each attempt through a handle: what one of them does costs that one alone."""
+    for attempt in submission.attempts.values():
+        if attempt.source:
             handle.hold(attempt.source, attempt.exercise.name)
-            yield _placed(judge(attempt.exercise, handle), attempt)
+            yield _placed(judge(attempt.exercise, handle), attempt.places)
+        elif attempt.problem:
+            yield judge(attempt.exercise, Unreadable(attempt.problem))
+        else:
+            found = judge(attempt.exercise, Unreadable(""))
+            yield replace(found, status="not attempted", message="Nothing is written yet.")
 
 
-class _Unreadable:
-    """Stands for an answer that cannot be read."""
+class Unreadable:
+    """Stands for an answer whose source cannot be read."""
 
-    def __init__(self, problem: str | None):
+    def __init__(self, problem: str):
         self._problem = problem
 
     def describe(self) -> Description:
+        """Tell the problem."""
         return Description("error", self._problem)
 
     def run(self, request: Request) -> Reply:
-        raise AssertionError("an answer that cannot be read is not called")
+        """Say that there is nothing to call, by raising TypeError."""
+        raise TypeError("an answer that cannot be read cannot be called")
 
 
-def _placed(verdict: Verdict, attempt: Attempt) -> Verdict:
-    """Name the line of an error as its cell counts it."""
+def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
+    """Count the line of an error as its cell does."""
     error = verdict.failure and verdict.failure.error
     if not error or not error.line:
         return verdict
-    cell, line = attempt.places[error.line - 1]
-    error = replace(error, line=line, text=f"{error.text}  (in cell {cell})")
-    return replace(verdict, failure=replace(verdict.failure, error=error))
+    cell, line = places[error.line - 1]
+    placed = replace(error, line=line, text=f"{error.text}  (in cell {cell})")
+    return replace(verdict, failure=replace(verdict.failure, error=placed))
 
 
-def _asked(lesson: str | None, cells: list[_Cell]) -> list[str]:
+def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
     """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
+    every = [load(id) for id in ids()]
     marked = {cell.exercise for cell in cells}
-    by_lesson = [id for id in ids() if load(id).lesson == lesson]
-    by_cell = [id for id in ids() if id in marked]
     return (
-        by_lesson
-        or by_cell
-        or [id for id in ids() if any(cell.defines(id, load(id).name) for cell in cells)]
+        [x for x in every if x.lesson == lesson]
+        or [x for x in every if x.id in marked]
+        or [x for x in every if any(cell.is_for(x) for cell in cells)]
     )
 
 
-def _attempt(id: str, cells: list[_Cell]) -> tuple[Attempt, str | None]:
-    """Find the answer to an exercise, and what is to be said about its cells."""
-    exercise = load(id)
-    defining = [cell for cell in cells if cell.defines(id, exercise.name)]
-    if not defining:
-        return Attempt(exercise), (
-            f"{id}: no cell defines `{exercise.name}`; `course reset {id}` puts the stub back."
-        )
-    remark = None
-    if len(defining) > 1:
-        numbers = " and ".join(str(cell.number) for cell in defining)
-        remark = f"{id}: cells {numbers} define `{exercise.name}`; the last one counts."
-    last = defining[-1]
-    if last.problem:
-        return Attempt(exercise, problem=last.problem), remark
-    source, places = _source(exercise.name, last, cells)
-    return Attempt(exercise, source, places=places), remark
+def _attempt(exercise: Exercise, cells: list[_Cell]) -> Attempt:
+    places = [cell for cell in cells if cell.is_for(exercise)]
+    if not places:
+        return Attempt(exercise)
+    if places[-1].problem:
+        return Attempt(exercise, problem=places[-1].problem)
+    answer = places[-1].answer(exercise.name)
+    if is_stub(answer.text, exercise.method):
+        return Attempt(exercise)
+    statements = _needed(answer, exercise.name, [x for cell in cells for x in cell.statements])
+    lines = [
+        (line, (statement.cell, statement.line + number))
+        for statement in statements
+        for number, line in enumerate(statement.text.split("\n"))
+    ]
+    source = "".join(f"{line}\n" for line, _ in lines)
+    return Attempt(exercise, source, places=tuple(place for _, place in lines))
 
 
-def _source(name: str, cell: _Cell, cells: list[_Cell]) -> tuple[str, tuple]:
-    """Collect the answer of this name in a cell, after all that it needs, wherever that stands."""
-    answer = [x for x in cell.statements if _is_definition(x, name)][-1]
-    statements = [statement for each in cells for statement in each.statements]
-    needed = [x for x in statements if "*" in x.binds]
-    bound, to_read = {name}, sorted(answer.reads)
-    while to_read:
-        if (used := to_read.pop()) in bound:
-            continue
-        bound.add(used)
-        binding = [x for x in statements if used in x.binds]
-        # what the notebook meant when the answer was made, or else what came next
-        known = [x for x in binding if x.cell <= cell.number][-1:] or binding[:1]
-        needed += known
-        to_read += [read for x in known for read in sorted(x.reads)]
-    order = {id(x): place for place, x in enumerate(statements)}
-    unique = {order[id(x)]: x for x in needed if x is not answer}
-    imports = [x for _, x in sorted(unique.items()) if x.kind in (ast.Import, ast.ImportFrom)]
-    others = [x for _, x in sorted(unique.items()) if x not in imports]
-    lines, places = [], []
-    for statement in (*imports, *others, answer):
-        for offset, line in enumerate(statement.text.split("\n")):
-            lines.append(line)
-            places.append((statement.cell, statement.line + offset))
-    return "\n".join(lines) + "\n", tuple(places)
+def _remark(exercise: Exercise, cells: list[_Cell]) -> str | None:
+    """Say in one sentence what is unusual about an exercise's cells."""
+    id, name = exercise.id, exercise.name
+    numbers = [str(cell.number) for cell in cells if cell.is_for(exercise)]
+    if not numbers:
+        return f"{id}: no cell defines `{name}`; `course reset {id}` puts the stub back."
+    if len(numbers) > 1:
+        return f"{id}: cells {' and '.join(numbers)} define `{name}`; the last one counts."
+    return None
+
+
+def _needed(answer: _Statement, name: str, statements: list[_Statement]) -> list[_Statement]:
+    """List the statements that an answer needs: imports, then the others, then itself.
+
+    A name stands for what it was last bound to when the answer's cell ran; failing that, for
+    what a later cell binds it to.
+    """
+    found = {x for x in statements if "*" in x.binds}
+    known, wanted = {name}, set(answer.reads)
+    while wanted := wanted - known:
+        known |= wanted
+        for read in list(wanted):
+            binding = [x for x in statements if read in x.binds]
+            used = [x for x in binding if x.cell <= answer.cell][-1:] or binding[:1]
+            found |= set(used)
+            wanted |= {x for statement in used for x in statement.reads}
+    found.discard(answer)
+    ordered = [x for x in statements if x in found]
+    ordered.sort(key=lambda x: x.kind not in IMPORTS)
+    return [*ordered, answer]
 
 
 def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
-    text, cell = _without_cell_magic(text), _Cell(number, text, exercise)
+    first = text.lstrip().partition("\n")[0]
+    if first.startswith("%%"):
+        python = first.split()[0] in CELL_MAGICS_OF_PYTHON
+        text = text.replace(first, "", 1) if python else ""
+    try:
+        tree, text = _parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
+        problem = f"cell {number}{line} is not Python: {getattr(error, 'msg', error)}"
+        return _Cell(number, text, exercise, [], problem)
+    statements = [_statement(number, text, node) for node in tree.body if _counts(node)]
+    return _Cell(number, text, exercise, statements, None)
+
+
+def _parse(text: str) -> tuple[ast.Module, str]:
+    """Parse the code of a cell, if need be without its magics and shell lines."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Python warns of is no concern of the reader's
+        warnings.simplefilter("ignore")  # "\s" in a docstring is no concern of a check
         try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
-            text = MAGIC.sub(rf"\1\3{BLANK}", text)
-            text = "\n".join(MAGIC.sub(rf"\g<1>\g<3>{BLANK}", x) for x in text.split("\n"))
-            try:
-                tree = ast.parse(text)
-            except SyntaxError as error:
-                cell.problem = f"cell {number}, line {error.lineno}: {error.msg}"
-                return cell
-            except (ValueError, RecursionError, MemoryError) as error:
-                cell.problem = f"cell {number}: {error}"
-                return cell
-    ...
+            return ast.parse(text), text
+        except SyntaxError:
+            text = MAGIC.sub(r"\1pass", text)
+            return ast.parse(text), text
+
+
+def _counts(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return _is_literal(node.value) or _is_mine(node.value)
+    return isinstance(node, (*IMPORTS, *DEFINITIONS))
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    try:
+        ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_mine(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "mine"
+
+
+def _statement(cell: int, text: str, node: ast.stmt) -> _Statement:
+    line, written = node.lineno, ast.get_source_segment(text, node)
+    if getattr(node, "decorator_list", None):
+        line = node.decorator_list[0].lineno
+        written = "\n".join(text.split("\n")[line - 1 : node.end_lineno])
+    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
+    if isinstance(node, IMPORTS):
+        binds = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    elif isinstance(node, DEFINITIONS):
+        binds = {node.name}
+    else:
+        binds = {x.id for x in names if isinstance(x.ctx, ast.Store)}
+    reads = {x.id for x in names}
+    return _Statement(cell, line, written, type(node), frozenset(binds), frozenset(reads))

@@ -18,6 +18,8 @@ exercise = Exercise(
         "In a row with every key masked, what is the largest score, and what is the sum of the "
         "exponentials? Give each of the two a harmless stand-in before it is used.",
     ),
+    # a row's weights do not depend on what is subtracted, nor a row of zeros on what divides it
+    equivalent=("scores.detach() -> scores", "0.0 -> 1.0", "0.0 -> -1.0", "1.0 -> 2.0"),
     forbidden=(
         "torch.softmax",
         "torch.log_softmax",

@@ -51,7 +51,7 @@ def cases(draw: Draw):
 
 def with_gates(draw: Draw, r: float = 0.0, z: float = 0.0):
     """Draw a step whose biases hold gates at 1 (50) or at 0 (-50)."""
-    *inputs, b_x, b_h = step(draw, 4, d_in=2, d_h=3)
+    *inputs, b_x, b_h = step(draw, 1, d_in=2, d_h=3)
     return *inputs, b_x + torch.tensor([r, z, 0.0]).repeat_interleave(3), b_h
 
 

@@ -50,7 +50,7 @@ def cases(draw: Draw):
 
 def with_gates(draw: Draw, i: float = 0.0, f: float = 0.0, o: float = 0.0):
     """Draw a step whose biases hold gates open (50) or shut (-50)."""
-    *inputs, b = step(draw, 4, d_in=2, d_h=3)
+    *inputs, b = step(draw, 1, d_in=2, d_h=3)
     return *inputs, b + torch.tensor([i, f, 0.0, o]).repeat_interleave(3)
 
 

@@ -39,13 +39,15 @@ def cases(draw: Draw):
 
 @exercise.property("attention needs as many steps for a thousand words as for two")
 def attention_is_flat(answer, draw: Draw):
-    return answer("attention", 1000) == answer("attention", 2) > 0
+    short, long = answer("attention", 2), answer("attention", 1000)
+    return long == short > 0
 
 
 @exercise.property("ten times the words are ten times the steps for an RNN, and for windows")
 def linear(answer, draw: Draw):
-    rnn = answer("rnn", 100) == 10 * answer("rnn", 10) > 0
-    return rnn and answer("window", 101, 3) == 10 * answer("window", 11, 3) > 0
+    rnn = answer("rnn", 10), answer("rnn", 100)
+    window = answer("window", 11, 3), answer("window", 101, 3)
+    return all(many == 10 * few > 0 for few, many in (rnn, window))
 
 
 def corrected(kind, n, width, wrong):
@@ -159,12 +161,22 @@ def unknown_kind_is_none(kind, n, width=None):
 
 
 @exercise.mistake(
-    "Windows without a width were computed with None, which is a TypeError far from its cause. "
+    "Windows without a width were handed on with None, which is a TypeError far from its cause. "
     "What does the docstring promise for them?"
+)
+def width_handed_on(kind, n, width=None):
+    if kind == "window":
+        return layers_needed(n - 1, width)
+    return sequential_steps(kind, n, width)
+
+
+@exercise.mistake(
+    "Windows without a width were computed with None: Python's own TypeError speaks of signs and "
+    "types. What would help the caller more, and what does the docstring promise?"
 )
 def width_unchecked(kind, n, width=None):
     if kind == "window":
-        return layers_needed(n - 1, width)
+        return ceil((n - 1) / (width - 1))
     return sequential_steps(kind, n, width)
 
 

@@ -44,7 +44,7 @@ def cases(draw: Draw):
 
 @exercise.property("reading on from where one stopped gives the same states as reading at once", 2)
 def resumed(answer, draw: Draw):
-    xs, h, *weights = sentence(draw, 2, n=5, d_in=3, d_h=4)
+    xs, h, *weights = sentence(draw, 3, n=6, d_in=2, d_h=4)
     states = answer(xs, h, *weights)
     first = answer(xs[:, :2], h, *weights)
     rest = answer(xs[:, 2:], first[:, -1], *weights)
@@ -115,7 +115,7 @@ def looped_over_sentences(xs, h, w_x, w_h, b):
     for x in xs:
         h = rnn_cell(x, h, w_x, w_h, b)
         states.append(h)
-    return torch.stack(states, dim=-2)
+    return torch.stack(states)
 
 
 @exercise.mistake(
@@ -125,6 +125,31 @@ def looped_over_sentences(xs, h, w_x, w_h, b):
 def words_on_axis_one(xs, h, w_x, w_h, b):
     states = []
     for t in range(xs.shape[1]):
+        h = rnn_cell(xs[:, t], h, w_x, w_h, b)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+@exercise.mistake(
+    "Right for one batch dimension, not without one: `[:, t, :]` needs exactly three axes. How "
+    "can the words' axis be named when nobody knows how many stand before it?"
+)
+def words_between_two_axes(xs, h, w_x, w_h, b):
+    states = []
+    for t in range(xs.shape[1]):
+        h = rnn_cell(xs[:, t, :], h, w_x, w_h, b)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+@exercise.mistake(
+    "Right for one batch dimension, not without one: xs was taken to have three sizes. A sentence "
+    "may come alone, or under two batch dimensions: which of its sizes do you need?"
+)
+def three_sizes_unpacked(xs, h, w_x, w_h, b):
+    _, n, _ = xs.shape
+    states = []
+    for t in range(n):
         h = rnn_cell(xs[:, t], h, w_x, w_h, b)
         states.append(h)
     return torch.stack(states, dim=1)

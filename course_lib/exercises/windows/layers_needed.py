@@ -11,6 +11,7 @@ exercise = Exercise(
     title="How many layers until two words meet",
     minutes=8,
     difficulty=2,
+    equivalent=("3 -> 2",),  # a width of 2 is refused for being even
     hints=(
         "Two words that stand 4 apart, and everything between them, are how many words? Which "
         "stack of windows of width 3 sees that many?",
@@ -36,17 +37,18 @@ def cases(draw: Draw):
 
 @exercise.property("so many layers see both words, and one layer less does not")
 def least(answer, draw: Draw):
+    stacks = [(1, 3), (6, 3), (9, 5), (20, 5), (31, 9)]
+    layers = [answer(distance, width) for distance, width in stacks]
     return all(
-        receptive_field(answer(distance, width) - 1, width)
-        <= distance
-        < receptive_field(answer(distance, width), width)
-        for distance, width in [(1, 3), (6, 3), (9, 5), (20, 5), (31, 9)]
+        receptive_field(enough - 1, width) <= distance < receptive_field(enough, width)
+        for enough, (distance, width) in zip(layers, stacks, strict=True)
     )
 
 
 @exercise.property("ten times the distance takes ten times the layers")
 def linear(answer, draw: Draw):
-    return answer(120, 7) == 10 * answer(12, 7) > 0
+    near, far = answer(12, 7), answer(120, 7)
+    return far == 10 * near > 0
 
 
 def checked(distance, width, count):

@@ -188,6 +188,17 @@ def words_on_the_first_axis(x, weight, bias):
 
 
 @exercise.mistake(
+    "Right for one sentence, not for a batch: word by word, the window was cut out of the first "
+    "axis, where a batch has its sentences. Which axis are the words always on?"
+)
+def word_by_word(x, weight, bias):
+    width = odd(weight)
+    padded = F.pad(x, (0, 0, width // 2, width // 2))
+    words = [sum(padded[i + k] @ weight[k] for k in range(width)) for i in range(len(x))]
+    return torch.stack(words) + bias
+
+
+@exercise.mistake(
     "The numbers are right, but float64 came back as float32: `torch.zeros(...)` makes a tensor "
     "with a type and a device of its own. How can it learn them from x?"
 )
