@@ -38,8 +38,8 @@ class Holder(Answer, Protocol):
 class Attempt:
     """The answer to one exercise: its source, or the problem that it cannot be read for.
 
-    One that is not attempted has neither: a stub, or no cell at all. `places` holds, for each line of the source, the cell and the line there that it comes from,
-    counted from 1.
+    One that is not attempted has neither: it is a stub, or there is no cell. `places` holds, for
+    each line of the source, the cell and the line there that it comes from, counted from 1.
     """
 
     exercise: Exercise

@@ -163,10 +163,12 @@ def _diagnose(exercise: Exercise, trials: list[Trial], seed: int) -> Mistake | N
 
 
 def _alike(ours: list[Trial], theirs: list[Trial], tolerance: float) -> bool:
-    a = [call.reply for trial in ours for call in trial.calls]
-    b = [call.reply for trial in theirs for call in trial.calls]
+    """Tell whether two answers did the same; where one should not raise, for the same reason."""
+    a = [call for trial in ours for call in trial.calls]
+    b = [call for trial in theirs for call in trial.calls]
     return len(a) == len(b) and all(
-        same_reply(x, y, tolerance) and (not x.error or x.error.message == y.error.message)
+        same_reply(x.reply, y.reply, tolerance)
+        and (x.held or not x.reply.error or x.reply.error.message == y.reply.error.message)
         for x, y in zip(a, b, strict=True)
     )
 
