@@ -19,7 +19,8 @@ ORDER = [
     ["pretrained"],
     ["lessons", "workspace"],
     ["exercises"],
-    ["verify", "notebooks", "doctor", "learn"],
+    ["verify", "notebooks", "ipynb", "doctor", "learn"],
+    ["commands"],
     ["cli"],
 ]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
