@@ -37,7 +37,7 @@ def save(
     }
     text = json.dumps(content, indent=1, allow_nan=False)
     # one line for each list of numbers
-    text = re.sub(r"\[[^][{}]*\]", lambda numbers: " ".join(numbers[0].split()), text)
+    text = re.sub(r"\[\n[\d\s.,e+-]*\]", lambda numbers: json.dumps(json.loads(numbers[0])), text)
     path = FOLDER / f"{name}.json"
     write_atomically(path, text + "\n")
     return path

@@ -1,5 +1,6 @@
 """Everything that CI runs, on every system: `python -m tests`."""
 
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +10,8 @@ from course_lib.paths import ROOT
 
 SOLVED = ROOT / "build" / "solved"
 HOOK = "--jaxtyping-packages=course_lib,beartype.beartype"
+# two processes on two cores: more threads than that would wait for each other
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=120", "--dist=loadscope"]
 
 
@@ -36,7 +39,9 @@ def main() -> int:
     for name, command in stages().items():
         print(f"\n== {name}", flush=True)
         start = time.perf_counter()
-        code = subprocess.run([sys.executable, "-m", *command], cwd=ROOT).returncode
+        code = subprocess.run(
+            [sys.executable, "-m", *command], cwd=ROOT, env=ENVIRONMENT
+        ).returncode
         results.append((name, code, time.perf_counter() - start))
     print()
     for name, code, seconds in results:
