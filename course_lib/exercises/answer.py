@@ -7,8 +7,8 @@ No check ever touches the learner's object. `InProcess` holds it in this process
 import contextlib
 import io
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
 
@@ -28,8 +28,9 @@ class Request:
 
     `build` and `weights` are the constructor's arguments and the parameters by name, where the
     answer is a class. With `cotangent` (of the output's structure) the reply brings the
-    vector-Jacobian product. `scattered` hands the inputs over non-contiguous. `watch` names
-    functions whose call is reported.
+    vector-Jacobian product. `scattered` hands the inputs over non-contiguous, after a call on
+    other numbers of the same sizes that should leave no trace. The last inputs are passed by the
+    names in `keywords`. `watch` names functions whose call is reported.
     """
 
     inputs: tuple
@@ -37,6 +38,7 @@ class Request:
     weights: dict[str, Tensor] | None = None
     cotangent: Any = None
     scattered: bool = False
+    keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
 
 
@@ -104,7 +106,7 @@ class InProcess:
         answer = self._answer
         if isinstance(answer, type):
             kind = "class"
-        elif callable(answer):
+        elif callable(answer) and not isinstance(answer, nn.Module):
             kind = "function"
         else:
             return Description(type(answer).__name__)
@@ -119,26 +121,24 @@ class InProcess:
         inputs = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
         printed = _Bounded()
         with (
+            _settings_kept(),
             contextlib.redirect_stdout(printed),
             forbidden.watching(request.watch, self._answer) as seen,
         ):
             try:
                 call, weights = self._callable(request)
-                output = call(*inputs)
+                if request.scattered:
+                    with contextlib.suppress(Exception):
+                        _call(call, [_other(x) for x in inputs], request)
+                output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
+                reply = Reply(as_data(output), tuple(map(as_data, inputs)), gradients)
             # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt):
                     raise
-                reply_error = _error(error, self._file())
-                return Reply(error=reply_error, forbidden=tuple(seen), printed=printed.getvalue())
-        return Reply(
-            output=as_data(output),
-            inputs=tuple(as_data(value) for value in inputs),
-            gradients=gradients,
-            forbidden=tuple(seen),
-            printed=printed.getvalue(),
-        )
+                reply = Reply(error=_error(error, self._file()))
+        return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 
     def _callable(self, request: Request) -> tuple[Callable, dict[str, Tensor]]:
         """Return what is to be called: the function, or a module that holds the weights asked."""
@@ -168,10 +168,13 @@ def as_data(value: Any) -> Any:
     if isinstance(value, Tensor):
         plain = value.detach().as_subclass(torch.Tensor)
         return plain.clone() if plain.layout == torch.strided else Foreign("sparse Tensor")
+    if type(value) is int and value.bit_length() > 64:
+        return Foreign("whole number of more than 64 bits")
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if type(value) in (tuple, list):
-        return type(value)(as_data(item) for item in islice(value, NESTED_ITEMS))
+    if isinstance(value, tuple) or type(value) is list:
+        plain = tuple if isinstance(value, tuple) else list
+        return plain(as_data(item) for item in islice(value, NESTED_ITEMS))
     if type(value) is dict:
         return {str(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
     return Foreign(type(value).__name__)
@@ -185,12 +188,37 @@ class _Bounded(io.StringIO):
         return len(text)
 
 
+@contextlib.contextmanager
+def _settings_kept() -> Iterator[None]:
+    """Let an answer find torch as it is by default, and leave it so for the next one."""
+    dtype = torch.get_default_dtype()
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
+
+
+def _call(answer: Callable, inputs: list, request: Request) -> Any:
+    by_place = len(inputs) - len(request.keywords)
+    by_name = dict(zip(request.keywords, inputs[by_place:], strict=True))
+    return answer(*inputs[:by_place], **by_name)
+
+
+def _other(value: Any) -> Any:
+    """Return other numbers of the same size."""
+    if not isinstance(value, Tensor):
+        return value
+    return ~value if value.dtype == torch.bool else -value.detach()
+
+
 def _leaf(value: Any, request: Request) -> Any:
     if not isinstance(value, Tensor):
         return value
     value = value.clone()
     if request.scattered and value.dim() > 0:
-        value = torch.stack([value, value], dim=-1)[..., 0]
+        turned = value.transpose(0, -1)
+        value = torch.stack([turned, turned], dim=-1)[..., 1].transpose(0, -1)
     differentiable = request.cotangent is not None and value.is_floating_point()
     return value.requires_grad_(differentiable)
 
@@ -223,8 +251,15 @@ def _error(error: BaseException, file: str | None) -> Error:
     place = own[-1] if own else None
     return Error(
         type=type(error).__name__,
-        message=str(error)[:PRINTED_CHARACTERS],
+        message=_message(error)[:PRINTED_CHARACTERS],
         function=frames[-1].name if frames else None,
         line=place.lineno if place else None,
         text=place.line if place else None,
     )
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as another:
+        return f"its message cannot be had, because of a {type(another).__name__}"

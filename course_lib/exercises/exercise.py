@@ -24,10 +24,9 @@ class Draw:
         return torch.randint(low, high, shape, generator=self._generator)
 
     def mask(self, *shape: int) -> Tensor:
-        """Draw a boolean mask that shows about two of three keys, and at least one a row."""
-        shown = torch.rand(shape, generator=self._generator) < 2 / 3
-        first = torch.randint(0, shape[-1], (*shape[:-1], 1), generator=self._generator)
-        return shown.scatter(-1, first, True)
+        """Draw a boolean mask that shows at least one key a row, and hides at least one."""
+        order = self.normal(*shape).argsort(-1)
+        return order < self.integers(1, shape[-1], *shape[:-1], 1)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -52,7 +53,9 @@ def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
             trials.append(trial := Trial(sentence, points))
             for question in questions:
                 reply = _ask(answer, question.case, question.request, trial)
-                held = same_reply(reply, question.expected, exercise.tolerance)
+                # whether inputs change is a property of its own
+                kept = reply if question.request.scattered else replace(reply, inputs=())
+                held = same_reply(kept, question.expected, exercise.tolerance)
                 trial.calls.append(Call(question.case, reply, question.expected, held))
             trial.held = all(call.held for call in trial.calls)
         for law in exercise.properties:
@@ -100,7 +103,10 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
 
     def ask(case: Case, **more: Any) -> Question:
         request = _request(exercise, case, seed, **more)
-        return Question(case, request, reference.run(replace(request, watch=())))
+        expected = reference.run(replace(request, watch=()))
+        return Question(
+            case, request, expected if request.scattered else replace(expected, inputs=())
+        )
 
     values = [ask(case, watch=exercise.forbidden) for case in cases]
     asked = [("the results are right", 4, values)]
@@ -118,11 +124,14 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
             ("float64 goes in, float64 comes out", 1, doubles),
         ]
     if any(isinstance(x, Tensor) for x in cases[0].inputs):
-        scattered = [ask(case, scattered=True) for case in cases]
-        asked.append(("inputs stay as they were, however they lie in memory", 1, scattered))
-        on_meta = ask(_each(cases[0], lambda x: x.to("meta")))
-        if on_meta.expected.error is None:
-            asked.append(("the result is on the inputs' device", 1, [values[0], on_meta]))
+        scattered = [
+            ask(case, scattered=True, keywords=_optional(exercise, len(case.inputs)))
+            for case in cases
+        ]
+        asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
+        on_meta = [ask(_each(case, lambda x: x.to("meta"))) for case in cases]
+        if all(question.expected.error is None for question in on_meta):
+            asked.append(("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
 
 
@@ -132,6 +141,15 @@ def _request(exercise: Exercise, case: Case, seed: int, **more: Any) -> Request:
         like = next(x for x in case.inputs if isinstance(x, Tensor) and x.is_floating_point())
         weights = {name: weight.to(like.device, like.dtype) for name, weight in weights.items()}
     return Request(case.inputs, case.build, weights, **more)
+
+
+def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
+    """Name the optional arguments among the first `given` ones: a caller may use their names."""
+    function = exercise.reference
+    if exercise.method:
+        function = getattr(function, exercise.method)
+    parameters = list(inspect.signature(function).parameters.values())[bool(exercise.method) :]
+    return tuple(p.name for p in parameters[:given] if p.default is not p.empty)
 
 
 def _double(x: Tensor) -> Tensor:

@@ -73,6 +73,8 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
         status, message = "known mistake", mistake.sentence
     elif failure.error:
         status, message = "error", _raised(failure.error, exercise)
+    elif failure.got and failure.got.output is None:
+        status, message = "wrong", "This returns None: is there a `return` on every way out?"
     else:
         status, message = "wrong", f"This does not hold yet: {failure.sentence}."
     tried = [(trial.sentence, trial.points, trial.held) for trial in trials]
@@ -125,7 +127,8 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 
 
 def _raised(error: Error, exercise: Exercise) -> str:
-    if error.type == "NotImplementedError":
+    # torch raises the same type for an operation that it does not have
+    if error.type == "NotImplementedError" and not error.message:
         if error.function in (exercise.name, exercise.method):
             return "This still raises NotImplementedError: take that line out when you are done."
         return f"This calls `{error.function}`, which is not finished yet: complete that first."
@@ -157,9 +160,20 @@ def _diagnose(exercise: Exercise, trials: list[Trial], seed: int) -> Mistake | N
         ours = [trials[i] for i in places]
         for mistake, known in bank:
             theirs = [known[i] for i in places]
-            if not all(trial.held for trial in theirs) and _alike(ours, theirs, exercise.tolerance):
+            wrong = not all(trial.held for trial in theirs)
+            if wrong and _includes(trials, known) and _alike(ours, theirs, exercise.tolerance):
                 return mistake
     return None
+
+
+def _includes(ours: list[Trial], theirs: list[Trial]) -> bool:
+    """Tell whether an answer fails wherever a mistake fails; if not, it is another one."""
+    for a, b in zip(ours, theirs, strict=False):
+        law = not any(call.expected for call in a.calls)
+        calls = zip(a.calls, b.calls, strict=False)
+        if (law and a.held and not b.held) or any(x.held and not y.held for x, y in calls):
+            return False
+    return True
 
 
 def _alike(ours: list[Trial], theirs: list[Trial], tolerance: float) -> bool:

@@ -64,6 +64,14 @@ def not_transposed(q, k):
 
 
 @exercise.mistake(
+    "The shapes fit, but the keys were cut to pieces: `reshape` and `view` read the numbers of k "
+    "in their old order and break the lines elsewhere. Which operation turns a table on its side?"
+)
+def reshaped(q, k):
+    return q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2])
+
+
+@exercise.mistake(
     "Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up "
     "last. Which two axes did you mean?"
 )

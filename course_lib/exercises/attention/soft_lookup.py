@@ -126,6 +126,27 @@ def squeezed_too_much(query, keys, values, temperature):
 
 
 @exercise.mistake(
+    "One query came back as a list of one: the axis that it was given on the way in is still "
+    "there. Where can it be taken off again?"
+)
+def axis_kept(query, keys, values, temperature):
+    queries = query.unsqueeze(-2) if query.dim() < keys.dim() else query
+    return soft_lookup(queries, keys, values, temperature)
+
+
+@exercise.mistake(
+    "These weights come from distances, where the formula has dot products. The two put the keys "
+    "in one order only while all keys are equally long."
+)
+def distances(query, keys, values, temperature):
+    single = query.dim() < keys.dim()
+    queries = query.unsqueeze(-2) if single else query
+    squares = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(-1)
+    found = torch.softmax(-squares / temperature, -1) @ values
+    return found.squeeze(-2) if single else found
+
+
+@exercise.mistake(
     "At a low temperature the result is NaN: exp(500) fits into no float32. Which softmax of "
     "yours stays finite whatever the scores?"
 )

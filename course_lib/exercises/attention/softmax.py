@@ -199,6 +199,14 @@ def mask_ignored(scores, mask=None):
 
 
 @exercise.mistake(
+    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
+    "the mask says, or whether one was given at all?"
+)
+def mask_as_condition(scores, mask=None):
+    return softmax(scores, mask if mask else None)
+
+
+@exercise.mistake(
     "A masked key was given the score 0, which is a score like any other: exp(0) is 1. A key "
     "that weighs nothing needs minus infinity."
 )

@@ -25,8 +25,8 @@ def cases(draw: Draw):
     yield "one query, two keys", (draw.normal(1, 2).softmax(-1), draw.normal(2, 3))
     yield "as many queries as keys", (draw.normal(3, 3).softmax(-1), draw.normal(3, 4))
     yield "four queries, three keys", (draw.normal(4, 3).softmax(-1), draw.normal(3, 5))
-    nothing = draw.normal(2, 4).softmax(-1) * torch.tensor([[0.0], [1.0]])
-    yield "a query that looks nowhere", (nothing, draw.normal(4, 3))
+    less_than_one = draw.normal(2, 4).softmax(-1) * torch.tensor([[0.0], [0.5]])
+    yield "weights that sum to 0 and to a half", (less_than_one, draw.normal(4, 3))
     yield "a batch", (draw.normal(2, 4, 5).softmax(-1), draw.normal(2, 5, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 4, 6).softmax(-1), draw.normal(3, 2, 6, 5))
 
@@ -68,8 +68,8 @@ def mean_over_keys(weights, v):
 
 
 @exercise.mistake(
-    "The sum was divided by the sum of the weights. That changes nothing where they sum to one, "
-    "but a query that looks nowhere has the sum 0, and should get zeros."
+    "The sum was divided by the sum of the weights. That changes nothing where they sum to one; "
+    "what does a query get whose weights are all 0, and what should it get?"
 )
 def divided_by_the_sum(weights, v):
     return weights @ v / weights.sum(-1, keepdim=True)

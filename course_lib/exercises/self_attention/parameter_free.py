@@ -123,6 +123,17 @@ def one_too_many(x, causal=False):
 
 
 @exercise.mistake(
+    "When causal, everything is NaN: 0 times minus infinity is neither 0 nor minus infinity. How "
+    "can minus infinity be put in some places without a product?"
+)
+def zero_times_infinity(x, causal=False):
+    scores = x @ x.mT
+    if causal:
+        scores = scores + torch.ones_like(scores).triu(1) * -torch.inf
+    return torch.softmax(scores, -1) @ x
+
+
+@exercise.mistake(
     "Later words were given the score 0 when causal, and exp(0) is 1: they still weigh something. "
     "Which score has the exponential 0?"
 )

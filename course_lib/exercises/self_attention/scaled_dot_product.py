@@ -30,30 +30,24 @@ def cases(draw: Draw):
     yield "as many queries as keys", (draw.normal(3, 4), draw.normal(3, 4), draw.normal(3, 2))
     yield "five queries, three keys", (draw.normal(5, 2), draw.normal(3, 2), draw.normal(3, 4))
     q, k, v = draw.normal(4, 3), draw.normal(5, 3), draw.normal(5, 2)
-    yield "some keys masked", (q, k, v, some_shown(draw, 4, 5))
+    yield "some keys masked", (q, k, v, draw.mask(4, 5))
     nowhere = torch.tensor([[False, False, False], [True, False, True]])
     yield (
         "a query that may look nowhere",
         (draw.normal(2, 4), draw.normal(3, 4), draw.normal(3, 5), nowhere),
     )
     q, k, v = draw.normal(2, 4, 3), draw.normal(2, 6, 3), draw.normal(2, 6, 5)
-    yield "one mask for the whole batch", (q, k, v, some_shown(draw, 4, 6))
-    yield "one row of mask for each sentence", (q, k, v, some_shown(draw, 2, 1, 6))
+    yield "one mask for the whole batch", (q, k, v, draw.mask(4, 6))
+    yield "one row of mask for each sentence", (q, k, v, draw.mask(2, 1, 6))
     yield (
         "two batch dimensions, a mask for each of the first",
         (
             draw.normal(3, 2, 4, 5),
             draw.normal(3, 2, 6, 5),
             draw.normal(3, 2, 6, 2),
-            some_shown(draw, 3, 1, 4, 6),
+            draw.mask(3, 1, 4, 6),
         ),
     )
-
-
-def some_shown(draw: Draw, *shape: int):
-    """Draw a mask that shows at least one key a row, and hides at least one."""
-    order = draw.normal(*shape).argsort(-1)
-    return order < draw.integers(1, shape[-1], *shape[:-1], 1)
 
 
 @exercise.property("a masked key might as well not be there, however large its score")
@@ -185,6 +179,23 @@ def mask_ignored(q, k, v, mask=None):
 def mask_after(q, k, v, mask=None):
     weights = softmax(q @ k.mT / q.shape[-1] ** 0.5)
     return (weights if mask is None else weights * mask) @ v
+
+
+@exercise.mistake(
+    "The mask was added to the scores, where True counts as 1 and False as 0: a masked key lost "
+    "one point and still weighs something. Which score weighs nothing?"
+)
+def mask_added(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return softmax(scores if mask is None else scores + mask) @ v
+
+
+@exercise.mistake(
+    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
+    "the mask says, or whether one was given at all?"
+)
+def mask_as_condition(q, k, v, mask=None):
+    return attend(q, k, v, mask if mask else None)
 
 
 @exercise.mistake(
