@@ -38,6 +38,7 @@ class ChildProcess:
         self._seconds = seconds
         self._process: subprocess.Popen | None = None
         self._definition: Define | None = None
+        self._broken: Reply | None = None  # why the definition could not be executed
 
     def __enter__(self) -> "ChildProcess":
         return self
@@ -47,23 +48,29 @@ class ChildProcess:
 
     def hold(self, source: str, name: str) -> None:
         """Let `name`, defined by `source`, be the answer from now on."""
-        self._definition = Define(source, name)
+        self._definition, self._broken = Define(source, name), None
         if self._process:
-            self._ask(self._definition, self._seconds)
+            self._define()
 
     def describe(self) -> Description:
         """Tell what the answer is; kind "error" where its source could not be executed."""
-        reply = self._ask("describe", self._seconds)
-        return reply if isinstance(reply, Description) else Description("error", str(reply.error))
+        reply = self._ask("describe")
+        if isinstance(reply, Description):
+            return reply
+        error = isinstance(reply, Reply) and reply.error
+        return Description("error", f"{error.type}: {error.message}" if error else "no reply")
 
     def run(self, request: Request) -> Reply:
         """Call the answer; whatever it does comes back as a reply."""
-        reply = self._ask(request, self._seconds)
+        reply = self._ask(request)
         return reply if isinstance(reply, Reply) else _failure("Malformed", "no reply came back")
 
-    def _ask(self, message: Any, seconds: float) -> Any:
-        if self._process is None and (failure := self._start()):
-            return failure
+    def _ask(self, message: Any) -> Any:
+        if self._process is None and self._broken is None:
+            self._start()
+        return self._broken or self._exchange(message, self._seconds)
+
+    def _exchange(self, message: Any, seconds: float) -> Any:
         process = self._process
         expired = threading.Event()
 
@@ -88,18 +95,23 @@ class ChildProcess:
         finally:
             timer.cancel()
 
-    def _start(self) -> Reply | None:
+    def _start(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "course_lib.exercises.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        if self._definition:
-            reply = self._ask(self._definition, START_SECONDS)
-            if isinstance(reply, Reply) and reply.error:
-                return reply
-        return None
+        # Python and torch are still loading, which is not the answer's time
+        ready = self._exchange("describe", START_SECONDS)
+        if isinstance(ready, Reply):
+            self._broken = ready
+        elif self._definition:
+            self._define()
+
+    def _define(self) -> None:
+        reply = self._exchange(self._definition, self._seconds)
+        self._broken = None if reply == Reply() else reply
 
     def _stop(self) -> None:
         if self._process:

@@ -61,7 +61,10 @@ def _pack(value: Any, blobs: list[bytes]) -> Any:
         return value
     if isinstance(value, Tensor):
         if not value.is_meta:
-            flat = value.detach().contiguous().reshape(-1)
+            if value.nbytes + sum(map(len, blobs)) > LIMIT:
+                raise TooLarge(f"over {LIMIT // 2**20} MiB")
+            # a copy: `contiguous` leaves the strides of a single element as they are
+            flat = value.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
             blobs.append(flat.view(torch.uint8).numpy().tobytes())
         dtype = str(value.dtype).removeprefix("torch.")
         if dtype not in DTYPES:
