@@ -7,12 +7,12 @@
 
 # %%
 import torch
+from einops import einsum, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor
 from course_lib import plots, results, training
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, mine, reveal
-from course_lib.rnn import sequential_steps
 from course_lib.seq2seq import Seq2Seq, next_token_loss
 
 # %% [markdown]
@@ -227,19 +227,11 @@ guess = None  # two shares: (one vector, attention)
 
 # %% tags=["training"]
 def trained(attention, seed=0):
+    letters, sounds = len(spelling.LETTERS), len(spelling.SOUNDS)
     with training.seeded(seed):
-        model = Seq2Seq(
-            len(spelling.LETTERS),
-            len(spelling.SOUNDS),
-            32,
-            64,
-            bidirectional=True,
-            attention=attention,
-        )
-    batches = spelling.batches(learning, 128, seed)
-    training.train(
-        model, batches, next_token_loss, steps=1500, learning_rate=0.02, seconds=30, seed=seed
-    )
+        model = Seq2Seq(letters, sounds, 32, 64, bidirectional=True, attention=attention)
+    budget = {"steps": 1500, "seconds": 30, "learning_rate": 0.02, "seed": seed}
+    training.train(model, spelling.batches(learning, 128, seed), next_token_loss, **budget)
     return model
 
 
@@ -354,8 +346,12 @@ assert forward.float().mean() > 0.8
 #
 # In lesson 01, what the first letter said had to survive one step for each letter on its way. Now every letter is one weighted sum away from every sound, whatever the distance; and all of these sums can be computed at once.
 
-# %% tags=["nbval-check-output"]
+# %%
 needs()
+
+# %% tags=["nbval-check-output"]
+from course_lib.rnn import sequential_steps
+
 for n in (10, 100, 1000):
     steps = {"rnn": sequential_steps("rnn", n), "attention": sequential_steps("attention", n)}
     print(n, "words:", steps)

@@ -2,8 +2,8 @@
 
 1 the stub is "not attempted yet";  2 the reference passes;  3 every known mistake fails with its
 own sentence;  4 every alternative passes;  5 every mechanical mutant and every one-place edit of
-the reference fails, and zeros earn nothing;  6 hints hold no line of the reference;  8 the verdict
-is the same for every seed.  (7, each exercise stands in one lesson, is a law of the lessons.)
+the reference fails, and constants earn nothing;  6 hints hold no line of the reference;  8 the
+verdict is the same for every seed.  (7, each exercise stands in one lesson: a law of the lessons.)
 """
 
 import importlib
@@ -91,8 +91,9 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
         verdict = judge(exercise, _Behaviour(mutant, watched=False), seed)
         if verdict.status == "passed":
             yield f"the mutant {name!r} (seed {seed}) passes"
-        if name == "zeros" and verdict.points:
-            yield f"zeros (seed {seed}) earn {verdict.points} points: {verdict.properties}"
+        if name.startswith("only") and verdict.points:
+            held = [sentence for sentence, _, held in verdict.properties if held]
+            yield f"{name} (seed {seed}) earn {verdict.points} points: {held}"
 
 
 def _defined(exercise: Exercise, source: str) -> Callable:

@@ -10,14 +10,17 @@ from course_lib.exercises.answer import Reply
 from course_lib.exercises.exercise import Exercise
 from course_lib.exercises.properties import change_tensors, has_gradient
 
+CONSTANTS = (0, 1)
+
 
 def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """Derive the mutants that apply to an exercise whose reference gave this reply.
 
-    "first case only" and "zeros" always; "changes its input" where an input is a tensor;
-    "detached" and "float32 inside" where the output has a gradient.
+    "first case only", "only 0s" and "only 1s" always; "changes its input" where an input is a
+    tensor; "detached" and "float32 inside" where the output has a gradient.
     """
-    found = {"first case only": _wrap(exercise, _FirstOnly()), "zeros": _wrap(exercise, _zeros)}
+    found = {"first case only": _wrap(exercise, _FirstOnly())}
+    found |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
     if any(isinstance(x, Tensor) for x in reply.inputs):
         found["changes its input"] = _wrap(exercise, _in_place)
     if has_gradient(reply.output):
@@ -49,9 +52,17 @@ class _FirstOnly:
         return self.first[0]
 
 
-def _zeros(call: Callable, inputs: tuple) -> Any:
-    output = call(*inputs)
-    return change_tensors(output, torch.zeros_like) if _tensors(output) else type(output)()
+class _Constant:
+    """Gives the same number always, in a result of the right shape."""
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def __call__(self, call: Callable, inputs: tuple) -> Any:
+        output = call(*inputs)
+        if isinstance(output, Tensor | tuple):
+            return change_tensors(output, lambda y: torch.full_like(y, self.number))
+        return type(output)(self.number)
 
 
 def _in_place(call: Callable, inputs: tuple) -> Any:
@@ -71,7 +82,3 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     dtype = next(x.dtype for x in inputs if isinstance(x, Tensor) and x.is_floating_point())
     single = change_tensors(inputs, lambda x: x.float() if x.is_floating_point() else x)
     return change_tensors(call(*single), lambda y: y.to(dtype))
-
-
-def _tensors(output: Any) -> bool:
-    return isinstance(output, Tensor | tuple)
