@@ -15,15 +15,20 @@ from pathlib import Path
 
 from course_lib import ipynb
 from course_lib.data import store
+from course_lib.paths import ROOT
 from course_lib.workspace import Workspace
 
 FIRST = "00_start_here.ipynb"
-# nothing of this asks the network: no news, no look for updates, no list of extensions
-OFFLINE = (
+SETTINGS = (
+    # nothing asks the network: no news, no look for updates, no list of extensions
     "--LabApp.news_url=None",
     "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
     "--LabApp.extension_manager=readonly",
+    # what notebook and kernel say to each other is encrypted, and kept alive as tornado wants it
+    "--KernelManager.transport_encryption=auto",
+    "--ServerApp.tornado_settings={'ws_ping_interval': 30000, 'ws_ping_timeout': 30000}",
 )
+PAGE = ROOT / "course_lib" / "lab"  # turns off Lab's question whether to fetch news
 
 
 def fetch_missing(notebooks: Path) -> None:
@@ -86,7 +91,7 @@ def port_problem(port: int) -> str | None:
 def lab_command(folder: Path, port: int | None, arguments: list[str]) -> list[str]:
     """Return the command that starts JupyterLab in a workspace."""
     # -P: no file of the reader's folder may stand in for a module of Lab's
-    command = [sys.executable, "-P", "-m", "jupyterlab", *OFFLINE]
+    command = [sys.executable, "-P", "-m", "jupyterlab", *SETTINGS]
     command += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
     if port is not None:
         command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
@@ -96,11 +101,14 @@ def lab_command(folder: Path, port: int | None, arguments: list[str]) -> list[st
 
 
 def become(command: list[str]) -> int:
-    """Run a command in the place of this process; where there is no such thing, wait for it."""
+    """Start Lab in the place of this process; where there is no such thing, wait for it."""
     sys.stdout.flush()
+    others = os.environ.get("JUPYTER_CONFIG_PATH")
+    paths = os.pathsep.join(filter(None, [str(PAGE), others]))
+    environment = os.environ | {"JUPYTER_CONFIG_PATH": paths}
     if os.name == "posix":
-        os.execv(command[0], command)
-    with subprocess.Popen(command) as process:
+        os.execve(command[0], command, environment)
+    with subprocess.Popen(command, env=environment) as process:
         while True:
             with contextlib.suppress(KeyboardInterrupt):  # it is the command's to act on
                 return process.wait()
