@@ -2,12 +2,15 @@
 
 import ast
 import re
+import statistics
 import tomllib
 
 import pytest
 from packaging.requirements import Requirement
 
+from course_lib import results
 from course_lib.paths import ROOT
+from course_lib.verify import COMPARISONS
 
 # each part may import those before it, and its own
 ORDER = [
@@ -80,3 +83,20 @@ def test_conda_environment_has_the_same_ranges():
 def test_the_pages_name_the_version_or_exist(name):
     text = (ROOT / name).read_text("utf8")
     assert name in ("README.md", "CONTRIBUTING.md") or PROJECT["version"] in text
+
+
+def test_the_readme_shows_the_figures_of_the_kept_results():
+    readme = (ROOT / "README.md").read_text("utf8")
+    figures = results.load("attention")["figures"]
+    for name in ("one vector", "attention"):
+        of = [
+            statistics.mean(run["accuracy"][figures["lengths"].index(n)] for run in figures[name])
+            for n in (4, 6, 8, 10, 12)
+        ]
+        assert f"| {name} | {' | '.join(f'{share:.2f}' for share in of)} |" in readme
+
+
+def test_the_readme_lists_every_comparison():
+    readme = (ROOT / "README.md").read_text("utf8")
+    for comparison in COMPARISONS:
+        assert f"| `{comparison.component}` | {comparison.oracle} |" in readme
