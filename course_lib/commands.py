@@ -4,6 +4,7 @@ What imports torch is imported by the command that needs it, so that the others 
 """
 
 import contextlib
+import itertools
 import sys
 from argparse import Namespace
 from dataclasses import replace
@@ -75,17 +76,19 @@ def check(options: Namespace) -> int:
 def progress(options: Namespace) -> int:
     """Show for each lesson what is recorded in the workspace."""
     from course_lib.exercises.catalogue import ids, load
+    from course_lib.exercises.verdict import max_points
     from course_lib.lessons import lessons
 
     workspace = _workspace()
     records = {id: workspace.record(id) for id in ids()}
     titles = {lesson.number: lesson.title for lesson in lessons()}
     rows = []
-    for number in sorted({load(id).lesson for id in records}):
-        own = [id for id in records if load(id).lesson == number]
+    for number, own in itertools.groupby(records, key=lambda id: load(id).lesson):
+        own = list(own)
         attempted = sum(records[id].attempts > 0 for id in own)
         passed = sum(records[id].passed for id in own)
-        points, most = sum(records[id].points for id in own), sum(map(_most_points, own))
+        points = sum(records[id].points for id in own)
+        most = sum(max_points(load(id)) for id in own)
         lesson = f"{number} {titles.get(number, '')}"
         rows.append((lesson, len(own), attempted, passed, f"{points} of {most}"))
     _show(("lesson", "exercises", "attempted", "passed", "points"), rows)
@@ -97,10 +100,10 @@ def progress(options: Namespace) -> int:
 def list_exercises(options: Namespace) -> int:
     """Show all exercises."""
     from course_lib.exercises.catalogue import ids, load
+    from course_lib.exercises.verdict import max_points
 
     rows = [
-        (x.id, x.lesson, x.title, x.minutes, x.difficulty, _most_points(x.id))
-        for x in map(load, ids())
+        (x.id, x.lesson, x.title, x.minutes, x.difficulty, max_points(x)) for x in map(load, ids())
     ]
     _show(("exercise", "lesson", "title", "minutes", "difficulty", "points"), rows)
     return 0
@@ -210,13 +213,6 @@ def _load(id: str) -> Any:
         return load(id)
     except UnknownExercise as error:
         raise Refused(str(error)) from None
-
-
-def _most_points(id: str) -> int:
-    from course_lib.exercises.submission import Unreadable
-    from course_lib.exercises.verdict import judge
-
-    return judge(_load(id), Unreadable("")).max_points
 
 
 def _find_workspace() -> Workspace | None:

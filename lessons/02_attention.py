@@ -183,12 +183,13 @@ three = {
 }
 
 # %%
-figure, panels = plots.plt.subplots(1, 3, figsize=(9, 3.2), sharey=True)
-for ax, (name, scores) in zip(panels, three.items()):
-    grid = scores.reshape(61, 61).T
-    ax.contourf(line, line, grid, levels=12)
+title = "Two slopes without end, and one bounded surface"
+names = [f"{name}\n{scores.min():.1f} to {scores.max():.1f}" for name, scores in three.items()]
+figure, panels = plots.panels(title, names, size=(9, 3.6))
+for ax, scores in zip(panels, three.values()):
+    ax.contourf(line, line, scores.reshape(61, 61).T, levels=12)
     ax.plot(*q[0], marker="o", color="white", markeredgecolor="black")
-    ax.set(title=f"{name}\n{grid.min():.1f} to {grid.max():.1f}", xlabel="key, number 1", aspect=1)
+    ax.set(xlabel="key, number 1", aspect=1)
 panels[0].set(ylabel="key, number 2")
 plots.show(figure, "Contours of three scores: two even slopes, and one curved and bounded surface.")
 

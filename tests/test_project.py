@@ -2,7 +2,9 @@
 
 import ast
 import re
+import shutil
 import statistics
+import subprocess
 import tomllib
 
 import pytest
@@ -100,3 +102,21 @@ def test_the_readme_lists_every_comparison():
     readme = (ROOT / "README.md").read_text("utf8")
     for comparison in COMPARISONS:
         assert f"| `{comparison.component}` | {comparison.oracle} |" in readme
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_an_old_python_is_refused_in_one_sentence(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("python3", "python3.13", "python3.12", "python3.11", "python"):
+        old = tmp_path / "bin" / name
+        old.parent.mkdir(exist_ok=True)
+        old.write_text("#!/bin/sh\nexit 1\n")  # as a Python that is asked, and too old
+        old.chmod(0o755)
+    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
+    ran = subprocess.run(
+        ["make", "learn"], cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True
+    )
+    assert ran.returncode
+    assert "This course needs Python 3.11 or newer and found none" in ran.stderr
+    assert not (tmp_path / ".venv").exists()

@@ -40,8 +40,8 @@ def hint(id: str, number: int | None = None) -> None:
     hints, workspace = load(id).hints, Workspace.find()
     read = workspace.record(id).hints if workspace else 0
     number = min(max(number or read + 1, 1), len(hints))
-    left = f'; hint("{id}", {number + 1}) goes on' if number < len(hints) else "; there are no more"
-    print(f"Hint {number} of {len(hints)}{left}.\n{hints[number - 1]}")
+    more = " Ask again for the next one." if workspace and number < len(hints) else ""
+    print(f"Hint {number} of {len(hints)}.{more}\n{hints[number - 1]}")
     if workspace:
         try:
             workspace.note_hint(id, number)

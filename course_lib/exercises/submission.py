@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from course_lib import ipynb
-from course_lib.exercises.answer import Answer, Description, Reply, Request
+from course_lib.exercises.answer import Answer
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.exercise import Exercise
 from course_lib.exercises.source import define, is_stub
-from course_lib.exercises.verdict import Verdict, judge
+from course_lib.exercises.verdict import Verdict, judge, untried
 from course_lib.ipynb import NotANotebook
 
 MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w, ]+=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
@@ -116,25 +116,10 @@ def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
             handle.hold(attempt.source, attempt.exercise.name)
             yield _placed(judge(attempt.exercise, handle), attempt.places)
         elif attempt.problem:
-            yield judge(attempt.exercise, Unreadable(attempt.problem))
+            message = f"This code cannot be executed: {attempt.problem}"
+            yield untried(attempt.exercise, "error", message)
         else:
-            found = judge(attempt.exercise, Unreadable(""))
-            yield replace(found, status="not attempted", message="Nothing is written yet.")
-
-
-class Unreadable:
-    """Stands for an answer whose source cannot be read."""
-
-    def __init__(self, problem: str):
-        self._problem = problem
-
-    def describe(self) -> Description:
-        """Tell the problem."""
-        return Description("error", self._problem)
-
-    def run(self, request: Request) -> Reply:
-        """Say that there is nothing to call, by raising TypeError."""
-        raise TypeError("an answer that cannot be read cannot be called")
+            yield untried(attempt.exercise, "not attempted", "Nothing is written yet.")
 
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:

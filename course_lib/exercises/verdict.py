@@ -10,6 +10,7 @@ from course_lib.exercises.exercise import Case, Exercise, Mistake
 from course_lib.exercises.properties import Call, Trial, attempt, same_reply
 from course_lib.exercises.source import is_stub
 
+STUB = "Replace `raise NotImplementedError` by your own code."
 Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
 
 
@@ -40,29 +41,34 @@ class Verdict:
     printed: str = ""
 
 
+def max_points(exercise: Exercise) -> int:
+    """Return the points of all properties of an exercise."""
+    return sum(trial.points for trial in _reference(exercise, seed=0))
+
+
+def untried(exercise: Exercise, status: Status, message: str) -> Verdict:
+    """Return the verdict on an answer that was not tried, or whose trial does not count."""
+    return Verdict(exercise.id, status, 0, max_points(exercise), message)
+
+
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
-    max_points = sum(trial.points for trial in _reference(exercise, seed))
-
-    def refuse(status: Status, message: str) -> Verdict:
-        return Verdict(exercise.id, status, 0, max_points, message)
-
     description = answer.describe()
     if message := _not_an_answer(exercise, description):
-        return refuse("error", message)
+        return untried(exercise, "error", message)
     if description.source and is_stub(description.source, exercise.method):
-        return refuse("not attempted", "Replace `raise NotImplementedError` by your own code.")
+        return untried(exercise, "not attempted", STUB)
     if called := description.source and forbidden.in_source(
         description.source, description.aliases or {}, exercise.forbidden
     ):
-        return refuse("forbidden", _forbidden(exercise, called[0]))
+        return untried(exercise, "forbidden", _forbidden(exercise, called[0]))
 
     trials = attempt(exercise, answer, seed)
     calls = [call for trial in trials for call in trial.calls]
     if called := [name for call in calls for name in call.reply.forbidden]:
-        return refuse("forbidden", _forbidden(exercise, called[0]))
+        return untried(exercise, "forbidden", _forbidden(exercise, called[0]))
     if _unfinished(calls[0], exercise, description):
-        return refuse("not attempted", "Replace `raise NotImplementedError` by your own code.")
+        return untried(exercise, "not attempted", STUB)
 
     passed = all(trial.held for trial in trials)
     failure = None if passed else _failure(trials)
@@ -82,7 +88,7 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
         exercise=exercise.id,
         status=status,
         points=sum(points for _, points, held in tried if held),
-        max_points=max_points,
+        max_points=max_points(exercise),
         message=message,
         properties=tuple(tried),
         cases_held=sum(call.held for call in trials[0].calls),
