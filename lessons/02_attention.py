@@ -70,7 +70,10 @@ plots.show(figure, "Weights of six colours against temperature, and the mixed co
 from ipywidgets import FloatLogSlider, interact
 
 
-@interact(temperature=FloatLogSlider(value=0.1, min=-2.5, max=1.5, description="temperature"))
+slider = FloatLogSlider(value=0.1, min=-2.5, max=1.5, style={"description_width": "initial"})
+
+
+@interact(temperature=slider)
 def melt(temperature):
     figure, ax = plots.axes("", "", "weight", size=(6.4, 2.2))
     shares, mixed = answer(temperature)

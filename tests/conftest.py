@@ -3,6 +3,12 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 
+@pytest.fixture(autouse=True)
+def _own_signatures(tmp_path_factory, monkeypatch):
+    """Keep what a test signs out of the signatures that the user's own Jupyter trusts."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path_factory.getbasetemp() / "jupyter"))
+
+
 @pytest.fixture
 def save_notebook():
     """Save a notebook of code cells; a pair (id, source) is the cell of that exercise."""
