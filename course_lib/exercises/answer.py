@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.exercises import forbidden
-from course_lib.exercises.source import names_used, source_of
+from course_lib.exercises.source import functions, names_used, source_of
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
@@ -110,8 +110,12 @@ class InProcess:
             kind = "function"
         else:
             return Description(type(answer).__name__)
-        source = source_of(answer)
-        aliases = forbidden.aliases(names_used(answer, source)) if source else {}
+        # an object may make it hard to look at it; then it is known by what it does alone
+        try:
+            source = source_of(answer)
+            aliases = forbidden.aliases(names_used(answer, source)) if source else {}
+        except Exception:
+            return Description(kind)
         return Description(kind, source, aliases)
 
     def run(self, request: Request) -> Reply:
@@ -156,18 +160,15 @@ class InProcess:
 
     def _file(self) -> str | None:
         """Name the file, or the notebook cell, in which the answer's code stands."""
-        functions = vars(self._answer).values() if isinstance(self._answer, type) else ()
-        for function in (self._answer, *functions):
-            if code := getattr(function, "__code__", None):
-                return code.co_filename
-        return None
+        return next((f.__code__.co_filename for f in functions(self._answer)), None)
 
 
 def as_data(value: Any) -> Any:
     """Copy a value into tensors and plain data; anything else becomes `Foreign`."""
     if isinstance(value, Tensor):
-        plain = value.detach().as_subclass(torch.Tensor)
-        return plain.clone() if plain.layout == torch.strided else Foreign("sparse Tensor")
+        if value.is_nested or value.layout != torch.strided:
+            return Foreign("tensor that is nested or sparse")
+        return value.detach().as_subclass(torch.Tensor).clone()
     if type(value) is int and value.bit_length() > 64:
         return Foreign("whole number of more than 64 bits")
     if value is None or type(value) in (bool, int, float, str):
@@ -181,7 +182,10 @@ def as_data(value: Any) -> Any:
 
 
 class _Bounded(io.StringIO):
-    """Keeps the first characters printed and drops the rest."""
+    """Keeps the first characters printed and drops the rest; stays open."""
+
+    def close(self) -> None:
+        pass
 
     def write(self, text: str) -> int:
         super().write(text[: max(0, PRINTED_CHARACTERS - self.tell())])

@@ -16,6 +16,8 @@ from typing import Any
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from course_lib.exercises.source import functions
+
 
 def aliases(names: dict[str, Any]) -> dict[str, str]:
     """Map each name of a scope to the dotted name that it stands for, where it has one."""
@@ -123,8 +125,7 @@ def _canonical(name: str) -> str:
 def _codes(value: Any) -> list[types.CodeType]:
     if isinstance(value, type) and issubclass(value, nn.Module):
         value = value.forward
-    code = getattr(value, "__code__", None)
-    return [code] if code else []
+    return [function.__code__ for function in functions(value)]
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:

@@ -129,7 +129,7 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
         )
 
     values = [ask(case, watch=exercise.forbidden) for case in cases]
-    asked = [("the results are right", 4, values)]
+    asked = [("every case gives the right result", 4, values)]
     differentiable = [q for q in values if has_gradient(q.expected.output)]
     if differentiable:
         gradients = [

@@ -5,6 +5,7 @@ import inspect
 import linecache
 import textwrap
 import types
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -35,7 +36,7 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
 
 def source_of(thing: Any) -> str | None:
     """Return the source of a function or class, also from a notebook cell; None if unknown."""
-    function = next(_functions(thing), None)
+    function = next(functions(thing), None)
     if function is None:
         return None
     code = function.__code__
@@ -97,7 +98,7 @@ def names_used(thing: Any, source: str) -> dict[str, Any]:
     """Map the global names that a function's or class's source reads to what they stand for."""
     read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     scope: dict[str, Any] = {}
-    for function in _functions(thing):
+    for function in functions(thing):
         scope |= function.__globals__
     return {name: scope[name] for name in sorted(read) if name in scope}
 
@@ -147,11 +148,12 @@ def _targets(statement: ast.stmt) -> list[str]:
     return [node.id for node in getattr(statement, "targets", []) if isinstance(node, ast.Name)]
 
 
-def _functions(thing: Any):
+def functions(thing: Any) -> Iterator[types.FunctionType]:
     """Yield the function itself, or the methods of a class, out of any decorator."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
-    unwrapped = (inspect.unwrap(member) for member in members if callable(member))
-    return (function for function in unwrapped if isinstance(function, types.FunctionType))
+    for member in members:
+        if isinstance(member, types.FunctionType):
+            yield inspect.unwrap(member)
 
 
 def _first_line(node: ast.FunctionDef | ast.ClassDef) -> int:

@@ -25,6 +25,9 @@ ANSWERS = {
     "alias": ("from torch import softmax as f; return f(scores, -1)", "forbidden"),
     "hidden": ("return getattr(torch, 'soft' + 'max')(scores, -1)", "forbidden"),
     "ours": ("from course_lib.attention import softmax as s; return s(scores, mask)", "forbidden"),
+    "a sparse tensor": ("return scores.to_sparse()", "wrong"),
+    "closes the output": ("import sys; sys.stdout.close(); return scores", "wrong"),
+    "has no end": ("return softmax(scores)", "error"),
     "unfinished": ("return later(scores)", "error"),
 }
 
@@ -65,6 +68,17 @@ def test_a_value_instead_of_a_function_is_named(thing):
     found = verdict("attention/softmax", thing)
     assert found.status == "error"
     assert type(thing).__name__ in found.message
+
+
+def test_an_object_that_hides_itself_is_judged_by_what_it_does():
+    class Hidden:
+        def __call__(self, *inputs):
+            return self
+
+        def __getattr__(self, name):
+            raise RuntimeError("no")
+
+    assert verdict("attention/softmax", Hidden()).status == "wrong"
 
 
 def test_a_function_is_no_class():
