@@ -60,6 +60,13 @@ def test_mine_is_the_librarys_until_the_answer_has_passed(workspace, capsys):
     assert "the library's" in capsys.readouterr().out
 
 
+def test_the_librarys_own_function_is_no_answer(workspace, capsys):
+    double = mine("start/hello")
+    check("start/hello", double)
+    assert "This is the library's own `double`" in capsys.readouterr().out
+    assert not workspace.record("start/hello").passed
+
+
 def test_an_unwritable_workspace_is_named_and_the_verdict_still_shown(
     workspace, capsys, monkeypatch
 ):
