@@ -2,11 +2,12 @@
 
 Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes the stub
 in notebooks/NN_name.ipynb, which is executed and committed, and the reference in a solved build,
-which leaves out the cells tagged `training`.
+which leaves out the cells tagged `training` and fails where a check does not pass.
 """
 
 import argparse
 import hashlib
+import re
 import sys
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from course_lib.paths import ROOT
 
 LESSONS, NOTEBOOKS = ROOT / "lessons", ROOT / "notebooks"
 MARK = "# exercise: "
+CHECK = re.compile(r"check(\(.*\))")
+ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
 CELL_SECONDS = 120
 
 
@@ -52,6 +55,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             text = stub(exercise.reference, exercise.method)
             cell.source = (source_of(exercise.reference) if solved else text).rstrip()
             cell.metadata["exercise"] = id
+        elif solved and (checked := CHECK.fullmatch(cell.source)):
+            cell.source += f"\n{ASSERTION.format(checked[1])}"
         cells.append(cell)
     _name_cells(lesson.stem, cells)
     title = cells[0].source.splitlines()[0].lstrip("# ")

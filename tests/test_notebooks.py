@@ -51,10 +51,19 @@ def test_every_exercise_stands_in_exactly_one_lesson():
     assert sorted(stands) == sorted((id, catalogue.load(id).lesson) for id in catalogue.ids())
 
 
+def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
+    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    checks = [cell for cell in committed.cells if cell.source.startswith("check(")]
+    assert len(checks) == sum("exercise" in cell.metadata for cell in committed.cells)
+    for cell in checks:
+        assert "not attempted yet" in cell.outputs[0].data["text/plain"]
+
+
 def test_a_solved_notebook_has_no_stub_and_no_training(lesson):
     text = nbformat.writes(build(lesson, solved=True))
     assert "raise NotImplementedError" not in text.replace("`raise NotImplementedError`", "")
     assert '"training"' not in text
+    assert text.count('.status == \\"passed\\"') == text.count('"exercise":')
 
 
 def test_cells_are_short(lesson):
