@@ -87,7 +87,7 @@ ITEMS = {
             size=3_117_464,
             licence="Apache-2.0",
             what="a trained recurrent encoder-decoder from spelling to sound",
-            lessons=("01", "02"),
+            lessons=("01",),
         ),
     )
 }
