@@ -1,6 +1,8 @@
 """Hold each component against an independent implementation: results and gradients, in float64."""
 
+import math
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -8,7 +10,18 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from course_lib import attention, rnn, self_attention, start, windows
+from course_lib import (
+    add_norm,
+    attention,
+    feed_forward,
+    masks,
+    multi_head,
+    positions,
+    rnn,
+    self_attention,
+    start,
+    windows,
+)
 
 
 class Inputs:
@@ -316,3 +329,282 @@ def _self_attention(inputs: Inputs):
     roles = [F.linear(x, w.mT) for w in weights.values()]
     theirs = F.scaled_dot_product_attention(*roles, attn_mask=mask)
     return functional_call(layer, weights, (x, mask)), theirs
+
+
+# lesson 04
+
+
+@contextmanager
+def _float64():
+    """Make what is built from sizes alone as exact as the inputs."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@compare(positions.sinusoidal, "Python's `math.sin` and `math.cos`, entry by entry")
+@_float64()
+def _sinusoidal(inputs: Inputs):
+    n, half = inputs.sizes(2)
+    x, table = inputs.normal(n, 2 * half), torch.empty(n, 2 * half)
+    for i in range(n):
+        for c in range(half):
+            angle = i / math.pow(10000, c / half)
+            table[i, 2 * c], table[i, 2 * c + 1] = math.sin(angle), math.cos(angle)
+    return x * positions.sinusoidal(n, 2 * half), x * table
+
+
+@compare(positions.shift_matrix, "complex products with `torch.polar`")
+@_float64()
+def _shift_matrix(inputs: Inputs):
+    half, offset = inputs.sizes(2)
+    x = inputs.normal(*inputs.batch(), half, 2)
+    # a cosine is the real part of a turning point, a sine its imaginary part
+    points = torch.view_as_complex(x.flip(-1))
+    theirs = torch.view_as_real(points * _turns(torch.tensor(offset), half)).flip(-1)
+    shift = positions.shift_matrix(offset, 2 * half)
+    return x.flatten(-2) @ shift, theirs.flatten(-2)
+
+
+@compare(positions.LearnedPositions, "`F.embedding`")
+def _learned_positions(inputs: Inputs):
+    n, spare, d_model = inputs.sizes(3)
+    x, table = inputs.normal(*inputs.batch(), n, d_model), inputs.normal(n + spare, d_model)
+    layer = positions.LearnedPositions(n + spare, d_model)
+    return functional_call(layer, {"table": table}, x), x + F.embedding(torch.arange(n), table)
+
+
+@compare(positions.relative_attention, "`F.softmax` of the visible pairs, query by query")
+def _relative_attention(inputs: Inputs):
+    (q, k, v), (m,) = _query_key_value(inputs), inputs.sizes(1, 0, 3)
+    n_q, n_k, d_k = *q.shape[-2:-1], *k.shape[-2:]
+    key_table, value_table = (inputs.normal(2 * m + 1, x.shape[-1]) for x in (k, v))
+    mask, theirs = inputs.mask(n_q, n_k), []
+    for i in range(n_q):
+        seen = [j for j in range(n_k) if mask[i, j]]
+        rows = [max(-m, min(m, j - i)) + m for j in seen]
+        keys, values = k[..., seen, :] + key_table[rows], v[..., seen, :] + value_table[rows]
+        scores = (q[..., i, None, :] * keys).sum(-1) / math.sqrt(d_k)
+        theirs.append((F.softmax(scores, dim=-1).unsqueeze(-1) * values).sum(-2))
+    ours = positions.relative_attention(q, k, v, key_table, value_table, mask)
+    return ours, torch.stack(theirs, dim=-2)
+
+
+@compare(positions.tree_distance, "the algorithm of Floyd and Warshall")
+def _tree_distance(inputs: Inputs):
+    (n,) = inputs.sizes(1)
+    x = inputs.normal(n, n)
+    # hang each word, in any order, under one that hangs there already
+    order = x[0].argsort().tolist()
+    heads, theirs = torch.full((n,), -1), torch.full((n, n), math.inf, dtype=x.dtype)
+    theirs.fill_diagonal_(0)
+    for place, word in enumerate(order[1:], start=1):
+        (head,) = inputs.sizes(1, 0, place - 1)
+        heads[word] = order[head]
+        theirs[word, heads[word]] = theirs[heads[word], word] = 1
+    for via in range(n):
+        theirs = torch.minimum(theirs, theirs[:, via, None] + theirs[via])
+    return x * positions.tree_distance(heads), x * theirs
+
+
+@compare(positions.rotary, "complex products with `torch.polar`")
+def _rotary(inputs: Inputs):
+    n, half, first = inputs.sizes(3)
+    x, places = inputs.normal(*inputs.batch(), n, 2 * half), torch.arange(n) * first
+    turned = torch.complex(x[..., :half], x[..., half:]) * _turns(places, half)
+    return positions.rotary(x, places), torch.cat([turned.real, turned.imag], dim=-1)
+
+
+def _turns(places: Tensor, half: int) -> Tensor:
+    """Return for each place the complex numbers that turn its pairs of columns."""
+    speeds = torch.tensor([math.pow(10000, -c / half) for c in range(half)], dtype=torch.float64)
+    angles = places.unsqueeze(-1) * speeds
+    return torch.polar(torch.ones_like(angles), angles)
+
+
+@compare(positions.alibi, "its formula, entry by entry")
+@_float64()
+def _alibi(inputs: Inputs):
+    n_q, more, power = inputs.sizes(3, 0, 4)
+    n_q, heads = n_q + 1, 2**power
+    scores = inputs.normal(heads, n_q, n_q + more)
+    bias = [
+        [
+            [-abs(i - j) / 2 ** (8 * h / heads) for j in range(n_q + more)]
+            for i in range(more, more + n_q)
+        ]
+        for h in range(1, heads + 1)
+    ]
+    return scores * positions.alibi(n_q, n_q + more, heads), scores * torch.tensor(bias)
+
+
+# lesson 05
+
+
+@compare(feed_forward.feed_forward, "`F.linear`, `F.relu`, `F.linear`")
+def _feed_forward(inputs: Inputs):
+    d_model, d_ff = inputs.sizes(2)
+    x, weights = inputs.normal(*inputs.batch(), d_model), _network(inputs, d_model, d_ff)
+    ours = feed_forward.feed_forward(x, *weights)
+    return ours, _torch_feed_forward(x, *weights)
+
+
+@compare(feed_forward.MinimalBlock, "the same, of `F.scaled_dot_product_attention(is_causal=True)`")
+def _minimal_block(inputs: Inputs):
+    n, half, d_ff = inputs.sizes(3)
+    d_model = 2 * half
+    x, table = inputs.normal(*inputs.batch(), n, d_model), positions.sinusoidal(n, d_model)
+    roles = {f"attention.w_{role}": inputs.normal(d_model, d_model) for role in "qkv"}
+    names, network = ("w_1", "b_1", "w_2", "b_2"), _network(inputs, d_model, d_ff)
+    parameters = roles | dict(zip(names, network, strict=True))
+    ours = functional_call(feed_forward.MinimalBlock(d_model, d_ff), parameters, x)
+    q, k, v = (F.linear(x + table, w.mT) for w in roles.values())
+    seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    return ours, _torch_feed_forward(seen, *network)
+
+
+def _network(inputs: Inputs, d_model: int, d_ff: int) -> list[Tensor]:
+    """Draw the weights and biases of a feed-forward network."""
+    return [
+        inputs.normal(*shape) for shape in ((d_model, d_ff), (d_ff,), (d_ff, d_model), (d_model,))
+    ]
+
+
+def _torch_feed_forward(x: Tensor, w_1: Tensor, b_1: Tensor, w_2: Tensor, b_2: Tensor) -> Tensor:
+    return F.linear(F.relu(F.linear(x, w_1.mT, b_1)), w_2.mT, b_2)
+
+
+# lesson 06
+
+
+@compare(multi_head.split_heads, "`torch.chunk`, then `torch.stack`")
+def _split_heads(inputs: Inputs):
+    n, heads, d_k = inputs.sizes(3)
+    x = inputs.normal(*inputs.batch(), n, heads * d_k)
+    return multi_head.split_heads(x, heads), torch.stack(x.chunk(heads, dim=-1), dim=-3)
+
+
+@compare(multi_head.merge_heads, "`torch.unbind`, then `torch.cat`")
+def _merge_heads(inputs: Inputs):
+    x = inputs.normal(*inputs.batch(), *inputs.sizes(3))
+    return multi_head.merge_heads(x), torch.cat(x.unbind(dim=-3), dim=-1)
+
+
+@compare(multi_head.MultiHeadAttention, "`nn.MultiheadAttention`")
+def _multi_head(inputs: Inputs):
+    return _both_multi_heads(inputs, inputs.batch(), lambda batch, n_q, n_k: None)
+
+
+@compare(multi_head.MultiHeadAttention, "the same, with one mask and a row all masked")
+def _masked_multi_head(inputs: Inputs):
+    return _both_multi_heads(inputs, inputs.batch(), lambda batch, *pair: inputs.mask(*pair))
+
+
+@compare(multi_head.MultiHeadAttention, "the same, with `key_padding_mask`")
+def _padded_multi_head(inputs: Inputs):
+    def padding(batch: int, n_q: int, n_k: int) -> Tensor:
+        return masks.padding_mask(torch.tensor(inputs.sizes(batch, 1, n_k)), n_k)
+
+    return _both_multi_heads(inputs, inputs.sizes(1), padding)
+
+
+def _both_multi_heads(inputs: Inputs, batch: list[int], draw_mask: Callable):
+    """Attend with ours and torch's; a mask with one row a sentence is a padding mask."""
+    n_q, n_k, heads, d_k = inputs.sizes(4)
+    d_model = heads * d_k
+    query = inputs.normal(*batch, n_q, d_model)
+    key, value = (inputs.normal(*batch, n_k, d_model) for _ in range(2))
+    weights = [inputs.normal(d_model, d_model) for _ in range(4)]
+    biases = [inputs.normal(d_model) for _ in range(4)]
+    mask = draw_mask(math.prod(batch), n_q, n_k)
+    parameters = {f"w_{role}.weight": w for role, w in zip("qkvo", weights, strict=True)}
+    parameters |= {f"w_{role}.bias": b for role, b in zip("qkvo", biases, strict=True)}
+    ours = multi_head.MultiHeadAttention(d_model, heads)
+    theirs = nn.MultiheadAttention(d_model, heads, batch_first=True)
+    torchs = {
+        "in_proj_weight": torch.cat(weights[:3]),
+        "in_proj_bias": torch.cat(biases[:3]),
+        "out_proj.weight": weights[3],
+        "out_proj.bias": biases[3],
+    }
+    options = {"need_weights": False}
+    if mask is not None and mask.dim() == 3:
+        options["key_padding_mask"] = ~mask.squeeze(-2)
+    elif mask is not None:
+        options["attn_mask"] = ~mask
+    flat = tuple(x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
+    found, _ = functional_call(theirs, torchs, flat, options)
+    return functional_call(ours, parameters, (query, key, value, mask)), found.reshape(query.shape)
+
+
+# lesson 07
+
+
+@compare(add_norm.layer_norm, "`F.layer_norm`")
+def _layer_norm(inputs: Inputs):
+    (d,) = inputs.sizes(1)
+    x, gain, bias = inputs.normal(*inputs.batch(), d), inputs.normal(d), inputs.normal(d)
+    return add_norm.layer_norm(x, gain, bias, 0.01), F.layer_norm(x, (d,), gain, bias, 0.01)
+
+
+@compare(add_norm.rms_norm, "`F.rms_norm`")
+def _rms_norm(inputs: Inputs):
+    (d,) = inputs.sizes(1)
+    x, gain = inputs.normal(*inputs.batch(), d), inputs.normal(d)
+    return add_norm.rms_norm(x, gain, 0.01), F.rms_norm(x, (d,), gain, 0.01)
+
+
+@compare(add_norm.batch_norm, "`F.batch_norm(training=True)`")
+def _batch_norm(inputs: Inputs):
+    x, gain, bias = _columns(inputs)
+    theirs = F.batch_norm(x.mT, None, None, gain, bias, training=True).mT
+    return add_norm.batch_norm(x, gain, bias), theirs
+
+
+@compare(add_norm.batch_norm, "the same of the real words alone")
+def _padded_batch_norm(inputs: Inputs):
+    x, gain, bias = _columns(inputs)
+    real = masks.padding_mask(torch.tensor(inputs.sizes(len(x), 2, x.shape[1])), x.shape[1])
+    real = real.squeeze(-2)
+    theirs = F.batch_norm(x[real], None, None, gain, bias, training=True)
+    return add_norm.batch_norm(x, gain, bias, real)[real], theirs
+
+
+def _columns(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw a batch of at least two words, and a gain and a bias for each column."""
+    batch, n, d = inputs.sizes(3, 2)
+    return inputs.normal(batch, n, d), inputs.normal(d), inputs.normal(d)
+
+
+@compare(add_norm.PostNorm, "`F.layer_norm` of the sum")
+def _post_norm(inputs: Inputs):
+    x, gain, bias, weight = _residual(inputs)
+    layer = add_norm.PostNorm(F.linear, len(gain))
+    ours = functional_call(layer, {"gain": gain, "bias": bias}, (x, weight))
+    return ours, F.layer_norm(x + F.linear(x, weight), gain.shape, gain, bias)
+
+
+@compare(add_norm.PreNorm, "the sum with what is made of `F.layer_norm`")
+def _pre_norm(inputs: Inputs):
+    x, gain, bias, weight = _residual(inputs)
+    layer = add_norm.PreNorm(F.linear, len(gain))
+    ours = functional_call(layer, {"gain": gain, "bias": bias}, (x, weight))
+    return ours, x + F.linear(F.layer_norm(x, gain.shape, gain, bias), weight)
+
+
+def _residual(inputs: Inputs) -> tuple[Tensor, ...]:
+    (d,) = inputs.sizes(1, 2)
+    x, weight = inputs.normal(*inputs.batch(), d), inputs.normal(d, d)
+    return x, inputs.normal(d), inputs.normal(d), weight
+
+
+@compare(add_norm.erase_direction, "what `torch.linalg.pinv` leaves")
+def _erase_direction(inputs: Inputs):
+    (d,) = inputs.sizes(1)
+    stream, direction = inputs.normal(*inputs.batch(), d), inputs.normal(d)
+    column = direction.unsqueeze(-1)
+    kept = torch.eye(d, dtype=stream.dtype) - column @ torch.linalg.pinv(column)
+    return add_norm.erase_direction(stream, direction), stream @ kept

@@ -1,15 +1,86 @@
 """Where the lectures disagree or slip, the law that holds. The lessons show both versions."""
 
+import math
+
+import pytest
 import torch
 from torch.nn import functional as F
 
-from course_lib.attention import dot_scores
+from course_lib.add_norm import PostNorm, PreNorm, layer_norm
+from course_lib.attention import dot_scores, softmax
+from course_lib.feed_forward import MinimalBlock
+from course_lib.masks import causal_mask
+from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
+from course_lib.positions import sinusoidal
+from course_lib.self_attention import SelfAttention
 from course_lib.windows import layers_needed, receptive_field
+
+
+def draw(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
 def prefers_itself(scores):
     own = scores.diagonal(dim1=-2, dim2=-1)
     return (own >= scores.amax(-1) - 1e-9).double().mean()
+
+
+def test_d01_a_word_that_may_not_see_itself_leaves_the_first_one_nothing_to_see():
+    scores = draw(4, 4)
+    hides_itself = causal_mask(4) & ~torch.eye(4, dtype=torch.bool)
+    theirs = torch.softmax(scores.masked_fill(~hides_itself, -torch.inf), dim=-1)
+    assert theirs[0].isnan().all()
+    assert not softmax(scores, hides_itself)[0].any()
+    sees_itself = torch.softmax(scores.masked_fill(~causal_mask(4), -torch.inf), dim=-1)
+    torch.testing.assert_close(softmax(scores, causal_mask(4)), sees_itself)
+
+
+def printed_layer_norm(x, mean, divide):
+    centred = x - mean(x, -1, keepdim=True)
+    sigma = (centred**2).mean(-1, keepdim=True).sqrt()
+    return centred / divide(sigma)
+
+
+@pytest.mark.parametrize(
+    ("mean", "divide"),
+    [
+        (torch.sum, lambda sigma: sigma.sqrt() + 1e-5),
+        (torch.mean, lambda sigma: sigma.sqrt() + 1e-5),
+        (torch.mean, lambda sigma: sigma),
+        (torch.sum, lambda sigma: (sigma + 1e-5).sqrt()),
+    ],
+    ids="L1 L2 L3 L4".split(),
+)
+def test_d02_d03_no_printed_layer_norm_is_torchs_and_ours_is(mean, divide):
+    x = draw(50, 4) / 100  # a variance near eps shows where eps stands
+    torchs = F.layer_norm(x, (4,))
+    ours = layer_norm(x, torch.ones(4).double(), torch.zeros(4).double())
+    printed = printed_layer_norm(x, mean, divide)
+    torch.testing.assert_close(ours, torchs)
+    assert (printed - torchs).abs().mean() > 0.01
+
+
+def test_d04_the_waves_start_at_2_pi_and_end_before_10000_times_that():
+    n, d = 2, 16
+    sine, cosine = sinusoidal(n, d).double()[1].view(-1, 2).unbind(-1)
+    periods = 2 * math.pi / torch.atan2(sine, cosine)
+    # the lectures count the pairs from 1 in the exponent, the paper from 0
+    theirs = 2 * math.pi * 10000 ** (2 * torch.arange(1, d // 2 + 1, dtype=torch.float64) / d)
+    torch.testing.assert_close(periods[0].item(), 2 * math.pi)
+    assert theirs[0] > 3 * 2 * math.pi, "the lectures' fastest wave is slower"
+    assert periods[-1] < 10000 * 2 * math.pi, "the paper's slowest wave falls short"
+    torch.testing.assert_close(theirs[-1].item(), 10000 * 2 * math.pi)
+    torch.testing.assert_close(periods[1:], theirs[:-1], rtol=1e-5, atol=0)
+
+
+def test_d06_the_number_of_tokens_is_in_no_parameters_shape():
+    n, d_model, d_v = 7, 12, 5
+    one_head, x = SelfAttention(d_model, 3, d_v).double(), draw(n, d_model)
+    for layer in (one_head, MultiHeadAttention(d_model, 3), MinimalBlock(d_model, 48)):
+        assert all(n not in parameter.shape for parameter in layer.parameters())
+    assert one_head.w_q.shape == (d_model, 3)
+    assert one_head(x).shape == (n, d_v)
+    assert one_head(x[:4]).shape == (4, d_v)
 
 
 def test_d09_a_word_attends_most_to_itself_only_without_projections_and_at_equal_length():
@@ -21,6 +92,31 @@ def test_d09_a_word_attends_most_to_itself_only_without_projections_and_at_equal
     assert prefers_itself(dot_scores(unit, unit)) == 1
     assert prefers_itself(dot_scores(x, x)) < 1
     assert prefers_itself(dot_scores(unit @ w_q, unit @ w_k)) < 0.5
+
+
+def test_d10_scores_have_variance_1_when_divided_by_the_root_of_a_heads_size_not_a_words():
+    d_model, heads = 64, 8
+    d_k = d_model // heads
+    q, k = (split_heads(x, heads) for x in draw(2, 400, d_model))
+    scores = dot_scores(q, k)
+    assert (scores / d_k**0.5).var().item() == pytest.approx(score_variance(d_k, True), rel=0.05)
+    assert (scores / d_model**0.5).var().item() == pytest.approx(d_k / d_model, rel=0.05)
+
+
+def test_d11_weights_hidden_before_the_softmax_sum_to_one_and_those_hidden_after_do_not():
+    scores, mask = draw(5, 5), causal_mask(5)
+    after = softmax(scores) * mask
+    assert (after.sum(-1)[:-1] < 1).all()
+    torch.testing.assert_close(softmax(scores, mask).sum(-1), torch.ones(5).double())
+    torch.testing.assert_close(softmax(scores, mask), after / after.sum(-1, keepdim=True))
+
+
+def test_d13_the_papers_norm_stands_after_the_sum_and_that_of_much_code_before_the_layer():
+    x = draw(5, 8)
+    post, pre = (wrapper(torch.tanh, 8).double()(x) for wrapper in (PostNorm, PreNorm))
+    torch.testing.assert_close(post, F.layer_norm(x + torch.tanh(x), (8,)))
+    torch.testing.assert_close(pre, x + torch.tanh(F.layer_norm(x, (8,))))
+    assert not torch.allclose(post, pre, atol=0.1)
 
 
 def test_d14_stacked_windows_reach_further_than_length_over_width():

@@ -1,0 +1,141 @@
+"""Add and norm: residual connections, and words brought to a common size (lesson 07)."""
+
+from collections.abc import Callable
+
+import torch
+from einops import einsum, reduce
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def layer_norm(
+    x: Float[Tensor, "... d"],
+    gain: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"],
+    eps: float = 1e-5,
+) -> Float[Tensor, "... d"]:
+    """Bring each word to mean 0 and variance 1: gain (x - mean) / sqrt(variance + eps) + bias.
+
+    Mean and variance are those of the word's own d entries, each sum divided by d. Source: Ba et
+    al. 2016, eq. 4, with eps as in torch.
+    """
+    # move the mean of each word to zero
+    centred = x - reduce(x, "... d -> ... 1", "mean")
+    # measure how far its entries lie from zero, on average
+    variance = reduce(centred**2, "... d -> ... 1", "mean")
+    # divide by the standard deviation, then stretch and shift each column as learned
+    return gain * centred / torch.sqrt(variance + eps) + bias
+
+
+def rms_norm(
+    x: Float[Tensor, "... d"], gain: Float[Tensor, " d"], eps: float = 1e-5
+) -> Float[Tensor, "... d"]:
+    """Bring each word to one size, its mean left as it is: gain x / sqrt(mean(x^2) + eps).
+
+    Source: Zhang & Sennrich 2019, eq. 4, with eps as in torch.
+    """
+    # average the squares of each word's entries
+    square = reduce(x**2, "... d -> ... 1", "mean")
+    # divide by the root, then stretch each column as learned
+    return gain * x / torch.sqrt(square + eps)
+
+
+def batch_norm(
+    x: Float[Tensor, "batch n d"],
+    gain: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"],
+    mask: Bool[Tensor, "batch n"] | None = None,
+    eps: float = 1e-5,
+) -> Float[Tensor, "batch n d"]:
+    """Bring each column to mean 0 and variance 1 over all real words of the batch.
+
+    gain (x - mean) / sqrt(variance + eps) + bias, with mean and variance of each column over the
+    words where `mask` is True; padded words are normalised with them too. These are the statistics
+    of training; none are kept. Source: Ioffe & Szegedy 2015, algorithm 1. Raises ValueError for a
+    mask that is not boolean, or not (batch, n).
+    """
+    real = torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
+    _refuse_misfit(real, tuple(x.shape[:-1]))
+    # give every real word the same share in the averages, and padding none
+    share = real / real.sum().clamp(min=1).to(x.dtype)
+    # average each column over all words of all sentences
+    mean = einsum(share, x, "batch n, batch n d -> d")
+    variance = einsum(share, (x - mean) ** 2, "batch n, batch n d -> d")
+    # divide by the standard deviation, then stretch and shift each column as learned
+    return gain * (x - mean) / torch.sqrt(variance + eps) + bias
+
+
+def _refuse_misfit(mask: Tensor, shape: tuple[int, ...]) -> None:
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"a mask must be boolean, True for real words, not {mask.dtype}: does it hold 0 and 1?"
+        )
+    if mask.shape != shape:
+        raise ValueError(
+            f"a mask of real words must have the shape (batch, n) = {shape}, not "
+            f"{tuple(mask.shape)}: does padding_mask's query axis need a .squeeze(-2)?"
+        )
+
+
+class PostNorm(nn.Module):
+    """Add what a layer found, then normalise: norm(x + sublayer(x)).
+
+    `sublayer` takes words to words of the same size; `norm_layer(x, gain, bias)` normalises.
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(self, sublayer: Callable, d_model: int, norm_layer: Callable = layer_norm):
+        super().__init__()
+        self.sublayer, self.norm_layer = sublayer, norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
+        """Return the normalised sum; the sublayer gets `args` after x."""
+        # add what the sublayer found to what was there
+        added = x + self.sublayer(x, *args)
+        # normalise the sum
+        return self.norm_layer(added, self.gain, self.bias)
+
+
+class PreNorm(nn.Module):
+    """Normalise what a layer reads, and add what it found: x + sublayer(norm(x)).
+
+    The sum itself is never normalised, so x runs through unchanged. `sublayer` and `norm_layer`
+    are as in `PostNorm`. Source: Xiong et al. 2020, figure 1 (b).
+    """
+
+    def __init__(self, sublayer: Callable, d_model: int, norm_layer: Callable = layer_norm):
+        super().__init__()
+        self.sublayer, self.norm_layer = sublayer, norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
+        """Return the sum; the sublayer gets the normalised x, and `args` after it."""
+        # normalise what the sublayer reads, and nothing else
+        read = self.norm_layer(x, self.gain, self.bias)
+        # add what the sublayer found to what was there
+        return x + self.sublayer(read, *args)
+
+
+def erase_direction(
+    stream: Float[Tensor, "... d"], direction: Float[Tensor, " d"]
+) -> Float[Tensor, "... d"]:
+    """Delete one direction from the residual stream: x - (x . u) u, where u = direction / length.
+
+    A layer deletes by writing the negative of what it read. Source: Elhage et al. 2021, "A
+    Mathematical Framework for Transformer Circuits". Raises ValueError for a direction of zeros.
+    """
+    largest = direction.detach().abs().max()
+    if largest == 0:
+        raise ValueError(
+            "a direction needs a length, but this one is all zeros: was it ever written to?"
+        )
+    # bring the direction to length one; dividing by its largest entry first keeps squares exact
+    unit = F.normalize(direction / largest, dim=-1)
+    # read how far each word lies along it
+    amount = einsum(stream, unit, "... d, d -> ...")
+    # add the negative of that part
+    return stream - amount.unsqueeze(-1) * unit

@@ -1,0 +1,63 @@
+"""The feed-forward network, and the least block that can be stacked (lesson 05)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from course_lib.masks import causal_mask
+from course_lib.positions import sinusoidal
+from course_lib.self_attention import SelfAttention
+
+
+def feed_forward(
+    x: Float[Tensor, "... d_model"],
+    w_1: Float[Tensor, "d_model d_ff"],
+    b_1: Float[Tensor, " d_ff"],
+    w_2: Float[Tensor, "d_ff d_model"],
+    b_2: Float[Tensor, " d_model"],
+) -> Float[Tensor, "... d_model"]:
+    """Send every word through the same small network: max(0, x W_1 + b_1) W_2 + b_2.
+
+    No word meets another here. Source: Vaswani et al. 2017, eq. 2, where d_ff = 4 d_model.
+    """
+    # widen each word, and cut off what is negative
+    hidden = torch.relu(x @ w_1 + b_1)
+    # bring it back to the size of a word
+    return hidden @ w_2 + b_2
+
+
+class MinimalBlock(nn.Module):
+    """The four necessities of a self-attention block, and nothing else.
+
+    Position representations, self-attention, masking, nonlinearity: with p the positions,
+    y = feed_forward(attention(x + p, causal mask)). One head, and neither residual connections
+    nor norms. The positions are added inside, to the block's own input; a stack of blocks adds
+    them at each level. `positions(n, d_model)` and `attention(d_model, d_k, d_v)` make its parts.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        positions: Callable = sinusoidal,
+        attention: Callable = SelfAttention,
+    ):
+        super().__init__()
+        self.positions = positions
+        self.attention = attention(d_model, d_model, d_model)
+        self.w_1 = nn.Parameter(torch.randn(d_model, d_ff) / d_model**0.5)
+        self.b_1 = nn.Parameter(torch.zeros(d_ff))
+        self.w_2 = nn.Parameter(torch.randn(d_ff, d_model) / d_ff**0.5)
+        self.b_2 = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
+        """Let each word look at itself and at those before it, then think about what it saw."""
+        n, d_model = x.shape[-2:]
+        # tell each word where it stands
+        x = x + self.positions(n, d_model).to(x)
+        # let the words look at each other, but not at the future
+        seen = self.attention(x, causal_mask(n).to(x.device))
+        # send what each word has seen through the feed-forward network
+        return feed_forward(seen, self.w_1, self.b_1, self.w_2, self.b_2)

@@ -1,0 +1,83 @@
+"""Masks: who may look at whom. A mask is boolean, and True means "may look" (lesson 05)."""
+
+from collections.abc import Callable
+
+import torch
+from einops import rearrange, reduce
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
+    """Let each word look at itself and at the words before it: True where j <= i + n_k - n_q.
+
+    The queries are the last n_q of the n_k keys; without `n_k` there are as many keys as queries.
+    Source: Vaswani et al. 2017, section 3.2.3. Raises ValueError for fewer keys than queries.
+    """
+    n_k = n_q if n_k is None else n_k
+    if n_k < n_q:
+        raise ValueError(
+            f"each query is one of the keys too, so {n_q} queries need at least {n_q} keys, not "
+            f"{n_k}: are the two numbers swapped?"
+        )
+    # let everyone look everywhere
+    everywhere = torch.ones(n_q, n_k, dtype=torch.bool)
+    # hide what lies right of the diagonal, which ends in the last corner
+    return everywhere.tril(n_k - n_q)
+
+
+def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
+    """Let every word look at the real words of its sentence: True where j < length.
+
+    Sentences of unequal lengths are filled up to n words at their ends. The middle axis stands
+    for the queries, which all see the same words. Raises ValueError for lengths that are negative
+    or greater than n.
+    """
+    if ((lengths < 0) | (lengths > n)).any():
+        raise ValueError(
+            f"lengths must be from 0 to n = {n}, not from {lengths.min()} to {lengths.max()}: "
+            "is n the length of the longest sentence of this batch?"
+        )
+    # number the places of a sentence
+    places = torch.arange(n, device=lengths.device)
+    # a place is real while it is smaller than the length of its sentence
+    return places < rearrange(lengths, "batch -> batch 1 1")
+
+
+def shift_right(tokens: Int[Tensor, "... n"], start: int) -> Int[Tensor, "... n"]:
+    """Make the decoder's inputs from its targets: (start, t_1, ..., t_(n-1)).
+
+    Where t_i is to be predicted, only the tokens before it have been read. Source: Vaswani et al.
+    2017, section 3.1 and figure 1 ("shifted right").
+    """
+    # put the start before every sentence
+    first = torch.full_like(tokens[..., :1], start)
+    # drop the last token, after which nothing is predicted
+    return torch.cat([first, tokens[..., :-1]], dim=-1)
+
+
+def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
+    """Find the positions, from 0, whose output moves when a later input moves.
+
+    A causal layer gives the empty list; the last position, which has no future, is never in it.
+    `layer` takes words (..., n, d) to states (..., n, d_out), the same each time (no dropout).
+    Each word is moved far, at random, once up and once down; what moves no more than rounding does
+    is taken to rest.
+    """
+    # draw how far to move each entry: far, and no two alike, so that no norm takes it back
+    far = 10 + 10 * torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
+    leaks = set()
+    with torch.no_grad():
+        # note what the layer returns for the words as they are
+        before = layer(x)
+        # change one word at a time, and all the others not
+        for word in range(1, x.shape[-2]):
+            for step in (far, -far):
+                changed = x.clone()
+                changed[..., word, :] += step[..., word, :].to(x)
+                # see which states moved, in any sentence and any of their entries
+                rests = torch.isclose(layer(changed), before, equal_nan=True)
+                moved = reduce(~rests, "... n d_out -> n", "any")
+                # keep those to the left of the word
+                leaks.update(moved[:word].nonzero().flatten().tolist())
+    return sorted(leaks)

@@ -1,0 +1,128 @@
+"""Multi-head attention: look for several things at once (lesson 06)."""
+
+from collections.abc import Callable
+
+import torch
+from einops import rearrange
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from course_lib.self_attention import scaled_dot_product_attention
+
+
+def split_heads(
+    x: Float[Tensor, "... n d_model"], heads: int
+) -> Float[Tensor, "... {heads} n d_k"]:
+    """Cut each word into equal parts, one for each head: the first d_k columns are head 1's.
+
+    Source: Vaswani et al. 2017, section 3.2.2, whose W_i are the columns of one matrix. Raises
+    ValueError where `heads` does not divide the size of a word.
+    """
+    _refuse_uneven(x.shape[-1], heads)
+    # cut the columns into heads, and make each head a batch dimension
+    return rearrange(x, "... n (heads d_k) -> ... heads n d_k", heads=heads)
+
+
+def merge_heads(x: Float[Tensor, "... heads n d_k"]) -> Float[Tensor, "... n d_model"]:
+    """Lay the heads' parts of each word side by side again: the inverse of `split_heads`.
+
+    Source: Vaswani et al. 2017, section 3.2.2 ("Concat").
+    """
+    # move the heads beside the columns, and join the two
+    return rearrange(x, "... heads n d_k -> ... n (heads d_k)")
+
+
+class MultiHeadAttention(nn.Module):
+    """Attend in several heads at once, and mix what they found: Concat(head_1, ..., head_h) W_O.
+
+    head_i = Attention(Q W_Qi, K W_Ki, V W_Vi). The heads' matrices stand side by side in w_q, w_k
+    and w_v, with biases as in torch's `nn.MultiheadAttention`, and d_k = d_v = d_model / heads.
+    `attention(q, k, v, mask)` is the rule by which each head attends. Source: Vaswani et al. 2017,
+    section 3.2.2. Raises ValueError where `heads` does not divide d_model.
+    """
+
+    def __init__(
+        self, d_model: int, heads: int, attention: Callable = scaled_dot_product_attention
+    ):
+        super().__init__()
+        _refuse_uneven(d_model, heads)
+        self.heads, self.attention = heads, attention
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        query: Float[Tensor, "... query d_model"],
+        key: Float[Tensor, "... key d_model"],
+        value: Float[Tensor, "... key d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query d_model"]:
+        """Let each query look at the keys in every head, where `mask` is True.
+
+        The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
+        Raises ValueError for a mask that is not boolean, or does not fit these queries and keys.
+        """
+        # project the words once for all heads, and give each head its part
+        q = split_heads(self.w_q(query), self.heads)
+        k = split_heads(self.w_k(key), self.heads)
+        v = split_heads(self.w_v(value), self.heads)
+        # hold the same mask before every head
+        if mask is not None:
+            _refuse_misfit(mask, (*query.shape[:-1], key.shape[-2]))
+            mask = rearrange(mask, "... query key -> ... 1 query key")
+        # attend in all heads at once
+        found = self.attention(q, k, v, mask)
+        # join the heads, and let the output matrix mix what they found
+        return self.w_o(merge_heads(found))
+
+
+def score_variance(d_k: int, scaled: bool) -> float:
+    """Return the variance of q . k, for q and k whose d_k entries are independent unit normals.
+
+    Var(q . k) = d_k, and Var(q . k / sqrt(d_k)) = 1. Source: Vaswani et al. 2017, footnote 4.
+    """
+    # add the variances of d_k independent products, each of them 1
+    variance = float(d_k)
+    # what is divided by sqrt(d_k) has its variance divided by d_k
+    return variance / d_k if scaled else variance
+
+
+def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = False) -> int:
+    """Count the numbers that multi-head attention learns; how many words there are is not asked.
+
+    d_model h (2 d_k + d_v) for W_Q, W_K and W_V, and h d_v d_model for W_O. With `bias`, one more
+    for each of their columns.
+    """
+    # count the columns of the queries, keys and values of all heads
+    columns = heads * (2 * d_k + d_v)
+    # multiply by the rows, and add the output matrix
+    count = d_model * columns + heads * d_v * d_model
+    # add the biases of all four
+    return count + columns + d_model if bias else count
+
+
+def _refuse_uneven(d_model: int, heads: int) -> None:
+    if heads < 1 or d_model % heads:
+        raise ValueError(
+            f"each head takes an equal part of a word, but {heads} heads do not divide "
+            f"d_model = {d_model}: choose a number of heads that does"
+        )
+
+
+def _refuse_misfit(mask: Tensor, shape: tuple[int, ...]) -> None:
+    """Raise ValueError for a mask that is not boolean or cannot be broadcast to `shape`."""
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it hold "
+            "0 and 1, or numbers to be added to the scores?"
+        )
+    fits = 2 <= mask.dim() <= len(shape) and all(
+        size in (1, wanted) for size, wanted in zip(mask.shape[::-1], shape[::-1], strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"a mask must fit (..., query, key) = {shape}, not have the shape {tuple(mask.shape)}: "
+            "does it lack the query axis, as (batch, key) does, or have a head axis already?"
+        )
