@@ -386,7 +386,7 @@ def with_factor(factor):
 shares = {factor: round(with_factor(factor), 2) for factor in (0, 0.5, 1, 2, 100)}
 print(shares)
 reveal(guess, "flat" if shares[0] < shares[100] else "sharp")
-assert shares[0] < shares[1] / 2
+assert shares[0] <= shares[1] / 2
 
 # %% [markdown]
 # - Leave the mask out of `attend` and pronounce *cat* alone, then beside *phonograph* in one batch. Why may it change?

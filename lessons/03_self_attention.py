@@ -331,7 +331,7 @@ def explained(attention, d_out):
     with training.seeded(0):
         model = nn.Sequential(attention, nn.Linear(d_out, 1))
     data = iter(lambda: pointers(64), None)
-    training.train(model, data, squared_error, steps=500, learning_rate=0.03, seconds=15)
+    training.train(model, data, squared_error, steps=500, learning_rate=0.03, seconds=30)
     return 1 - squared_error(model, pointers(4000)).item()
 
 
