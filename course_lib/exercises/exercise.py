@@ -1,5 +1,6 @@
 """What an exercise file says: a reference, its cases, properties, mistakes and alternatives."""
 
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -102,6 +103,13 @@ class Exercise:
     def name(self) -> str:
         """The name that the answer has in a notebook."""
         return self.reference.__name__
+
+    @property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The arguments that the answer is called with."""
+        if self.method is None:
+            return list(inspect.signature(self.reference).parameters.values())
+        return list(inspect.signature(getattr(self.reference, self.method)).parameters.values())[1:]
 
     def cases(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
         """Take a generator of (name, inputs) or (name, inputs, build), the simplest case first."""

@@ -1,6 +1,5 @@
 """A verdict as a panel: one text face for terminals, one HTML face for Lab."""
 
-import inspect
 from html import escape
 from typing import Any
 
@@ -115,10 +114,7 @@ def _sections(verdict: Verdict) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def _facts(id: str, failure: Failure) -> list[tuple[str, str]]:
-    exercise = load(id)
-    function = getattr(exercise.reference, exercise.method) if exercise.method else None
-    names = list(inspect.signature(function or exercise.reference).parameters)
-    names = names[1:] if function else names
+    names = [parameter.name for parameter in load(id).parameters]
     rows = [("built with", repr(failure.case.build))] if failure.case.build else []
     rows += [(name, show(x)) for name, x in zip(names, failure.case.inputs, strict=False)]
     if failure.expected is None:
@@ -184,7 +180,8 @@ def show(value: Any) -> str:
             return f"{kind} on meta"
         if not 0 < value.numel() <= SHOWN_NUMBERS:
             return kind
-        numbers = np.array2string(value.numpy(), precision=4, suppress_small=True)
+        # by way of lists, since numpy has no bfloat16
+        numbers = np.array2string(np.array(value.tolist()), precision=4, suppress_small=True)
         return f"{kind}  {numbers}" if value.dim() < 2 else f"{kind}\n{numbers}"
     if isinstance(value, tuple):
         return "\n".join(f"({i}) {show(item)}" for i, item in enumerate(value)) or "()"

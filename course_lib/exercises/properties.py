@@ -1,6 +1,5 @@
 """Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -165,11 +164,7 @@ def _request(exercise: Exercise, case: Case, seed: int, **more: Any) -> Request:
 
 def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
     """Name the optional arguments among the first `given` ones: a caller may use their names."""
-    function = exercise.reference
-    if exercise.method:
-        function = getattr(function, exercise.method)
-    parameters = list(inspect.signature(function).parameters.values())[bool(exercise.method) :]
-    return tuple(p.name for p in parameters[:given] if p.default is not p.empty)
+    return tuple(p.name for p in exercise.parameters[:given] if p.default is not p.empty)
 
 
 def _double(x: Tensor) -> Tensor:

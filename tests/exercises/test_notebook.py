@@ -116,6 +116,14 @@ def test_both_faces_say_the_same():
     assert "<script" not in html
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.complex64, torch.bool, torch.int8])
+def test_a_result_of_any_dtype_can_be_shown(dtype):
+    found = verdict("start/hello", lambda x: x.to(dtype))
+    shown = str(dtype).removeprefix("torch.")
+    assert f"dtype {shown}, where float32 is expected" in panel.text(found)
+    assert shown in panel.html(found)
+
+
 def test_the_html_face_escapes_what_an_answer_prints():
     source = "def double(x):\n    print('<b>&')\n    return x\n"
     assert "&lt;b&gt;&amp;" in panel.html(verdict("start/hello", define(source, "double")))
