@@ -14,7 +14,6 @@ from tqdm import tqdm
 
 Batch = TypeVar("Batch")
 
-WARM_UP = 0.05  # share of the budget in which the learning rate rises
 CLIP = 1.0  # longest gradient that a step may follow
 
 
@@ -48,25 +47,28 @@ def train(
     learning_rate: float,
     seconds: float | None = None,
     seed: int = 0,
+    warm_up: float = 0.05,
 ) -> History:
     """Change `model` in place to lower `loss(model, batch)`; leave it in evaluation mode.
 
     Adam with decoupled weight decay (Loshchilov & Hutter 2019), gradients clipped to length 1;
-    the learning rate rises to `learning_rate` over the first 5 % and falls linearly to 0. The
-    budget ends with `steps`, with `seconds` or with `batches`, whichever comes first; where the
-    machine is too slow for the steps, the learning rate falls by the clock. The seed serves what
-    the model itself draws, such as dropout; the order of the batches is theirs.
+    the learning rate rises to `learning_rate` over a first share of the budget, `warm_up` (0 for
+    none), and falls linearly to 0. The budget ends with `steps`, with `seconds` or with `batches`,
+    whichever comes first; where the machine is too slow for the steps, the learning rate falls by
+    the clock. The seed serves what the model itself draws, such as dropout; the order of the
+    batches is theirs.
 
     Raises FloatingPointError when the loss is no longer a finite number.
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     losses, used, start = [], 0.0, time.perf_counter()
+    rising = max(warm_up, 1 / steps)
     model.train()
     with seeded(seed), tqdm(total=steps, file=sys.stdout, mininterval=0.5, unit="step") as bar:
         for batch in batches:
             # rise, then fall, by the share of the budget that is used
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate * min((used + 1 / steps) / WARM_UP, 1 - used)
+                group["lr"] = learning_rate * min((used + 1 / steps) / rising, 1 - used)
             # measure, differentiate, step
             value = loss(model, batch)
             losses.append(_finite(value, len(losses) + 1, learning_rate))

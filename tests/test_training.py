@@ -38,6 +38,12 @@ def test_learning_rate_rises_then_falls_to_zero():
     assert model.x.grad.norm() <= 1
 
 
+def test_without_a_warm_up_the_first_step_is_the_longest():
+    model = Point()
+    train(model, itertools.repeat(None), slope, steps=10, learning_rate=0.01, warm_up=0)
+    torch.testing.assert_close(rates(model)[0].item(), 0.01, atol=2e-4, rtol=0)
+
+
 def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_falls_by_it():
     model = Point()
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.exercises import forbidden
+from course_lib.exercises import forbidden, probes
 from course_lib.exercises.source import functions, names_used, source_of
 
 PRINTED_CHARACTERS = 2_000
@@ -27,10 +27,11 @@ class Request:
     """One call of an answer.
 
     `build` and `weights` are the constructor's arguments and the parameters by name, where the
-    answer is a class. With `cotangent` (of the output's structure) the reply brings the
-    vector-Jacobian product. `scattered` hands the inputs over non-contiguous, after a call on
-    other numbers of the same sizes that should leave no trace. The last inputs are passed by the
-    names in `keywords`. `watch` names functions whose call is reported.
+    answer is a class. A `Probe` among inputs or `build` arrives as the layer that it names. With
+    `cotangent` (of the output's structure) the reply brings the vector-Jacobian product.
+    `scattered` hands the inputs over non-contiguous, after a call on other numbers of the same
+    sizes that should leave no trace. The last inputs are passed by the names in `keywords`.
+    `watch` names functions whose call is reported.
     """
 
     inputs: tuple
@@ -120,7 +121,7 @@ class InProcess:
 
     def run(self, request: Request) -> Reply:
         """Call the answer on copies of the inputs, and report what it did."""
-        leaves = [_leaf(value, request) for value in request.inputs]
+        leaves = [_leaf(value, request) for value in probes.made(request.inputs)]
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
         printed = _Bounded()
@@ -148,7 +149,7 @@ class InProcess:
         """Return what is to be called: the function, or a module that holds the weights asked."""
         if not isinstance(self._answer, type):
             return self._answer, {}
-        module = self._answer(*request.build)
+        module = self._answer(*probes.made(request.build))
         if request.weights is None or not isinstance(module, nn.Module):
             return module, {}
         module.load_state_dict(request.weights)

@@ -10,6 +10,7 @@ from typing import Any
 
 from course_lib.exercises import wire
 from course_lib.exercises.answer import Description, Error, Foreign, InProcess, Reply, Request
+from course_lib.exercises.probes import Probe
 from course_lib.exercises.source import define
 
 SECONDS = 10.0
@@ -24,7 +25,7 @@ class Define:
     name: str
 
 
-KINDS = (Define, Description, Error, Foreign, Reply, Request)
+KINDS = (Define, Description, Error, Foreign, Probe, Reply, Request)
 
 
 class ChildProcess:
