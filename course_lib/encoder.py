@@ -1,0 +1,162 @@
+"""The encoder: every word sees the whole sentence, layer after layer (lesson 08)."""
+
+from collections.abc import Callable
+
+import torch
+from einops import einsum
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.add_norm import PostNorm, PreNorm, layer_norm
+from course_lib.feed_forward import FeedForward
+from course_lib.multi_head import MultiHeadAttention
+from course_lib.positions import sinusoidal
+
+
+def residual(norm: str) -> Callable:
+    """Return the way in which a block adds and normalises, "post" or "pre".
+
+    Raises ValueError for another word.
+    """
+    ways = {"post": PostNorm, "pre": PreNorm}
+    if norm not in ways:
+        raise ValueError(f'norm must be "post", as in the paper of 2017, or "pre", not {norm!r}')
+    return ways[norm]
+
+
+class ToThemselves(nn.Module):
+    """Let words attend to each other: query, key and value are all x."""
+
+    def __init__(self, attention: Callable):
+        super().__init__()
+        self.attention = attention
+
+    def forward(
+        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "... n d_model"]:
+        """Attend, where `mask` is True."""
+        return self.attention(x, x, x, mask)
+
+
+class EncoderBlock(nn.Module):
+    """Attend, then think: self-attention and a feed-forward network, each with add and norm.
+
+    `attention(d_model, heads)` and `feed_forward(d_model, d_ff)` make the block's parts, and
+    `norm_layer(x, gain, bias)` normalises. Source: Vaswani et al. 2017, section 3.1; norm="pre"
+    is Xiong et al. 2020, figure 1 (b). Raises ValueError for another `norm`.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        norm: str = "post",
+        *,
+        attention: Callable = MultiHeadAttention,
+        feed_forward: Callable = FeedForward,
+        norm_layer: Callable = layer_norm,
+    ):
+        super().__init__()
+        add = residual(norm)
+        self.attention = add(ToThemselves(attention(d_model, heads)), d_model, norm_layer)
+        self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
+
+    def forward(
+        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "... n d_model"]:
+        """Pass the words through both layers; `mask` is as in `MultiHeadAttention`."""
+        # let the words look at each other
+        seen = self.attention(x, mask)
+        # let each word think about what it has seen
+        return self.feed_forward(seen)
+
+
+class Embedding(nn.Module):
+    """Turn tokens into words that know their places: sqrt(d_model) E[token] + sinusoid.
+
+    `positions(n, d_model)` describes the places. Source: Vaswani et al. 2017, sections 3.4 and 3.5.
+    """
+
+    def __init__(self, vocab: int, d_model: int, max_length: int, positions: Callable = sinusoidal):
+        super().__init__()
+        # times sqrt(d_model), each entry has the variance 1
+        self.table = nn.Parameter(torch.randn(vocab, d_model) / d_model**0.5)
+        self.register_buffer("positions", positions(max_length, d_model), persistent=False)
+
+    def forward(self, tokens: Int[Tensor, "... n"]) -> Float[Tensor, "... n d_model"]:
+        """Look up the tokens. Raises ValueError for more tokens than `max_length`."""
+        n, (max_length, d_model) = tokens.shape[-1], self.positions.shape
+        if n > max_length:
+            raise ValueError(
+                f"expected at most max_length = {max_length} tokens, but got {n}: cut the text, "
+                "or build the model with a larger max_length"
+            )
+        return d_model**0.5 * self.table[tokens] + self.positions[:n].to(self.table)
+
+
+class LastNorm(nn.Module):
+    """Normalise what comes out of a pre-norm stack, whose sums nobody has normalised."""
+
+    def __init__(self, d_model: int, norm_layer: Callable = layer_norm):
+        super().__init__()
+        self.norm_layer = norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Normalise each word."""
+        return self.norm_layer(x, self.gain, self.bias)
+
+
+class Encoder(nn.Module):
+    """Read a whole sentence: embedding, then a stack of blocks; a last norm for norm="pre".
+
+    `block(d_model, heads, d_ff, norm)` makes each block. Source: Vaswani et al. 2017, figure 1,
+    left. Raises ValueError for an unknown `norm`.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        layers: int,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        max_length: int,
+        norm: str = "post",
+        *,
+        block: Callable = EncoderBlock,
+    ):
+        super().__init__()
+        self.embedding = Embedding(vocab, d_model, max_length)
+        self.blocks = nn.ModuleList(block(d_model, heads, d_ff, norm) for _ in range(layers))
+        self.last_norm = LastNorm(d_model) if norm == "pre" else nn.Identity()
+
+    def forward(
+        self, tokens: Int[Tensor, "... n"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "... n d_model"]:
+        """Return a state for each token; `mask` is as in `MultiHeadAttention`.
+
+        Raises ValueError for more tokens than `max_length`.
+        """
+        # look up the words, and tell them where they stand
+        x = self.embedding(tokens)
+        # pass them through block after block
+        for block in self.blocks:
+            x = block(x, mask)
+        # normalise what no block has normalised
+        return self.last_norm(x)
+
+
+def mean_pool(
+    states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
+) -> Float[Tensor, "... d"]:
+    """Describe a sentence by the mean of its real words, those where `mask` is True.
+
+    A sentence without words gives zeros. Source: Reimers & Gurevych 2019, section 3.
+    """
+    # count the real words, and let an empty sentence divide its sum of zeros by one
+    count = mask.sum(-1, keepdim=True).clamp(min=1)
+    # add up the real words alone, and divide by their number
+    return einsum(states, mask.to(states), "... n d, ... n -> ... d") / count

@@ -1,0 +1,333 @@
+"""The least block that can be stacked: positions, attention, a mask, and a bend."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.feed_forward import MinimalBlock
+from course_lib.masks import causal_mask
+
+exercise = Exercise(
+    reference=MinimalBlock,
+    method="forward",
+    lesson="05",
+    title="Four necessities in one block",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "Attention sees a set of words. What must each of them carry with it, before it goes in, "
+        "so that their order counts?",
+        "The block keeps its parts under `self`: one of them makes positions, one attends. Which "
+        "arguments does each take, and which mask have you built in this lesson?",
+        "The last part thinks about each word by itself. What should it be given: the words, or "
+        "what they have seen?",
+    ),
+    forbidden=("torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention"),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (draw.normal(2, 4),), (4, 6)
+    yield "five words", (draw.normal(5, 2),), (2, 8)
+    yield "as many words as a word has numbers", (draw.normal(4, 4),), (4, 3)
+    yield "one word", (draw.normal(1, 6),), (6, 5)
+    yield "a batch of sentences", (draw.normal(3, 5, 4),), (4, 7)
+    yield "two batch dimensions", (draw.normal(2, 3, 4, 2),), (2, 5)
+
+
+@exercise.property("a later word changes nothing for those before it, and something for itself")
+def never_looks_ahead(answer, draw: Draw):
+    x, word = draw.normal(6, 4), 3
+    changed = torch.cat([x[:word], -x[word : word + 1], x[word + 1 :]])
+    before, after = (answer(y, build=(4, 9)) for y in (x, changed))
+    moved = (after - before).abs().amax(-1) > 1e-5
+    return not moved[:word].any() and moved[word]
+
+
+@exercise.property("exchanging two earlier words changes what the last word makes of them")
+def order_counts(answer, draw: Draw):
+    x = draw.normal(4, 6)
+    plain, exchanged = (answer(y, build=(6, 8))[-1] for y in (x, x[[1, 0, 2, 3]]))
+    return not torch.allclose(plain, exchanged, atol=1e-5)
+
+
+class Parts(MinimalBlock):
+    """The steps of the block, one by one, for those who take them otherwise."""
+
+    def with_positions(self, x):
+        return x + self.positions(*x.shape[-2:]).to(x)
+
+    def attend(self, x):
+        return self.attention(x, causal_mask(x.shape[-2]).to(x.device))
+
+
+@exercise.mistake(
+    "No word knows where it stands: exchanging two earlier words changes nothing for the last "
+    "one. What is to be added to the words before they look at each other?"
+)
+class NoPositions(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attend(x))
+
+
+@exercise.mistake(
+    "Every word sees the whole sentence, its future too. Which mask hides it, and has the "
+    "attention been given one?"
+)
+class NoMask(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attention(self.with_positions(x)))
+
+
+@exercise.mistake(
+    "Two of the four necessities are missing: no word knows where it stands, and every word sees "
+    "the future. What must be added to the words, and what must the attention be given?"
+)
+class NoPositionsNoMask(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attention(x))
+
+
+@exercise.mistake(
+    "The block is only attention: nothing is bent, and a stack of such blocks gains little. What "
+    "comes after the words have seen each other?"
+)
+class NoFeedForward(Parts):
+    def forward(self, x):
+        return self.attend(self.with_positions(x))
+
+
+@exercise.mistake(
+    "The two last matrices act as one, for nothing is cut off between them. Which of the four "
+    "necessities is missing?"
+)
+class NoRelu(Parts):
+    def forward(self, x):
+        seen = self.attend(self.with_positions(x))
+        ff = self.feed_forward
+        return (seen @ ff.w_1 + ff.b_1) @ ff.w_2 + ff.b_2
+
+
+@exercise.mistake(
+    "The words did not look at each other at all: each one went through the network alone. What "
+    "happens between the positions and the feed-forward network?"
+)
+class NoAttention(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.with_positions(x))
+
+
+@exercise.mistake(
+    "The positions were added to what the attention returned, when the looking was over: nobody "
+    "could tell a word's place while choosing whom to look at. When is it to be told?"
+)
+class PositionsAfterAttention(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.with_positions(self.attend(x)))
+
+
+@exercise.mistake(
+    "The positions were added at the very end, when everything was seen and thought. When must a "
+    "word know where it stands?"
+)
+class PositionsAtTheEnd(Parts):
+    def forward(self, x):
+        return self.with_positions(self.feed_forward(self.attend(x)))
+
+
+@exercise.mistake(
+    "The positions alone went in: `x` plays no part, so every sentence of this length gives the "
+    "same result. Is it p, or x + p, that attends?"
+)
+class WordsForgotten(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attend(self.with_positions(x) - x))
+
+
+@exercise.mistake(
+    "The words were multiplied by their positions. p_0 is made of zeros and ones, so half of the "
+    "first word is gone: which sign stands between x and p?"
+)
+class PositionsMultiplied(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attend(x * self.positions(*x.shape[-2:]).to(x)))
+
+
+@exercise.mistake(
+    "The words were added to what their attention saw, which is a residual connection. It is a "
+    "good habit, and lesson 07 will say why; does the formula here have it?"
+)
+class ResidualAroundAttention(Parts):
+    def forward(self, x):
+        x = self.with_positions(x)
+        return self.feed_forward(x + self.attend(x))
+
+
+@exercise.mistake(
+    "What was seen was added to what the network made of it, which is a residual connection. It "
+    "is a good habit, and lesson 07 will say why; does the formula here have it?"
+)
+class ResidualAroundFeedForward(Parts):
+    def forward(self, x):
+        seen = self.attend(self.with_positions(x))
+        return seen + self.feed_forward(seen)
+
+
+@exercise.mistake(
+    "Attention and network are each wrapped in a residual connection. It is a good habit, and "
+    "lesson 07 will say why; does the formula here have any?"
+)
+class ResidualAroundBoth(Parts):
+    def forward(self, x):
+        x = self.with_positions(x)
+        x = x + self.attend(x)
+        return x + self.feed_forward(x)
+
+
+@exercise.mistake(
+    "The words were added to the block's result, which is a residual connection. It is a good "
+    "habit, and lesson 07 will say why; does the formula here have it?"
+)
+class ResidualAroundAll(Parts):
+    def forward(self, x):
+        return x + self.feed_forward(self.attend(self.with_positions(x)))
+
+
+@exercise.mistake(
+    "The words thought before they looked. Read the formula from the inside: which of the two "
+    "does x + p meet first?"
+)
+class ThinkingFirst(Parts):
+    def forward(self, x):
+        return self.attend(self.feed_forward(self.with_positions(x)))
+
+
+@exercise.mistake(
+    "The network was given the words as they came, without their positions and without what "
+    "they have seen: was the result of the attention thrown away?"
+)
+class SeenThrownAway(Parts):
+    def forward(self, x):
+        self.attend(self.with_positions(x))
+        return self.feed_forward(x)
+
+
+@exercise.mistake(
+    "The mask is upside down: words see their future, and not their past. In this course True "
+    "means that a query may look."
+)
+class LooksForward(Parts):
+    def forward(self, x):
+        mask = causal_mask(x.shape[-2]).to(x.device)
+        return self.feed_forward(self.attention(self.with_positions(x), mask.mT))
+
+
+@exercise.mistake(
+    "The mask has hidden the past and shown the future: it says True where a word is to be "
+    "hidden, and here True means that a query may look."
+)
+class MaskInverted(Parts):
+    def forward(self, x):
+        mask = causal_mask(x.shape[-2]).to(x.device)
+        return self.feed_forward(self.attention(self.with_positions(x), ~mask))
+
+
+@exercise.mistake(
+    "No word may look at itself, so the first one sees nothing at all, and all its results are "
+    "the same. What stands at the diagonal: the future, or a word that has been read?"
+)
+class StrictMask(Parts):
+    def forward(self, x):
+        mask = causal_mask(x.shape[-2]).to(x.device).tril(-1)
+        return self.feed_forward(self.attention(self.with_positions(x), mask))
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: the words were counted on the first axis, where a "
+    "batch has its sentences. Which axis from the end are the words on?"
+)
+class WordsOnTheFirstAxis(Parts):
+    def forward(self, x):
+        positions = self.positions(len(x), x.shape[-1]).to(x)
+        return self.feed_forward(self.attention(x + positions, causal_mask(len(x)).to(x.device)))
+
+
+@exercise.mistake(
+    "Right for a batch of sentences, but one sentence alone has no batch axis to unpack. How can "
+    "you ask for the last two sizes only?"
+)
+class UnpacksThreeSizes(Parts):
+    def forward(self, x):
+        _, n, d_model = x.shape
+        x = x + self.positions(n, d_model).to(x)
+        return self.feed_forward(self.attend(x))
+
+
+@exercise.mistake(
+    "Right for one sentence, but a batch has more than two sizes to unpack. How can you ask for "
+    "the last two only?"
+)
+class UnpacksTwoSizes(Parts):
+    def forward(self, x):
+        n, d_model = x.shape
+        x = x + self.positions(n, d_model).to(x)
+        return self.feed_forward(self.attend(x))
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the attention: `.detach()`, `.data` and "
+    "`no_grad` cut it off, and what gets no gradient cannot learn where to look."
+)
+class AttentionDetached(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attend(self.with_positions(x)).detach())
+
+
+@exercise.mistake(
+    "Right on the processor, but on a graphics card the positions stay behind: `self.positions` "
+    "knows nothing of x. How can they be brought to the device of x, and to its type?"
+)
+class PositionsElsewhere(Parts):
+    def forward(self, x):
+        return self.feed_forward(self.attend(x + self.positions(*x.shape[-2:])))
+
+
+@exercise.mistake(
+    "Right on the processor, but on a graphics card the mask stays behind: `causal_mask` is given "
+    "numbers and knows nothing of x. How can it be brought to the device of x?"
+)
+class MaskElsewhere(Parts):
+    def forward(self, x):
+        mask = causal_mask(x.shape[-2])
+        return self.feed_forward(self.attention(self.with_positions(x), mask))
+
+
+@exercise.mistake(
+    "Right results, but the positions were written into the words that the caller still holds: "
+    "`+=` changes a tensor itself. Make a new one."
+)
+class InPlace(Parts):
+    def forward(self, x):
+        x += self.positions(*x.shape[-2:]).to(x)
+        return self.feed_forward(self.attend(x))
+
+
+@exercise.alternative
+class Spelled(MinimalBlock):
+    def forward(self, x):
+        n, d_model = x.shape[-2:]
+        x = self.positions(n, d_model).to(x) + x
+        q, k, v = (x @ w for w in (self.attention.w_q, self.attention.w_k, self.attention.w_v))
+        future = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        scores = (q @ k.mT / d_model**0.5).masked_fill(future, -torch.inf)
+        ff = self.feed_forward
+        hidden = (scores.softmax(-1) @ v @ ff.w_1 + ff.b_1).clamp(min=0)
+        return hidden @ ff.w_2 + ff.b_2
+
+
+@exercise.alternative
+class WordAfterWord(MinimalBlock):
+    def forward(self, x):
+        x = x + self.positions(x.size(-2), x.size(-1)).to(x)
+        last = [self.attention(x[..., : i + 1, :])[..., -1, :] for i in range(x.size(-2))]
+        return self.feed_forward(torch.stack(last, dim=-2))

@@ -1,0 +1,240 @@
+"""Nobody reads ahead: the mask that lets a word look back only."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.masks import causal_mask
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=causal_mask,
+    lesson="05",
+    title="Nobody reads ahead",
+    minutes=8,
+    difficulty=2,
+    hints=(
+        "Draw the square for four words, queries down and keys across. May the second word look "
+        "at the first, at itself, at the third? Do the same for each row: what figure is it?",
+        "Now two queries and five keys. The queries are the last two words, so which of the five "
+        "words are they? How many keys may the last of them see?",
+        "What does torch offer that keeps one triangle of a matrix? It takes a second number: "
+        "which diagonal does that number count from?",
+    ),
+    forbidden=(
+        "torch.nn.Transformer.generate_square_subsequent_mask",
+        "torch.nn.attention.bias.causal_lower_right",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (2,)
+    yield "five words", (5,)
+    yield "one word", (1,)
+    yield "two queries, five keys", (2, 5)
+    yield "one query, the newest of four words", (1, 4)
+    yield "four queries, five keys", (4, 5)
+    yield "three queries, three keys", (3, 3)
+    yield "more queries than keys", (4, 3)
+
+
+@exercise.property("each query sees one key more than the query before it, and the last sees all")
+def one_more_each(answer, draw: Draw):
+    return answer(3, 5).sum(-1).tolist() == [3, 4, 5] and answer(4).sum(-1).tolist() == [1, 2, 3, 4]
+
+
+@exercise.property("the last words see the same, whether the words before them ask or not")
+def last_rows(answer, draw: Draw):
+    every, last = answer(6), answer(2, 6)
+    return every.any(-1).all() and torch.equal(last, every[-2:])
+
+
+@exercise.property("a later word changes nothing for those before it, and something for itself")
+def hides_the_future(answer, draw: Draw):
+    x, word = draw.normal(5, 3), 2
+    changed = torch.cat([x[:word], -x[word : word + 1], x[word + 1 :]])
+    mask = answer(5)
+    before, after = (scaled_dot_product_attention(y, y, y, mask) for y in (x, changed))
+    rests = (before == after).all(-1)
+    return rests[:word].all() and not rests[word:].any()
+
+
+def triangle(n_q, n_k=None, offset=0):
+    """Return the mask with its diagonal moved to the right, and without a refusal."""
+    n_k = n_q if n_k is None else n_k
+    return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q + offset)
+
+
+def refusing(n_q, n_k):
+    if n_k is not None and n_k < n_q:
+        raise ValueError(f"{n_q} queries, but {n_k} keys")
+
+
+@exercise.mistake(
+    "No word may look at itself, so the first one may look nowhere. What stands at the diagonal: "
+    "the future, or a word that has been read?"
+)
+def strictly_before(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return triangle(n_q, n_k, offset=-1)
+
+
+@exercise.mistake(
+    "Each word sees one word of its future: the diagonal stands one too far to the right. Which "
+    "keys may the first of two words look at?"
+)
+def one_word_ahead(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return triangle(n_q, n_k, offset=1)
+
+
+@exercise.mistake(
+    "The mask is read the wrong way round: here True means that the query may look at this key, "
+    "not that the key is hidden."
+)
+def inverted(n_q, n_k=None):
+    return ~causal_mask(n_q, n_k)
+
+
+@exercise.mistake(
+    "The words look forward, not back: this is the upper triangle, with the diagonal. Which axis "
+    "has the queries, the rows or the columns?"
+)
+def looking_forward(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return torch.ones(n_q, n_k or n_q, dtype=torch.bool).triu()
+
+
+@exercise.mistake(
+    "Right where there are as many keys as queries. Where there are more, the queries were taken "
+    "to be the first words; they are the last ones. Which keys may the last query look at?"
+)
+def queries_come_first(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return torch.ones(n_q, n_k or n_q, dtype=torch.bool).tril()
+
+
+@exercise.mistake(
+    "Where there are more keys than queries, the diagonal moved to the wrong side. The last query "
+    "may look at every key: into which corner must the diagonal run?"
+)
+def moved_to_the_left(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return torch.ones(n_q, n_k or n_q, dtype=torch.bool).tril(n_q - (n_k or n_q))
+
+
+@exercise.mistake(
+    "Right where there are as many keys as queries. Where there are more, this mask has no column "
+    "for some of them: `n_k` is accepted and never used."
+)
+def keys_ignored(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return causal_mask(n_q)
+
+
+@exercise.mistake(
+    "Queries and keys have changed places: the mask has a row for each key. Scores have a row for "
+    "each query."
+)
+def keys_down_queries_across(n_q, n_k=None):
+    return causal_mask(n_q, n_k).mT
+
+
+@exercise.mistake(
+    "Fewer keys than queries were taken as they came, and some of the words may look nowhere. "
+    "Each query is one of the keys: what does the docstring promise for such numbers?"
+)
+def too_few_keys_accepted(n_q, n_k=None):
+    return triangle(n_q, n_k)
+
+
+@exercise.mistake(
+    "Fewer keys than queries gave an AssertionError, which says that a program contradicts "
+    "itself. Here a caller gave numbers that make no sense: what does the docstring promise?"
+)
+def asserted(n_q, n_k=None):
+    assert n_k is None or n_k >= n_q
+    return triangle(n_q, n_k)
+
+
+@exercise.mistake(
+    "Without `n_k`, None was compared with a number. How many keys are there, where nobody says "
+    "how many?"
+)
+def none_compared(n_q, n_k=None):
+    if n_k < n_q:
+        raise ValueError(f"{n_q} queries, but {n_k} keys")
+    return triangle(n_q, n_k)
+
+
+@exercise.mistake(
+    "Without `n_k`, torch was asked for None columns. How many keys are there, where nobody says "
+    "how many?"
+)
+def none_as_a_size(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+
+
+@exercise.mistake(
+    "Nobody is hidden from anybody: every entry is True. Which keys has a word not read yet?"
+)
+def nobody_hidden(n_q, n_k=None):
+    refusing(n_q, n_k)
+    return torch.ones(n_q, n_k or n_q, dtype=torch.bool)
+
+
+@exercise.mistake(
+    "The mask is made of the numbers 1.0 and 0.0, and should be of True and False. `torch.ones` "
+    "makes floats unless it is told a `dtype`."
+)
+def of_floats(n_q, n_k=None):
+    return causal_mask(n_q, n_k).float()
+
+
+@exercise.mistake(
+    "The mask is made of whole numbers, and should be of True and False: `~` would turn 1 into "
+    "-2. Which `dtype` knows True and False only?"
+)
+def of_whole_numbers(n_q, n_k=None):
+    return causal_mask(n_q, n_k).long()
+
+
+@exercise.mistake(
+    "This is to be added to the scores: 0 where a query may look, minus infinity where not. The "
+    "masks of this course say True and False, and the softmax does the rest."
+)
+def to_be_added(n_q, n_k=None):
+    return torch.zeros(n_q, n_k or n_q).masked_fill(~causal_mask(n_q, n_k), -torch.inf)
+
+
+@exercise.mistake("The rows came back as Python's own lists. What makes a tensor of them?")
+def as_lists(n_q, n_k=None):
+    return causal_mask(n_q, n_k).tolist()
+
+
+@exercise.alternative
+def comparing_places(n_q, n_k=None):
+    if n_k is None:
+        n_k = n_q
+    if n_q > n_k:
+        raise ValueError("more queries than keys")
+    queries = torch.arange(n_k)[n_k - n_q :]
+    return queries.unsqueeze(-1) >= torch.arange(n_k)
+
+
+@exercise.alternative
+def entry_by_entry(n_q, n_k=None):
+    n_k = n_q if n_k is None else n_k
+    if n_k < n_q:
+        raise ValueError("more queries than keys")
+    return torch.tensor([[j <= i + n_k - n_q for j in range(n_k)] for i in range(n_q)])
+
+
+@exercise.alternative
+def last_rows_of_the_square(n_q, n_k=None):
+    refusing(n_q, n_k)
+    n = n_q if n_k is None else n_k
+    hidden = torch.ones(n, n).triu(diagonal=1).bool()
+    return hidden.logical_not()[n - n_q :]

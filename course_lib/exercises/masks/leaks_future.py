@@ -1,0 +1,429 @@
+"""A test that any layer can be put to: does it read ahead, and where?"""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.exercises.probes import Probe
+from course_lib.masks import leaks_future
+
+DRAWN = "torch.rand(x.shape, generator=torch.Generator().manual_seed(0))"
+
+exercise = Exercise(
+    reference=leaks_future,
+    lesson="05",
+    title="Who has read ahead?",
+    minutes=20,
+    difficulty=3,
+    hints=(
+        "You cannot look into the layer; you can only feed it words and read its states. How would "
+        "you find out whether the state of word 2 knows anything of word 5?",
+        "Moving word 5 always moves its own state, and may move those after it. The states of "
+        "which positions convict the layer? Is one word to be tried, or each?",
+        "A state is a row of numbers, and there may be many sentences. How many of these numbers "
+        "must move for the position to count? And is NaN equal to itself?",
+        "A norm does not notice when the same number is added to all entries of a word. How can "
+        "a word be moved so that no norm takes it back?",
+    ),
+    equivalent=(
+        # how far a word moves is free, as long as no two of its entries move alike
+        f"10 + 10 * {DRAWN} -> 10 * {DRAWN}",
+        f"10 + 10 * {DRAWN} -> 10 - 10 * {DRAWN}",
+        f"10 * {DRAWN} -> {DRAWN}",
+        f"10 * {DRAWN} -> 10 / {DRAWN}",
+        "10 -> 9",
+        "10 -> 11",
+        # and so are the numbers that are drawn
+        "0 -> 1",
+        "0 -> -1",
+        "torch.Generator() -> torch",
+        "torch.Generator().manual_seed(0) -> torch.Generator()",
+        # the first word is in nobody's future, and what is added in place changes no type
+        "1 -> 0",
+        "step[..., word, :].to(x) -> step[..., word, :]",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "every word sees all", (Probe("whole_mean"), draw.normal(3, 2))
+    yield "a causal layer", (Probe("running_mean"), draw.normal(4, 3))
+    yield "one word", (Probe("whole_mean"), draw.normal(1, 3))
+    yield "each word sees the next", (Probe("ahead", (1,)), draw.normal(5, 2))
+    yield "each word sees the next but one", (Probe("ahead", (2,)), draw.normal(5, 3))
+    yield "one position sees one later word", (Probe("one_leak", (1, 3)), draw.normal(2, 5, 4))
+    yield "one position sees an earlier word", (Probe("one_leak", (3, 1)), draw.normal(5, 2))
+    second = draw.normal(2, 3, 4).abs()
+    second[0] *= -1
+    yield "a leak in the second sentence alone", (Probe("opened_by_first_word"), second)
+    yield "a leak in the last column alone", (Probe("mean_in_last_column"), draw.normal(4, 3))
+    yield "a leak behind a norm", (Probe("mean_of_normed"), draw.normal(3, 5))
+    zeros = torch.zeros(2, 3, 8)
+    yield "words of zeros, moved upwards", (Probe("sum_of_one_sign", (1,)), zeros)
+    yield "words of zeros, moved downwards", (Probe("sum_of_one_sign", (-1,)), zeros)
+    yield "states that are NaN", (Probe("logarithm"), -draw.normal(4, 3).abs())
+    yield "the number of words is no word", (Probe("times_length"), draw.normal(4, 3))
+    yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
+    yield "words of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
+
+
+@exercise.property("where each word sees k places ahead, all but the last k positions leak")
+def as_far_as_it_sees(answer, draw: Draw):
+    x = draw.normal(6, 3)
+    found = [answer(Probe("ahead", (k,)), x) for k in range(1, 6)]
+    return found == [list(range(6 - k)) for k in range(1, 6)]
+
+
+@exercise.property("a causal layer leaks nowhere, one that sees all everywhere but at the end")
+def causal_or_not(answer, draw: Draw):
+    x = draw.normal(2, 5, 3)
+    found = [answer(Probe(name), x) for name in ("running_mean", "whole_mean")]
+    return found == [[], [0, 1, 2, 3]]
+
+
+@exercise.property("of all single leaks, exactly those from a later word are found")
+def single_leaks(answer, draw: Draw):
+    x = draw.normal(3, 2)
+    pairs = [(position, word) for position in range(3) for word in range(3)]
+    found = [answer(Probe("one_leak", pair), x) for pair in pairs]
+    return found == [[position] * (position < word) for position, word in pairs]
+
+
+def moved_by(layer, x, word, move=None, equal_nan=True):
+    """Tell which numbers of the states move when one word does: by default at random."""
+    changed = x.clone()
+    changed[..., word, :] = torch.randn_like(x[..., word, :]) if move is None else move(x, word)
+    return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6, equal_nan=equal_nan)
+
+
+def at_positions(moved):
+    """Tell which positions move, in any sentence and any column."""
+    return moved.any(-1).reshape(-1, moved.shape[-2]).any(0)
+
+
+def leaking(layer, x, words=None, moves=(None,), equal_nan=True, seen=at_positions):
+    """List the leaks as the reference does, with one thing done otherwise."""
+    n = x.shape[-2]
+    moved = torch.zeros(n, n, dtype=torch.bool)
+    for word in range(1, n) if words is None else words:
+        for move in moves:
+            moved[:, word] |= seen(moved_by(layer, x, word, move, equal_nan))
+    return moved.triu(1).any(-1).nonzero().flatten().tolist()
+
+
+@exercise.mistake(
+    "No leak was ever found, not even in an average of all words. Are the two states that you "
+    "compare made of different words? After `c = x`, whoever changes c changes x."
+)
+def nothing_found(layer, x):
+    return []
+
+
+@exercise.mistake(
+    "Each position was tried on the next word alone. Some layers skip it and see the one after: "
+    "which words are the future of a position?"
+)
+def next_word_only(layer, x):
+    n = x.shape[-2]
+    return [word - 1 for word in range(1, n) if at_positions(moved_by(layer, x, word))[word - 1]]
+
+
+@exercise.mistake(
+    "Only the last word was moved. A layer that sees two places ahead shows nothing of it in the "
+    "first positions: which words are the future of those?"
+)
+def last_word_only(layer, x):
+    return leaking(layer, x, words=[x.shape[-2] - 1])
+
+
+@exercise.mistake(
+    "A leak in the second sentence alone was missed. A position counts as soon as it moves in any "
+    "sentence of the batch: how are the sentences put together?"
+)
+def first_sentence_only(layer, x):
+    return leaking(layer, x, seen=lambda moved: moved.reshape(-1, *moved.shape[-2:])[0].any(-1))
+
+
+@exercise.mistake(
+    "A leak in the last column alone was missed. A position counts as soon as any number of its "
+    "state moves: how are the columns put together?"
+)
+def first_column_only(layer, x):
+    return leaking(layer, x, seen=lambda moved: at_positions(moved[..., :1]))
+
+
+@exercise.mistake(
+    "Even a causal layer is convicted. When a word moves, its own state moves, and those after it "
+    "may: which positions lie to its left?"
+)
+def any_position(layer, x):
+    words = range(x.shape[-2])
+    moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in words])
+    return moved.any(0).nonzero().flatten().tolist()
+
+
+@exercise.mistake(
+    "Positions were convicted of seeing their own words, which they may. Counted from 0, which "
+    "positions are left of word j: how many, and is j one of them?"
+)
+def itself_included(layer, x):
+    n = x.shape[-2]
+    moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in range(n)])
+    return moved[1:].tril(1).any(0).nonzero().flatten().tolist()
+
+
+@exercise.mistake(
+    "The words that were moved first stayed moved, so later on it could not be told who moved "
+    "what. Each word is to be tried alone: after `c = x` there are two names, and no copy."
+)
+def not_a_copy(layer, x):
+    before, leaks = layer(x), set()
+    for word in range(1, x.shape[-2]):
+        x[..., word, :] += torch.randn_like(x[..., word, :])
+        moved = at_positions(~torch.isclose(layer(x), before, atol=1e-6, equal_nan=True))
+        leaks.update(moved[:word].nonzero().flatten().tolist())
+    return sorted(leaks)
+
+
+@exercise.mistake(
+    "These are the positions that see their past, which they may. On which side of the word that "
+    "was moved does a leak show?"
+)
+def past_instead(layer, x):
+    n = x.shape[-2]
+    moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in range(n)])
+    return moved.triu(1).any(0).nonzero().flatten().tolist()
+
+
+@exercise.mistake(
+    "These are the words that are seen too early. Asked for are the positions that see them."
+)
+def words_instead(layer, x):
+    n = x.shape[-2]
+    moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in range(n)])
+    return moved.tril(-1).any(1).nonzero().flatten().tolist()
+
+
+@exercise.mistake(
+    "The search ended at the first leak. Is there a `return` inside a loop? All positions are "
+    "asked for."
+)
+def first_leak_only(layer, x):
+    return leaking(layer, x)[:1]
+
+
+@exercise.mistake(
+    "A leak behind a norm was missed: the same number was added to all entries of a word, and a "
+    "norm takes that back. How can a word be moved so that no two entries move alike?"
+)
+def moved_alike(layer, x):
+    return leaking(
+        layer, x, moves=[lambda x, word: x[..., word, :] + 5, lambda x, word: x[..., word, :] - 5]
+    )
+
+
+@exercise.mistake(
+    "The same number was added to all entries of a word: a norm takes that back, and a leak that "
+    "shows only where numbers fall is missed too. How else can a word be moved, and which ways?"
+)
+def one_added(layer, x):
+    return leaking(layer, x, moves=[lambda x, word: x[..., word, :] + 1])
+
+
+@exercise.mistake(
+    "A leak was missed that shows only where numbers fall: every word was moved upwards. What "
+    "does `clamp(max=0)` make of 0, and of everything above it?"
+)
+def upwards_only(layer, x):
+    return leaking(
+        layer, x, moves=[lambda x, word: x[..., word, :] + (1 + torch.rand_like(x[..., word, :]))]
+    )
+
+
+@exercise.mistake(
+    "A leak was missed that shows only where numbers rise: every word was moved downwards. What "
+    "does a relu make of 0, and of everything below it?"
+)
+def downwards_only(layer, x):
+    return leaking(
+        layer, x, moves=[lambda x, word: x[..., word, :] - (1 + torch.rand_like(x[..., word, :]))]
+    )
+
+
+@exercise.mistake(
+    "Words of zeros were not moved at all, for they were set to zero. What changes every word, "
+    "whatever it was?"
+)
+def set_to_zero(layer, x):
+    return leaking(layer, x, moves=[lambda x, word: torch.zeros_like(x[..., word, :])])
+
+
+@exercise.mistake(
+    "Each word was multiplied by a number. That does not move zeros, and a norm takes it back. "
+    "What changes every word, whatever it was?"
+)
+def multiplied(layer, x):
+    return leaking(layer, x, moves=[lambda x, word: 3 * x[..., word, :]])
+
+
+@exercise.mistake(
+    "The later words changed places among themselves. An average of all words does not notice "
+    "that: what would it notice?"
+)
+def exchanged(layer, x):
+    n, before = x.shape[-2], layer(x)
+    leaks = []
+    for i in range(n - 1):
+        changed = torch.cat([x[..., : i + 1, :], x[..., i + 1 :, :].flip(-2)], dim=-2)
+        if not torch.allclose(
+            layer(changed)[..., i, :], before[..., i, :], atol=1e-6, equal_nan=True
+        ):
+            leaks.append(i)
+    return leaks
+
+
+@exercise.mistake(
+    "The later words were taken away, not moved. A causal layer may know how many words there "
+    "are, and a sum does not miss words of zeros: can you keep the length, and change the words?"
+)
+def shortened(layer, x):
+    n, before = x.shape[-2], layer(x)
+    leaks = []
+    for i in range(n - 1):
+        state = layer(x[..., : i + 1, :])[..., i, :]
+        if not torch.allclose(state, before[..., i, :], atol=1e-6, equal_nan=True):
+            leaks.append(i)
+    return leaks
+
+
+@exercise.mistake(
+    "States that are NaN, and stay NaN, were taken for moved ones. NaN is not equal to itself: "
+    "what does `equal_nan` say to `torch.isclose` and `torch.allclose`?"
+)
+def nan_is_not_nan(layer, x):
+    return leaking(layer, x, equal_nan=False)
+
+
+@exercise.mistake(
+    "States that are NaN, and stay NaN, were taken for moved ones, even at the last position, "
+    "which has no future. How do you compare two states, if NaN is not equal to itself?"
+)
+def nan_at_the_last_too(layer, x):
+    before, leaks = layer(x), []
+    for i in range(x.shape[-2]):
+        later = torch.randn_like(x[..., i + 1 :, :])
+        state = layer(torch.cat([x[..., : i + 1, :], later], dim=-2))[..., i, :]
+        if not torch.allclose(state, before[..., i, :], atol=1e-6):
+            leaks.append(i)
+    return leaks
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: the first axis was taken for that of the words, so "
+    "whole sentences were moved. Which axis from the end are the words on?"
+)
+def words_on_the_first_axis(layer, x):
+    before, leaks = layer(x), set()
+    for word in range(len(x)):
+        changed = x.clone()
+        changed[word] += torch.randn_like(x[word])
+        rests = torch.isclose(layer(changed), before, atol=1e-6, equal_nan=True)
+        moved = ~rests.reshape(len(x), -1).all(-1)
+        leaks.update(moved[:word].nonzero().flatten().tolist())
+    return sorted(leaks)
+
+
+@exercise.mistake(
+    "The positions are counted from 1. The docstring counts them from 0, as Python does."
+)
+def counted_from_one(layer, x):
+    return [position + 1 for position in leaking(layer, x)]
+
+
+@exercise.mistake(
+    "The right positions, in falling order. Which function of Python's puts a list in order?"
+)
+def falling(layer, x):
+    return leaking(layer, x)[::-1]
+
+
+@exercise.mistake(
+    "Some positions are listed more than once: once for each later word that they see. How can "
+    "each be kept once, and in order?"
+)
+def repeated(layer, x):
+    return [
+        position
+        for word in range(1, x.shape[-2])
+        for position in at_positions(moved_by(layer, x, word))[:word].nonzero().flatten().tolist()
+    ]
+
+
+@exercise.mistake(
+    "One True or False came back for each position. Asked for are the numbers of those that leak."
+)
+def as_booleans(layer, x):
+    leaks = leaking(layer, x)
+    return [position in leaks for position in range(x.shape[-2])]
+
+
+@exercise.mistake(
+    "The positions came back as a tensor. Which method makes a list of Python's own numbers of it?"
+)
+def as_a_tensor(layer, x):
+    return torch.tensor(leaking(layer, x), dtype=torch.long)
+
+
+@exercise.mistake(
+    "The list holds tensors of one number each. Which method turns a whole tensor into a list of "
+    "Python's own numbers?"
+)
+def list_of_tensors(layer, x):
+    return list(torch.tensor(leaking(layer, x), dtype=torch.long))
+
+
+@exercise.mistake(
+    "The positions came back as a set, which has no order. What makes a list in order of it?"
+)
+def as_a_set(layer, x):
+    return set(leaking(layer, x))
+
+
+@exercise.mistake(
+    "One answer came back for the whole layer: leaks or not. Asked for is where it leaks."
+)
+def yes_or_no(layer, x):
+    return bool(leaking(layer, x))
+
+
+@exercise.mistake(
+    "The right positions, but the words were changed that the caller still holds. Move the words "
+    "of a copy."
+)
+def in_place(layer, x):
+    leaks = leaking(layer, x)
+    x += torch.rand_like(x)
+    return leaks
+
+
+@exercise.alternative
+def by_gradients(layer, x):
+    leaks = []
+    for i in range(x.shape[-2]):
+        words = x.detach().clone().requires_grad_()
+        [gradient] = torch.autograd.grad(layer(words)[..., i, :].sum(), words)
+        if gradient[..., i + 1 :, :].any():
+            leaks.append(i)
+    return leaks
+
+
+@exercise.alternative
+def all_later_words_replaced(layer, x):
+    before = layer(x)
+
+    def leaks(i):
+        later = torch.randn_like(x[..., i + 1 :, :])
+        state = layer(torch.cat([x[..., : i + 1, :], later], dim=-2))[..., i, :]
+        return not torch.allclose(state, before[..., i, :], atol=1e-6, equal_nan=True)
+
+    return [i for i in range(x.shape[-2] - 1) if leaks(i)]

@@ -1,0 +1,226 @@
+"""Sentences of unequal lengths in one batch: nobody looks at what only fills the room."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.masks import causal_mask, padding_mask
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=padding_mask,
+    lesson="05",
+    title="What only fills the room",
+    minutes=8,
+    difficulty=2,
+    hints=(
+        "A sentence of two words stands in a row of five places. Which numbers, from 0, have the "
+        "places of its words? What do these numbers have in common?",
+        "Scores have the axes batch, query, key. Is it the query or the key that must be a real "
+        "word, if padding is to change nothing? What does the other axis need then?",
+        "One row of places meets a column of lengths. Which shapes must the two have, so that "
+        "comparing them gives one row for each sentence?",
+    ),
+    # what an error says is not compared
+    equivalent=("lengths.min() -> lengths", "lengths.max() -> lengths"),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two sentences", (torch.tensor([1, 3]), 3)
+    yield "more room than any sentence needs", (draw.integers(1, 5, 4), 6)
+    yield "as many sentences as words", (torch.tensor([2, 3, 1]), 3)
+    yield "one sentence, and it is full", (torch.tensor([4]), 4)
+    yield "an empty sentence", (torch.tensor([2, 0, 5]), 5)
+    yield "a sentence longer than the room", (torch.tensor([2, 5]), 4)
+    yield "a negative length", (torch.tensor([3, -1]), 4)
+
+
+@exercise.property("each sentence shows as many words as it has")
+def counts(answer, draw: Draw):
+    lengths = draw.integers(0, 8, 5)
+    return answer(lengths, 7).sum((-2, -1)).tolist() == lengths.tolist()
+
+
+@exercise.property("what stands in the padding changes no word of its sentence")
+def padding_is_not_seen(answer, draw: Draw):
+    x, lengths = draw.normal(4, 4, 3), torch.tensor([2, 4, 1, 3])
+    padding = torch.arange(4).unsqueeze(-1) >= lengths[:, None, None]
+    mask = answer(lengths, 4)
+    before, after = (
+        scaled_dot_product_attention(x, y, y, mask) for y in (x, x.masked_fill(padding, 100.0))
+    )
+    return before.abs().amax(-1).min() > 0 and torch.allclose(before, after, atol=1e-5)
+
+
+@exercise.property("together with the causal mask, it is one mask for each sentence")
+def meets_the_causal_mask(answer, draw: Draw):
+    both = answer(torch.tensor([1, 3]), 3) & causal_mask(3)
+    return both.sum(-1).tolist() == [[1, 1, 1], [1, 2, 3]]
+
+
+def refusing(lengths, n):
+    if lengths.min() < 0 or lengths.max() > n:
+        raise ValueError(f"lengths must be from 0 to {n}")
+
+
+@exercise.mistake(
+    "One word of padding is seen in each sentence that has any. Places are counted from 0: which "
+    "number has the last word of a sentence of three?"
+)
+def one_too_many(lengths, n):
+    refusing(lengths, n)
+    return torch.arange(n) <= lengths[:, None, None]
+
+
+@exercise.mistake(
+    "The last word of each sentence is hidden. Places are counted from 0: which number has the "
+    "last word of a sentence of three, and is it smaller than its length?"
+)
+def one_too_few(lengths, n):
+    refusing(lengths, n)
+    return torch.arange(1, n + 1) < lengths[:, None, None]
+
+
+@exercise.mistake(
+    "True marks the padding here. In this course True means that a word may be looked at."
+)
+def inverted(lengths, n):
+    return ~padding_mask(lengths, n)
+
+
+@exercise.mistake(
+    "The axis in the middle is missing: beside scores of shape (batch, query, key), a mask of "
+    "shape (batch, n) is taken for one row per query. What stands for all queries at once?"
+)
+def no_axis_for_queries(lengths, n):
+    return padding_mask(lengths, n).squeeze(1)
+
+
+@exercise.mistake(
+    "The places are on the axis of the queries, so padding may not look, and everybody may look "
+    "at padding. Whom is the mask to hide: those who ask, or those who are looked at?"
+)
+def hides_the_queries(lengths, n):
+    return padding_mask(lengths, n).mT
+
+
+@exercise.mistake(
+    "Here padding is hidden as a key, and as a query too: its rows see nothing. Nobody reads what "
+    "padding gathers, so one row does for all queries: which size has the axis in the middle?"
+)
+def hides_queries_and_keys(lengths, n):
+    mask = padding_mask(lengths, n)
+    return mask & mask.mT
+
+
+@exercise.mistake(
+    "The right entries, written down once for every query. One row does for all of them: with 1 "
+    "as the size in the middle, torch stretches it, and there may be any number of queries."
+)
+def stretched_over_queries(lengths, n):
+    return padding_mask(lengths, n).expand(-1, n, -1)
+
+
+@exercise.mistake(
+    "There are as many columns as the longest sentence has words, and `n` was never used. The "
+    "scores have n of them: one batch may hold short sentences only."
+)
+def room_ignored(lengths, n):
+    refusing(lengths, n)
+    return padding_mask(lengths, int(lengths.max()))
+
+
+@exercise.mistake(
+    "The padding was taken to stand in front of each sentence. At which end does the docstring "
+    "put it?"
+)
+def padded_in_front(lengths, n):
+    return padding_mask(lengths, n).flip(-1)
+
+
+@exercise.mistake(
+    "Only one word of each sentence is seen, the one just at its end. Which places come before "
+    "it, and are they real?"
+)
+def only_the_last_word(lengths, n):
+    refusing(lengths, n)
+    return torch.arange(n) == lengths[:, None, None] - 1
+
+
+@exercise.mistake(
+    "A length that no sentence can have was taken as it came: five words do not fit into four "
+    "places, and nothing has -1 words. What does the docstring promise for them?"
+)
+def every_length_accepted(lengths, n):
+    return torch.arange(n) < lengths[:, None, None]
+
+
+@exercise.mistake(
+    "Lengths greater than n are refused, as they should be, but negative ones are not. What does "
+    "the docstring promise for a sentence of -1 words?"
+)
+def negative_lengths_accepted(lengths, n):
+    return padding_mask(lengths.clamp(min=0), n)
+
+
+@exercise.mistake(
+    "Negative lengths are refused, as they should be, but those greater than n are not. Where in "
+    "n places would the rest of such a sentence stand?"
+)
+def long_lengths_accepted(lengths, n):
+    return padding_mask(lengths.clamp(max=n), n)
+
+
+@exercise.mistake(
+    "Impossible lengths gave an AssertionError, which says that a program contradicts itself. "
+    "Here a caller gave lengths that make no sense: what does the docstring promise?"
+)
+def asserted(lengths, n):
+    assert lengths.min() >= 0
+    assert lengths.max() <= n
+    return padding_mask(lengths, n)
+
+
+@exercise.mistake(
+    "The mask is made of the numbers 1.0 and 0.0, and should be of True and False. What does a "
+    "comparison give by itself?"
+)
+def of_floats(lengths, n):
+    return padding_mask(lengths, n).float()
+
+
+@exercise.mistake(
+    "`if` asks for one truth value, and a comparison of lengths gives one for each sentence. Must "
+    "any of them be wrong for a refusal, or all?"
+)
+def lengths_as_condition(lengths, n):
+    if lengths < 0 or lengths > n:
+        raise ValueError("no such length")
+    return padding_mask(lengths, n)
+
+
+@exercise.alternative
+def sentence_by_sentence(lengths, n):
+    rows = []
+    for length in lengths.tolist():
+        if not 0 <= length <= n:
+            raise ValueError(f"no sentence of {n} places has {length} words")
+        rows.append([[True] * length + [False] * (n - length)])
+    return torch.tensor(rows)
+
+
+@exercise.alternative
+def looked_up_in_a_triangle(lengths, n):
+    refusing(lengths, n)
+    return torch.ones(n + 1, n, dtype=torch.bool).tril(-1)[lengths].unsqueeze(1)
+
+
+@exercise.alternative
+def counting_down(lengths, n):
+    if torch.any(lengths < 0) or torch.any(lengths > n):
+        raise ValueError("no such length")
+    mask = torch.zeros(len(lengths), 1, n, dtype=torch.bool)
+    for row, length in zip(mask, lengths, strict=True):
+        row[:, :length] = True
+    return mask

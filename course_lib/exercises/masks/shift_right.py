@@ -1,0 +1,209 @@
+"""What the decoder reads when it is to say the next word: its targets, one place later."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.masks import shift_right
+
+exercise = Exercise(
+    reference=shift_right,
+    lesson="05",
+    title="One place later",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "The targets are w1 w2 w3. When w1 is to be said, what has the decoder read? And when w2 "
+        "is to be said?",
+        "Inputs and targets are equally long. If one token comes in at the front, which one has "
+        "to go, and is it ever needed as an input?",
+        "The start must be a tensor before it can stand beside tokens. Which shape has a single "
+        "column of the tokens, with however many batch dimensions, and which type?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two tokens", (draw.integers(2, 9, 2), 1)
+    yield "five tokens", (draw.integers(2, 90, 5), 1)
+    yield "one token", (draw.integers(2, 9, 1), 1)
+    yield "a batch of sentences", (draw.integers(2, 90, 3, 4), 1)
+    yield "another start", (draw.integers(2, 90, 2, 3), 97)
+    yield "two batch dimensions", (draw.integers(2, 90, 2, 3, 5), 0)
+    yield "tokens of 32 bits", (draw.integers(2, 90, 2, 4).int(), 1)
+
+
+@exercise.property("each input is the target of the place before it")
+def one_place_later(answer, draw: Draw):
+    tokens = draw.integers(2, 90, 3, 5)
+    inputs = answer(tokens, 1)
+    return torch.equal(inputs[:, 1:], tokens[:, :-1]) and (inputs[:, 0] == 1).all()
+
+
+@exercise.property("shifting n times leaves nothing but starts")
+def shifted_out(answer, draw: Draw):
+    inputs = draw.integers(2, 90, 2, 3)
+    for start in (5, 6, 7):
+        inputs = answer(inputs, start)
+    return inputs.tolist() == [[7, 6, 5], [7, 6, 5]]
+
+
+@exercise.mistake(
+    "The last token came round to the front: the decoder would read the end of the very sentence "
+    "that it is to say. `torch.roll` closes the tokens to a ring; what belongs in front?"
+)
+def closed_to_a_ring(tokens, start):
+    return tokens.roll(1, dims=-1)
+
+
+@exercise.mistake(
+    "The tokens moved to the left, and the start stands at the end. Each place would then read "
+    "the token after the one it is to say: what may it have read?"
+)
+def shifted_left(tokens, start):
+    return torch.cat([tokens[..., 1:], torch.full_like(tokens[..., :1], start)], dim=-1)
+
+
+@exercise.mistake(
+    "No token has moved: the start has taken the place of the last one. Where does a sentence "
+    "start?"
+)
+def start_at_the_end(tokens, start):
+    return torch.cat([tokens[..., :-1], torch.full_like(tokens[..., :1], start)], dim=-1)
+
+
+@exercise.mistake(
+    "No token has moved: the start has taken the place of the first one, which the decoder now "
+    "never reads. Which token can be spared as an input?"
+)
+def start_over_the_first(tokens, start):
+    return torch.cat([torch.full_like(tokens[..., :1], start), tokens[..., 1:]], dim=-1)
+
+
+@exercise.mistake(
+    "The start came behind the tokens, and none of them has gone. Where does a sentence start, "
+    "and how many inputs are there for n targets?"
+)
+def appended(tokens, start):
+    return torch.cat([tokens, torch.full_like(tokens[..., :1], start)], dim=-1)
+
+
+@exercise.mistake(
+    "There is one token too many: each input needs a target. After which of the tokens is nothing "
+    "left to be said?"
+)
+def nothing_dropped(tokens, start):
+    return torch.cat([torch.full_like(tokens[..., :1], start), tokens], dim=-1)
+
+
+@exercise.mistake(
+    "The last token is gone and no start has come, so there is one input too few. What does the "
+    "decoder read when it is to say the first word?"
+)
+def no_start(tokens, start):
+    return tokens[..., :-1]
+
+
+@exercise.mistake(
+    "In a batch, whole sentences moved on by one: the tokens were taken to be on the first axis. "
+    "Which axis are they always on?"
+)
+def sentences_shifted(tokens, start):
+    return torch.cat([torch.full_like(tokens[:1], start), tokens[:-1]])
+
+
+@exercise.mistake(
+    "In a batch the start needs a column, with one entry for each sentence, and the token to be "
+    "dropped is on the last axis."
+)
+def one_sentence_only(tokens, start):
+    return torch.cat([torch.tensor([start], dtype=tokens.dtype, device=tokens.device), tokens[:-1]])
+
+
+@exercise.mistake(
+    "Right for a batch of sentences, and for nothing else: `[:, ...]` asks for a first axis to "
+    "skip. How can you always speak of the last axis, whatever stands before it?"
+)
+def second_axis(tokens, start):
+    return torch.cat([torch.full_like(tokens[:, :1], start), tokens[:, :-1]], dim=1)
+
+
+@exercise.mistake(
+    "Right for a batch of sentences, and for nothing else: the start is a column of as many "
+    "entries as the first axis has. Which shape has `tokens[..., :1]`, for any number of axes?"
+)
+def column_of_the_first_size(tokens, start):
+    return torch.cat([tokens.new_full((len(tokens), 1), start), tokens[:, :-1]], dim=1)
+
+
+@exercise.mistake(
+    "0 stands at the front, whatever `start` says: it is accepted and never used. `F.pad` fills "
+    "up with 0 unless it is told another number."
+)
+def filled_with_zero(tokens, start):
+    return F.pad(tokens[..., :-1], (1, 0))
+
+
+@exercise.mistake(
+    "Right inputs, but tokens of 32 bits came back as 64: a tensor made of a number has a type of "
+    "its own. How can it learn the type, and the device, from the tokens?"
+)
+def type_of_its_own(tokens, start):
+    return shift_right(tokens.long(), start)
+
+
+@exercise.mistake(
+    "Right on the processor, but on a graphics card the start stays behind: a tensor made of a "
+    "number has a device of its own. Which of torch's functions take it over from another tensor?"
+)
+def device_of_its_own(tokens, start):
+    first = torch.full((*tokens.shape[:-1], 1), start, dtype=tokens.dtype)
+    return torch.cat([first, tokens[..., :-1]], dim=-1)
+
+
+@exercise.mistake(
+    "The tokens came back as floats, and a token is the number of a row in a table: there is no "
+    "row 7.0. `torch.ones`, `torch.zeros` and `torch.empty` make floats; which of torch's "
+    "functions take over the type of another tensor?"
+)
+def as_floats(tokens, start):
+    return shift_right(tokens, start).float()
+
+
+@exercise.mistake(
+    "Right inputs, but the targets were overwritten, and the loss still needs them. Make a new "
+    "tensor."
+)
+def in_place(tokens, start):
+    tokens[...] = shift_right(tokens, start)
+    return tokens
+
+
+@exercise.mistake(
+    "The start was written into the tokens that came out of `torch.roll`, but only at the first "
+    "entry of the first axis. Which axis are the tokens on, in a batch?"
+)
+def rolled_and_first_row_written(tokens, start):
+    inputs = tokens.roll(1, dims=-1)
+    inputs[0] = start
+    return inputs
+
+
+@exercise.alternative
+def padded_by_the_start(tokens, start):
+    return F.pad(tokens, (1, -1), value=start)
+
+
+@exercise.alternative
+def rolled_and_written(tokens, start):
+    inputs = torch.roll(tokens, shifts=1, dims=-1)
+    inputs[..., 0] = start
+    return inputs
+
+
+@exercise.alternative
+def written_into_a_new_tensor(tokens, start):
+    inputs = torch.empty_like(tokens).fill_(start)
+    inputs[..., 1:] = tokens[..., :-1]
+    return inputs

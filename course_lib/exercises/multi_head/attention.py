@@ -1,0 +1,470 @@
+"""Several heads look at once, and one matrix mixes what they found."""
+
+import torch
+from einops import rearrange, reduce
+from torch.nn import functional as F
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+
+exercise = Exercise(
+    reference=MultiHeadAttention,
+    method="forward",
+    lesson="06",
+    title="Several heads at once",
+    minutes=20,
+    difficulty=3,
+    hints=(
+        "The layer keeps four `nn.Linear` under `self`, and each is called like a function. Which "
+        "three meet the words first, and which of query, key and value does each of them meet?",
+        "You have cut words into heads before, and laid heads side by side. What lies between the "
+        "two, and which of its inputs need to be cut?",
+        "The rule of attention treats heads as it treats a batch. Line up the shape of a mask "
+        "(batch, query, key) with scores (batch, head, query, key), from the right: which axis of "
+        "the mask meets the heads? Where must an axis of size 1 go in?",
+    ),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.functional.multi_head_attention_forward",
+        "torch.nn.MultiheadAttention",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    x = draw.normal(3, 8)
+    yield "three words, two heads", (x, x, x), (8, 2)
+    yield "one head", (draw.normal(2, 3), draw.normal(4, 3), draw.normal(4, 3)), (3, 1)
+    x = draw.normal(4, 6)
+    yield "a causal mask", (x, x, x, torch.ones(4, 4).bool().tril()), (6, 2)
+    nowhere = torch.tensor([[True, False, True], [False, False, False]])
+    yield "a word that may look nowhere", (*_words(draw, 2, 3, 4), nowhere), (4, 2)
+    yield "a batch of sentences", _words(draw, 2, 5, 6, 3), (6, 3)
+    yield "one mask for the whole batch", (*_words(draw, 4, 5, 6, 3), draw.mask(4, 5)), (6, 2)
+    padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
+    yield "one row of mask for each sentence", (*_words(draw, 3, 4, 6, 2), padding), (6, 3)
+    yield (
+        "as many heads as sentences, a mask for each sentence",
+        (*_words(draw, 4, 5, 6, 2), draw.mask(2, 4, 5)),
+        (6, 2),
+    )
+    yield (
+        "two batch dimensions",
+        (*_words(draw, 2, 3, 4, 3, 2), draw.mask(3, 2, 2, 3)),
+        (4, 2),
+    )
+    yield "a mask of numbers", (*_words(draw, 2, 3, 4), torch.ones(2, 3)), (4, 2)
+    yield (
+        "a mask with an axis for the heads",
+        (*_words(draw, 3, 4, 6, 2), draw.mask(2, 1, 3, 4)),
+        (6, 3),
+    )
+
+
+def _words(draw: Draw, n_q, n_k, d_model, *batch):
+    """Draw queries, keys and values, all of them different."""
+    query = draw.normal(*batch, n_q, d_model)
+    return query, draw.normal(*batch, n_k, d_model), draw.normal(*batch, n_k, d_model)
+
+
+@exercise.property("permuting keys and values together changes nothing, permuting keys alone does")
+def a_set_of_pairs(answer, draw: Draw):
+    query, key, value = _words(draw, 3, 4, 6)
+    order = torch.tensor([2, 0, 3, 1])
+    plain = answer(query, key, value, build=(6, 3))
+    together = answer(query, key[order], value[order], build=(6, 3))
+    alone = answer(query, key[order], value, build=(6, 3))
+    return torch.allclose(together, plain, atol=1e-6) and not torch.allclose(
+        alone, plain, atol=1e-4
+    )
+
+
+@exercise.property(
+    "a word that nobody may look at is seen by no head, and otherwise by some", points=2
+)
+def hidden_from_all_heads(answer, draw: Draw):
+    query, key, value = _words(draw, 2, 4, 6, 3)
+    others = key.clone(), value.clone()
+    for words in others:
+        words[:, 1] = draw.normal(3, 6)
+    mask = torch.tensor([True, False, True, True]).expand(3, 1, 4)
+    hidden = [answer(query, *pair, mask, build=(6, 3)) for pair in ((key, value), others)]
+    shown = [answer(query, *pair, build=(6, 3)) for pair in ((key, value), others)]
+    return torch.allclose(*hidden, atol=1e-6) and not torch.allclose(*shown, atol=1e-4)
+
+
+class InSteps(MultiHeadAttention):
+    """The layer in steps, so that a mistake is one step gone wrong."""
+
+    def project(self, query, key, value):
+        return self.w_q(query), self.w_k(key), self.w_v(value)
+
+    def split(self, x):
+        return split_heads(x, self.heads)
+
+    def hold(self, mask, query, key):
+        self._refuse_misfit(mask, query, key)
+        return rearrange(mask, "... query key -> ... 1 query key")
+
+    def attend(self, q, k, v, mask):
+        return self.attention(q, k, v, mask)
+
+    def merge(self, found):
+        return merge_heads(found)
+
+    def mix(self, found):
+        return self.w_o(found)
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = map(self.split, self.project(query, key, value))
+        mask = None if mask is None else self.hold(mask, query, key)
+        return self.mix(self.merge(self.attend(q, k, v, mask)))
+
+
+@exercise.mistake(
+    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
+    "should be."
+)
+class Unscaled(InSteps):
+    def attend(self, q, k, v, mask):
+        return self.attention(q * q.shape[-1] ** 0.5, k, v, mask)
+
+
+@exercise.mistake(
+    "The scores were divided by sqrt(d_model), the size of a word. A head's dot products have "
+    "fewer terms: how many?"
+)
+class ScaledByModel(InSteps):
+    def attend(self, q, k, v, mask):
+        return self.attention(q / self.heads**0.5, k, v, mask)
+
+
+@exercise.mistake(
+    "The words were mixed between heads: `reshape` straight to (heads, n, d_k) deals the numbers "
+    "out as they lie in memory. Which function have you built that cuts each word first?"
+)
+class ReshapedAtOnce(InSteps):
+    def split(self, x):
+        return x.reshape(*x.shape[:-2], self.heads, x.shape[-2], -1)
+
+
+@exercise.mistake(
+    "The words were mixed between heads, on the way in and on the way out: `reshape` deals the "
+    "numbers out as they lie in memory. Cut each word first, then move the axis of heads."
+)
+class ReshapedTwice(ReshapedAtOnce):
+    def merge(self, found):
+        return found.reshape(*found.shape[:-3], found.shape[-2], -1)
+
+
+@exercise.mistake(
+    "What the heads found was joined as it lies in memory, one head's words after the other's. "
+    "Which function have you built that moves the heads beside the columns first?"
+)
+class MergedAtOnce(InSteps):
+    def merge(self, found):
+        return found.reshape(*found.shape[:-3], found.shape[-2], -1)
+
+
+@exercise.mistake(
+    "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
+    "two: `split_heads` takes any number of them."
+)
+class OneBatchDimension(InSteps):
+    def split(self, x):
+        batch, n, d_model = x.shape
+        return x.view(batch, n, self.heads, d_model // self.heads).transpose(1, 2)
+
+
+@exercise.mistake(
+    "Each head got every h-th column. The heads' matrices stand side by side in w_q, w_k and w_v: "
+    "head 1 has the first d_k columns, and the next head those after them."
+)
+class DealtInTurn(InSteps):
+    def split(self, x):
+        return rearrange(x, "... n (d_k heads) -> ... heads n d_k", heads=self.heads)
+
+    def merge(self, found):
+        return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
+
+
+@exercise.mistake(
+    "The heads were added up or averaged, so what is left has the size of one head, and the output "
+    "matrix expects d_model. How else can h results become one row?"
+)
+class Averaged(InSteps):
+    def merge(self, found):
+        return reduce(found, "... heads n d_k -> ... n d_k", "mean")
+
+
+@exercise.mistake(
+    "The output matrix met the part of each head by itself, which has d_k columns and not d_model. "
+    "What has to become one row before it can be mixed?"
+)
+class NotMerged(InSteps):
+    def merge(self, found):
+        return found
+
+
+@exercise.mistake(
+    "There is one head here, as wide as a whole word: nothing was cut. With one head it is right, "
+    "with more it is a different layer."
+)
+class WholeWords(InSteps):
+    def split(self, x):
+        return x
+
+    def hold(self, mask, query, key):
+        self._refuse_misfit(mask, query, key)
+        return mask
+
+    def merge(self, found):
+        return found
+
+
+@exercise.mistake(
+    "The heads were joined, and that was all: the output matrix was never used. Without it, what "
+    "one head found never meets what another found."
+)
+class Unmixed(InSteps):
+    def mix(self, found):
+        return found
+
+
+@exercise.mistake(
+    "The words were never projected: all heads compare the same words, each by its own columns. "
+    "What are w_q, w_k and w_v for?"
+)
+class Unprojected(InSteps):
+    def project(self, query, key, value):
+        return query, key, value
+
+
+@exercise.mistake(
+    "The batch axis of the mask met the heads: sentence 1's mask fell on head 1. The heads need an "
+    "axis of size 1 in the mask, right before query and key; at the very front it changes nothing."
+)
+class MaskMeetsHeads(InSteps):
+    def hold(self, mask, query, key):
+        self._refuse_misfit(mask, query, key)
+        return mask
+
+
+@exercise.mistake(
+    "The axis for the heads went in at place 1, counted from the front. That fits a mask with one "
+    "batch dimension; for the others, count from the back."
+)
+class HeadsAtOne(InSteps):
+    def hold(self, mask, query, key):
+        self._refuse_misfit(mask, query, key)
+        return mask.unsqueeze(1)
+
+
+@exercise.mistake("The mask changes nothing: it is accepted and never handed on.")
+class MaskIgnored(InSteps):
+    def forward(self, query, key, value, mask=None):
+        return super().forward(query, key, value)
+
+
+@exercise.mistake(
+    "The mask changes nothing: it was looked at, whether it fits, and then never handed on."
+)
+class MaskOnlyChecked(InSteps):
+    def attend(self, q, k, v, mask):
+        return self.attention(q, k, v)
+
+
+@exercise.mistake(
+    "The mask is turned round on its way: what came in as True, may look, arrived as False."
+)
+class MaskInverted(InSteps):
+    def hold(self, mask, query, key):
+        return ~super().hold(mask, query, key)
+
+
+@exercise.mistake(
+    "A mask that does not fit got through, and went wrong later on. The docstring promises a "
+    "ValueError: which method of this class raises it?"
+)
+class MaskUnchecked(InSteps):
+    def hold(self, mask, query, key):
+        return rearrange(mask, "... query key -> ... 1 query key")
+
+
+@exercise.mistake(
+    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
+    "the mask says, or whether one was given at all?"
+)
+class MaskAsCondition(InSteps):
+    def forward(self, query, key, value, mask=None):
+        return super().forward(query, key, value, mask if mask else None)
+
+
+@exercise.mistake(
+    "Keys and values have changed places when they were handed to the rule of attention: the "
+    "queries were compared with the values, and the keys averaged."
+)
+class RolesExchanged(InSteps):
+    def attend(self, q, k, v, mask):
+        return self.attention(q, v, k, mask)
+
+
+@exercise.mistake(
+    "Queries and keys have changed places: each word is looked at where it should look. That shows "
+    "at once when there are not as many queries as keys."
+)
+class KeysAsk(InSteps):
+    def attend(self, q, k, v, mask):
+        return self.attention(k, q, v, mask)
+
+
+@exercise.mistake(
+    "Keys and values have changed places before they were projected: w_k met the values, and w_v "
+    "the keys."
+)
+class WordsExchanged(InSteps):
+    def project(self, query, key, value):
+        return self.w_q(query), self.w_k(value), self.w_v(key)
+
+
+@exercise.mistake(
+    "The queries' words served as keys and values as well. That is self-attention: here, who is "
+    "looked at may be somebody else."
+)
+class QueryForAll(InSteps):
+    def project(self, query, key, value):
+        return self.w_q(query), self.w_k(query), self.w_v(query)
+
+
+@exercise.mistake(
+    "The keys' words served as values as well, and `value` was never used. What is found by its "
+    "key need not be the key."
+)
+class KeyForValue(InSteps):
+    def project(self, query, key, value):
+        return self.w_q(query), self.w_k(key), self.w_v(key)
+
+
+@exercise.mistake("One matrix made queries, keys and values. Which two were never used?")
+class OneMatrix(InSteps):
+    def project(self, query, key, value):
+        return self.w_q(query), self.w_q(key), self.w_q(value)
+
+
+@exercise.mistake(
+    "The biases are missing. `nn.Linear` keeps one beside its matrix: what does it do when it is "
+    "called, rather than its `weight` taken out?"
+)
+class BiasesDropped(InSteps):
+    def project(self, query, key, value):
+        words = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
+        return (x @ linear.weight.mT for x, linear in words)
+
+    def mix(self, found):
+        return found @ self.w_o.weight.mT
+
+
+@exercise.mistake(
+    "The matrices were met the wrong way round, and without their biases. `nn.Linear` keeps its "
+    "matrix turned over: what does it do when it is called?"
+)
+class WeightsTurnedOver(InSteps):
+    def project(self, query, key, value):
+        words = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
+        return (x @ linear.weight for x, linear in words)
+
+    def mix(self, found):
+        return found @ self.w_o.weight
+
+
+@exercise.mistake(
+    "For each pair of words, the weights of the heads sum to one: the heads compete. Along which "
+    "axis does a query share its attention out?"
+)
+class OverHeads(InSteps):
+    def attend(self, q, k, v, mask):
+        return F.softmax(_masked_scores(q, k, mask), dim=-3) @ v
+
+
+@exercise.mistake(
+    "A word that may look nowhere gives NaN: all its scores are minus infinity. Its heads should "
+    "find zeros; the library's rule of attention sees to that."
+)
+class NowhereIsNan(InSteps):
+    def attend(self, q, k, v, mask):
+        return F.softmax(_masked_scores(q, k, mask), dim=-1) @ v
+
+
+@exercise.mistake(
+    "A word that may look nowhere averages all the words: a large negative score for every key is "
+    "the same score for every key. Its heads should find zeros."
+)
+class NowhereIsEverywhere(InSteps):
+    def attend(self, q, k, v, mask):
+        return F.softmax(_masked_scores(q, k, mask, -1e9), dim=-1) @ v
+
+
+def _masked_scores(q, k, mask, hidden=float("-inf")):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return scores if mask is None else scores.masked_fill(~mask, hidden)
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the four matrices: `.data` and `.detach()` cut "
+    "them off, and a layer that gets no gradient cannot learn."
+)
+class MatricesDetached(InSteps):
+    def project(self, query, key, value):
+        words = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
+        return (F.linear(x, linear.weight.data, linear.bias.data) for x, linear in words)
+
+    def mix(self, found):
+        return F.linear(found, self.w_o.weight.data, self.w_o.bias.data)
+
+
+@exercise.alternative
+class HeadByHead(MultiHeadAttention):
+    def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            self._refuse_misfit(mask, query, key)
+        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
+        d_k = q.shape[-1] // self.heads
+        found = []
+        for first in range(0, q.shape[-1], d_k):
+            own = slice(first, first + d_k)
+            found.append(self.attention(q[..., own], k[..., own], v[..., own], mask))
+        return self.w_o(torch.cat(found, dim=-1))
+
+
+@exercise.alternative
+class AMatrixForEachHead(MultiHeadAttention):
+    def forward(self, query, key, value, mask=None):
+        def roles(x, linear):
+            weight = linear.weight.unflatten(0, (self.heads, -1))
+            bias = linear.bias.unflatten(0, (self.heads, 1, -1))
+            return torch.einsum("...nd,hed->...hne", x, weight) + bias
+
+        if mask is not None:
+            self._refuse_misfit(mask, query, key)
+            mask = mask.unsqueeze(-3)
+        q, k, v = roles(query, self.w_q), roles(key, self.w_k), roles(value, self.w_v)
+        found = self.attention(q, k, v, mask)
+        # mixing what is laid side by side is adding what each head contributes
+        output = self.w_o.weight.unflatten(1, (self.heads, -1))
+        return torch.einsum("...hne,dhe->...nd", found, output) + self.w_o.bias
+
+
+@exercise.alternative
+class TransposedByHand(MultiHeadAttention):
+    def forward(self, query, key, value, mask=None):
+        def cut(x):
+            return x.view(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
+
+        if mask is not None:
+            if mask.dtype is not torch.bool or mask.dim() > query.dim():
+                raise ValueError("this mask does not fit")
+            mask = mask[..., None, :, :]
+        q, k, v = cut(self.w_q(query)), cut(self.w_k(key)), cut(self.w_v(value))
+        found = self.attention(q, k, v, mask).transpose(-3, -2)
+        return self.w_o(found.flatten(-2))

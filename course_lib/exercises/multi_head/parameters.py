@@ -1,0 +1,220 @@
+"""How many numbers multi-head attention learns."""
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.multi_head import parameter_count
+
+exercise = Exercise(
+    reference=parameter_count,
+    lesson="06",
+    title="What several heads cost",
+    minutes=7,
+    difficulty=1,
+    hints=(
+        "Write down the shape of each matrix. How many of each kind are there: one for each head, "
+        "or one for all?",
+        "The heads' results lie side by side before the last matrix meets them. How long is such a "
+        "row, and how long is the one that comes out?",
+        "A bias is added after the product. Is it as long as what goes into a matrix, or as what "
+        "comes out?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one head", (4, 1, 2, 3)
+    yield "two heads", (5, 2, 3, 4)
+    yield "two heads, with biases", (5, 2, 3, 4, True)
+    yield "heads that share a word out", (6, 3, 2, 2)
+    yield "the same, with biases", (6, 3, 2, 2, True)
+    yield "one head, with biases", (4, 1, 2, 3, True)
+    yield "the paper's", (512, 8, 64, 64)
+    yield "the paper's, with biases", (512, 8, 64, 64, True)
+
+
+@exercise.property("heads that share a word out cost as much together as one")
+def heads_are_free(answer, draw: Draw):
+    for bias in (False, True):
+        counts = {answer(12, heads, 12 // heads, 12 // heads, bias) for heads in (1, 2, 3, 6)}
+        if len(counts) != 1 or counts == {answer(24, 2, 12, 12, bias)}:
+            return False
+    return True
+
+
+@exercise.property("one head more costs as much as the head before it")
+def even_growth(answer, draw: Draw):
+    for bias in (False, True):
+        one, two, three = (answer(7, heads, 3, 5, bias) for heads in (1, 2, 3))
+        if not three - two == two - one > 0:
+            return False
+    return True
+
+
+def biased(count, columns, bias):
+    """Add the biases of so many columns where they are asked for."""
+    return count + columns if bias else count
+
+
+@exercise.mistake(
+    "The matrix that mixes the heads is missing. Four matrices learn: which one comes after the "
+    "heads have been laid side by side?"
+)
+def no_output_matrix(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(d_model * columns, columns, bias)
+
+
+@exercise.mistake(
+    "The output matrix has as many rows as one head has columns. It meets all heads side by side: "
+    "how long is such a row?"
+)
+def output_of_one_head(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(d_model * columns + d_v * d_model, columns + d_model, bias)
+
+
+@exercise.mistake(
+    "The output matrix was counted as square, d_model by d_model. It is so only where h d_v "
+    "happens to be d_model: what goes into it?"
+)
+def square_output(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(d_model * columns + d_model**2, columns + d_model, bias)
+
+
+@exercise.mistake(
+    "Each head got an output matrix of its own, d_v by d_v. There is one for all of them: what "
+    "goes in, and what should come out, so that words keep their size?"
+)
+def output_inside_each_head(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(d_model * columns + heads * d_v * d_v, columns + heads * d_v, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but the output matrix has a bias too: three of the four were counted."
+)
+def output_bias_forgotten(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(parameter_count(d_model, heads, d_k, d_v), columns, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but the output's bias was counted as long as what goes into its "
+    "matrix. It is added to what comes out."
+)
+def output_bias_of_the_rows(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(parameter_count(d_model, heads, d_k, d_v), columns + heads * d_v, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but the output's bias was counted once for each head. All heads have "
+    "one output matrix: how many biases does it have?"
+)
+def output_bias_for_each_head(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(parameter_count(d_model, heads, d_k, d_v), columns + heads * d_model, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but only the output's bias was counted. Queries, keys and values "
+    "have biases as well."
+)
+def output_bias_alone(d_model, heads, d_k, d_v, bias=False):
+    return biased(parameter_count(d_model, heads, d_k, d_v), d_model, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but the biases of queries, keys and values were counted for one head. "
+    "Each head has its own."
+)
+def biases_of_one_head(d_model, heads, d_k, d_v, bias=False):
+    return biased(parameter_count(d_model, heads, d_k, d_v), 2 * d_k + d_v + d_model, bias)
+
+
+@exercise.mistake("`bias` changes nothing: it is accepted and never asked.")
+def bias_ignored(d_model, heads, d_k, d_v, bias=False):
+    return parameter_count(d_model, heads, d_k, d_v)
+
+
+@exercise.mistake("Biases were counted where nobody asked for them: `bias` is False by default.")
+def always_biased(d_model, heads, d_k, d_v, bias=False):
+    return parameter_count(d_model, heads, d_k, d_v, True)
+
+
+@exercise.mistake(
+    "The matrices are right, but each bias was counted as one number. How many columns does it "
+    "have to shift?"
+)
+def one_number_a_bias(d_model, heads, d_k, d_v, bias=False):
+    return biased(parameter_count(d_model, heads, d_k, d_v), 4, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but each bias was counted as long as d_model. A bias is as long as "
+    "what comes out of its matrix: what comes out of W_K, for all heads together?"
+)
+def biases_of_the_model(d_model, heads, d_k, d_v, bias=False):
+    return biased(parameter_count(d_model, heads, d_k, d_v), 4 * d_model, bias)
+
+
+@exercise.mistake(
+    "This is four square matrices, which is right only where the heads share a word out evenly. "
+    "What are d_k and d_v for?"
+)
+def four_squares(d_model, heads, d_k, d_v, bias=False):
+    return biased(4 * d_model**2, 4 * d_model, bias)
+
+
+@exercise.mistake(
+    "The number of heads plays no part. It plays none where d_k shrinks as heads are added, but "
+    "here d_k is given: what does each head bring with it?"
+)
+def heads_ignored(d_model, heads, d_k, d_v, bias=False):
+    return parameter_count(d_model, 1, d_k, d_v, bias)
+
+
+@exercise.mistake(
+    "The values were taken to be as long as the keys. They need not be: where does d_v come in?"
+)
+def values_like_keys(d_model, heads, d_k, d_v, bias=False):
+    return parameter_count(d_model, heads, d_k, d_k, bias)
+
+
+@exercise.mistake(
+    "One matrix of size d_k is missing. Queries and keys are equally long, and each has a matrix "
+    "of its own."
+)
+def one_matrix_for_queries_and_keys(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (d_k + d_v)
+    return biased(d_model * columns + heads * d_v * d_model, columns + d_model, bias)
+
+
+@exercise.mistake(
+    "The output matrix was counted once for each head. All heads meet one matrix, and its rows "
+    "know their number already."
+)
+def output_for_each_head(d_model, heads, d_k, d_v, bias=False):
+    columns = heads * (2 * d_k + d_v)
+    return biased(d_model * columns + heads * heads * d_v * d_model, columns + d_model, bias)
+
+
+@exercise.mistake(
+    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
+    "what is there to divide?"
+)
+def as_a_float(d_model, heads, d_k, d_v, bias=False):
+    return float(parameter_count(d_model, heads, d_k, d_v, bias))
+
+
+@exercise.alternative
+def matrix_by_matrix(d_model, heads, d_k, d_v, bias=False):
+    shapes = heads * [(d_model, d_k), (d_model, d_k), (d_model, d_v)] + [(heads * d_v, d_model)]
+    return sum(rows * columns + (columns if bias else 0) for rows, columns in shapes)
+
+
+@exercise.alternative
+def one_row_more(d_model, heads, d_k, d_v, bias=False):
+    # a bias is a row that meets a 1
+    return heads * (2 * d_k + d_v) * (d_model + bias) + d_model * (heads * d_v + bias)

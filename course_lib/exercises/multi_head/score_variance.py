@@ -1,0 +1,173 @@
+"""How far dot products spread, and why attention divides them by sqrt(d_k)."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.multi_head import score_variance
+
+exercise = Exercise(
+    reference=score_variance,
+    lesson="06",
+    title="Why divide by the square root",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "A dot product is a sum of products. For independent variables, the variance of a sum is "
+        "the sum of what?",
+        "One product has mean 0, so its variance is the mean of its square. What is the mean of "
+        "q^2 k^2, when q and k have nothing to do with each other?",
+        "When every number is halved, the standard deviation halves too. By how much does the "
+        "variance shrink?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "four entries", (4, False)
+    yield "four entries, scaled", (4, True)
+    yield "one entry", (1, False)
+    yield "one entry, scaled", (1, True)
+    yield "a head of the paper", (64, False)
+    yield "a head of the paper, scaled", (64, True)
+    yield "three entries, scaled", (3, True)
+
+
+@exercise.property("twice the entries, twice the variance, where nothing is scaled")
+def grows_with_size(answer, draw: Draw):
+    return all(answer(2 * d_k, False) == 2 * answer(d_k, False) > 0 for d_k in (1, 5, 48))
+
+
+@exercise.property("scaled scores vary alike, however many entries q and k have")
+def scaled_alike(answer, draw: Draw):
+    scaled = [answer(d_k, True) for d_k in (2, 7, 512)]
+    return answer(5, False) > max(scaled) and max(scaled) - min(scaled) < 1e-9 < min(scaled)
+
+
+@exercise.mistake(
+    "Where nothing is scaled, this is the standard deviation. What is its square, the variance?"
+)
+def standard_deviation(d_k, scaled):
+    return 1.0 if scaled else d_k**0.5
+
+
+@exercise.mistake(
+    "The variance came out as d_k squared. There are d_k products, and each adds its variance "
+    "once; it is the scale's square that you may have in mind."
+)
+def squared(d_k, scaled):
+    return 1.0 if scaled else float(d_k**2)
+
+
+@exercise.mistake(
+    "This says 1 whether or not the scores are scaled. 1 is the variance of one product: how many "
+    "of them does a dot product add up?"
+)
+def always_one(d_k, scaled):
+    return 1.0
+
+
+@exercise.mistake(
+    "The scaled variance is too small, and the other one does not grow: 1 is the variance of one "
+    "product. How many of them does a dot product add up, before it is divided?"
+)
+def one_product(d_k, scaled):
+    return 1 / d_k if scaled else 1.0
+
+
+@exercise.mistake(
+    "The variance was divided by sqrt(d_k), as the scores are. What does a variance do when its "
+    "variable is divided by a number?"
+)
+def divided_by_the_root(d_k, scaled):
+    return d_k / d_k**0.5 if scaled else float(d_k)
+
+
+@exercise.mistake(
+    "The scaled variance is too small by a factor of d_k: the scale was applied twice. The dot "
+    "product is divided by sqrt(d_k) once, not q and k each."
+)
+def divided_twice(d_k, scaled):
+    return 1 / d_k if scaled else float(d_k)
+
+
+@exercise.mistake(
+    "Where the scores are scaled, this is too large: they were multiplied by sqrt(d_k). Which way "
+    "does the scale of attention go?"
+)
+def multiplied(d_k, scaled):
+    return float(d_k**2) if scaled else float(d_k)
+
+
+@exercise.mistake("The scale changes nothing: `scaled` is accepted and never asked.")
+def scale_ignored(d_k, scaled):
+    return float(d_k)
+
+
+@exercise.mistake("The two have changed places: `scaled` says that the division has happened.")
+def the_other_way_round(d_k, scaled):
+    return float(d_k) if scaled else 1.0
+
+
+@exercise.mistake(
+    "Twice too large: the variances of q and k were added for each product. That is the rule for "
+    "q + k; what is the variance of q times k, where both have mean 0?"
+)
+def variances_of_a_product_added(d_k, scaled):
+    return 2.0 if scaled else 2.0 * d_k
+
+
+@exercise.mistake(
+    "The right numbers, but as whole numbers. A variance is a float, as the signature says, even "
+    "where it happens to be whole."
+)
+def whole_numbers(d_k, scaled):
+    return 1 if scaled else d_k
+
+
+@exercise.mistake(
+    "The right numbers, but without the scale the result is a whole number: what was handed over "
+    "came straight back. The signature promises a float."
+)
+def whole_without_scale(d_k, scaled):
+    return d_k / d_k if scaled else d_k
+
+
+@exercise.mistake(
+    "The right numbers, but with the scale the result is a whole number. The signature promises a "
+    "float in both cases."
+)
+def whole_with_scale(d_k, scaled):
+    return 1 if scaled else float(d_k)
+
+
+@exercise.mistake(
+    "The right numbers, but as tensors. Nothing here needs one: the signature promises a float."
+)
+def as_a_tensor(d_k, scaled):
+    return torch.tensor(1.0 if scaled else float(d_k))
+
+
+@exercise.mistake(
+    "This was measured on drawn numbers, so it is near the variance and never quite there. Which "
+    "number does it come near, for d_k = 4?"
+)
+def measured(d_k, scaled):
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, 10_000, d_k, generator=generator)
+    scores = (q * k).sum(-1) / (d_k**0.5 if scaled else 1.0)
+    return scores.var().item()
+
+
+@exercise.alternative
+def product_by_product(d_k, scaled):
+    divisor = d_k**0.5 if scaled else 1.0
+    total = 0.0
+    for _ in range(d_k):
+        total += 1.0
+    return total / divisor**2
+
+
+@exercise.alternative
+def decided_at_once(d_k, scaled):
+    return 1.0 if scaled else d_k * 1.0

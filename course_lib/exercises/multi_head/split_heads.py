@@ -1,0 +1,230 @@
+"""Each word is cut into equal parts, one for each head."""
+
+import torch
+from einops import rearrange
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.multi_head import split_heads
+
+exercise = Exercise(
+    reference=split_heads,
+    lesson="06",
+    title="A part of each word for each head",
+    minutes=8,
+    difficulty=1,
+    hints=(
+        "Two heads, a word of six numbers: which three belong to head 1? And how many numbers has "
+        "a part, when there are h heads?",
+        "Cutting and moving are two steps. When the last axis has become two, which of them is to "
+        "come before the words?",
+        "A reshape never changes the order in which the numbers lie in memory. After it, do the "
+        "first n rows still come from n different words?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "three words, two heads", (draw.normal(3, 8), 2)
+    yield "one head", (draw.normal(4, 5), 1)
+    yield "one word", (draw.normal(1, 6), 3)
+    yield "a head for each column", (draw.normal(3, 4), 4)
+    yield "a batch of sentences", (draw.normal(2, 5, 12), 3)
+    yield "two batch dimensions", (draw.normal(2, 3, 4, 10), 5)
+    yield "heads that do not divide a word", (draw.normal(3, 10), 4)
+
+
+@exercise.property("the heads' parts, laid side by side, are the words again")
+def side_by_side(answer, draw: Draw):
+    x = draw.normal(2, 5, 12)
+    return torch.equal(torch.cat(answer(x, 3).unbind(-3), dim=-1), x)
+
+
+@exercise.property("a word is found in the same row of every head, and in no other row")
+def own_row(answer, draw: Draw):
+    x = draw.normal(1, 5, 12)
+    plain = answer(x, 3)
+    x[0, 1] += 1
+    changed = (answer(x, 3) != plain).all(-1)
+    return changed.tolist() == [3 * [[False, True, False, False, False]]]
+
+
+def cut(x, heads, pattern):
+    """Refuse what cannot be cut, and cut the rest by another pattern."""
+    split_heads(x, heads)
+    return rearrange(x, pattern, heads=heads)
+
+
+@exercise.mistake(
+    "The shape is right, but the heads got whole words, and words that belong to other heads: "
+    "`reshape` deals the numbers out as they lie in memory. First cut each word, then move the "
+    "axis of heads."
+)
+def reshaped_at_once(x, heads):
+    split_heads(x, heads)
+    *batch, n, d_model = x.shape
+    return x.reshape(*batch, heads, n, d_model // heads)
+
+
+@exercise.mistake(
+    "The columns were dealt out one by one: head 1 got the first, head 2 the second, and so on in "
+    "turn. Head 1 is to have the first d_k columns. Which axis comes first when the last one is "
+    "cut?"
+)
+def dealt_in_turn(x, heads):
+    return cut(x, heads, "... n (d_k heads) -> ... heads n d_k")
+
+
+@exercise.mistake(
+    "The words are cut well, but the heads still stand behind the words. A head is to be a batch "
+    "dimension: where do those stand?"
+)
+def heads_not_moved(x, heads):
+    return cut(x, heads, "... n (heads d_k) -> ... n heads d_k")
+
+
+@exercise.mistake(
+    "In each head, words became columns and columns became rows. Which axis was moved too far?"
+)
+def turned_over(x, heads):
+    return cut(x, heads, "... n (heads d_k) -> ... heads d_k n")
+
+
+@exercise.mistake(
+    "The number of heads was taken for the size of a part. With 2 heads, how many numbers of a "
+    "word of size 8 does each get?"
+)
+def heads_as_size(x, heads):
+    split_heads(x, heads)
+    return rearrange(x, "... n (heads d_k) -> ... heads n d_k", d_k=heads)
+
+
+@exercise.mistake(
+    "The heads came to the very front. Before the words, but behind the batch: each sentence has "
+    "heads of its own."
+)
+def before_the_batch(x, heads):
+    split_heads(x, heads)
+    return torch.stack(x.chunk(heads, dim=-1))
+
+
+@exercise.mistake(
+    "The parts are right, but they came one by one in a tuple. What makes one tensor of them, "
+    "with a new axis?"
+)
+def parts_in_a_tuple(x, heads):
+    split_heads(x, heads)
+    return x.chunk(heads, dim=-1)
+
+
+@exercise.mistake(
+    "The parts are right, but they came one by one in a list. What makes one tensor of them, "
+    "with a new axis?"
+)
+def parts_in_a_list(x, heads):
+    split_heads(x, heads)
+    return list(x.chunk(heads, dim=-1))
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: the axes to be exchanged were counted from the "
+    "front. From where would you count, so that batch dimensions do not matter?"
+)
+def counted_without_a_batch(x, heads):
+    return cut(x, heads, "... n (heads d_k) -> ... n heads d_k").transpose(0, 1)
+
+
+@exercise.mistake(
+    "Right for a batch of sentences, not for one sentence or for two batch dimensions: the axes "
+    "to be exchanged were counted from the front. From where would you count?"
+)
+def counted_behind_one_batch(x, heads):
+    return cut(x, heads, "... n (heads d_k) -> ... n heads d_k").transpose(1, 2)
+
+
+@exercise.mistake(
+    "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
+    "two: what can stand in the place of `batch`, and take as many as there are?"
+)
+def one_batch_dimension(x, heads):
+    batch, n, d_model = x.shape
+    if d_model % heads:
+        raise ValueError
+    return x.reshape(batch, n, heads, d_model // heads).transpose(1, 2)
+
+
+@exercise.mistake(
+    "The sizes were unpacked as if there were never a batch. There may be one batch dimension, or "
+    "two: which of Python's stars takes as many as there are?"
+)
+def no_batch_dimension(x, heads):
+    n, d_model = x.shape
+    if d_model % heads:
+        raise ValueError
+    return x.reshape(n, heads, d_model // heads).transpose(0, 1)
+
+
+@exercise.mistake(
+    "Right where the heads divide the word. Where they do not, einops complains with an error of "
+    "its own: what does the docstring promise?"
+)
+def uneven_left_to_einops(x, heads):
+    return rearrange(x, "... n (heads d_k) -> ... heads n d_k", heads=heads)
+
+
+@exercise.mistake(
+    "Right where the heads divide the word. Where they do not, the reshape fails with an error "
+    "that speaks of sizes: what does the docstring promise?"
+)
+def uneven_left_to_reshape(x, heads):
+    *batch, n, d_model = x.shape
+    return x.reshape(*batch, n, heads, d_model // heads).transpose(-3, -2)
+
+
+@exercise.mistake(
+    "Right where the heads divide the word. Where they do not, the parts have unequal sizes and "
+    "cannot be stacked: what does the docstring promise, before it comes to that?"
+)
+def uneven_left_to_stack(x, heads):
+    return torch.stack(x.chunk(heads, dim=-1), dim=-3)
+
+
+@exercise.mistake(
+    "Right where the heads divide the word. Where they do not, an assertion stops the caller, and "
+    "the docstring promises another exception: which one?"
+)
+def uneven_asserted(x, heads):
+    assert x.shape[-1] % heads == 0
+    return split_heads(x, heads)
+
+
+@exercise.mistake(
+    "Right where the heads divide the word. Where they do not, more heads came back than were "
+    "asked for, made of the columns that were left: what does the docstring promise?"
+)
+def more_heads_than_asked(x, heads):
+    return torch.stack(x.split(x.shape[-1] // heads, dim=-1), dim=-3)
+
+
+@exercise.mistake(
+    "Right where the heads divide the word. Where they do not, the last columns belong to nobody "
+    "and were lost without a word: what does the docstring promise?"
+)
+def last_columns_lost(x, heads):
+    d_k = x.shape[-1] // heads
+    return torch.stack([x[..., h * d_k : (h + 1) * d_k] for h in range(heads)], dim=-3)
+
+
+@exercise.alternative
+def head_by_head(x, heads):
+    d_k, rest = divmod(x.shape[-1], heads)
+    if rest:
+        raise ValueError(f"{heads} heads do not divide {x.shape[-1]}")
+    return torch.stack([x[..., h * d_k : (h + 1) * d_k] for h in range(heads)], dim=-3)
+
+
+@exercise.alternative
+def cut_then_moved(x, heads):
+    if x.shape[-1] % heads != 0:
+        raise ValueError("uneven")
+    return x.unflatten(-1, (heads, -1)).movedim(-2, -3)

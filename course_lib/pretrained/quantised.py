@@ -1,0 +1,35 @@
+"""Weights of four or eight bits, and how they become numbers again (lesson 08).
+
+A row is cut into blocks of 32 weights, and each block keeps one scale of its own, so a large
+weight spoils only its neighbours. The layouts are those of GGML: https://github.com/ggml-org/ggml.
+"""
+
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+
+BLOCK = 32  # weights
+BYTES = {"Q4_1": 20, "Q8_0": 34}  # of one block
+
+
+def q4_1(blocks: UInt8[Tensor, "n 20"]) -> Float[Tensor, "n 32"]:
+    """Return w = scale * q + least, with q from 0 to 15: 5 bits a weight, all told.
+
+    A block is the scale and the least weight, two float16, then 16 bytes: the low halves hold the
+    first 16 of the q, the high halves the last 16.
+    """
+    scale, least = _halves(blocks[:, :2]), _halves(blocks[:, 2:4])
+    packed = blocks[:, 4:]
+    return torch.cat([packed & 15, packed >> 4], dim=-1) * scale + least
+
+
+def q8_0(blocks: UInt8[Tensor, "n 34"]) -> Float[Tensor, "n 32"]:
+    """Return w = scale * q, with q from -128 to 127: 8.5 bits a weight, all told.
+
+    A block is the scale, a float16, then 32 signed bytes.
+    """
+    return blocks[:, 2:].view(torch.int8) * _halves(blocks[:, :2])
+
+
+def _halves(pairs: UInt8[Tensor, "n 2"]) -> Float[Tensor, "n 1"]:
+    return pairs.contiguous().view(torch.float16).float()

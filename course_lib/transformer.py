@@ -1,0 +1,81 @@
+"""The whole Transformer of 2017 (lesson 08)."""
+
+from collections.abc import Callable
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.decoder import Decoder, DecoderBlock
+from course_lib.encoder import Encoder, EncoderBlock
+
+# Vaswani et al. 2017, table 3: the base model, on 37,000 shared pieces of English and German
+BASE = {"vocab": 37000, "layers": 6, "d_model": 512, "heads": 8, "d_ff": 2048}
+
+
+class Transformer(nn.Module):
+    """Read a source, write a target: an encoder, a decoder, and a score for each next token.
+
+    Where `tied`, source and target share one vocabulary, and one matrix is both embeddings and the
+    output layer (section 3.4); otherwise there are three. `encoder_block` and `decoder_block` are
+    as in `Encoder` and `Decoder`. Source: Vaswani et al. 2017, figure 1. Raises ValueError for an
+    unknown `norm`.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        layers: int,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        max_length: int,
+        norm: str = "post",
+        tied: bool = True,
+        *,
+        encoder_block: Callable = EncoderBlock,
+        decoder_block: Callable = DecoderBlock,
+    ):
+        super().__init__()
+        sizes = (vocab, layers, d_model, heads, d_ff, max_length, norm)
+        self.encoder = Encoder(*sizes, block=encoder_block)
+        self.decoder = Decoder(*sizes, block=decoder_block)
+        self.output = nn.Linear(d_model, vocab, bias=False)
+        if tied:
+            self.decoder.embedding.table = self.encoder.embedding.table
+            self.output.weight = self.encoder.embedding.table
+
+    def forward(
+        self,
+        source: Int[Tensor, "... key"],
+        target: Int[Tensor, "... query"],
+        source_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query vocab"]:
+        """Score every token of the vocabulary as the next one, at each place of the target.
+
+        `target` is already shifted right; `source_mask` is as in `MultiHeadAttention`, such as a
+        padding mask (batch, 1, key). Raises ValueError for more tokens than `max_length`.
+        """
+        # read the source, every word seeing the whole of it
+        memory = self.encoder(source, source_mask)
+        # let the target look back, and at the source
+        states = self.decoder(target, memory, source_mask)
+        # score every token of the vocabulary
+        return self.output(states)
+
+
+def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
+    """Count the numbers that a `Transformer` of tied embeddings and post-norm learns.
+
+    One embedding; four matrices d_model x d_model and their biases for each attention, of which a
+    decoder block has two; two matrices and biases for each feed-forward network; a gain and a
+    bias for each norm. The number of heads is not asked.
+    """
+    # count the parts
+    attention = 4 * (d_model * d_model + d_model)
+    network = d_model * d_ff + d_ff + d_ff * d_model + d_model
+    norm = 2 * d_model
+    # count the blocks: two layers in the encoder's, three in the decoder's, a norm for each
+    encoder = attention + network + 2 * norm
+    decoder = 2 * attention + network + 3 * norm
+    # add the one embedding, which is the output layer as well
+    return vocab * d_model + layers * (encoder + decoder)

@@ -1,0 +1,62 @@
+"""Hold each component against an independent implementation: results and gradients, in float64.
+
+Each module here has the comparisons of the component module of its name.
+"""
+
+from course_lib.verify import (
+    add_norm,
+    attention,
+    decoder,
+    encoder,
+    feed_forward,
+    gelu_feed_forward,
+    multi_head,
+    positions,
+    rnn,
+    self_attention,
+    start,
+    swiglu,
+    transformer,
+    windows,
+)
+from course_lib.verify.comparison import Comparison, Row, measure
+
+__all__ = ["COMPARISONS", "Comparison", "Row", "as_markdown", "measure", "verify"]
+
+IN_ORDER_OF_LESSONS = (
+    start,
+    rnn,
+    windows,
+    attention,
+    self_attention,
+    positions,
+    feed_forward,
+    multi_head,
+    add_norm,
+    encoder,
+    decoder,
+    gelu_feed_forward,
+    swiglu,
+    transformer,
+)
+COMPARISONS: list[Comparison] = [
+    value
+    for module in IN_ORDER_OF_LESSONS
+    for value in vars(module).values()
+    if isinstance(value, Comparison) and value.possible
+]
+
+
+def verify(trials: int = 20) -> list[Row]:
+    """Compare each component with its oracle on inputs of `trials` random shapes."""
+    return [measure(comparison, trials) for comparison in COMPARISONS]
+
+
+def as_markdown(rows: list[Row]) -> str:
+    """Lay rows out as a table for a page."""
+    lines = ["| component | oracle | largest error | largest gradient error |", "|:-|:-|-:|-:|"]
+    lines += [
+        f"| `{row.component}` | {row.oracle} | {row.error:.0e} | {row.gradient_error:.0e} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"

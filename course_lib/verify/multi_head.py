@@ -1,0 +1,71 @@
+"""Lesson 06: multi-head attention, held against torch's, with every kind of mask."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from course_lib import masks, multi_head
+from course_lib.verify.comparison import Inputs, compare
+
+
+@compare(multi_head.split_heads, "`torch.chunk`, then `torch.stack`")
+def _split_heads(inputs: Inputs):
+    n, heads, d_k = inputs.sizes(3)
+    x = inputs.normal(*inputs.batch(), n, heads * d_k)
+    return multi_head.split_heads(x, heads), torch.stack(x.chunk(heads, dim=-1), dim=-3)
+
+
+@compare(multi_head.merge_heads, "`torch.unbind`, then `torch.cat`")
+def _merge_heads(inputs: Inputs):
+    x = inputs.normal(*inputs.batch(), *inputs.sizes(3))
+    return multi_head.merge_heads(x), torch.cat(x.unbind(dim=-3), dim=-1)
+
+
+@compare(multi_head.MultiHeadAttention, "`nn.MultiheadAttention`")
+def _multi_head(inputs: Inputs):
+    return _both_multi_heads(inputs, inputs.batch(), lambda batch, n_q, n_k: None)
+
+
+@compare(multi_head.MultiHeadAttention, "the same, with one mask and a row all masked")
+def _masked_multi_head(inputs: Inputs):
+    return _both_multi_heads(inputs, inputs.batch(), lambda batch, *pair: inputs.mask(*pair))
+
+
+@compare(multi_head.MultiHeadAttention, "the same, with `key_padding_mask`")
+def _padded_multi_head(inputs: Inputs):
+    def padding(batch: int, n_q: int, n_k: int) -> Tensor:
+        return masks.padding_mask(torch.tensor(inputs.sizes(batch, 1, n_k)), n_k)
+
+    return _both_multi_heads(inputs, inputs.sizes(1), padding)
+
+
+def _both_multi_heads(inputs: Inputs, batch: list[int], draw_mask: Callable):
+    """Attend with ours and torch's; a mask with one row a sentence is a padding mask."""
+    n_q, n_k, heads, d_k = inputs.sizes(4)
+    d_model = heads * d_k
+    query = inputs.normal(*batch, n_q, d_model)
+    key, value = (inputs.normal(*batch, n_k, d_model) for _ in range(2))
+    weights = [inputs.normal(d_model, d_model) for _ in range(4)]
+    biases = [inputs.normal(d_model) for _ in range(4)]
+    mask = draw_mask(math.prod(batch), n_q, n_k)
+    parameters = {f"w_{role}.weight": w for role, w in zip("qkvo", weights, strict=True)}
+    parameters |= {f"w_{role}.bias": b for role, b in zip("qkvo", biases, strict=True)}
+    ours = multi_head.MultiHeadAttention(d_model, heads)
+    theirs = nn.MultiheadAttention(d_model, heads, batch_first=True)
+    torchs = {
+        "in_proj_weight": torch.cat(weights[:3]),
+        "in_proj_bias": torch.cat(biases[:3]),
+        "out_proj.weight": weights[3],
+        "out_proj.bias": biases[3],
+    }
+    options = {"need_weights": False}
+    if mask is not None and mask.dim() == 3:
+        options["key_padding_mask"] = ~mask.squeeze(-2)
+    elif mask is not None:
+        options["attn_mask"] = ~mask
+    flat = tuple(x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
+    found, _ = functional_call(theirs, torchs, flat, options)
+    return functional_call(ours, parameters, (query, key, value, mask)), found.reshape(query.shape)
