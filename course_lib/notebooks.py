@@ -2,11 +2,14 @@
 
 Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes the stub
 in notebooks/NN_name.ipynb, which is executed and committed, and the reference in a solved build,
-which leaves out the cells tagged `training` and fails where a check does not pass.
+which leaves out the cells tagged `training` and fails where a check does not pass. A cell
+`# given: feed_forward.FeedForward` becomes that component's source, so that a notebook has all
+that its exercises stand on.
 """
 
 import argparse
 import hashlib
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -25,7 +28,7 @@ from course_lib.files import write_atomically
 from course_lib.paths import ROOT
 
 LESSONS, NOTEBOOKS = ROOT / "lessons", ROOT / "notebooks"
-MARK = "# exercise: "
+MARK, GIVEN = "# exercise: ", "# given: "
 CHECK = re.compile(r"check(\(.*\))")
 ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
 CELL_SECONDS = 120
@@ -55,6 +58,11 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             text = stub(exercise.reference, exercise.method)
             cell.source = (source_of(exercise.reference) if solved else text).rstrip()
             cell.metadata["exercise"] = id
+        elif cell.source.startswith(GIVEN):
+            module, _, name = cell.source.removeprefix(GIVEN).strip().rpartition(".")
+            component = getattr(importlib.import_module(f"course_lib.{module}"), name)
+            cell.source = source_of(component).rstrip()
+            cell.metadata["given"] = f"{module}.{name}"
         elif solved and (checked := CHECK.fullmatch(cell.source)):
             cell.source += f"\n{ASSERTION.format(checked[1])}"
         cells.append(cell)

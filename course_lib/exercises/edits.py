@@ -62,7 +62,8 @@ def _edited(node: ast.AST) -> Iterator[ast.AST]:
         case ast.Constant(int() | float() as number) if type(number) is not bool:
             yield from (ast.Constant(number + 1), ast.Constant(number - 1))
         case ast.Call(ast.Attribute(ast.Name("torch" | "F"), _), [first, *_]):
-            yield first
+            if not isinstance(first, ast.Starred):
+                yield first
         case ast.Call(ast.Attribute(receiver, _), _):
             yield receiver
         case ast.Call(ast.Name(), [first, *_]):

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course_lib.exercises.answer import Reply
 from course_lib.exercises.exercise import Exercise
-from course_lib.exercises.properties import change_tensors, has_gradient
+from course_lib.exercises.properties import change_tensors, differentiable
 
 CONSTANTS = (0, 1)
 
@@ -17,13 +17,13 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """Derive the mutants that apply to an exercise whose reference gave this reply.
 
     "first case only", "only 0s" and "only 1s" always; "changes its input" where an input is a
-    tensor; "detached" and "float32 inside" where the output has a gradient.
+    tensor; "detached" and "float32 inside" where the output has a gradient to pass on.
     """
     found = {"first case only": _wrap(exercise, _FirstOnly())}
     found |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
     if any(isinstance(x, Tensor) for x in reply.inputs):
         found["changes its input"] = _wrap(exercise, _in_place)
-    if has_gradient(reply.output):
+    if differentiable(exercise, reply):
         found["detached"] = _wrap(exercise, _detached)
         found["float32 inside"] = _wrap(exercise, _float32)
     return found

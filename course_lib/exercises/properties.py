@@ -129,13 +129,15 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
 
     values = [ask(case, watch=exercise.forbidden) for case in cases]
     asked = [("every case gives the right result", 4, values)]
-    differentiable = [q for q in values if has_gradient(q.expected.output)]
-    if differentiable:
+    smooth = [
+        q for q in values if differentiable(exercise, replace(q.expected, inputs=q.case.inputs))
+    ]
+    if smooth:
         gradients = [
             ask(
                 q.case, cotangent=change_tensors(q.expected.output, lambda y: draw.normal(*y.shape))
             )
-            for q in differentiable
+            for q in smooth
         ]
         doubles = [ask(_each(case, _double)) for case in cases]
         asked += [
@@ -149,7 +151,8 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
         ]
         asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
         on_meta = [ask(_each(case, lambda x: x.to("meta"))) for case in cases]
-        if all(question.expected.error is None for question in on_meta):
+        # a refused case is refused there too, for what no meta tensor has there is no asking
+        if all(map(_same_error, on_meta, values)):
             asked.append(("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
 
@@ -183,10 +186,20 @@ def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return change(value) if isinstance(value, Tensor) else value
 
 
-def has_gradient(output: Any) -> bool:
-    """Tell whether an output is a float tensor, or a tuple of them."""
-    items = output if isinstance(output, tuple) else (output,)
-    return all(isinstance(y, Tensor) and y.is_floating_point() for y in items)
+def _same_error(a: Question, b: Question) -> bool:
+    kinds = [question.expected.error and question.expected.error.type for question in (a, b)]
+    return kinds[0] == kinds[1]
+
+
+def differentiable(exercise: Exercise, reply: Reply) -> bool:
+    """Tell whether a reply has an output of floats, and an input of floats or weights."""
+    items = reply.output if isinstance(reply.output, tuple) else (reply.output,)
+    sources = any(_is_float(x) for x in reply.inputs) or exercise.method is not None
+    return sources and all(map(_is_float, items))
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def same_reply(a: Reply, b: Reply, tolerance: float) -> bool:
