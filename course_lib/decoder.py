@@ -27,7 +27,7 @@ def cross_attention(
     Z are the decoder's states, H the encoder's; the scores are target words by source words.
     Source: Vaswani et al. 2017, section 3.2.3.
     """
-    # the decoder asks, the encoder is found and hands over
+    # let the decoder's states ask, and the encoder's be found and hand over
     q, k, v = z @ w_q, h @ w_k, h @ w_v
     # attend
     return scaled_dot_product_attention(q, k, v, mask)
@@ -46,6 +46,7 @@ def grouped_query_attention(
     groups do not divide the heads.
     """
     heads, groups = q.shape[-3], k.shape[-3]
+    # refuse groups that do not divide the heads
     if heads % groups:
         raise ValueError(
             f"each key head serves equally many query heads, but {groups} do not divide {heads}: "
@@ -146,9 +147,9 @@ class DecoderBlock(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "... query d_model"]:
-        """Pass the words through the three layers; masks are as in `MultiHeadAttention`.
+        """Pass the words through the three layers, each of which adds and normalises by itself.
 
-        `mask` is for the words among themselves, causal where they are to be written one by one;
+        Masks are as in `MultiHeadAttention`. `mask` is for the words among themselves, causal where they are to be written one by one;
         `memory_mask` says which of the encoder's states may be seen.
         """
         # let the words look at each other
@@ -193,7 +194,7 @@ class Decoder(nn.Module):
 
         Raises ValueError for more tokens than `max_length`.
         """
-        # look up the words, and tell them where they stand
+        # look up the words, which come with their places
         x = self.embedding(tokens)
         # pass them through block after block, none of them seeing its future
         mask = causal_mask(tokens.shape[-1]).to(tokens.device)

@@ -65,7 +65,10 @@ class EncoderBlock(nn.Module):
     def forward(
         self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "... n d_model"]:
-        """Pass the words through both layers; `mask` is as in `MultiHeadAttention`."""
+        """Pass the words through both layers, each of which adds and normalises by itself.
+
+        `mask` is as in `MultiHeadAttention`.
+        """
         # let the words look at each other
         seen = self.attention(x, mask)
         # let each word think about what it has seen
@@ -140,7 +143,7 @@ class Encoder(nn.Module):
 
         Raises ValueError for more tokens than `max_length`.
         """
-        # look up the words, and tell them where they stand
+        # look up the words, which come with their places
         x = self.embedding(tokens)
         # pass them through block after block
         for block in self.blocks:

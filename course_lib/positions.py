@@ -12,8 +12,9 @@ def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     """Describe the positions 0..n-1 by waves, from fast to slow.
 
     p_(i, 2c) = sin(i / 10000^(2c / d_model)),  p_(i, 2c+1) = cos(i / 10000^(2c / d_model)), with
-    c from 0. The wavelengths grow from 2 pi to nearly 10000 * 2 pi positions. Source: Vaswani et
-    al. 2017, section 3.5. Raises ValueError for an odd d_model.
+    c from 0. The wavelengths grow from 2 pi to nearly 10000 * 2 pi positions. The table has torch's
+    default float type. Source: Vaswani et al. 2017, section 3.5. Raises ValueError for an odd
+    d_model.
     """
     if d_model % 2:
         raise ValueError(f"each sine needs its cosine, so d_model must be even, not {d_model}")
@@ -119,11 +120,12 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 
     `heads[i]` is the word that word i depends on, -1 for the root. A_i being word i and all words
     above it, the path from i to j has as many edges as there are words in only one of A_i and A_j.
-    Source: the tree distances of Wang et al. 2019 ("Structural Position Representations"), here
-    without their signs. Raises ValueError for heads that are no tree.
+    Source: after Wang et al. 2019 ("Structural Position Representations"), whose distances have
+    signs, and lead over the root unless an edge joins the two words. Raises ValueError for heads
+    that are no tree.
     """
     n = len(heads)
-    # refuse what is no list of places, or has no single root
+    # refuse heads that are no words of this sentence, and any number of roots but one
     if heads.dtype != torch.long:
         raise ValueError(
             f"heads must be places of words, of type torch.int64, not {heads.dtype}: "
@@ -162,14 +164,15 @@ def rotary(
     """Turn queries or keys by angles that grow with their positions.
 
     Columns c and c + d / 2 are a point of the plane, turned by a = i / base^(2c / d):
-    (x_c cos a - x_(c + d/2) sin a, x_c sin a + x_(c + d/2) cos a). Lengths stay, and dot products
-    depend on i - j alone. Source: Su et al. 2021, section 3.2, who pair the columns 2c and
-    2c + 1. Raises ValueError for an odd d.
+    (x_c cos a - x_(c + d/2) sin a, x_c sin a + x_(c + d/2) cos a), with c from 0. Lengths stay, and
+    dot products depend on i - j alone. The result has the type of x, but the angles are computed
+    in float32 at least: bfloat16 cannot tell position 4001 from 4000. Source: Su et al. 2021,
+    section 3.2, who pair the columns 2c and 2c + 1. Raises ValueError for an odd d.
     """
     d = x.shape[-1]
     if d % 2:
         raise ValueError(f"columns are turned in pairs, so x needs an even number, not {d}")
-    # find the angle of each pair at each position, exactly enough even for half precision
+    # find the angle of each pair at each position, in float32 at least
     exact = torch.promote_types(x.dtype, torch.float32)
     speeds = base ** (-torch.arange(0, d, 2, dtype=exact, device=x.device) / d)
     angles = positions.to(exact).unsqueeze(-1) * speeds
@@ -196,5 +199,5 @@ def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
     # measure the distances, the last query standing at the last key
     queries = torch.arange(n_k - n_q, n_k)
     distance = (queries.unsqueeze(-1) - torch.arange(n_k)).abs()
-    # take the distance off the score, as often as the slope says
+    # take the distances off the scores, in each head multiplied by its slope
     return -slopes[:, None, None] * distance

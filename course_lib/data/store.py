@@ -69,7 +69,7 @@ ITEMS = {
             size=5_416_192,
             licence="public domain",
             what="the complete works of Shakespeare",
-            lessons=("01", "03"),
+            lessons=("01", "03", "05", "06", "07", "08"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(

