@@ -5,14 +5,17 @@ import math
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
+from course_lib import training
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import dot_scores, softmax
-from course_lib.feed_forward import MinimalBlock
+from course_lib.feed_forward import MinimalBlock, feed_forward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import sinusoidal
-from course_lib.self_attention import SelfAttention
+from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
+from course_lib.stack import Stack, bare
 from course_lib.windows import layers_needed, receptive_field
 
 
@@ -124,3 +127,58 @@ def test_d14_stacked_windows_reach_further_than_length_over_width():
     assert receptive_field(layers_needed(n - 1, width), width) >= n
     assert receptive_field(layers_needed(n - 1, width) - 1, width) < n
     assert receptive_field(n // width, width) < n, "the lectures' n / window layers fall short"
+
+
+def test_d08_words_as_rows_and_words_as_columns_are_transposes_and_their_mixture_is_neither():
+    n, d, d_k = 5, 12, 12
+    x, w_q, w_k, w_v = draw(n, d), *draw(3, d, d_k) / d**0.5
+    rows = softmax((x @ w_q) @ (x @ w_k).T) @ (x @ w_v)
+    q, k, v = (w.T @ x.T for w in (w_q, w_k, w_v))  # words are columns
+    torch.testing.assert_close(v @ softmax(q.T @ k).T, rows.T)
+    mixed = softmax((x @ w_q.T) @ (x @ w_k.T).T) @ (x @ w_v.T)
+    assert (mixed - rows).abs().max() > 0.1, "one letter for a matrix and its transpose"
+    with pytest.raises(RuntimeError):
+        draw(d_k, d) @ rows  # Y[...], though words are rows
+
+
+def test_d12_heads_leave_the_multiply_adds_as_they_are_and_multiply_the_scores():
+    n, d_model, scores = 6, 16, []
+
+    def attention(q, k, v, mask):
+        scores.append(dot_scores(q, k).numel())
+        return scaled_dot_product_attention(q, k, v, mask)
+
+    for heads in (1, 2, 8):
+        layer, x = MultiHeadAttention(d_model, heads), torch.randn(n, d_model)
+        with FlopCounterMode(display=False) as counter:
+            layer(x, x, x)
+        multiply_adds = 4 * n * d_model**2 + 2 * n**2 * d_model
+        assert counter.get_total_flops() == 2 * multiply_adds
+        layer.attention = attention
+        layer(x, x, x)
+    assert scores == [n**2, 2 * n**2, 8 * n**2]
+
+
+def test_d18_a_wider_bare_layer_is_able_to_do_what_a_sum_does_but_no_gradient_leads_there():
+    x, w_1, w_2 = draw(5, 8), draw(8, 32), draw(32, 8)
+    same, none = torch.eye(8).double(), torch.zeros(48).double()
+    wide_1, wide_2 = torch.cat([w_1, same, -same], dim=1), torch.cat([w_2, same, -same])
+    wide_bare = feed_forward(x, wide_1, none, wide_2, none[:8])
+    torch.testing.assert_close(wide_bare, x + feed_forward(x, w_1, none[:32], w_2, none[:8]))
+
+    def lowest_gradient(wrap):
+        with training.seeded(0):
+            model, tokens = Stack(11, 32, 12, 3, wrap).double(), torch.randint(11, (4, 9))
+        streams = model.streams(tokens[:, :-1])
+        loss = F.cross_entropy(model.scores(streams[-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        return torch.autograd.grad(loss, streams[0])[0].norm()
+
+    assert lowest_gradient(bare) < 1e-12 < 1e-4 < lowest_gradient(PreNorm)
+
+
+def test_d01_a_word_that_is_hidden_from_itself_is_known_by_its_question_all_the_same():
+    x, layer = draw(5, 8), SelfAttention(8, 8, 8).double()
+    hides_itself = causal_mask(5) & ~torch.eye(5, dtype=torch.bool)
+    moved = torch.cat([x[:3], -x[3:4], x[4:]])
+    changed = (layer(moved, hides_itself) - layer(x, hides_itself)).abs().amax(-1) > 1e-9
+    assert changed.tolist() == [False, False, False, True, True]

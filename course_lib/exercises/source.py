@@ -3,6 +3,7 @@
 import ast
 import inspect
 import linecache
+import symtable
 import textwrap
 import types
 from collections.abc import Iterator
@@ -96,11 +97,22 @@ def stub(reference: type | types.FunctionType, method: str | None = None) -> str
 
 def names_used(thing: Any, source: str) -> dict[str, Any]:
     """Map the global names that a function's or class's source reads to what they stand for."""
-    read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    read = _globals_read(source)
     scope: dict[str, Any] = {}
     for function in functions(thing):
         scope |= function.__globals__
     return {name: scope[name] for name in sorted(read) if name in scope}
+
+
+def _globals_read(source: str) -> set[str]:
+    """Find the names that a source reads and does not give itself, as parameters or locals."""
+    module = symtable.symtable(source, "<answer>", "exec")
+    scopes, read = [module], set()
+    for scope in scopes:
+        scopes += scope.get_children()
+        symbols = (symbol for symbol in scope.get_symbols() if symbol.is_referenced())
+        read |= {s.get_name() for s in symbols if s.is_global() or scope is module}
+    return read
 
 
 def self_contained(thing: Any) -> str:
