@@ -7,10 +7,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.add_norm import layer_norm
-from course_lib.encoder import Embedding, LastNorm, ToThemselves, residual
+from course_lib.encoder import Embedding, LastNorm, residual
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
-from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
+from course_lib.multi_head import (
+    MultiHeadAttention,
+    ToMemory,
+    ToThemselves,
+    merge_heads,
+    split_heads,
+)
 from course_lib.self_attention import scaled_dot_product_attention
 
 
@@ -94,23 +100,6 @@ class GroupedQueryAttention(nn.Module):
         return self.w_o(merge_heads(self.attention(q, k, v, mask)))
 
 
-class ToMemory(nn.Module):
-    """Let words attend to what the encoder returned: the query is x, key and value are memory."""
-
-    def __init__(self, attention: Callable):
-        super().__init__()
-        self.attention = attention
-
-    def forward(
-        self,
-        x: Float[Tensor, "... query d_model"],
-        memory: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
-        """Attend to the memory, where `mask` is True."""
-        return self.attention(x, memory, memory, mask)
-
-
 class DecoderBlock(nn.Module):
     """Look back, look at the source, think: three layers, each with add and norm.
 
@@ -149,8 +138,9 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "... query d_model"]:
         """Pass the words through the three layers, each of which adds and normalises by itself.
 
-        Masks are as in `MultiHeadAttention`. `mask` is for the words among themselves, causal where they are to be written one by one;
-        `memory_mask` says which of the encoder's states may be seen.
+        Masks are as in `MultiHeadAttention`. `mask` is for the words among themselves, causal
+        where they are to be written one by one; `memory_mask` says which of the encoder's states
+        may be seen.
         """
         # let the words look at each other
         x = self.attention(x, mask)

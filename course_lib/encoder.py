@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.feed_forward import FeedForward
-from course_lib.multi_head import MultiHeadAttention
+from course_lib.multi_head import MultiHeadAttention, ToThemselves
 from course_lib.positions import sinusoidal
 
 
@@ -22,20 +22,6 @@ def residual(norm: str) -> Callable:
     if norm not in ways:
         raise ValueError(f'norm must be "post", as in the paper of 2017, or "pre", not {norm!r}')
     return ways[norm]
-
-
-class ToThemselves(nn.Module):
-    """Let words attend to each other: query, key and value are all x."""
-
-    def __init__(self, attention: Callable):
-        super().__init__()
-        self.attention = attention
-
-    def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
-        """Attend, where `mask` is True."""
-        return self.attention(x, x, x, mask)
 
 
 class EncoderBlock(nn.Module):

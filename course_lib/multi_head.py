@@ -19,7 +19,6 @@ def split_heads(
     ValueError where `heads` does not divide the size of a word.
     """
     d_model = x.shape[-1]
-    # refuse a number of heads that does not divide the size of a word
     if d_model % heads:
         raise ValueError(
             f"each head takes an equal part of a word, but {heads} heads do not divide "
@@ -78,9 +77,9 @@ class MultiHeadAttention(nn.Module):
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.heads)
         v = split_heads(self.w_v(value), self.heads)
-        # refuse a mask that does not fit, and hold the same mask before every head
         if mask is not None:
             self._refuse_misfit(mask, query, key)
+            # hold the same mask before every head
             mask = rearrange(mask, "... query key -> ... 1 query key")
         # attend in all heads at once, by the layer's rule
         found = self.attention(q, k, v, mask)
@@ -102,6 +101,37 @@ class MultiHeadAttention(nn.Module):
                 f"{tuple(mask.shape)}: does it lack the query axis, as (batch, key) does, or have "
                 "a head axis already?"
             )
+
+
+class ToThemselves(nn.Module):
+    """Let words attend to each other: query, key and value are all x."""
+
+    def __init__(self, attention: Callable):
+        super().__init__()
+        self.attention = attention
+
+    def forward(
+        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "... n d_model"]:
+        """Attend, where `mask` is True."""
+        return self.attention(x, x, x, mask)
+
+
+class ToMemory(nn.Module):
+    """Let words attend to what the encoder returned: the query is x, key and value are memory."""
+
+    def __init__(self, attention: Callable):
+        super().__init__()
+        self.attention = attention
+
+    def forward(
+        self,
+        x: Float[Tensor, "... query d_model"],
+        memory: Float[Tensor, "... key d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "... query d_model"]:
+        """Attend to the memory, where `mask` is True."""
+        return self.attention(x, memory, memory, mask)
 
 
 def score_variance(d_k: int, scaled: bool) -> float:

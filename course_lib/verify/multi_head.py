@@ -42,25 +42,54 @@ def _padded_multi_head(inputs: Inputs):
     return _both_multi_heads(inputs, inputs.sizes(1), padding)
 
 
-def _both_multi_heads(inputs: Inputs, batch: list[int], draw_mask: Callable):
-    """Attend with ours and torch's; a mask with one row a sentence is a padding mask."""
-    n_q, n_k, heads, d_k = inputs.sizes(4)
-    d_model = heads * d_k
-    query = inputs.normal(*batch, n_q, d_model)
-    key, value = (inputs.normal(*batch, n_k, d_model) for _ in range(2))
+@compare(multi_head.ToThemselves, "`nn.MultiheadAttention(x, x, x)`")
+def _to_themselves(inputs: Inputs):
+    batch, n, heads, d_k = inputs.sizes(4)
+    x, (ours, torchs) = inputs.normal(batch, n, heads * d_k), _parameters(inputs, heads * d_k)
+    return _adapted(multi_head.ToThemselves, heads, ours, (x,), torchs, (x, x, x))
+
+
+@compare(multi_head.ToMemory, "`nn.MultiheadAttention(x, memory, memory)`")
+def _to_memory(inputs: Inputs):
+    batch, n_q, n_k, heads, d_k = inputs.sizes(5)
+    x, memory = (inputs.normal(batch, n, heads * d_k) for n in (n_q, n_k))
+    ours, torchs = _parameters(inputs, heads * d_k)
+    return _adapted(multi_head.ToMemory, heads, ours, (x, memory), torchs, (x, memory, memory))
+
+
+def _adapted(adapter: type, heads: int, ours: dict, x: tuple, torchs: dict, roles: tuple):
+    d_model = x[0].shape[-1]
+    layer = adapter(multi_head.MultiHeadAttention(d_model, heads))
+    ours = {f"attention.{name}": weight for name, weight in ours.items()}
+    theirs = nn.MultiheadAttention(d_model, heads, batch_first=True)
+    return functional_call(layer, ours, x), functional_call(theirs, torchs, roles)[0]
+
+
+def _parameters(inputs: Inputs, d_model: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Draw the parameters of a layer, and name them as ours and as torch's."""
     weights = [inputs.normal(d_model, d_model) for _ in range(4)]
     biases = [inputs.normal(d_model) for _ in range(4)]
-    mask = draw_mask(math.prod(batch), n_q, n_k)
-    parameters = {f"w_{role}.weight": w for role, w in zip("qkvo", weights, strict=True)}
-    parameters |= {f"w_{role}.bias": b for role, b in zip("qkvo", biases, strict=True)}
-    ours = multi_head.MultiHeadAttention(d_model, heads)
-    theirs = nn.MultiheadAttention(d_model, heads, batch_first=True)
+    ours = {f"w_{role}.weight": w for role, w in zip("qkvo", weights, strict=True)}
+    ours |= {f"w_{role}.bias": b for role, b in zip("qkvo", biases, strict=True)}
     torchs = {
         "in_proj_weight": torch.cat(weights[:3]),
         "in_proj_bias": torch.cat(biases[:3]),
         "out_proj.weight": weights[3],
         "out_proj.bias": biases[3],
     }
+    return ours, torchs
+
+
+def _both_multi_heads(inputs: Inputs, batch: list[int], draw_mask: Callable):
+    """Attend with ours and torch's; a mask with one row a sentence is a padding mask."""
+    n_q, n_k, heads, d_k = inputs.sizes(4)
+    d_model = heads * d_k
+    query = inputs.normal(*batch, n_q, d_model)
+    key, value = (inputs.normal(*batch, n_k, d_model) for _ in range(2))
+    parameters, torchs = _parameters(inputs, d_model)
+    mask = draw_mask(math.prod(batch), n_q, n_k)
+    ours = multi_head.MultiHeadAttention(d_model, heads)
+    theirs = nn.MultiheadAttention(d_model, heads, batch_first=True)
     options = {"need_weights": False}
     if mask is not None and mask.dim() == 3:
         options["key_padding_mask"] = ~mask.squeeze(-2)

@@ -1,0 +1,70 @@
+"""Lesson 07: gradients and losses of stacks from 2 to 32 blocks, by how their layers are held."""
+
+import torch
+
+from course_lib.add_norm import PreNorm
+from course_lib.data import characters
+from course_lib.stack import NormAlone, Residual, Stack, bare
+from experiments import stacks
+
+LESSON = "07"
+SEEDS = (0, 1, 2)
+
+DEPTHS = [2, 4, 8, 16, 32]
+WRAPS = {"bare": bare, "norm": NormAlone, "sum": Residual, "sum and norm": PreNorm}
+BUDGET = {"steps": 120, "learning_rate": 0.003}
+OTHER_RATES = [0.0003, 0.001, 0.01]  # for the deepest bare stack, which might want another
+
+
+def measure() -> dict:
+    """Return each kind's gradients at the start, and its loss after training, by depth."""
+    deepest = DEPTHS[-1]
+    return {
+        "depths": DEPTHS,
+        "settings": {**stacks.SETTINGS, **BUDGET},
+        "trivial": stacks.trivial_loss(),
+        "gradient": {
+            name: [gradients(stacks.new(wrap, deepest, seed), seed) for seed in SEEDS]
+            for name, wrap in WRAPS.items()
+        },
+        "loss": {
+            name: [[trained_loss(wrap, depth, seed) for depth in DEPTHS] for seed in SEEDS]
+            for name, wrap in WRAPS.items()
+        },
+        "other rates": OTHER_RATES,
+        "bare at other rates": [
+            [trained_loss(bare, deepest, seed, learning_rate=rate) for rate in OTHER_RATES]
+            for seed in SEEDS
+        ],
+    }
+
+
+def table(figures: dict) -> list[str]:
+    """Sum the figures up in lines of text."""
+    lines = [f"trivial loss {figures['trivial']:.3f}; held-out loss by number of blocks"]
+    lines.append(" " * 22 + "".join(f"{depth:>10}" for depth in figures["depths"]))
+    for name, seeds in figures["loss"].items():
+        for seed, losses in enumerate(seeds):
+            shown = "".join(f"{value:10.3f}" for value in losses)
+            first, last = (figures["gradient"][name][seed][level] for level in (0, -1))
+            lines.append(f"{name:14} seed {seed:2} {shown}   gradient {last:.0e} -> {first:.0e}")
+    for seed, losses in enumerate(figures["bare at other rates"]):
+        pairs = zip(figures["other rates"], losses, strict=True)
+        lines.append(f"bare, seed {seed}: " + ", ".join(f"{r}: {value:.3f}" for r, value in pairs))
+    return lines
+
+
+def gradients(model: Stack, seed: int) -> list[float]:
+    """Return the length of the loss's gradient at each level of a stack, the lowest first."""
+    model, (learning, _) = model.double(), characters.split()
+    tokens, following = next(characters.batches(learning, stacks.SETTINGS["n"], 32, seed))
+    streams = model.streams(tokens)
+    value = stacks.loss(lambda _: model.scores(streams[-1]), (tokens, following))
+    return [gradient.norm().item() for gradient in torch.autograd.grad(value, streams)]
+
+
+def trained_loss(wrap, blocks: int, seed: int, **budget: float) -> float:
+    """Train a stack, and return its loss on held-out text."""
+    model = stacks.new(wrap, blocks, seed)
+    stacks.train(model, seed, **{**BUDGET, **budget})
+    return stacks.held_out_loss(model)

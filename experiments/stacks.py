@@ -1,0 +1,48 @@
+"""The stacks of characters that the experiments of lesson 07 train."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib import training
+from course_lib.data import characters
+from course_lib.stack import Stack
+
+SETTINGS = {"d_model": 32, "heads": 4, "n": 16, "batch": 16}
+
+
+def new(wrap: Callable, blocks: int, seed: int) -> Stack:
+    """Make a stack that has learned nothing yet."""
+    vocab = len(characters.vocab())
+    with training.seeded(seed):
+        return Stack(vocab, blocks, SETTINGS["d_model"], SETTINGS["heads"], wrap)
+
+
+def loss(model: Callable, batch: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the mean cross-entropy of the next characters, in nats."""
+    tokens, following = batch
+    return F.cross_entropy(model(tokens).flatten(0, -2), following.flatten())
+
+
+def train(model: Stack, seed: int, **budget: float) -> list[float]:
+    """Train a stack on stretches drawn from a seed; return the loss of each step."""
+    learning, _ = characters.split()
+    stretches = characters.batches(learning, SETTINGS["n"], SETTINGS["batch"], seed)
+    return training.train(model, stretches, loss, seed=seed, **budget).losses
+
+
+@torch.no_grad()
+def held_out_loss(model: Stack) -> float:
+    """Return the loss on 512 stretches that no stack was trained on, the same for all."""
+    return loss(
+        model, next(characters.batches(characters.split()[1], SETTINGS["n"], 512, 0))
+    ).item()
+
+
+def trivial_loss() -> float:
+    """Return the loss of one who knows how frequent each character is, and nothing else."""
+    learning, held_out = characters.split()
+    counts = torch.bincount(learning, minlength=len(characters.vocab())) + 1
+    return -(counts / counts.sum()).log()[held_out].mean().item()
