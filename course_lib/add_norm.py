@@ -22,7 +22,7 @@ def layer_norm(
     """
     # move the mean of each word to zero
     centred = x - reduce(x, "... d -> ... 1", "mean")
-    # measure how far its entries lie from zero, on average
+    # average the squares of what is left: that is the variance
     variance = reduce(centred**2, "... d -> ... 1", "mean")
     # divide by the standard deviation, then stretch and shift each column as learned
     return gain * centred / torch.sqrt(variance + eps) + bias
@@ -51,31 +51,25 @@ def batch_norm(
     """Bring each column to mean 0 and variance 1 over all real words of the batch.
 
     gain (x - mean) / sqrt(variance + eps) + bias, with mean and variance of each column over the
-    words where `mask` is True; padded words are normalised with them too. These are the statistics
-    of training; none are kept. Source: Ioffe & Szegedy 2015, algorithm 1. Raises ValueError for a
-    mask that is not boolean, or not (batch, n).
+    words where `mask` is True; padded words are normalised with them too. Where no word is real,
+    both are 0. These are the statistics of training; none are kept. Source: Ioffe & Szegedy 2015,
+    algorithm 1. Raises ValueError for a mask that is not boolean, or not (batch, n).
     """
+    # without a mask every word is real
     real = torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
-    _refuse_misfit(real, tuple(x.shape[:-1]))
+    if real.dtype != torch.bool or real.shape != x.shape[:-1]:
+        raise ValueError(
+            f"a mask of real words must be boolean, of the shape (batch, n) = "
+            f"{tuple(x.shape[:-1])}, not {real.dtype} of {tuple(real.shape)}: does it hold 0 and "
+            "1, or does padding_mask's query axis need a .squeeze(-2)?"
+        )
     # give every real word the same share in the averages, and padding none
     share = real / real.sum().clamp(min=1).to(x.dtype)
-    # average each column over all words of all sentences
+    # average each column over all sentences, then the squares of what is left of it
     mean = einsum(share, x, "batch n, batch n d -> d")
     variance = einsum(share, (x - mean) ** 2, "batch n, batch n d -> d")
     # divide by the standard deviation, then stretch and shift each column as learned
     return gain * (x - mean) / torch.sqrt(variance + eps) + bias
-
-
-def _refuse_misfit(mask: Tensor, shape: tuple[int, ...]) -> None:
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"a mask must be boolean, True for real words, not {mask.dtype}: does it hold 0 and 1?"
-        )
-    if mask.shape != shape:
-        raise ValueError(
-            f"a mask of real words must have the shape (batch, n) = {shape}, not "
-            f"{tuple(mask.shape)}: does padding_mask's query axis need a .squeeze(-2)?"
-        )
 
 
 class PostNorm(nn.Module):
@@ -133,8 +127,8 @@ def erase_direction(
         raise ValueError(
             "a direction needs a length, but this one is all zeros: was it ever written to?"
         )
-    # bring the direction to length one; dividing by its largest entry first keeps squares exact
-    unit = F.normalize(direction / largest, dim=-1)
+    # bring the direction to length one
+    unit = F.normalize(direction / largest, dim=-1)  # so divided, its squares do not overflow
     # read how far each word lies along it
     amount = einsum(stream, unit, "... d, d -> ...")
     # add the negative of that part

@@ -34,7 +34,6 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
     for the queries, which all see the same words. Raises ValueError for lengths that are negative
     or greater than n.
     """
-    # refuse lengths that no sentence of n places has
     if ((lengths < 0) | (lengths > n)).any():
         raise ValueError(
             f"lengths must be from 0 to n = {n}, not from {lengths.min()} to {lengths.max()}: "
@@ -63,10 +62,11 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
 
     A causal layer gives the empty list; the last position, which has no future, is never in it.
     `layer` takes words (..., n, d) to states (..., n, d_out), the same each time (no dropout).
-    Each word is moved far, at random, once up and once down; what moves no more than rounding does
-    is taken to rest, and so is what was NaN and stays NaN.
+    Each word is moved far, at random, once up and once down, so that neither a norm nor a relu
+    takes it back. What moves no more than rounding does is taken to rest, and so is what was NaN
+    and stays NaN.
     """
-    # draw how far to move each entry: far, and no two alike, so that no norm takes it back
+    # draw how far to move each entry
     far = 10 + 10 * torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
     leaks = set()
     with torch.no_grad():

@@ -32,8 +32,9 @@ def shift_matrix(offset: int, d_model: int) -> Float[Tensor, "d_model d_model"]:
     """Find the matrix M that moves every sinusoidal position on: p(i + offset) = p(i) M.
 
     M turns each pair (sin, cos) by its own angle b = offset / 10000^(2c / d_model): its blocks
-    are [[cos b, -sin b], [sin b, cos b]], whatever i is. Source: Vaswani et al. 2017, section
-    3.5, who claim that such an M exists. Raises ValueError for an odd d_model.
+    are [[cos b, -sin b], [sin b, cos b]], whatever i is. M has torch's default float type. Source:
+    Vaswani et al. 2017, section 3.5, who claim that such an M exists. Raises ValueError for an odd
+    d_model.
     """
     if d_model % 2:
         raise ValueError(f"M turns pairs of columns, so d_model must be even, not {d_model}")
@@ -125,7 +126,6 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     that are no tree.
     """
     n = len(heads)
-    # refuse heads that are no words of this sentence, and any number of roots but one
     if heads.dtype != torch.long:
         raise ValueError(
             f"heads must be places of words, of type torch.int64, not {heads.dtype}: "
@@ -136,6 +136,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
             f"heads of {n} words must be from -1 to {n - 1}, not from {heads.min()} to "
             f"{heads.max()}: are the words counted from 1?"
         )
+    # refuse any number of roots but one
     if (roots := int((heads == -1).sum())) != 1:
         raise ValueError(
             f"a tree has one root, whose head is -1, but these heads have {roots}: is the root "
@@ -172,7 +173,7 @@ def rotary(
     d = x.shape[-1]
     if d % 2:
         raise ValueError(f"columns are turned in pairs, so x needs an even number, not {d}")
-    # find the angle of each pair at each position, in float32 at least
+    # find the angle of each pair at each position
     exact = torch.promote_types(x.dtype, torch.float32)
     speeds = base ** (-torch.arange(0, d, 2, dtype=exact, device=x.device) / d)
     angles = positions.to(exact).unsqueeze(-1) * speeds

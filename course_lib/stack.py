@@ -3,28 +3,14 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.add_norm import layer_norm
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
-from course_lib.multi_head import MultiHeadAttention
+from course_lib.multi_head import MultiHeadAttention, ToThemselves
 from course_lib.positions import sinusoidal
-
-
-class LookAround(nn.Module):
-    """Multi-head attention in which the words look at each other: query, key and value are x."""
-
-    def __init__(self, d_model: int, heads: int):
-        super().__init__()
-        self.attention = MultiHeadAttention(d_model, heads)
-
-    def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
-        """Let each word look at the others, where `mask` is True."""
-        return self.attention(x, x, x, mask)
 
 
 class Stack(nn.Module):
@@ -39,7 +25,7 @@ class Stack(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocab, d_model)
         self.attention = nn.ModuleList(
-            wrap(LookAround(d_model, heads), d_model) for _ in range(blocks)
+            wrap(ToThemselves(MultiHeadAttention(d_model, heads)), d_model) for _ in range(blocks)
         )
         self.feed_forward = nn.ModuleList(
             wrap(FeedForward(d_model, 4 * d_model), d_model) for _ in range(blocks)

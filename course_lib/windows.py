@@ -40,7 +40,6 @@ def layers_needed(distance: int, width: int) -> int:
     The least L with receptive_field(L, width) >= distance + 1. Words at distance 0 need none.
     Raises ValueError unless width is odd and at least 3: a window of one word never grows.
     """
-    # refuse a window that has no middle or does not grow
     if width < 3 or width % 2 == 0:
         raise ValueError(f"width must be odd and at least 3, not {width}")
     # divide the distance by the growth of one layer, rounding up

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from course_lib import training
 from course_lib.feed_forward import FeedForward
 from course_lib.self_attention import SelfAttention
+from course_lib.stack import Residual
 
 LESSON = "05"
 SEEDS = (0, 1, 2)
@@ -28,18 +29,6 @@ MODELS = {  # whether it has feed-forward layers, and residual connections
 }
 
 
-class Residual(nn.Module):
-    """Add a layer's output to its input."""
-
-    def __init__(self, layer: nn.Module):
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x + layer(x)."""
-        return x + self.layer(x)
-
-
 def stack(depth: int, feed_forward: bool, residual: bool) -> nn.Sequential:
     """Make a stack of attention layers, each followed by a feed-forward layer where asked."""
     layers = []
@@ -47,7 +36,7 @@ def stack(depth: int, feed_forward: bool, residual: bool) -> nn.Sequential:
         layers.append(SelfAttention(D_MODEL, D_MODEL, D_MODEL))
         if feed_forward:
             layers.append(FeedForward(D_MODEL, 4 * D_MODEL))
-    return nn.Sequential(*map(Residual, layers) if residual else layers)
+    return nn.Sequential(*[Residual(layer, D_MODEL) if residual else layer for layer in layers])
 
 
 def lines(task: str, size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:

@@ -643,10 +643,11 @@ guess = None  # a list such as ["X", "T5"]
 
 # %%
 from course_lib.feed_forward import FeedForward
-from course_lib.stack import LookAround
+from course_lib.multi_head import MultiHeadAttention, ToThemselves
 
 with training.seeded(0):
-    attention, feed_forward = LookAround(64, heads=4), FeedForward(64, 256)
+    attention = ToThemselves(MultiHeadAttention(64, heads=4))
+    feed_forward = FeedForward(64, 256)
 line = "ring the alarum bell"
 x = 64**0.5 * words(line)
 steps = {"X": x, "T1": attention(x)}

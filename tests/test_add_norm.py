@@ -84,10 +84,10 @@ def test_a_direction_without_length_is_refused():
 @pytest.mark.parametrize(
     ("mask", "message"),
     [
-        (torch.ones(2, 3), "must be boolean, True for real words, not torch.float32: does it hold"),
+        (torch.ones(2, 3), r"= \(2, 3\), not torch.float32 of \(2, 3\): does it hold 0 and 1"),
         (
             torch.ones(2, 1, 3).bool(),
-            r"= \(2, 3\), not \(2, 1, 3\): does padding_mask's query axis",
+            r"= \(2, 3\), not torch.bool of \(2, 1, 3\): .* padding_mask's query axis",
         ),
     ],
 )

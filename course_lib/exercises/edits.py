@@ -41,11 +41,19 @@ def edits(exercise: Exercise) -> Iterator[tuple[str, str]]:
     source = source_of(exercise.reference)
     tree = ast.parse(source)
     for statement in function_in(tree, exercise.method).body:
-        for old in ast.walk(statement):
+        for old in _nodes(statement):
             for new in _edited(old):
                 # where the copy would come to the old node, it finds the new one
                 changed = copy.deepcopy(tree, {id(old): new})
                 yield f"{ast.unparse(old)} -> {ast.unparse(new)}", ast.unparse(changed)
+
+
+def _nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it but for what is raised: its text is nobody's answer."""
+    if not isinstance(node, ast.Raise):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _nodes(child)
 
 
 def _edited(node: ast.AST) -> Iterator[ast.AST]:

@@ -107,36 +107,6 @@ def mean_in_last_column() -> Callable:
 
 
 @layer
-def mean_of_normed() -> Callable:
-    """Bring each word to mean 0 and variance 1, average all words, and weigh the columns."""
-
-    def average(x: Tensor) -> Tensor:
-        columns = torch.arange(1, x.shape[-1] + 1).to(x)
-        normed = nn.functional.layer_norm(x, x.shape[-1:])
-        return (columns * normed.mean(-2, keepdim=True)).expand_as(x)
-
-    return average
-
-
-@layer
-def sum_of_one_sign(sign: int) -> Callable:
-    """Add up all words of a sentence, after setting their numbers of the other sign to 0."""
-    return lambda x: (sign * x).clamp(min=0).sum(-2, keepdim=True).expand_as(x)
-
-
-@layer
-def logarithm() -> Callable:
-    """Take the logarithm of each number, which is NaN for negative ones: causal."""
-    return torch.log
-
-
-@layer
-def times_length() -> Callable:
-    """Multiply each word by the number of words: causal, as that is no word."""
-    return lambda x: x * x.shape[-2]
-
-
-@layer
 def scaled_and_shifted() -> Callable:
     """Multiply the words by a second argument, and add a third."""
 
@@ -144,13 +114,3 @@ def scaled_and_shifted() -> Callable:
         return x * factor + shift
 
     return multiply_and_add
-
-
-@layer
-def squashing() -> Callable:
-    """Stand in the place of a norm: bring all numbers between -1 and 1, then gain and bias."""
-
-    def squash(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-        return gain * x.tanh() + bias
-
-    return squash

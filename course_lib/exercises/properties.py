@@ -233,6 +233,9 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
             return torch.equal(a, b)
         near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
         return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
+    # a whole number is a float too, as Python's annotations have it
+    if type(a) is int and type(b) is float:
+        a = float(a)
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple | list):

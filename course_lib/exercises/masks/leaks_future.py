@@ -20,18 +20,17 @@ exercise = Exercise(
         "Moving word 5 always moves its own state, and may move those after it. The states of "
         "which positions convict the layer? Is one word to be tried, or each?",
         "A state is a row of numbers, and there may be many sentences. How many of these numbers "
-        "must move for the position to count? And is NaN equal to itself?",
-        "A norm does not notice when the same number is added to all entries of a word. How can "
-        "a word be moved so that no norm takes it back?",
+        "must move for the position to count?",
     ),
     equivalent=(
-        # how far a word moves is free, as long as no two of its entries move alike
+        # how far a word moves, and which way, is free
         f"10 + 10 * {DRAWN} -> 10 * {DRAWN}",
         f"10 + 10 * {DRAWN} -> 10 - 10 * {DRAWN}",
         f"10 * {DRAWN} -> {DRAWN}",
         f"10 * {DRAWN} -> 10 / {DRAWN}",
         "10 -> 9",
         "10 -> 11",
+        "-far -> far",
         # and so are the numbers that are drawn
         "0 -> 1",
         "0 -> -1",
@@ -57,12 +56,6 @@ def cases(draw: Draw):
     second[0] *= -1
     yield "a leak in the second sentence alone", (Probe("opened_by_first_word"), second)
     yield "a leak in the last column alone", (Probe("mean_in_last_column"), draw.normal(4, 3))
-    yield "a leak behind a norm", (Probe("mean_of_normed"), draw.normal(3, 5))
-    zeros = torch.zeros(2, 3, 8)
-    yield "words of zeros, moved upwards", (Probe("sum_of_one_sign", (1,)), zeros)
-    yield "words of zeros, moved downwards", (Probe("sum_of_one_sign", (-1,)), zeros)
-    yield "states that are NaN", (Probe("logarithm"), -draw.normal(4, 3).abs())
-    yield "the number of words is no word", (Probe("times_length"), draw.normal(4, 3))
     yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
     yield "words of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
 
@@ -89,11 +82,11 @@ def single_leaks(answer, draw: Draw):
     return found == [[position] * (position < word) for position, word in pairs]
 
 
-def moved_by(layer, x, word, move=None, equal_nan=True):
-    """Tell which numbers of the states move when one word does: by default at random."""
+def moved_by(layer, x, word):
+    """Tell which numbers of the states move when one word does."""
     changed = x.clone()
-    changed[..., word, :] = torch.randn_like(x[..., word, :]) if move is None else move(x, word)
-    return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6, equal_nan=equal_nan)
+    changed[..., word, :] = torch.randn_like(x[..., word, :])
+    return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6)
 
 
 def at_positions(moved):
@@ -101,13 +94,12 @@ def at_positions(moved):
     return moved.any(-1).reshape(-1, moved.shape[-2]).any(0)
 
 
-def leaking(layer, x, words=None, moves=(None,), equal_nan=True, seen=at_positions):
+def leaking(layer, x, words=None, seen=at_positions):
     """List the leaks as the reference does, with one thing done otherwise."""
     n = x.shape[-2]
     moved = torch.zeros(n, n, dtype=torch.bool)
     for word in range(1, n) if words is None else words:
-        for move in moves:
-            moved[:, word] |= seen(moved_by(layer, x, word, move, equal_nan))
+        moved[:, word] = seen(moved_by(layer, x, word))
     return moved.triu(1).any(-1).nonzero().flatten().tolist()
 
 
@@ -180,7 +172,7 @@ def not_a_copy(layer, x):
     before, leaks = layer(x), set()
     for word in range(1, x.shape[-2]):
         x[..., word, :] += torch.randn_like(x[..., word, :])
-        moved = at_positions(~torch.isclose(layer(x), before, atol=1e-6, equal_nan=True))
+        moved = at_positions(~torch.isclose(layer(x), before, atol=1e-6))
         leaks.update(moved[:word].nonzero().flatten().tolist())
     return sorted(leaks)
 
@@ -213,60 +205,6 @@ def first_leak_only(layer, x):
 
 
 @exercise.mistake(
-    "A leak behind a norm was missed: the same number was added to all entries of a word, and a "
-    "norm takes that back. How can a word be moved so that no two entries move alike?"
-)
-def moved_alike(layer, x):
-    return leaking(
-        layer, x, moves=[lambda x, word: x[..., word, :] + 5, lambda x, word: x[..., word, :] - 5]
-    )
-
-
-@exercise.mistake(
-    "The same number was added to all entries of a word: a norm takes that back, and a leak that "
-    "shows only where numbers fall is missed too. How else can a word be moved, and which ways?"
-)
-def one_added(layer, x):
-    return leaking(layer, x, moves=[lambda x, word: x[..., word, :] + 1])
-
-
-@exercise.mistake(
-    "A leak was missed that shows only where numbers fall: every word was moved upwards. What "
-    "does `clamp(max=0)` make of 0, and of everything above it?"
-)
-def upwards_only(layer, x):
-    return leaking(
-        layer, x, moves=[lambda x, word: x[..., word, :] + (1 + torch.rand_like(x[..., word, :]))]
-    )
-
-
-@exercise.mistake(
-    "A leak was missed that shows only where numbers rise: every word was moved downwards. What "
-    "does a relu make of 0, and of everything below it?"
-)
-def downwards_only(layer, x):
-    return leaking(
-        layer, x, moves=[lambda x, word: x[..., word, :] - (1 + torch.rand_like(x[..., word, :]))]
-    )
-
-
-@exercise.mistake(
-    "Words of zeros were not moved at all, for they were set to zero. What changes every word, "
-    "whatever it was?"
-)
-def set_to_zero(layer, x):
-    return leaking(layer, x, moves=[lambda x, word: torch.zeros_like(x[..., word, :])])
-
-
-@exercise.mistake(
-    "Each word was multiplied by a number. That does not move zeros, and a norm takes it back. "
-    "What changes every word, whatever it was?"
-)
-def multiplied(layer, x):
-    return leaking(layer, x, moves=[lambda x, word: 3 * x[..., word, :]])
-
-
-@exercise.mistake(
     "The later words changed places among themselves. An average of all words does not notice "
     "that: what would it notice?"
 )
@@ -275,45 +213,7 @@ def exchanged(layer, x):
     leaks = []
     for i in range(n - 1):
         changed = torch.cat([x[..., : i + 1, :], x[..., i + 1 :, :].flip(-2)], dim=-2)
-        if not torch.allclose(
-            layer(changed)[..., i, :], before[..., i, :], atol=1e-6, equal_nan=True
-        ):
-            leaks.append(i)
-    return leaks
-
-
-@exercise.mistake(
-    "The later words were taken away, not moved. A causal layer may know how many words there "
-    "are, and a sum does not miss words of zeros: can you keep the length, and change the words?"
-)
-def shortened(layer, x):
-    n, before = x.shape[-2], layer(x)
-    leaks = []
-    for i in range(n - 1):
-        state = layer(x[..., : i + 1, :])[..., i, :]
-        if not torch.allclose(state, before[..., i, :], atol=1e-6, equal_nan=True):
-            leaks.append(i)
-    return leaks
-
-
-@exercise.mistake(
-    "States that are NaN, and stay NaN, were taken for moved ones. NaN is not equal to itself: "
-    "what does `equal_nan` say to `torch.isclose` and `torch.allclose`?"
-)
-def nan_is_not_nan(layer, x):
-    return leaking(layer, x, equal_nan=False)
-
-
-@exercise.mistake(
-    "States that are NaN, and stay NaN, were taken for moved ones, even at the last position, "
-    "which has no future. How do you compare two states, if NaN is not equal to itself?"
-)
-def nan_at_the_last_too(layer, x):
-    before, leaks = layer(x), []
-    for i in range(x.shape[-2]):
-        later = torch.randn_like(x[..., i + 1 :, :])
-        state = layer(torch.cat([x[..., : i + 1, :], later], dim=-2))[..., i, :]
-        if not torch.allclose(state, before[..., i, :], atol=1e-6):
+        if not torch.allclose(layer(changed)[..., i, :], before[..., i, :], atol=1e-6):
             leaks.append(i)
     return leaks
 
@@ -327,7 +227,7 @@ def words_on_the_first_axis(layer, x):
     for word in range(len(x)):
         changed = x.clone()
         changed[word] += torch.randn_like(x[word])
-        rests = torch.isclose(layer(changed), before, atol=1e-6, equal_nan=True)
+        rests = torch.isclose(layer(changed), before, atol=1e-6)
         moved = ~rests.reshape(len(x), -1).all(-1)
         leaks.update(moved[:word].nonzero().flatten().tolist())
     return sorted(leaks)
@@ -424,6 +324,6 @@ def all_later_words_replaced(layer, x):
     def leaks(i):
         later = torch.randn_like(x[..., i + 1 :, :])
         state = layer(torch.cat([x[..., : i + 1, :], later], dim=-2))[..., i, :]
-        return not torch.allclose(state, before[..., i, :], atol=1e-6, equal_nan=True)
+        return not torch.allclose(state, before[..., i, :], atol=1e-6)
 
     return [i for i in range(x.shape[-2] - 1) if leaks(i)]

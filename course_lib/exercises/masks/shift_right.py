@@ -18,7 +18,7 @@ exercise = Exercise(
         "Inputs and targets are equally long. If one token comes in at the front, which one has "
         "to go, and is it ever needed as an input?",
         "The start must be a tensor before it can stand beside tokens. Which shape has a single "
-        "column of the tokens, with however many batch dimensions, and which type?",
+        "column of the tokens, with however many batch dimensions?",
     ),
 )
 
@@ -31,7 +31,6 @@ def cases(draw: Draw):
     yield "a batch of sentences", (draw.integers(2, 90, 3, 4), 1)
     yield "another start", (draw.integers(2, 90, 2, 3), 97)
     yield "two batch dimensions", (draw.integers(2, 90, 2, 3, 5), 0)
-    yield "tokens of 32 bits", (draw.integers(2, 90, 2, 4).int(), 1)
 
 
 @exercise.property("each input is the target of the place before it")
@@ -143,14 +142,6 @@ def column_of_the_first_size(tokens, start):
 )
 def filled_with_zero(tokens, start):
     return F.pad(tokens[..., :-1], (1, 0))
-
-
-@exercise.mistake(
-    "Right inputs, but tokens of 32 bits came back as 64: a tensor made of a number has a type of "
-    "its own. How can it learn the type, and the device, from the tokens?"
-)
-def type_of_its_own(tokens, start):
-    return shift_right(tokens.long(), start)
 
 
 @exercise.mistake(

@@ -28,6 +28,8 @@ exercise = Exercise(
         "torch.nn.functional.multi_head_attention_forward",
         "torch.nn.MultiheadAttention",
     ),
+    # what is refused is not asked
+    equivalent=("self._refuse_misfit(mask, query, key) -> self",),
 )
 
 
@@ -54,12 +56,6 @@ def cases(draw: Draw):
         (*_words(draw, 2, 3, 4, 3, 2), draw.mask(3, 2, 2, 3)),
         (4, 2),
     )
-    yield "a mask of numbers", (*_words(draw, 2, 3, 4), torch.ones(2, 3)), (4, 2)
-    yield (
-        "a mask with an axis for the heads",
-        (*_words(draw, 3, 4, 6, 2), draw.mask(2, 1, 3, 4)),
-        (6, 3),
-    )
 
 
 def _words(draw: Draw, n_q, n_k, d_model, *batch):
@@ -75,7 +71,7 @@ def a_set_of_pairs(answer, draw: Draw):
     plain = answer(query, key, value, build=(6, 3))
     together = answer(query, key[order], value[order], build=(6, 3))
     alone = answer(query, key[order], value, build=(6, 3))
-    return torch.allclose(together, plain, atol=1e-6) and not torch.allclose(
+    return torch.allclose(together, plain, atol=1e-5) and not torch.allclose(
         alone, plain, atol=1e-4
     )
 
@@ -103,8 +99,7 @@ class InSteps(MultiHeadAttention):
     def split(self, x):
         return split_heads(x, self.heads)
 
-    def hold(self, mask, query, key):
-        self._refuse_misfit(mask, query, key)
+    def hold(self, mask):
         return rearrange(mask, "... query key -> ... 1 query key")
 
     def attend(self, q, k, v, mask):
@@ -118,7 +113,7 @@ class InSteps(MultiHeadAttention):
 
     def forward(self, query, key, value, mask=None):
         q, k, v = map(self.split, self.project(query, key, value))
-        mask = None if mask is None else self.hold(mask, query, key)
+        mask = None if mask is None else self.hold(mask)
         return self.mix(self.merge(self.attend(q, k, v, mask)))
 
 
@@ -215,8 +210,7 @@ class WholeWords(InSteps):
     def split(self, x):
         return x
 
-    def hold(self, mask, query, key):
-        self._refuse_misfit(mask, query, key)
+    def hold(self, mask):
         return mask
 
     def merge(self, found):
@@ -246,8 +240,7 @@ class Unprojected(InSteps):
     "axis of size 1 in the mask, right before query and key; at the very front it changes nothing."
 )
 class MaskMeetsHeads(InSteps):
-    def hold(self, mask, query, key):
-        self._refuse_misfit(mask, query, key)
+    def hold(self, mask):
         return mask
 
 
@@ -256,8 +249,7 @@ class MaskMeetsHeads(InSteps):
     "batch dimension; for the others, count from the back."
 )
 class HeadsAtOne(InSteps):
-    def hold(self, mask, query, key):
-        self._refuse_misfit(mask, query, key)
+    def hold(self, mask):
         return mask.unsqueeze(1)
 
 
@@ -268,28 +260,11 @@ class MaskIgnored(InSteps):
 
 
 @exercise.mistake(
-    "The mask changes nothing: it was looked at, whether it fits, and then never handed on."
-)
-class MaskOnlyChecked(InSteps):
-    def attend(self, q, k, v, mask):
-        return self.attention(q, k, v)
-
-
-@exercise.mistake(
     "The mask is turned round on its way: what came in as True, may look, arrived as False."
 )
 class MaskInverted(InSteps):
-    def hold(self, mask, query, key):
+    def hold(self, mask):
         return ~super().hold(mask, query, key)
-
-
-@exercise.mistake(
-    "A mask that does not fit got through, and went wrong later on. The docstring promises a "
-    "ValueError: which method of this class raises it?"
-)
-class MaskUnchecked(InSteps):
-    def hold(self, mask, query, key):
-        return rearrange(mask, "... query key -> ... 1 query key")
 
 
 @exercise.mistake(
@@ -426,8 +401,6 @@ class MatricesDetached(InSteps):
 @exercise.alternative
 class HeadByHead(MultiHeadAttention):
     def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            self._refuse_misfit(mask, query, key)
         q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
         d_k = q.shape[-1] // self.heads
         found = []
@@ -446,7 +419,6 @@ class AMatrixForEachHead(MultiHeadAttention):
             return torch.einsum("...nd,hed->...hne", x, weight) + bias
 
         if mask is not None:
-            self._refuse_misfit(mask, query, key)
             mask = mask.unsqueeze(-3)
         q, k, v = roles(query, self.w_q), roles(key, self.w_k), roles(value, self.w_v)
         found = self.attention(q, k, v, mask)
@@ -462,8 +434,6 @@ class TransposedByHand(MultiHeadAttention):
             return x.view(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
 
         if mask is not None:
-            if mask.dtype is not torch.bool or mask.dim() > query.dim():
-                raise ValueError("this mask does not fit")
             mask = mask[..., None, :, :]
         q, k, v = cut(self.w_q(query)), cut(self.w_k(key)), cut(self.w_v(value))
         found = self.attention(q, k, v, mask).transpose(-3, -2)

@@ -19,6 +19,8 @@ exercise = Exercise(
         "When every number is halved, the standard deviation halves too. By how much does the "
         "variance shrink?",
     ),
+    # a whole number is a float too
+    equivalent=("float(d_k) -> d_k",),
 )
 
 
@@ -115,30 +117,6 @@ def the_other_way_round(d_k, scaled):
 )
 def variances_of_a_product_added(d_k, scaled):
     return 2.0 if scaled else 2.0 * d_k
-
-
-@exercise.mistake(
-    "The right numbers, but as whole numbers. A variance is a float, as the signature says, even "
-    "where it happens to be whole."
-)
-def whole_numbers(d_k, scaled):
-    return 1 if scaled else d_k
-
-
-@exercise.mistake(
-    "The right numbers, but without the scale the result is a whole number: what was handed over "
-    "came straight back. The signature promises a float."
-)
-def whole_without_scale(d_k, scaled):
-    return d_k / d_k if scaled else d_k
-
-
-@exercise.mistake(
-    "The right numbers, but with the scale the result is a whole number. The signature promises a "
-    "float in both cases."
-)
-def whole_with_scale(d_k, scaled):
-    return 1 if scaled else float(d_k)
 
 
 @exercise.mistake(

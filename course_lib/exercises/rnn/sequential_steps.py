@@ -17,9 +17,10 @@ exercise = Exercise(
         "word's turn?",
         "Of all pairs of n words, one takes a stack of windows longest. Which pair is that, and "
         "how far apart are its words?",
-        "You have already counted the layers that windows need for a distance. What is left to be "
-        "said here is the distance, and what to do when there is no width.",
+        "You have already counted the layers that windows need for a distance. Which distance is "
+        "it here, for one word, for two, for n?",
     ),
+    # windows without a width are refused, and that is not asked
 )
 
 
@@ -34,7 +35,6 @@ def cases(draw: Draw):
     yield "one word, and windows", ("window", 1, 3)
     yield "one word, and attention", ("attention", 1)
     yield "a kind that is not known", ("convolution", 5)
-    yield "windows without a width", ("window", 5)
 
 
 @exercise.property("attention needs as many steps for a thousand words as for two")
@@ -51,9 +51,8 @@ def linear(answer, draw: Draw):
 
 
 def corrected(kind, n, width, wrong):
-    """Answer as the reference, but for windows that have a width."""
-    right = sequential_steps(kind, n, width)
-    return wrong(n, width) if kind == "window" else right
+    """Answer as the reference, but for windows."""
+    return wrong(n, width) if kind == "window" else sequential_steps(kind, n, width)
 
 
 @exercise.mistake(
@@ -160,29 +159,9 @@ def unknown_kind_is_none(kind, n, width=None):
     return sequential_steps(kind, n, width) if kind in ("rnn", "window", "attention") else None
 
 
-@exercise.mistake(
-    "Windows without a width were handed on with None, which is a TypeError far from its cause. "
-    "What does the docstring promise for them?"
-)
-def width_handed_on(kind, n, width=None):
-    if kind == "window":
-        return layers_needed(n - 1, width)
-    return sequential_steps(kind, n, width)
-
-
-@exercise.mistake(
-    "Windows without a width were computed with None: Python's own TypeError speaks of signs and "
-    "types. What would help the caller more, and what does the docstring promise?"
-)
-def width_unchecked(kind, n, width=None):
-    if kind == "window":
-        return ceil((n - 1) / (width - 1))
-    return sequential_steps(kind, n, width)
-
-
 @exercise.alternative
 def stacking_until_it_is_enough(kind, n, width=None):
-    if kind == "window" and width is not None:
+    if kind == "window":
         seen, layers = 1, 0
         while seen < n:
             seen, layers = seen + width - 1, layers + 1
@@ -194,9 +173,11 @@ def stacking_until_it_is_enough(kind, n, width=None):
 
 @exercise.alternative
 def from_a_table(kind, n, width=None):
-    counts = {"rnn": lambda: n, "attention": lambda: 1}
-    if width:
-        counts["window"] = lambda: ceil((n - 1) / (width - 1))
+    counts = {
+        "rnn": lambda: n,
+        "window": lambda: layers_needed(n - 1, width),
+        "attention": lambda: 1,
+    }
     if kind not in counts:
-        raise ValueError(f"no steps are known for {kind} of width {width}")
+        raise ValueError(f"no steps are known for {kind}")
     return counts[kind]()

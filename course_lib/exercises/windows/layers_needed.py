@@ -11,7 +11,15 @@ exercise = Exercise(
     title="How many layers until two words meet",
     minutes=8,
     difficulty=2,
-    equivalent=("3 -> 2",),  # a width of 2 is refused for being even
+    # what is refused is not asked
+    equivalent=(
+        "3 -> 2",
+        "width < 3 or width % 2 == 0 -> width < 3 and width % 2 == 0",
+        "width % 2 -> width // 2",
+        "width % 2 -> width",
+        "width % 2 -> 2",
+        "0 -> -1",
+    ),
     hints=(
         "Two words that stand 4 apart, and everything between them, are how many words? Which "
         "stack of windows of width 3 sees that many?",
@@ -31,8 +39,6 @@ def cases(draw: Draw):
     yield "one window is more than enough", (2, 9)
     yield "the word itself", (0, 5)
     yield "a long way", (1000, 7)
-    yield "a window of even width", (5, 4)
-    yield "a window of one word", (3, 1)
 
 
 @exercise.property("so many layers see both words, and one layer less does not")
@@ -51,18 +57,12 @@ def linear(answer, draw: Draw):
     return far == 10 * near > 0
 
 
-def checked(distance, width, count):
-    """Refuse what the reference refuses, and count otherwise."""
-    layers_needed(distance, width)
-    return count(distance, width)
-
-
 @exercise.mistake(
     "This is n / window, as lecture L1 prints it, rounded up. A layer shows a state width - 1 "
     "words more, not width, since one was in sight before: try distance 12 with width 5."
 )
 def as_the_lecture_prints_it(distance, width):
-    return checked(distance, width, lambda distance, width: ceil(distance / width))
+    return ceil(distance / width)
 
 
 @exercise.mistake(
@@ -70,7 +70,7 @@ def as_the_lecture_prints_it(distance, width):
     "bring the words together?"
 )
 def rounded_down(distance, width):
-    return checked(distance, width, lambda distance, width: distance // (width - 1))
+    return distance // (width - 1)
 
 
 @exercise.mistake(
@@ -78,7 +78,7 @@ def rounded_down(distance, width):
     "the words counted, both ends included, instead of the steps between them?"
 )
 def always_one_more(distance, width):
-    return checked(distance, width, lambda distance, width: distance // (width - 1) + 1)
+    return distance // (width - 1) + 1
 
 
 @exercise.mistake(
@@ -86,7 +86,7 @@ def always_one_more(distance, width):
     "both earlier: how far is it from each?"
 )
 def to_one_side(distance, width):
-    return checked(distance, width, lambda distance, width: ceil(distance / (width // 2)))
+    return ceil(distance / (width // 2))
 
 
 @exercise.mistake(
@@ -94,7 +94,7 @@ def to_one_side(distance, width):
     "network have one and a third layers?"
 )
 def not_rounded(distance, width):
-    return checked(distance, width, lambda distance, width: distance / (width - 1))
+    return distance / (width - 1)
 
 
 @exercise.mistake(
@@ -102,7 +102,7 @@ def not_rounded(distance, width):
     "numbers?"
 )
 def as_a_float(distance, width):
-    return checked(distance, width, lambda *sizes: float(layers_needed(*sizes)))
+    return float(layers_needed(distance, width))
 
 
 @exercise.mistake(
@@ -110,40 +110,11 @@ def as_a_float(distance, width):
     "words does the second layer add, and how many the third?"
 )
 def growing_as_a_power(distance, width):
-    return checked(distance, width, lambda distance, width: ceil(log(distance + 1, width)))
-
-
-@exercise.mistake(
-    "No width was refused, though a window of one word never sees a second one, however often it "
-    "is stacked. What does the docstring promise?"
-)
-def width_unchecked(distance, width):
-    return ceil(distance / (width - 1))
-
-
-@exercise.mistake(
-    "A window of one word was refused, one of four was not. Which word stands in its middle?"
-)
-def even_width_accepted(distance, width):
-    if width < 3:
-        raise ValueError(f"width must be at least 3, not {width}")
-    return ceil(distance / (width - 1))
-
-
-@exercise.mistake(
-    "A window of even width was refused, one of one word was not. Its width is odd; what does "
-    "stacking it show?"
-)
-def width_one_accepted(distance, width):
-    if width % 2 == 0:
-        raise ValueError(f"width must be odd, not {width}")
-    return ceil(distance / (width - 1))
+    return ceil(log(distance + 1, width))
 
 
 @exercise.alternative
 def layer_by_layer(distance, width):
-    if width < 3 or width % 2 == 0:
-        raise ValueError(f"no stack of windows of width {width}")
     layers, seen = 0, 1
     while seen < distance + 1:
         layers, seen = layers + 1, seen + width - 1
@@ -152,13 +123,9 @@ def layer_by_layer(distance, width):
 
 @exercise.alternative
 def rounded_up(distance, width):
-    if width not in range(3, width + 1, 2):
-        raise ValueError(f"no stack of windows of width {width}")
     return (distance + width - 2) // (width - 1)
 
 
 @exercise.alternative
 def by_half_distances(distance, width):
-    if width < 2 or not width % 2:
-        raise ValueError(f"no stack of windows of width {width}")
     return ceil(ceil(distance / 2) / (width // 2))

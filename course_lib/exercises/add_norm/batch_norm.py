@@ -1,0 +1,352 @@
+"""The columns are brought to one size instead of the words, and sentences come to meet."""
+
+import torch
+
+from course_lib.add_norm import batch_norm
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=batch_norm,
+    lesson="07",
+    title="Columns of one size",
+    minutes=15,
+    difficulty=3,
+    hints=(
+        "x has three axes. Layer norm takes the mean over the last of them; over which ones does "
+        "it run here, and how many numbers are left?",
+        "Two sentences of 3 words and of 1 word are padded to 3. By which number is the sum of a "
+        "column divided, and how do you keep the padding out of that sum?",
+        "A padded word counts in no mean. It still gets a result: which mean and which variance "
+        "does it get it with?",
+    ),
+    equivalent=(
+        # of x[..., 0] the shape alone is used
+        "0 -> 1",
+        "0 -> -1",
+        # what is refused is not asked, and neither is a batch without a real word
+        "real.dtype != torch.bool or real.shape != x.shape[:-1] -> "
+        "real.dtype != torch.bool and real.shape != x.shape[:-1]",
+        "real.sum().clamp(min=1) -> real.sum()",
+        "1 -> 0",
+    ),
+    forbidden=(
+        "torch.batch_norm",
+        "torch.native_batch_norm",
+        "torch.instance_norm",
+        "torch.group_norm",
+        "torch.native_group_norm",
+        "torch.layer_norm",
+        "torch.native_layer_norm",
+        "torch.nn.functional.batch_norm",
+        "torch.nn.functional.instance_norm",
+        "torch.nn.functional.group_norm",
+        "torch.nn.functional.layer_norm",
+        "torch.nn.BatchNorm1d",
+        "torch.nn.BatchNorm2d",
+        "torch.nn.BatchNorm3d",
+        "torch.nn.SyncBatchNorm",
+        "torch.nn.InstanceNorm1d",
+        "torch.nn.GroupNorm",
+        "torch.nn.LayerNorm",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int):
+    d = shape[-1]
+    return 2 + 3 * draw.normal(*shape), draw.normal(d), draw.normal(d)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one sentence", words(draw, 1, 3, 2)
+    yield "two sentences", words(draw, 2, 3, 4)
+    yield "three sizes the same", words(draw, 3, 3, 3)
+    yield "every column of equal entries", (torch.full((1, 3, 2), 2.0), *words(draw, 1, 2)[1:])
+    x, gain, bias = words(draw, 2, 4, 3)
+    padding = torch.tensor([[True, True, True, False], [True, False, False, False]])
+    yield "a sentence of three words and one of one", (x, gain, bias, padding)
+    yield "real words anywhere", (*words(draw, 3, 4, 2), draw.mask(3, 4))
+    yield "small words, another eps", (0.1 * x, gain, bias, padding, 0.5)
+    one = torch.tensor([[False, False, False], [False, True, False]])
+    # under a small eps, rounding alone moves what is divided by its root
+    yield "one real word", (*words(draw, 2, 3, 4), one, 0.5)
+
+
+@exercise.property("with gain 1 and bias 0, each column of real words has mean 0 and variance 1")
+def standard(answer, draw: Draw):
+    x, mask = 2 + 3 * draw.normal(3, 5, 4), draw.mask(3, 5)
+    found = answer(x, torch.ones(4), torch.zeros(4), mask)[mask]
+    return torch.allclose(found.mean(0), torch.zeros(4), atol=1e-5) and torch.allclose(
+        found.var(0, correction=0), torch.ones(4), atol=1e-3
+    )
+
+
+@exercise.property("a column may grow, and padding may hold anything: real words stay as they are")
+def moved(answer, draw: Draw):
+    (x, gain, bias), mask = words(draw, 3, 5, 2), draw.mask(3, 5)
+    plain = answer(x, gain, bias, mask)[mask]
+    other = torch.where(mask.unsqueeze(-1), torch.tensor([3.0, 20.0]) * x, 100.0)
+    again = answer(other, gain, bias, mask)[mask]
+    return (plain - bias).abs().max() > 0 and torch.allclose(again, plain, atol=1e-3)
+
+
+@exercise.property("a word moves the words of other sentences, and only in its own column")
+def other_sentences(answer, draw: Draw):
+    x, gain, bias = words(draw, 2, 4, 3)
+    plain = answer(x, gain, bias)
+    x[0, 0, 1] += 5
+    moved = (answer(x, gain, bias) - plain)[1].abs().amax(0) > 1e-6
+    return moved.tolist() == [False, True, False]
+
+
+def real_words(x, mask):
+    """Return where the words are real: everywhere, where there is no mask."""
+    return torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
+
+
+def statistics(x, real, correction=0):
+    """Return mean and variance of each column over the real words."""
+    chosen = x[real]
+    mean = chosen.mean(0)
+    return mean, ((chosen - mean) ** 2).sum(0) / max(1, len(chosen) - correction)
+
+
+def normed(x, gain, bias, eps, mean, variance):
+    return gain * (x - mean) / torch.sqrt(variance + eps) + bias
+
+
+@exercise.mistake(
+    "Padding was counted in: the mask is accepted and changes nothing. Whose mean would a batch "
+    "of short sentences come close to, if padding were zeros?"
+)
+def mask_ignored(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, None, eps)
+
+
+@exercise.mistake("The mask is read the wrong way round: True means that the word is real.")
+def mask_inverted(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, None if mask is None else ~mask, eps)
+
+
+@exercise.mistake(
+    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
+    "the mask says, or whether one was given at all?"
+)
+def mask_as_condition(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, mask if mask else None, eps)
+
+
+@exercise.mistake(
+    "Only real words were summed, but the sums were divided by the number of all words. By how "
+    "many is the mean of 4 real words among 8 divided?"
+)
+def divided_by_all_words(x, gain, bias, mask=None, eps=1e-5):
+    real = real_words(x, mask).unsqueeze(-1)
+    mean = (x * real).mean((0, 1))
+    variance = ((x - mean) ** 2 * real).mean((0, 1))
+    return normed(x, gain, bias, eps, mean, variance)
+
+
+@exercise.mistake(
+    "Padded words were set to zero and then counted in. A zero is an entry like any other: it "
+    "pulls the mean towards itself. How can a word have no part in a mean?"
+)
+def padding_as_zeros(x, gain, bias, mask=None, eps=1e-5):
+    zeroed = x * real_words(x, mask).unsqueeze(-1)
+    variance, mean = torch.var_mean(zeroed, (0, 1), correction=0)
+    return normed(x, gain, bias, eps, mean, variance)
+
+
+@exercise.mistake(
+    "Padded words were overwritten with zeros, which were counted in and normalised like words. "
+    "How can a word have no part in a mean, and stay what it is?"
+)
+def padding_overwritten(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x * real_words(x, mask).unsqueeze(-1), gain, bias, None, eps)
+
+
+@exercise.mistake(
+    "Padding was kept out of the mean, and is still in the variance. Which words make up the "
+    "average of the squares?"
+)
+def padding_in_the_variance(x, gain, bias, mask=None, eps=1e-5):
+    mean, _ = statistics(x, real_words(x, mask))
+    return normed(x, gain, bias, eps, mean, ((x - mean) ** 2).mean((0, 1)))
+
+
+@exercise.mistake(
+    "Real words are right, and padded ones were set to zero. The docstring normalises them too: "
+    "later layers hide them behind a mask of their own."
+)
+def padding_zeroed(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, mask, eps) * real_words(x, mask).unsqueeze(-1)
+
+
+@exercise.mistake(
+    "Real words are right, and padded ones came back as they were. What does the docstring do "
+    "with them?"
+)
+def padding_left_alone(x, gain, bias, mask=None, eps=1e-5):
+    real = real_words(x, mask).unsqueeze(-1)
+    return torch.where(real, batch_norm(x, gain, bias, mask, eps), x)
+
+
+@exercise.mistake(
+    "Only the real words came back, in one long row. The result is to have the shape of x: what "
+    "is the selection good for, and what should be normalised?"
+)
+def real_words_alone(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, mask, eps)[real_words(x, mask)]
+
+
+@exercise.mistake(
+    "Each sentence got a mean and a variance of its own: the averages ran over its words alone. "
+    "Over which other axis do they run in a batch norm?"
+)
+def sentence_by_sentence(x, gain, bias, mask=None, eps=1e-5):
+    pairs = zip(x, real_words(x, mask), strict=True)
+    done = [batch_norm(words[None], gain, bias, real[None], eps) for words, real in pairs]
+    return torch.cat(done)
+
+
+@exercise.mistake(
+    "Each place in the sentence got a mean and a variance of its own: the averages ran over the "
+    "sentences alone. Over which other axis do they run?"
+)
+def place_by_place(x, gain, bias, mask=None, eps=1e-5):
+    turned = sentence_by_sentence(x.mT.mT.transpose(0, 1), gain, bias, real_words(x, mask).T, eps)
+    return turned.transpose(0, 1)
+
+
+@exercise.mistake(
+    "This is layer norm: mean and variance ran over the entries of each word. Which axis is kept "
+    "here, and which two are averaged over?"
+)
+def word_by_word(x, gain, bias, mask=None, eps=1e-5):
+    variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+    return normed(x, gain, bias, eps, mean, variance)
+
+
+@exercise.mistake(
+    "One mean and one variance serve all the columns. How many means do words of four entries "
+    "have in a batch norm?"
+)
+def over_everything(x, gain, bias, mask=None, eps=1e-5):
+    mean, variance = statistics(x, real_words(x, mask))
+    together = (variance + mean**2).mean() - mean.mean() ** 2
+    return normed(x, gain, bias, eps, mean.mean(), together)
+
+
+@exercise.mistake(
+    "The variance was divided by one less than the number of words, as `var` and `std` do unless "
+    "they are told otherwise. What does an average of squares divide by?"
+)
+def divided_by_one_less(x, gain, bias, mask=None, eps=1e-5):
+    return normed(x, gain, bias, eps, *statistics(x, real_words(x, mask), correction=1))
+
+
+@exercise.mistake(
+    "eps was added to the root and not under it. Which of the two does the formula have?"
+)
+def eps_beside_the_root(x, gain, bias, mask=None, eps=1e-5):
+    mean, variance = statistics(x, real_words(x, mask))
+    return gain * (x - mean) / (torch.sqrt(variance) + eps) + bias
+
+
+@exercise.mistake(
+    "The root is missing: each column was divided by its variance. Make a column ten times "
+    "larger: by how much does its variance grow, and what should become of the result?"
+)
+def no_root(x, gain, bias, mask=None, eps=1e-5):
+    mean, variance = statistics(x, real_words(x, mask))
+    return gain * (x - mean) / (variance + eps) + bias
+
+
+@exercise.mistake(
+    "eps plays no part: a column of equal entries gives 0 / 0, which is NaN. What keeps the "
+    "formula's divisor away from 0?"
+)
+def no_eps(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, mask, 0.0)
+
+
+@exercise.mistake(
+    "eps is always 1e-5, whatever the caller says. It has a name in the signature; where does the "
+    "formula use it?"
+)
+def own_eps(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, bias, mask)
+
+
+@exercise.mistake(
+    "The mean was subtracted for the variance alone, and is still in what was divided. Which x "
+    "does the formula divide?"
+)
+def mean_left_in(x, gain, bias, mask=None, eps=1e-5):
+    _, variance = statistics(x, real_words(x, mask))
+    return gain * x / torch.sqrt(variance + eps) + bias
+
+
+@exercise.mistake(
+    "Gain and bias have changed places. Which of the two is multiplied, and which is added?"
+)
+def gain_and_bias_swapped(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, bias, gain, mask, eps)
+
+
+@exercise.mistake(
+    "The gain plays no part: every column keeps the size 1. How could the model make one column "
+    "count for more than another?"
+)
+def gain_forgotten(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, torch.ones_like(gain), bias, mask, eps)
+
+
+@exercise.mistake("The bias plays no part. What should a column of equal entries come out as?")
+def bias_forgotten(x, gain, bias, mask=None, eps=1e-5):
+    return batch_norm(x, gain, torch.zeros_like(bias), mask, eps)
+
+
+@exercise.mistake(
+    "The right results, but the wrong gradients: mean and variance were cut off by `no_grad`, "
+    "`.detach()` or `.data`. When one word moves, do the other results stand still?"
+)
+def statistics_detached(x, gain, bias, mask=None, eps=1e-5):
+    return normed(x, gain, bias, eps, *statistics(x.detach(), real_words(x, mask)))
+
+
+@exercise.mistake(
+    "The right results, but the words were changed as well: `-=`, `/=` and names that end in `_` "
+    "write into the tensor that the caller still holds."
+)
+def in_place(x, gain, bias, mask=None, eps=1e-5):
+    mean, variance = statistics(x, real_words(x, mask))
+    x -= mean
+    return gain * x / torch.sqrt(variance + eps) + bias
+
+
+@exercise.alternative
+def choosing_the_real_words(x, gain, bias, mask=None, eps=1e-5):
+    chosen = x[real_words(x, mask)]
+    variance, mean = torch.var_mean(chosen, dim=0, correction=0)
+    return (x - mean) * torch.rsqrt(variance + eps) * gain + bias
+
+
+@exercise.alternative
+def weighing_every_word(x, gain, bias, mask=None, eps=1e-5):
+    real = real_words(x, mask).unsqueeze(-1).to(x.dtype)
+    mean = torch.sum(x * real, dim=(0, 1)) / real.sum()
+    variance = torch.sum(real * (x - mean) ** 2, dim=(0, 1)) / real.sum()
+    return gain * ((x - mean) / (variance + eps).sqrt()) + bias
+
+
+@exercise.alternative
+def column_by_column(x, gain, bias, mask=None, eps=1e-5):
+    real = real_words(x, mask)
+    columns = []
+    for column, stretch, shift in zip(x.unbind(-1), gain, bias, strict=True):
+        centred = column - column[real].mean()
+        variance = (centred[real] ** 2).mean()
+        columns.append(stretch * centred / (variance + eps) ** 0.5 + shift)
+    return torch.stack(columns, dim=-1)

@@ -1,0 +1,273 @@
+"""A layer deletes what another one wrote: it writes the negative of what it reads."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.add_norm import erase_direction
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=erase_direction,
+    lesson="07",
+    title="Delete one direction",
+    minutes=10,
+    difficulty=2,
+    hints=(
+        "A word is (3, 4), and the direction points along the second axis, (0, 2). What should "
+        "be left, and what was the 2 good for?",
+        "How far a word lies along u is one number a word: which product of the two gives it, and "
+        "over which axis does it sum?",
+        "This number has lost the axis of the entries, and it is to be multiplied by u, which has "
+        "no other. Which shapes must the two have for a result of the stream's shape?",
+    ),
+    equivalent=(
+        # the unit vector is the same whatever it was scaled by, and has one axis only
+        "direction.detach() -> direction",
+        "1 -> 0",
+        # directions so long or short that their squares are no numbers are not asked
+        "direction / largest -> direction * largest",
+        "direction / largest -> direction",
+        # what is refused is not asked
+        "0 -> -1",
+        "0 -> 1",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one word", (draw.normal(3), draw.normal(3))
+    yield "four words", (draw.normal(4, 3), 5 * draw.normal(3))
+    yield "as many words as entries", (draw.normal(4, 4), draw.normal(4))
+    yield "a batch of sentences", (draw.normal(2, 3, 5), 0.1 * draw.normal(5))
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 6), draw.normal(6))
+    yield "a direction against the axes", (draw.normal(2, 3), torch.tensor([-2.0, 0.0, -1.0]))
+
+
+@exercise.property("nothing is left along the direction, and something is left across it")
+def nothing_left(answer, draw: Draw):
+    direction = 3 * draw.normal(5)
+    found = answer(draw.normal(2, 4, 5), direction)
+    return found.abs().amax(-1).min() > 0 and (found @ direction).abs().max() < 1e-4
+
+
+@exercise.property("how much of the direction a word had before plays no part")
+def what_was_there(answer, draw: Draw):
+    stream, direction = draw.normal(4, 3), draw.normal(3)
+    found = answer(stream, direction)
+    written = stream + 4 * draw.normal(4, 1) * direction
+    return found.abs().max() > 0 and torch.allclose(answer(written, direction), found, atol=1e-4)
+
+
+@exercise.property("neither the length of the direction nor its sign plays a part", points=2)
+def any_length(answer, draw: Draw):
+    stream, direction = draw.normal(4, 3), draw.normal(3)
+    plain = answer(stream, direction)
+    erased = plain.abs().max() > 0 and not torch.allclose(plain, stream, atol=1e-3)
+    return erased and all(
+        torch.allclose(answer(stream, length * direction), plain, atol=1e-4)
+        for length in (-2.0, 50.0, 0.02)
+    )
+
+
+def unit_of(direction):
+    return F.normalize(direction, dim=-1)
+
+
+def along(stream, unit):
+    return (stream @ unit).unsqueeze(-1) * unit
+
+
+@exercise.mistake(
+    "The direction was taken as it came, without bringing it to length one: twice as long, it "
+    "takes away four times as much. What has to be divided, and by what?"
+)
+def not_of_length_one(stream, direction):
+    return stream - along(stream, direction)
+
+
+@exercise.mistake(
+    "The largest entry of the direction was brought to 1, and its length is not 1 yet. What has to "
+    "be divided by what, so that the squares sum to 1?"
+)
+def largest_entry_of_one(stream, direction):
+    return stream - along(stream, direction / direction.detach().abs().max())
+
+
+@exercise.mistake(
+    "The length was divided out once only: it stands in the amount, where it was removed, and "
+    "again in what is subtracted. In how many places does the formula have u?"
+)
+def length_divided_out_once(stream, direction):
+    return stream - (stream @ unit_of(direction)).unsqueeze(-1) * direction
+
+
+@exercise.mistake(
+    "The direction itself was subtracted from every word, however much of it the word had. How "
+    "far does each word lie along it?"
+)
+def direction_subtracted(stream, direction):
+    return stream - direction
+
+
+@exercise.mistake(
+    "The direction, at length one, was subtracted from every word, however much of it the word "
+    "had. How far does each word lie along it?"
+)
+def unit_subtracted(stream, direction):
+    return stream - unit_of(direction)
+
+
+@exercise.mistake(
+    "This is the part along the direction: what was to go has stayed, and the rest is gone. What "
+    "is left of x without that part?"
+)
+def kept_the_part_along(stream, direction):
+    return along(stream, unit_of(direction))
+
+
+@exercise.mistake(
+    "This is what the layer writes, the negative of what it read. What does the stream hold after "
+    "that?"
+)
+def written_alone(stream, direction):
+    return -along(stream, unit_of(direction))
+
+
+@exercise.mistake(
+    "The part along the direction was added, so each word now has it twice. Which sign deletes?"
+)
+def added(stream, direction):
+    return stream + along(stream, unit_of(direction))
+
+
+@exercise.mistake(
+    "The part was subtracted twice, so each word is mirrored: as much as it had along the "
+    "direction, it now has against it."
+)
+def mirrored(stream, direction):
+    return stream - 2 * along(stream, unit_of(direction))
+
+
+@exercise.mistake(
+    "This is how far each word lies along the direction, one number a word. What is to be done "
+    "with that number, so that the stream keeps its shape?"
+)
+def amounts_alone(stream, direction):
+    return stream @ unit_of(direction)
+
+
+@exercise.mistake(
+    "The amounts themselves were subtracted, one number from all the entries of a word. Along "
+    "which vector should each amount be laid?"
+)
+def amount_subtracted_everywhere(stream, direction):
+    return stream - (stream @ unit_of(direction)).unsqueeze(-1)
+
+
+@exercise.mistake(
+    "Entry by entry, each column was multiplied by its share of the direction, and nothing was "
+    "summed. How far a word lies along u is one number: which sum gives it?"
+)
+def not_summed(stream, direction):
+    return stream - stream * unit_of(direction) ** 2
+
+
+@exercise.mistake(
+    "One amount serves all the words: the sum ran over the whole stream. How far does each word "
+    "lie along the direction by itself?"
+)
+def one_amount_for_all(stream, direction):
+    unit = unit_of(direction)
+    return stream - (stream * unit).sum() * unit
+
+
+@exercise.mistake(
+    "One amount serves all the words, the mean of theirs: what they have in common is gone, and "
+    "their differences are still there. How many amounts do four words have?"
+)
+def mean_amount(stream, direction):
+    unit = unit_of(direction)
+    return stream - (stream @ unit).mean() * unit
+
+
+@exercise.mistake(
+    "The amounts have lost their axis, so they meet the entries of u instead of the words. "
+    "`unsqueeze(-1)` or `keepdim` gives it back."
+)
+def axis_lost(stream, direction):
+    unit = unit_of(direction)
+    return stream - (stream @ unit) * unit
+
+
+@exercise.mistake(
+    "Each word lost only what it had along the direction where that was positive. A word may lie "
+    "against the direction as well: what is to become of that?"
+)
+def only_positive_amounts(stream, direction):
+    unit = unit_of(direction)
+    return stream - (stream @ unit).relu().unsqueeze(-1) * unit
+
+
+@exercise.mistake(
+    "Each word lost its whole size along the direction, with the sign of the amount dropped, so "
+    "words that lie against the direction do so twice as much now. What does the sign say?"
+)
+def sign_dropped(stream, direction):
+    unit = unit_of(direction)
+    return stream - (stream @ unit).abs().unsqueeze(-1) * unit
+
+
+@exercise.mistake(
+    "The words were brought to length one as well. The stream's own sizes are to stay: whose "
+    "length does the formula divide by?"
+)
+def words_of_length_one(stream, direction):
+    words = F.normalize(stream, dim=-1)
+    return words - along(words, unit_of(direction))
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the direction: `.detach()`, `.data` or `no_grad` "
+    "cut off all of it. Could a model learn which direction to erase?"
+)
+def direction_detached(stream, direction):
+    return erase_direction(stream, direction.detach())
+
+
+@exercise.mistake(
+    "The right results, but the amounts pass no gradient on: they were cut off by `.detach()`, "
+    "`.data` or `no_grad`. When a word moves along the direction, does the result move?"
+)
+def amounts_detached(stream, direction):
+    unit = unit_of(direction)
+    return stream - (stream @ unit).detach().unsqueeze(-1) * unit
+
+
+@exercise.mistake(
+    "The right results, but the stream was changed as well: `-=` and names that end in `_` write "
+    "into the tensor that the caller still holds. Other layers may want to read it."
+)
+def in_place(stream, direction):
+    stream -= along(stream, unit_of(direction))
+    return stream
+
+
+@exercise.alternative
+def by_a_projection_matrix(stream, direction):
+    share = torch.outer(direction, direction) / (direction @ direction)
+    across = torch.eye(len(direction)).to(direction) - share
+    return stream @ across
+
+
+@exercise.alternative
+def as_a_fraction(stream, direction):
+    amount = (stream * direction).sum(-1, keepdim=True) / (direction**2).sum()
+    return stream - amount * direction
+
+
+@exercise.alternative
+def word_by_word(stream, direction):
+    unit = direction / direction.norm()
+    rows = [word - torch.dot(word, unit) * unit for word in stream.reshape(-1, len(unit))]
+    return torch.stack(rows).reshape(stream.shape)

@@ -1,0 +1,328 @@
+"""Every word is brought to the same mean and the same size, by its own entries alone."""
+
+import torch
+
+from course_lib.add_norm import layer_norm
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=layer_norm,
+    lesson="07",
+    title="Words of one size",
+    minutes=10,
+    difficulty=1,
+    hints=(
+        "Two words of a sentence are not to know of each other here. Over which axis may the mean "
+        "run, then, and what does that axis hold?",
+        "The mean of each word is one number, and it is to meet all d entries of that word. Which "
+        "shape must it have for 3 words of 4 entries?",
+        "A word whose entries are all equal has the variance 0. What stands under the root then, "
+        "and what would stand there if eps came after it?",
+    ),
+    forbidden=(
+        "torch.layer_norm",
+        "torch.native_layer_norm",
+        "torch.group_norm",
+        "torch.native_group_norm",
+        "torch.instance_norm",
+        "torch.batch_norm",
+        "torch.rms_norm",
+        "torch.nn.functional.layer_norm",
+        "torch.nn.functional.group_norm",
+        "torch.nn.functional.instance_norm",
+        "torch.nn.functional.batch_norm",
+        "torch.nn.functional.rms_norm",
+        "torch.nn.LayerNorm",
+        "torch.nn.GroupNorm",
+        "torch.nn.InstanceNorm1d",
+        "torch.nn.RMSNorm",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int):
+    d = shape[-1]
+    return 2 + 3 * draw.normal(*shape), draw.normal(d), draw.normal(d)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", words(draw, 2, 3)
+    yield "three words", words(draw, 3, 5)
+    yield "as many words as entries", words(draw, 4, 4)
+    yield "small words", (0.01 * draw.normal(2, 4), draw.normal(4), draw.normal(4))
+    yield "another eps", (*words(draw, 2, 5), 0.5)
+    yield "a word of equal entries", (torch.full((1, 4), 2.0), draw.normal(4), draw.normal(4))
+    yield "a word that is no sentence", words(draw, 6)
+    yield "a batch of sentences", words(draw, 2, 3, 5)
+    yield "two batch dimensions", words(draw, 3, 2, 4, 6)
+
+
+@exercise.property("with gain 1 and bias 0, each word has the mean 0 and the variance 1")
+def standard(answer, draw: Draw):
+    x, gain, bias = 2 + 3 * draw.normal(2, 4, 6), torch.ones(6), torch.zeros(6)
+    found = answer(x, gain, bias)
+    return torch.allclose(found.mean(-1), torch.zeros(2, 4), atol=1e-5) and torch.allclose(
+        found.var(-1, correction=0), torch.ones(2, 4), atol=1e-3
+    )
+
+
+@exercise.property("a word may grow, and its entries move together: nothing changes for anybody")
+def moved(answer, draw: Draw):
+    x, gain, bias = words(draw, 3, 5)
+    plain = answer(x, gain, bias)
+    other = torch.tensor([[1.0], [20.0], [3.0]]) * x + torch.tensor([[7.0], [0.0], [-5.0]])
+    again = answer(other, gain, bias)
+    return (plain - bias).abs().max() > 0 and torch.allclose(again, plain, atol=1e-3)
+
+
+@exercise.property("a word of equal entries comes out as the bias, and no other word does")
+def equal_entries(answer, draw: Draw):
+    x, gain, bias = words(draw, 3, 5)
+    x[:2] = torch.tensor([[3.0], [-8.0]])
+    moved = (answer(x, gain, bias) - bias).abs().amax(-1) > 1e-2
+    return moved.tolist() == [False, False, True]
+
+
+def normed(x, gain, bias, eps, over=-1, correction=0):
+    centred = x - x.mean(over, keepdim=True)
+    variance = x.var(over, correction=correction, keepdim=True)
+    return gain * centred / torch.sqrt(variance + eps) + bias
+
+
+@exercise.mistake(
+    "The variance was divided by d - 1, as `var` and `std` do unless they are told otherwise. "
+    "That corrects for a mean that was guessed from a sample; what does the docstring divide by?"
+)
+def divided_by_one_less(x, gain, bias, eps=1e-5):
+    return normed(x, gain, bias, eps, correction=1)
+
+
+@exercise.mistake(
+    "Two things differ: the variance was divided by d - 1, as `std` does unless it is told "
+    "otherwise, and eps was added to the root, not under it."
+)
+def standard_deviation_by_default(x, gain, bias, eps=1e-5):
+    return gain * (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "eps was added to the root and not under it. Which of the two changes a small word more, and "
+    "which of them does the formula have?"
+)
+def eps_beside_the_root(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / (torch.sqrt((centred**2).mean(-1, keepdim=True)) + eps) + bias
+
+
+@exercise.mistake(
+    "The root is missing: each word was divided by its variance. Make a word ten times larger: "
+    "by how much does its variance grow, and what should become of the result?"
+)
+def no_root(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / ((centred**2).mean(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "eps plays no part: a word of equal entries gives 0 / 0, which is NaN. What keeps the "
+    "formula's divisor away from 0?"
+)
+def no_eps(x, gain, bias, eps=1e-5):
+    return normed(x, gain, bias, 0.0)
+
+
+@exercise.mistake(
+    "eps is always 1e-5, whatever the caller says. It has a name in the signature; where does the "
+    "formula use it?"
+)
+def own_eps(x, gain, bias, eps=1e-5):
+    return normed(x, gain, bias, 1e-5)
+
+
+@exercise.mistake(
+    "The mean is still in the result: it was taken out for the variance and left in what was "
+    "divided. Which x does the formula divide?"
+)
+def mean_left_in(x, gain, bias, eps=1e-5):
+    return gain * x / torch.sqrt(x.var(-1, correction=0, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "The mean was never subtracted, so the squares are those of x itself. That is RMS norm, with "
+    "a bias. What is a variance measured from?"
+)
+def no_mean(x, gain, bias, eps=1e-5):
+    return gain * x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "The mean was subtracted, and large words are still large: nothing was divided by the "
+    "standard deviation."
+)
+def only_centred(x, gain, bias, eps=1e-5):
+    return gain * (x - x.mean(-1, keepdim=True)) + bias
+
+
+@exercise.mistake(
+    "What was subtracted from each word is the sum of its entries, not their mean: a word of "
+    "ones lost d from each of them. What turns a sum into a mean?"
+)
+def sum_as_mean(x, gain, bias, eps=1e-5):
+    centred = x - x.sum(-1, keepdim=True)
+    return gain * centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "The squares were summed and not averaged: each word has the length 1, and its entries "
+    "shrink as d grows. By what is the sum of a variance divided?"
+)
+def length_one(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / torch.sqrt((centred**2).sum(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "Each word was divided by the mean of the entries' distances from the mean. Between that "
+    "and the standard deviation stand a square and a root: which comes first, and where is the "
+    "mean taken?"
+)
+def mean_distance(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / (centred.abs().mean(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "Mean and variance ran over the words, so every word moves every other one. Whose entries "
+    "should share a mean, and which axis are they on?"
+)
+def over_the_words(x, gain, bias, eps=1e-5):
+    return normed(x, gain, bias, eps, over=-2)
+
+
+@exercise.mistake(
+    "Mean and variance ran over the first axis: with a word that is no sentence these are its "
+    "entries, otherwise they are words or sentences. Which axis holds the entries always?"
+)
+def over_the_first_axis(x, gain, bias, eps=1e-5):
+    return normed(x, gain, bias, eps, over=0)
+
+
+@exercise.mistake(
+    "Mean and variance ran over axis 1, counted from the front. In a batch that is the words, and "
+    "a word alone has no such axis. Which number names the last axis, however many there are?"
+)
+def over_axis_one(x, gain, bias, eps=1e-5):
+    return normed(x, gain, bias, eps, over=1)
+
+
+@exercise.mistake(
+    "One mean and one variance serve the whole tensor, so every word moves every other one. How "
+    "many means do three words have?"
+)
+def over_everything(x, gain, bias, eps=1e-5):
+    return gain * (x - x.mean()) / torch.sqrt(x.var(correction=0) + eps) + bias
+
+
+@exercise.mistake(
+    "One mean and one variance serve a whole sentence. Its words should not move each other: over "
+    "which axis alone do they run?"
+)
+def over_each_sentence(x, gain, bias, eps=1e-5):
+    axes = tuple(range(max(0, x.dim() - 2), x.dim()))
+    return normed(x, gain, bias, eps, over=axes)
+
+
+@exercise.mistake(
+    "The means have lost their axis, so they meet the columns instead of the words. What does "
+    "`keepdim` keep?"
+)
+def axis_lost(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1)
+    return gain * centred / torch.sqrt((centred**2).mean(-1) + eps) + bias
+
+
+@exercise.mistake(
+    "The means fit their words, but the variances have lost their axis and meet the columns "
+    "instead. What does `keepdim` keep?"
+)
+def axis_of_the_variance_lost(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / torch.sqrt((centred**2).mean(-1) + eps) + bias
+
+
+@exercise.mistake(
+    "Gain and bias have changed places. Which of the two is multiplied, and which is added?"
+)
+def gain_and_bias_swapped(x, gain, bias, eps=1e-5):
+    return normed(x, bias, gain, eps)
+
+
+@exercise.mistake(
+    "The gain plays no part: every column keeps the size 1. How could the model make one column "
+    "count for more than another?"
+)
+def gain_forgotten(x, gain, bias, eps=1e-5):
+    return normed(x, torch.ones_like(gain), bias, eps)
+
+
+@exercise.mistake("The bias plays no part. What should a word of equal entries come out as?")
+def bias_forgotten(x, gain, bias, eps=1e-5):
+    return normed(x, gain, torch.zeros_like(bias), eps)
+
+
+@exercise.mistake(
+    "Each word has the mean 0 and the variance 1, and stays so: gain and bias play no part. What "
+    "do they do to each column?"
+)
+def gain_and_bias_forgotten(x, gain, bias, eps=1e-5):
+    return normed(x, torch.ones_like(gain), torch.zeros_like(bias), eps)
+
+
+@exercise.mistake(
+    "The bias was stretched by the gain too: it was added before the multiplication. Which of the "
+    "two comes last in the formula?"
+)
+def bias_stretched(x, gain, bias, eps=1e-5):
+    return gain * (normed(x, torch.ones_like(gain), torch.zeros_like(bias), eps) + bias)
+
+
+@exercise.mistake(
+    "The right results, but the words were changed as well: `-=`, `/=` and names that end in `_` "
+    "write into the tensor that the caller still holds."
+)
+def in_place(x, gain, bias, eps=1e-5):
+    x -= x.mean(-1, keepdim=True)
+    return gain * x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) + bias
+
+
+@exercise.mistake(
+    "The right results, but the wrong gradients: mean and variance were cut off by `no_grad`, "
+    "`.detach()` or `.data`. When one entry of a word moves, do the other results stand still?"
+)
+def statistics_detached(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True).detach()
+    variance = (centred**2).mean(-1, keepdim=True).detach()
+    return gain * centred / torch.sqrt(variance + eps) + bias
+
+
+@exercise.alternative
+def with_torch_statistics(x, gain, bias, eps=1e-5):
+    variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(variance + eps) * gain + bias
+
+
+@exercise.alternative
+def mean_of_squares_less_square_of_mean(x, gain, bias, eps=1e-5):
+    mean = x.sum(dim=-1, keepdim=True) / x.shape[-1]
+    variance = (x * x).sum(dim=-1, keepdim=True) / x.shape[-1] - mean**2
+    return gain * ((x - mean) / (variance + eps) ** 0.5) + bias
+
+
+@exercise.alternative
+def word_by_word(x, gain, bias, eps=1e-5):
+    done = []
+    for word in x.reshape(-1, x.shape[-1]):
+        centred = word - word.mean()
+        done.append(gain * centred / (centred @ centred / len(word) + eps).sqrt() + bias)
+    return torch.stack(done).reshape(x.shape)

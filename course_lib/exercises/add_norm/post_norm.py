@@ -1,0 +1,265 @@
+"""The block of 2017: add what a layer found, then bring the sum to one size."""
+
+import torch
+
+from course_lib.add_norm import PostNorm
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.exercises.probes import Probe
+
+exercise = Exercise(
+    reference=PostNorm,
+    method="forward",
+    lesson="07",
+    title="Add, then normalise",
+    minutes=8,
+    difficulty=1,
+    hints=(
+        "Read norm(x + sublayer(x)) from the inside to the outside. What is called first, and with "
+        "which words?",
+        "An attention layer wants a mask beside its words, a feed-forward layer wants nothing. "
+        "What does the star in `*args` collect, and what does it do in a call?",
+        "The norm is a function of three arguments. Two of them are learned, and wait under "
+        "`self`: what are they called there, and in which order does `layer_norm` take them?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (draw.normal(2, 3),), (Probe("linear", (3, 3)), 3)
+    yield "a layer that mixes words", (draw.normal(4, 3),), (Probe("running_mean"), 3)
+    yield (
+        "a layer that finds nothing",
+        (2 + draw.normal(3, 4), torch.tensor(0.0)),
+        (Probe("scaled"), 4),
+    )
+    yield (
+        "a layer with an argument of its own",
+        (draw.normal(4, 5), draw.normal(4, 1)),
+        (Probe("scaled"), 5),
+    )
+    yield (
+        "a layer with two arguments",
+        (draw.normal(3, 4), draw.normal(3, 1), draw.normal(3, 4)),
+        (Probe("scaled_and_shifted"), 4),
+    )
+    yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
+
+
+@exercise.property("words ten times as large come out the same")
+def one_size(answer, draw: Draw):
+    x, build = 2 + 3 * draw.normal(4, 5), (Probe("running_mean"), 5)
+    found = answer(x, build=build)
+    again = answer(10 * x, build=build)
+    return (found - found[0]).abs().max() > 0 and torch.allclose(again, found, atol=1e-3)
+
+
+@exercise.property("a layer that finds 3x changes nothing, one that finds -x makes words alike")
+def residual(answer, draw: Draw):
+    x, build = 2 + 3 * draw.normal(4, 5), (Probe("scaled"), 5)
+    nothing, more, opposite, columns = (
+        answer(x, factor, build=build)
+        for factor in (torch.zeros(5), torch.full((5,), 3.0), -torch.ones(5), draw.normal(5))
+    )
+    return (
+        (columns - nothing).abs().max() > 0.1
+        and torch.allclose(more, nothing, atol=1e-3)
+        and torch.allclose(opposite, opposite[0].expand(4, 5), atol=1e-5)
+    )
+
+
+@exercise.mistake(
+    "There is no sum: what the layer found was normalised alone, and x is lost. What does a layer "
+    "that finds nothing leave over?"
+)
+class NoResidual(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The sum was never normalised, so words grow from block to block. What is `self.norm_layer` "
+    "there for?"
+)
+class NoNorm(PostNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(x, *args)
+
+
+@exercise.mistake(
+    "What the layer found was normalised, and then added: the sum itself may have any size. Which "
+    "of the two is outside in the formula, the norm or the sum?"
+)
+class FoundNormalised(PostNorm):
+    def forward(self, x, *args):
+        return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "x was normalised, and what the layer found was added to it afterwards. Which of the two comes "
+    "first in post-norm, the sum or the norm?"
+)
+class WordsNormalised(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+
+
+@exercise.mistake(
+    "x and what the layer found were normalised each by itself, and then added. The formula has "
+    "one norm: what is inside it?"
+)
+class BothNormalised(PostNorm):
+    def forward(self, x, *args):
+        found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+        return self.norm_layer(x, self.gain, self.bias) + found
+
+
+@exercise.mistake(
+    "This is pre-norm: the layer read normalised words, and the sum was left as it is. On which "
+    "side of the layer does the norm stand here?"
+)
+class PreNormInstead(PostNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+
+
+@exercise.mistake(
+    "There are two norms: the sum was normalised, and the layer read normalised words as well. "
+    "What does the layer read in post-norm?"
+)
+class TwoNorms(PostNorm):
+    def forward(self, x, *args):
+        added = x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+        return self.norm_layer(added, self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The layer read the normalised words, and these were also what it was added to: x itself is "
+    "nowhere in the sum."
+)
+class AddedToTheNorm(PostNorm):
+    def forward(self, x, *args):
+        normed = self.norm_layer(x, self.gain, self.bias)
+        return normed + self.sublayer(normed, *args)
+
+
+@exercise.mistake(
+    "What the layer found was subtracted. Which sign does the formula have between x and what was "
+    "found?"
+)
+class Subtracted(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x - self.sublayer(x, *args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The layer was never asked: x was normalised as it came. What is to be added before that?"
+)
+class NoSublayer(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x, self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The layer got x and nothing else, so one that needs an argument raises. What do `args` hold, "
+    "and whose are they: the layer's or the norm's?"
+)
+class ArgumentsDropped(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
+    "call, and what is handed over without it?"
+)
+class ArgumentsInATuple(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
+    "all on?"
+)
+class FirstArgumentAlone(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, *args[:1]), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "Gain and bias have changed places on their way to the norm. In which order does `layer_norm` "
+    "take them?"
+)
+class GainAndBiasSwapped(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, *args), self.bias, self.gain)
+
+
+@exercise.mistake(
+    "The norm got the sum and nothing else. Which two learned vectors does it take after that?"
+)
+class NormWithoutGainAndBias(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, *args))
+
+
+@exercise.mistake(
+    "The right results, but gain and bias get no gradient: `.detach()`, `.data` or `no_grad` cut "
+    "them off, and what gets no gradient cannot learn."
+)
+class GainAndBiasDetached(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, *args), self.gain.data, self.bias.data)
+
+
+@exercise.mistake(
+    "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
+    "begin. Where are they, once they have learned something?"
+)
+class GainAndBiasUnused(PostNorm):
+    def forward(self, x, *args):
+        gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
+        return self.norm_layer(x + self.sublayer(x, *args), gain, bias)
+
+
+@exercise.mistake(
+    "What the layer found was added into x itself: `+=` and `add_` write into the tensor that the "
+    "caller still holds, and that the layer needs for its own gradients."
+)
+class InPlace(PostNorm):
+    def forward(self, x, *args):
+        x += self.sublayer(x, *args)
+        return self.norm_layer(x, self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The right results, but the layer gets no gradient: `.detach()`, `.data` or `no_grad` cut it "
+    "off, and what gets no gradient cannot learn."
+)
+class SublayerDetached(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, *args).detach(), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The right results, but no gradient passes along x: `.detach()` or `.data` closed the way "
+    "round the layer. What is a residual connection good for?"
+)
+class ResidualDetached(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x.detach() + self.sublayer(x, *args), self.gain, self.bias)
+
+
+@exercise.alternative
+class InOneLine(PostNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(torch.add(self.sublayer(x, *args), x), self.gain, self.bias)
+
+
+@exercise.alternative
+class StackedAndSummed(PostNorm):
+    def forward(self, x, *args):
+        parts = torch.stack([x, self.sublayer(x, *args)])
+        return self.norm_layer(parts.sum(dim=0), bias=self.bias, gain=self.gain)

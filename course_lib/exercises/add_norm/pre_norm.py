@@ -1,0 +1,263 @@
+"""The block of today: a layer reads normalised words, and the stream itself runs through."""
+
+import torch
+
+from course_lib.add_norm import PreNorm
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.exercises.probes import Probe
+
+exercise = Exercise(
+    reference=PreNorm,
+    method="forward",
+    lesson="07",
+    title="Normalise, read, add",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "A layer that finds nothing adds zeros. What must come out of the block then, to the last "
+        "digit?",
+        "There are two versions of the words now: x, and x normalised. Which of the two does the "
+        "layer read, and to which is added what it found?",
+        "What came in after x is for the layer. Does the norm want any of it?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (draw.normal(2, 3),), (Probe("linear", (3, 3)), 3)
+    yield "a layer that mixes words", (draw.normal(4, 3),), (Probe("running_mean"), 3)
+    yield (
+        "a layer that finds nothing",
+        (2 + draw.normal(3, 4), torch.tensor(0.0)),
+        (Probe("scaled"), 4),
+    )
+    yield (
+        "a layer with an argument of its own",
+        (draw.normal(4, 5), draw.normal(4, 1)),
+        (Probe("scaled"), 5),
+    )
+    yield (
+        "a layer with two arguments",
+        (draw.normal(3, 4), draw.normal(3, 1), draw.normal(3, 4)),
+        (Probe("scaled_and_shifted"), 4),
+    )
+    yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
+
+
+@exercise.property("a layer that finds nothing leaves x as it is, one that finds more adds more")
+def runs_through(answer, draw: Draw):
+    x, columns, build = 2 + 3 * draw.normal(4, 5), draw.normal(5), (Probe("scaled"), 5)
+    nothing, once, thrice = (
+        answer(x, times * columns, build=build) - x for times in (0.0, 1.0, 3.0)
+    )
+    return (
+        (nothing == 0).all()
+        and once.abs().max() > 0
+        and torch.allclose(thrice, 3 * once, atol=1e-4)
+    )
+
+
+@exercise.property("a word ten times as large stays so, and what is added to it is the same")
+def reads_one_size(answer, draw: Draw):
+    x, build = 2 + draw.normal(4, 5), (Probe("linear", (5, 5)), 5)
+    added = answer(x, build=build) - x
+    return added.abs().max() > 0 and torch.allclose(
+        answer(10 * x, build=build) - 10 * x, added, atol=1e-3
+    )
+
+
+@exercise.mistake(
+    "This is post-norm: the layer read x as it is, and the sum was normalised. On which side of "
+    "the layer does the norm stand here?"
+)
+class PostNormInstead(PreNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "What the layer found was added to the normalised words, and x itself is gone. Which of the "
+    "two is to run through unchanged?"
+)
+class AddedToTheNorm(PreNorm):
+    def forward(self, x, *args):
+        read = self.norm_layer(x, self.gain, self.bias)
+        return read + self.sublayer(read, *args)
+
+
+@exercise.mistake(
+    "The sum was normalised too, so x does not run through unchanged. How many norms does the "
+    "formula have, and what is inside?"
+)
+class ResultNormalisedToo(PreNorm):
+    def forward(self, x, *args):
+        read = self.norm_layer(x, self.gain, self.bias)
+        return self.norm_layer(x + self.sublayer(read, *args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "The norm is missing: the layer read x as it is, however large its words have grown by then."
+)
+class NoNorm(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(x, *args)
+
+
+@exercise.mistake(
+    "x was normalised where it is added, and the layer read it as it is. It should be the other "
+    "way round: which of the two does the formula put into the norm?"
+)
+class WordsNormalised(PreNorm):
+    def forward(self, x, *args):
+        return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+
+
+@exercise.mistake(
+    "The norm stands behind the layer: what it found was normalised, and not what it read."
+)
+class FoundNormalised(PreNorm):
+    def forward(self, x, *args):
+        return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+
+
+@exercise.mistake(
+    "There is no sum: what the layer found came back alone. What should a layer that finds "
+    "nothing leave of x?"
+)
+class NoResidual(PreNorm):
+    def forward(self, x, *args):
+        return self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+
+
+@exercise.mistake(
+    "The layer was never asked: x was added to its own norm. Who should have read the normalised "
+    "words?"
+)
+class NoSublayer(PreNorm):
+    def forward(self, x, *args):
+        return x + self.norm_layer(x, self.gain, self.bias)
+
+
+@exercise.mistake(
+    "What the layer found was subtracted. Which sign does the formula have between x and what was "
+    "found?"
+)
+class Subtracted(PreNorm):
+    def forward(self, x, *args):
+        return x - self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+
+
+@exercise.mistake(
+    "The layer got the normalised words and nothing else, so one that needs an argument raises. "
+    "What do `args` hold?"
+)
+class ArgumentsDropped(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias))
+
+
+@exercise.mistake(
+    "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
+    "call, and what is handed over without it?"
+)
+class ArgumentsInATuple(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), args)
+
+
+@exercise.mistake(
+    "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
+    "all on?"
+)
+class FirstArgumentAlone(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args[:1])
+
+
+@exercise.mistake(
+    "`args` went to the norm instead of the layer: a closing bracket stands one place too late. "
+    "Which of the two may want a mask?"
+)
+class ArgumentsToTheNorm(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias, *args))
+
+
+@exercise.mistake(
+    "Gain and bias have changed places on their way to the norm. In which order does `layer_norm` "
+    "take them?"
+)
+class GainAndBiasSwapped(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.bias, self.gain), *args)
+
+
+@exercise.mistake(
+    "The norm got the words and nothing else. Which two learned vectors does it take after them?"
+)
+class NormWithoutGainAndBias(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x), *args)
+
+
+@exercise.mistake(
+    "The right results, but gain and bias get no gradient: `.detach()`, `.data` or `no_grad` cut "
+    "them off, and what gets no gradient cannot learn."
+)
+class GainAndBiasDetached(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain.data, self.bias.data), *args)
+
+
+@exercise.mistake(
+    "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
+    "begin. Where are they, once they have learned something?"
+)
+class GainAndBiasUnused(PreNorm):
+    def forward(self, x, *args):
+        gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
+        return x + self.sublayer(self.norm_layer(x, gain, bias), *args)
+
+
+@exercise.mistake(
+    "What the layer found was added into x itself: `+=` and `add_` write into the tensor that the "
+    "caller still holds. What else in the block still needs the old x?"
+)
+class InPlace(PreNorm):
+    def forward(self, x, *args):
+        x += self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+        return x
+
+
+@exercise.mistake(
+    "The right results, but the layer gets no gradient: `.detach()`, `.data` or `no_grad` cut it "
+    "off, and what gets no gradient cannot learn."
+)
+class SublayerDetached(PreNorm):
+    def forward(self, x, *args):
+        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args).detach()
+
+
+@exercise.mistake(
+    "The right results, but no gradient passes along x: `.detach()` or `.data` closed the way "
+    "round the layer. What is the stream good for, if not for that?"
+)
+class ResidualDetached(PreNorm):
+    def forward(self, x, *args):
+        return x.detach() + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+
+
+@exercise.alternative
+class InOneLine(PreNorm):
+    def forward(self, x, *args):
+        normed = self.norm_layer(x, bias=self.bias, gain=self.gain)
+        return self.sublayer(normed, *args).add(x)
+
+
+@exercise.alternative
+class StackedAndSummed(PreNorm):
+    def forward(self, x, *args):
+        found = self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+        return torch.stack([found, x], dim=-1).sum(dim=-1)

@@ -1,0 +1,272 @@
+"""Every word is brought to one size, and nothing is subtracted."""
+
+import torch
+
+from course_lib.add_norm import rms_norm
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=rms_norm,
+    lesson="07",
+    title="One size, and no mean",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "Read the letters R, M and S of the name from right to left. What is done to the entries "
+        "first, what second, what third?",
+        "Each word has one size, and it divides all d entries of that word. Which axis is gone "
+        "after the mean, and how can it stay with the length 1?",
+        "What does the formula give for a word of zeros, with eps under the root, and what "
+        "without it?",
+    ),
+    forbidden=(
+        "torch.rms_norm",
+        "torch.nn.functional.rms_norm",
+        "torch.nn.RMSNorm",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int):
+    return 2 + 3 * draw.normal(*shape), draw.normal(shape[-1])
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", words(draw, 2, 3)
+    yield "three words", words(draw, 3, 5)
+    yield "as many words as entries", words(draw, 4, 4)
+    yield "small words", (0.01 * draw.normal(2, 4), draw.normal(4))
+    yield "another eps", (*words(draw, 2, 5), 0.5)
+    yield "a word of zeros", (torch.zeros(1, 4), draw.normal(4))
+    yield "a word that is no sentence", words(draw, 6)
+    yield "a batch of sentences", words(draw, 2, 3, 5)
+    yield "two batch dimensions", words(draw, 3, 2, 4, 6)
+
+
+@exercise.property("with gain 1, the squares of each word's entries have the mean 1")
+def one_size(answer, draw: Draw):
+    found = answer(2 + 3 * draw.normal(2, 4, 6), torch.ones(6))
+    return torch.allclose((found**2).mean(-1), torch.ones(2, 4), atol=1e-3)
+
+
+@exercise.property("a word may grow and nothing changes; turned round, its result turns round")
+def grown(answer, draw: Draw):
+    x, gain = words(draw, 3, 5)
+    plain = answer(x, gain)
+    factor = torch.tensor([[2.0], [-30.0], [-1.0]])
+    again = answer(factor * x, gain)
+    return plain.abs().max() > 0 and torch.allclose(again, factor.sign() * plain, atol=1e-3)
+
+
+@exercise.property("with gain 1, a word of sevens becomes one of ones, since its mean is left in")
+def mean_kept(answer, draw: Draw):
+    signs = torch.tensor([[1.0], [-1.0]]).expand(2, 5)
+    return torch.allclose(answer(7 * signs, torch.ones(5)), signs, atol=1e-3)
+
+
+def divided(x, gain, size):
+    return gain * x / size
+
+
+@exercise.mistake(
+    "The mean was subtracted first, which makes it layer norm without its bias. What does the "
+    "formula subtract?"
+)
+def mean_subtracted(x, gain, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return divided(centred, gain, torch.sqrt((centred**2).mean(-1, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "Each word was divided by its standard deviation, which measures from the word's mean. From "
+    "where does the mean of x^2 measure?"
+)
+def standard_deviation(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt(x.var(-1, correction=0, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "Each word was divided by what `std` gives: it measures from the word's mean, and divides by "
+    "d - 1. From where does the mean of x^2 measure?"
+)
+def standard_deviation_by_default(x, gain, eps=1e-5):
+    return divided(x, gain, x.std(-1, keepdim=True) + eps)
+
+
+@exercise.mistake(
+    "The squares were summed and not averaged: each word has the length 1, and its entries "
+    "shrink as d grows. What does the M stand for?"
+)
+def length_one(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).sum(-1, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "Each word was divided by its length, the root of the sum of the squares, and eps came after "
+    "the root. Between a sum and a mean stands which number?"
+)
+def length_one_and_eps_after(x, gain, eps=1e-5):
+    return divided(x, gain, x.norm(dim=-1, keepdim=True) + eps)
+
+
+@exercise.mistake(
+    "eps was added to the root and not under it. Which of the two changes a small word more, and "
+    "which of them does the formula have?"
+)
+def eps_beside_the_root(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True)) + eps)
+
+
+@exercise.mistake(
+    "The root is missing: each word was divided by the mean of its squares. Make a word ten times "
+    "larger: what should become of the result, and what does?"
+)
+def no_root(x, gain, eps=1e-5):
+    return divided(x, gain, (x**2).mean(-1, keepdim=True) + eps)
+
+
+@exercise.mistake(
+    "The squares are missing: each word was divided by the mean size of its entries. Which "
+    "letter of the name is that?"
+)
+def no_squares(x, gain, eps=1e-5):
+    return divided(x, gain, x.abs().mean(-1, keepdim=True) + eps)
+
+
+@exercise.mistake(
+    "The mean was taken before the square, and it is the mean's own size that divides: a word "
+    "whose entries cancel out grows beyond measure. Which of the two comes first?"
+)
+def square_of_the_mean(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt(x.mean(-1, keepdim=True) ** 2 + eps))
+
+
+@exercise.mistake(
+    "eps plays no part: a word of zeros gives 0 / 0, which is NaN. What keeps the formula's "
+    "divisor away from 0?"
+)
+def no_eps(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True)))
+
+
+@exercise.mistake(
+    "eps is always 1e-5, whatever the caller says. It has a name in the signature; where does the "
+    "formula use it?"
+)
+def own_eps(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True) + 1e-5))
+
+
+@exercise.mistake(
+    "The result was multiplied by the root where the formula divides: large words grew larger."
+)
+def multiplied(x, gain, eps=1e-5):
+    return gain * x * torch.sqrt((x**2).mean(-1, keepdim=True) + eps)
+
+
+@exercise.mistake(
+    "The gain plays no part: every column counts alike. Where does the formula stretch the columns?"
+)
+def gain_forgotten(x, gain, eps=1e-5):
+    return rms_norm(x, torch.ones_like(gain), eps)
+
+
+@exercise.mistake(
+    "The gain came before the norm, and helped to decide the size that divides. Which words does "
+    "the formula measure: those before the gain, or those after it?"
+)
+def gain_first(x, gain, eps=1e-5):
+    return rms_norm(gain * x, torch.ones_like(gain), eps)
+
+
+@exercise.mistake(
+    "The mean ran over the words, so every word moves every other one. Whose entries make up the "
+    "size of a word, and which axis are they on?"
+)
+def over_the_words(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(-2, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "The mean ran over the first axis: with a word that is no sentence these are its entries, "
+    "otherwise they are words or sentences. Which axis holds the entries always?"
+)
+def over_the_first_axis(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(0, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "The mean ran over axis 1, counted from the front. In a batch that is the words, and a word "
+    "alone has no such axis. Which number names the last axis, however many there are?"
+)
+def over_axis_one(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(1, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "One size serves the whole tensor, so large words stay larger than small ones. How many sizes "
+    "do three words have?"
+)
+def over_everything(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean() + eps))
+
+
+@exercise.mistake(
+    "One size serves a whole sentence, so its large words stay larger than its small ones. Over "
+    "which axis alone does the mean run?"
+)
+def over_each_sentence(x, gain, eps=1e-5):
+    axes = tuple(range(max(0, x.dim() - 2), x.dim()))
+    return divided(x, gain, torch.sqrt((x**2).mean(axes, keepdim=True) + eps))
+
+
+@exercise.mistake(
+    "The sizes have lost their axis, so they meet the columns instead of the words. What does "
+    "`keepdim` keep?"
+)
+def axis_lost(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(-1) + eps))
+
+
+@exercise.mistake(
+    "Right in float32, but a float64 lost half its digits on the way: `.float()` makes a float32 "
+    "of whatever comes. Which dtype should the work be done in?"
+)
+def in_single_precision(x, gain, eps=1e-5):
+    return rms_norm(x.float(), gain.float(), eps).to(x.dtype)
+
+
+@exercise.mistake(
+    "The right results, but the words were changed as well: `*=`, `/=` and names that end in `_` "
+    "write into the tensor that the caller still holds."
+)
+def in_place(x, gain, eps=1e-5):
+    x /= torch.sqrt((x**2).mean(-1, keepdim=True) + eps)
+    return gain * x
+
+
+@exercise.mistake(
+    "The right results, but the wrong gradients: the size was cut off by `no_grad`, `.detach()` "
+    "or `.data`. When one entry of a word grows, do the other results stand still?"
+)
+def size_detached(x, gain, eps=1e-5):
+    return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True) + eps).detach())
+
+
+@exercise.alternative
+def with_rsqrt(x, gain, eps=1e-5):
+    return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + eps) * gain
+
+
+@exercise.alternative
+def from_a_dot_product(x, gain, eps=1e-5):
+    square = torch.einsum("...d,...d->...", x, x) / x.shape[-1]
+    return torch.einsum("...d,d,...->...d", x, gain, (square + eps) ** -0.5)
+
+
+@exercise.alternative
+def word_by_word(x, gain, eps=1e-5):
+    rows = x.flatten(0, -2) if x.dim() > 1 else x[None]
+    done = [gain * row / (row @ row / len(row) + eps).sqrt() for row in rows]
+    return torch.stack(done).reshape_as(x)

@@ -1,0 +1,226 @@
+"""Scores fall with distance, in each head at its own rate."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.positions import alibi
+
+exercise = Exercise(
+    reference=alibi,
+    lesson="04",
+    title="The further, the less",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "What is to be subtracted from the score of a word and itself? And from that of a word "
+        "three places away, in a head whose slope is 1/2?",
+        "For 8 heads the slopes are 1/2, 1/4, and so on. Which is the last one, and what are the "
+        "slopes of 4 heads?",
+        "If the only query is the last of five keys, where does it stand? And where do two queries "
+        "stand, if they are the last two?",
+        "Each slope meets a whole table of distances. Which axes must a line of slopes be given, "
+        "so that every head gets a table of its own?",
+    ),
+    # a negative axis that is also the last one; no case has no head at all
+    equivalent=("-1 -> 1", "1 -> 0"),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "three words, one head", (3, 3, 1)
+    yield "four words, two heads", (4, 4, 2)
+    yield "three words, eight heads", (3, 3, 8)
+    yield "two queries, five keys", (2, 5, 4)
+    yield "one query, six keys", (1, 6, 2)
+    yield "sixteen heads", (2, 3, 16)
+    yield "six heads", (3, 4, 6)
+
+
+@exercise.property("twice as far is twice as much, in every head")
+def twice_as_far(answer, draw: Draw):
+    bias = answer(5, 5, 4)
+    return (bias[:, 0, 1] != 0).all() and torch.allclose(bias[:, 0, 4], 4 * bias[:, 0, 1])
+
+
+@exercise.property("words to the right are treated like words to the left")
+def both_sides(answer, draw: Draw):
+    bias = answer(5, 5, 2)
+    return bias[0, 0, 4] != bias[0, 0, 0] and torch.equal(bias, bias.mT)
+
+
+@exercise.property("a few queries get the last rows of what all of them would get")
+def last_rows(answer, draw: Draw):
+    return torch.equal(answer(2, 5, 4), answer(5, 5, 4)[:, -2:])
+
+
+@exercise.property("from head to head, slopes fall by the same factor")
+def same_factor(answer, draw: Draw):
+    slopes = answer(1, 2, 8)[:, 0, 0]
+    return torch.allclose(slopes[1:], slopes[:-1] / 2) and slopes[0] != 0
+
+
+def checked(heads):
+    if heads not in (2**power for power in range(20)):
+        raise ValueError(f"{heads} heads")
+    return heads
+
+
+def slopes(heads, first=1):
+    return 2.0 ** (-8 * (torch.arange(heads) + first) / heads)
+
+
+def distances(n_q, n_k):
+    """Return j - i, the queries being the last n_q of the keys."""
+    return torch.arange(n_k) - torch.arange(n_k - n_q, n_k).unsqueeze(-1)
+
+
+def falling(slopes, distance):
+    return -slopes[:, None, None] * distance
+
+
+@exercise.mistake(
+    "The scores grow with distance: far words would be looked at most. Is the bias to be added to "
+    "the scores positive or negative?"
+)
+def growing(n_q, n_k, heads):
+    return -alibi(n_q, n_k, heads)
+
+
+@exercise.mistake(
+    "The first head has the slope 1, and every other one that of the head before it. From which "
+    "number does the docstring count h?"
+)
+def heads_from_zero(n_q, n_k, heads):
+    return falling(slopes(checked(heads), first=0), distances(n_q, n_k).abs())
+
+
+@exercise.mistake(
+    "Words on one side are taken down and those on the other are raised: the distance has kept its "
+    "sign. Which two bars stand around i - j?"
+)
+def sign_kept(n_q, n_k, heads):
+    return falling(slopes(checked(heads)), -distances(n_q, n_k))
+
+
+@exercise.mistake(
+    "Words on the left are raised and those on the right are taken down: the distance has kept its "
+    "sign. Which two bars stand around i - j?"
+)
+def sign_kept_and_turned(n_q, n_k, heads):
+    return falling(slopes(checked(heads)), distances(n_q, n_k))
+
+
+@exercise.mistake(
+    "Both queries and keys were counted from 0. When there are more keys, the queries are the last "
+    "of them: where does a single query stand?"
+)
+def queries_from_zero(n_q, n_k, heads):
+    distance = (torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)).abs()
+    return falling(slopes(checked(heads)), distance)
+
+
+@exercise.mistake(
+    "The slopes are 1/2, 1/4, 1/8 for any number of heads. That is right for eight: which slope "
+    "has the last head, however many there are?"
+)
+def slopes_of_eight_heads(n_q, n_k, heads):
+    return falling(2.0 ** -(torch.arange(checked(heads)) + 1.0), distances(n_q, n_k).abs())
+
+
+@exercise.mistake(
+    "The exponents themselves, 8h / heads, serve as slopes, so they grow from head to head. What "
+    "is raised to this power?"
+)
+def exponents_for_slopes(n_q, n_k, heads):
+    exponents = 8 * (torch.arange(checked(heads)) + 1) / heads
+    return falling(exponents, distances(n_q, n_k).abs())
+
+
+@exercise.mistake("The slopes are powers of e. Which number does the formula raise?")
+def powers_of_e(n_q, n_k, heads):
+    exponents = -8 * (torch.arange(checked(heads)) + 1) / heads
+    return falling(torch.exp(exponents), distances(n_q, n_k).abs())
+
+
+@exercise.mistake(
+    "The heads are in the wrong order, the flattest first. As h grows, does 2^(-8h / heads) grow "
+    "or fall?"
+)
+def flattest_first(n_q, n_k, heads):
+    return alibi(n_q, n_k, heads).flip(0)
+
+
+@exercise.mistake(
+    "Queries and keys have changed axes. In a table of scores, each row is what one query sees."
+)
+def transposed(n_q, n_k, heads):
+    return alibi(n_q, n_k, heads).mT
+
+
+@exercise.mistake(
+    "The heads are on the last axis. Scores have the shape (heads, query, key): which axis must "
+    "the slopes be on?"
+)
+def heads_last(n_q, n_k, heads):
+    return alibi(n_q, n_k, heads).movedim(0, -1)
+
+
+@exercise.mistake(
+    "Words to the right were given minus infinity, as a causal mask does. Here they are treated "
+    "like those to the left; whoever wants a mask adds one."
+)
+def masked_as_well(n_q, n_k, heads):
+    return alibi(n_q, n_k, heads).masked_fill(distances(n_q, n_k) > 0, -torch.inf)
+
+
+@exercise.mistake(
+    "Words to the right cost nothing, however far they are. The paper never sees them; here they "
+    "are treated like those to the left."
+)
+def right_side_free(n_q, n_k, heads):
+    return falling(slopes(checked(heads)), (-distances(n_q, n_k)).clamp(min=0))
+
+
+@exercise.mistake(
+    "Six heads got slopes all the same, though 6 is no power of two. What does the docstring "
+    "promise for such a number?"
+)
+def any_number_of_heads(n_q, n_k, heads):
+    return falling(slopes(heads), distances(n_q, n_k).abs())
+
+
+@exercise.mistake(
+    "For six heads there are slopes of four, with some of eight in between, as in the code that "
+    "came with the paper. The docstring promises an exception."
+)
+def slopes_in_between(n_q, n_k, heads):
+    whole = 2 ** (heads.bit_length() - 1)
+    more = slopes(2 * whole)[0::2][: heads - whole]
+    found = torch.cat([slopes(whole), more])
+    return falling(found, distances(n_q, n_k).abs())
+
+
+@exercise.alternative
+def entry_by_entry(n_q, n_k, heads):
+    if heads < 1 or bin(heads).count("1") != 1:
+        raise ValueError("not a power of two")
+    bias = torch.zeros(heads, n_q, n_k)
+    for h in range(1, heads + 1):
+        for row in range(n_q):
+            for key in range(n_k):
+                bias[h - 1, row, key] = -(2 ** (-8 * h / heads)) * abs(n_k - n_q + row - key)
+    return bias
+
+
+@exercise.alternative
+def factor_by_factor(n_q, n_k, heads):
+    power = heads
+    while power > 1 and power % 2 == 0:
+        power //= 2
+    if power != 1:
+        raise ValueError(f"{heads} is no power of two")
+    slopes = torch.full((heads,), 2 ** (-8 / heads)).cumprod(0)
+    places = torch.arange(n_k, dtype=slopes.dtype)
+    apart = torch.cdist(places[n_k - n_q :, None], places[:, None], p=1)
+    return -torch.einsum("h,qk->hqk", slopes, apart)

@@ -1,0 +1,241 @@
+"""One vector for each position, learned like any other weight."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.positions import LearnedPositions
+
+exercise = Exercise(
+    reference=LearnedPositions,
+    method="forward",
+    lesson="04",
+    title="Positions that are learned",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "The table has a row for each position that can ever be. Which of its rows does a sentence "
+        "of three words need?",
+        "In a batch, sentences come first. Counted from the end, which axis are the words always "
+        "on, and how do you ask for its size?",
+        "What does torch say of a sentence that is longer than the table? And what would help its "
+        "reader more?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (draw.normal(2, 3),), (4, 3)
+    yield "as many words as positions", (draw.normal(5, 2),), (5, 2)
+    yield "one word", (draw.normal(1, 2),), (3, 2)
+    yield "a batch of sentences", (draw.normal(3, 4, 2),), (6, 2)
+    yield "more sentences than positions", (draw.normal(6, 3, 2),), (4, 2)
+    yield "two batch dimensions", (draw.normal(2, 3, 4, 5),), (7, 5)
+    yield "one word too many", (draw.normal(5, 3),), (4, 3)
+    yield "a batch of sentences that are too long", (draw.normal(2, 6, 3),), (4, 3)
+
+
+@exercise.property("a position adds the same vector to whatever word stands there")
+def whatever_word(answer, draw: Draw):
+    one, other = draw.normal(4, 3), draw.normal(4, 3)
+    added = answer(one, build=(6, 3)) - one
+    again = answer(other, build=(6, 3)) - other
+    return added.std(0).min() > 0 and torch.allclose(again, added, atol=1e-5)
+
+
+@exercise.property("the first words of a longer sentence are placed as if they were alone")
+def first_words(answer, draw: Draw):
+    x = draw.normal(5, 3)
+    long, short = answer(x, build=(6, 3)), answer(x[:2], build=(6, 3))
+    return not torch.allclose(short, x[:2], atol=1e-4) and torch.allclose(long[:2], short)
+
+
+def words(layer, x):
+    """Count the words as the reference does, and refuse too many."""
+    if x.shape[-2] > len(layer.table):
+        raise ValueError(f"too many words: {x.shape[-2]}")
+    return x.shape[-2]
+
+
+@exercise.mistake(
+    "The last rows of the table were added, not the first. Which position does the first word of "
+    "a sentence have, whether the sentence is short or long?"
+)
+class FromTheEnd(LearnedPositions):
+    def forward(self, x):
+        return x + self.table[len(self.table) - words(self, x) :]
+
+
+@exercise.mistake(
+    "The whole table was added: it fits a sentence that fills it, and one word is copied to every "
+    "position. How many of its rows does a sentence need?"
+)
+class WholeTable(LearnedPositions):
+    def forward(self, x):
+        words(self, x)
+        return x + self.table
+
+
+@exercise.mistake(
+    "A sentence that is too long was cut without a word. Whoever called this gets fewer words back "
+    "and will not notice: what does the docstring promise?"
+)
+class CutOff(LearnedPositions):
+    def forward(self, x):
+        n = min(x.shape[-2], len(self.table))
+        return x[..., :n, :] + self.table[:n]
+
+
+@exercise.mistake(
+    "Past the end of the table the positions began again from 0, so two words of one sentence got "
+    "the same one. What does the docstring promise instead?"
+)
+class BegunAgain(LearnedPositions):
+    def forward(self, x):
+        places = torch.arange(x.shape[-2], device=x.device) % len(self.table)
+        return x + self.table[places]
+
+
+@exercise.mistake(
+    "All words past the end of the table got its last row, as if they stood in one place. What "
+    "does the docstring promise instead?"
+)
+class LastForTheRest(LearnedPositions):
+    def forward(self, x):
+        places = torch.arange(x.shape[-2], device=x.device).clamp(max=len(self.table) - 1)
+        return x + self.table[places]
+
+
+@exercise.mistake(
+    "A sentence that is too long is left to torch, which speaks of tensors a and b. The docstring "
+    "promises a ValueError: what would its reader want to be told?"
+)
+class LeftToTorch(LearnedPositions):
+    def forward(self, x):
+        return x + self.table[: x.shape[-2]]
+
+
+@exercise.mistake(
+    "A sentence that is too long is left to torch, whose index is out of range. The docstring "
+    "promises a ValueError: what would its reader want to be told?"
+)
+class LeftToTheIndex(LearnedPositions):
+    def forward(self, x):
+        return x + self.table[torch.arange(x.shape[-2], device=x.device)]
+
+
+@exercise.mistake(
+    "A sentence that is too long ends in an AssertionError: `assert` speaks to the one who wrote "
+    "the code, and can be switched off. Which exception does the docstring name?"
+)
+class Asserted(LearnedPositions):
+    def forward(self, x):
+        assert x.shape[-2] <= len(self.table)
+        return x + self.table[: x.shape[-2]]
+
+
+@exercise.mistake(
+    "A sentence that fills the table exactly was refused. With max_length rows, which is the "
+    "longest sentence whose words all have one?"
+)
+class OneTooStrict(LearnedPositions):
+    def forward(self, x):
+        if x.shape[-2] >= len(self.table):
+            raise ValueError("too long")
+        return x + self.table[: x.shape[-2]]
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from "
+    "the end, are the words on?"
+)
+class SentencesCounted(LearnedPositions):
+    def forward(self, x):
+        if len(x) > len(self.table):
+            raise ValueError("too long")
+        return x + self.table[: len(x)]
+
+
+@exercise.mistake(
+    "`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; "
+    "for a sentence alone it is the width of a word. Which axis, from the end, are the words on?"
+)
+class SecondAxisCounted(LearnedPositions):
+    def forward(self, x):
+        if x.shape[1] > len(self.table):
+            raise ValueError("too long")
+        return x + self.table[: x.shape[1]]
+
+
+@exercise.mistake(
+    "The words were multiplied by their positions' vectors. The formula has another sign between "
+    "x_i and p_i."
+)
+class Multiplied(LearnedPositions):
+    def forward(self, x):
+        return x * self.table[: words(self, x)]
+
+
+@exercise.mistake("These are the positions alone, without the words. What are they to be added to?")
+class PositionsAlone(LearnedPositions):
+    def forward(self, x):
+        return self.table[: words(self, x)].expand_as(x)
+
+
+@exercise.mistake(
+    "Word and position stand side by side, so each word has become twice as wide. The formula "
+    "makes one vector of the two."
+)
+class SideBySide(LearnedPositions):
+    def forward(self, x):
+        return torch.cat([x, self.table[: words(self, x)].expand_as(x)], dim=-1)
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the table: `.data` and `.detach()` cut it off. "
+    "What would these positions learn?"
+)
+class TableDetached(LearnedPositions):
+    def forward(self, x):
+        return x + self.table.data[: words(self, x)]
+
+
+@exercise.mistake(
+    "Right results, but the words were changed as well: `+=` writes into the tensor that the "
+    "caller still holds."
+)
+class InPlace(LearnedPositions):
+    def forward(self, x):
+        x += self.table[: words(self, x)]
+        return x
+
+
+@exercise.alternative
+class LookedUp(LearnedPositions):
+    def forward(self, x):
+        n = x.size(-2)
+        if self.table.shape[0] < n:
+            raise ValueError(f"no more than {self.table.shape[0]} words")
+        return F.embedding(torch.arange(n, device=x.device), self.table) + x
+
+
+@exercise.alternative
+class WordAfterWord(LearnedPositions):
+    def forward(self, x):
+        placed = []
+        for i, word in enumerate(x.unbind(-2)):
+            if i == len(self.table):
+                raise ValueError("there is no vector for this position")
+            placed.append(word + self.table[i])
+        return torch.stack(placed, dim=-2)
+
+
+@exercise.alternative
+class OneHot(LearnedPositions):
+    def forward(self, x):
+        n, rows = x.shape[-2], len(self.table)
+        if n > rows:
+            raise ValueError("too long")
+        chosen = torch.eye(rows, dtype=x.dtype, device=x.device)[:n]
+        return torch.add(x, chosen @ self.table)

@@ -1,0 +1,179 @@
+"""How far away each key stands, as the number of a row in a table."""
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.positions import relative_index
+
+exercise = Exercise(
+    reference=relative_index,
+    lesson="04",
+    title="Distances, numbered",
+    minutes=8,
+    difficulty=1,
+    hints=(
+        "The word on your right is one place further on. Is j - i positive or negative for it?",
+        "One column of queries against one row of keys gives a whole table of differences. How do "
+        "you turn a line of numbers into a column?",
+        "A table of vectors has no row -3. By how much must all the distances move, so that the "
+        "smallest of them becomes 0?",
+    ),
+    # a negative axis that is also the last one
+    equivalent=("-1 -> 1",),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (2, 2, 1)
+    yield "three queries, five keys", (3, 5, 2)
+    yield "more queries than keys", (6, 3, 2)
+    yield "one word", (1, 1, 3)
+    yield "nothing is too far", (4, 5, 9)
+    yield "all distances alike", (3, 4, 0)
+    yield "one query", (1, 7, 3)
+
+
+@exercise.property("words that stand equally far apart have the same number")
+def equally_far(answer, draw: Draw):
+    index = answer(6, 7, 3)
+    return index[0, 0] < index[0, 1] and torch.equal(index[1:, 1:], index[:-1, :-1])
+
+
+@exercise.property("as many steps left as right lie equally far from the middle row")
+def mirrored(answer, draw: Draw):
+    index = answer(7, 7, 2)
+    return index[0, 1] != index[1, 0] and torch.equal(index.mT, 4 - index)
+
+
+@exercise.property("all rows of the table are used, and no others")
+def rows_used(answer, draw: Draw):
+    return torch.equal(answer(9, 9, 3).unique(), torch.arange(7))
+
+
+def differences(n_q, n_k):
+    return torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)
+
+
+@exercise.mistake(
+    "Left and right have changed places: this is i - j. A key on the right of its query has the "
+    "larger j; on which side of the middle should its number lie?"
+)
+def turned_round(n_q, n_k, max_distance):
+    return (-differences(n_q, n_k)).clamp(-max_distance, max_distance) + max_distance
+
+
+@exercise.mistake(
+    "Queries and keys have changed axes. Row i is to hold what query i sees: how many rows are "
+    "there?"
+)
+def transposed(n_q, n_k, max_distance):
+    return relative_index(n_q, n_k, max_distance).mT
+
+
+@exercise.mistake(
+    "Distances past the largest have numbers of their own, and a table of 2m + 1 rows has no row "
+    "for them. What does `clip` do in the formula?"
+)
+def not_clipped(n_q, n_k, max_distance):
+    return differences(n_q, n_k) + max_distance
+
+
+@exercise.mistake(
+    "Words on the left have negative numbers. As an index, -1 is the last row of a table: which "
+    "number should the largest distance to the left have?"
+)
+def not_moved(n_q, n_k, max_distance):
+    return differences(n_q, n_k).clamp(-max_distance, max_distance)
+
+
+@exercise.mistake(
+    "The distances were moved first and clipped to -m and m afterwards. Which numbers can the "
+    "moved ones have, and which of them did the clip take away?"
+)
+def moved_before_the_clip(n_q, n_k, max_distance):
+    return (differences(n_q, n_k) + max_distance).clamp(-max_distance, max_distance)
+
+
+@exercise.mistake(
+    "Distances to the right were clipped, those to the left were not. The formula has two limits: "
+    "-m and m."
+)
+def clipped_on_one_side(n_q, n_k, max_distance):
+    return differences(n_q, n_k).clamp(max=max_distance) + max_distance
+
+
+@exercise.mistake(
+    "Left and right have the same number: the sign of the distance is lost. Is the word before the "
+    "same to a query as the word after?"
+)
+def sign_lost(n_q, n_k, max_distance):
+    return differences(n_q, n_k).abs().clamp(max=max_distance) + max_distance
+
+
+@exercise.mistake(
+    "All numbers are one too large: the largest distance to the left is to have row 0. How many "
+    "rows lie before the middle one?"
+)
+def counted_from_one(n_q, n_k, max_distance):
+    return relative_index(n_q, n_k, max_distance) + 1
+
+
+@exercise.mistake(
+    "The limits are one too close: m words away is already the same as m - 1. How many rows has "
+    "the table if all distances from -m to m have their own?"
+)
+def limits_too_close(n_q, n_k, max_distance):
+    if max_distance == 0:
+        return relative_index(n_q, n_k, 0)
+    near = max_distance - 1
+    return differences(n_q, n_k).clamp(-near, near) + max_distance
+
+
+@exercise.mistake(
+    "The queries were taken to be the last words among the keys. That is right for a text read "
+    "further and further; here i and j both count from 0."
+)
+def queries_at_the_end(n_q, n_k, max_distance):
+    distance = differences(n_q, n_k) - (n_k - n_q)
+    return distance.clamp(-max_distance, max_distance) + max_distance
+
+
+@exercise.mistake(
+    "The right numbers, but as floats, and no table has a row 2.0. Which torch function makes "
+    "whole numbers?"
+)
+def as_floats(n_q, n_k, max_distance):
+    return relative_index(n_q, n_k, max_distance).float()
+
+
+@exercise.mistake(
+    "The right numbers, but in lists of Python's. What is to be returned is one tensor: which "
+    "function of torch makes it from them?"
+)
+def as_lists(n_q, n_k, max_distance):
+    return relative_index(n_q, n_k, max_distance).tolist()
+
+
+@exercise.alternative
+def pair_by_pair(n_q, n_k, max_distance):
+    index = torch.zeros(n_q, n_k, dtype=torch.long)
+    for i in range(n_q):
+        for j in range(n_k):
+            index[i, j] = max(-max_distance, min(max_distance, j - i)) + max_distance
+    return index
+
+
+@exercise.alternative
+def windows_of_one_line(n_q, n_k, max_distance):
+    line = torch.arange(1 - n_q, n_k) + max_distance
+    line[line < 0] = 0
+    line[line > 2 * max_distance] = 2 * max_distance
+    return line.unfold(0, n_k, 1).flip(0)
+
+
+@exercise.alternative
+def limits_by_where(n_q, n_k, max_distance):
+    i, j = torch.meshgrid(torch.arange(n_q), torch.arange(n_k), indexing="ij")
+    right = torch.where(j - i > max_distance, max_distance, j - i)
+    return torch.where(right < -max_distance, 0, right + max_distance)

@@ -1,0 +1,203 @@
+"""A table of waves, from fast to slow, that tells every position from every other."""
+
+import math
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.positions import sinusoidal
+
+exercise = Exercise(
+    reference=sinusoidal,
+    lesson="04",
+    title="Positions from waves",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "A table of 5 positions and 6 columns has how many different waves? Which two columns "
+        "share one?",
+        "All angles are products of a position and a speed. What shape must the positions have, "
+        "so that n of them meet d_model / 2 speeds and give a whole table?",
+        "With n rows of sines and n rows of cosines in hand, sine and cosine of one wave are to "
+        "stand side by side. Which axis do you stack them on, so that flattening brings "
+        "neighbours together?",
+    ),
+    # a negative axis that is also the last one; einops takes a list for a stacked tensor
+    equivalent=(
+        "-1 -> 1",
+        "torch.stack([torch.sin(angles), torch.cos(angles)]) -> "
+        "[torch.sin(angles), torch.cos(angles)]",
+        # what is refused is not asked
+        "2 -> 1",
+    ),
+    tolerance=1e-4,
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "three positions, one wave", (3, 2)
+    yield "five positions, two waves", (5, 4)
+    yield "more waves than positions", (3, 10)
+    yield "one position", (1, 8)
+    yield "a long text", (500, 6)
+
+
+@exercise.property("a sine and the cosine beside it are a point of the unit circle")
+def on_the_circle(answer, draw: Draw):
+    table = answer(9, 6)
+    return torch.allclose(table[:, 0::2] ** 2 + table[:, 1::2] ** 2, torch.ones(9, 3), atol=1e-4)
+
+
+@exercise.property("how much two positions are alike depends on their distance alone")
+def distance_alone(answer, draw: Draw):
+    table = answer(12, 8)
+    alike = table @ table.mT
+    same = torch.allclose(alike[1:, 1:], alike[:-1, :-1], atol=1e-3)
+    return same and alike[0, 0] > alike[0, 1] + 0.1
+
+
+@exercise.property("a longer table begins with the shorter one")
+def begins_alike(answer, draw: Draw):
+    short, long = answer(4, 6), answer(9, 6)
+    return len(long) > len(short) and torch.allclose(long[:4], short, atol=1e-4)
+
+
+def table(places, speeds):
+    """Return the right layout for any positions and speeds."""
+    angles = places.unsqueeze(-1) * speeds
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+def speeds(d_model, factor=1.0, base=10000.0):
+    """Return base^(-2c / d_model), the exponent times `factor`."""
+    return base ** (-factor * torch.arange(0, d_model, 2) / d_model)
+
+
+@exercise.mistake(
+    "The first exponent is 2 / d_model, as most of the lectures print it, so the fastest wave is "
+    "missing. From which number does the docstring count c?"
+)
+def counted_from_one(n, d_model):
+    return table(torch.arange(n), 10000.0 ** (-torch.arange(2, d_model + 1, 2) / d_model))
+
+
+@exercise.mistake(
+    "The sines fill the left half and the cosines the right half. The formula names the columns "
+    "2c and 2c + 1: where does the cosine of the first wave stand?"
+)
+def halves(n, d_model):
+    angles = torch.arange(n).unsqueeze(-1) * speeds(d_model)
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+@exercise.mistake(
+    "The right numbers in the wrong places: `reshape` and `view` read a tensor in its order and "
+    "move no axis. Which axis must be the last, so that sine and cosine of one wave are read "
+    "together?"
+)
+def read_in_the_wrong_order(n, d_model):
+    angles = torch.arange(n).unsqueeze(-1) * speeds(d_model)
+    return torch.stack([angles.sin(), angles.cos()]).reshape(n, d_model)
+
+
+@exercise.mistake(
+    "Every column has a speed of its own. A sine and the cosine on its right are to be the same "
+    "wave: how many speeds are there in d_model columns?"
+)
+def a_speed_for_every_column(n, d_model):
+    columns = torch.arange(d_model)
+    angles = torch.arange(n).unsqueeze(-1) * 10000.0 ** (-columns / d_model)
+    return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
+
+
+@exercise.mistake(
+    "Even columns hold cosines and odd ones sines. At position 0 every angle is 0: should the row "
+    "begin with 0 or with 1?"
+)
+def cosine_first(n, d_model):
+    found = table(torch.arange(n), speeds(d_model))
+    return found.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+
+
+@exercise.mistake(
+    "The slowest waves are too fast: behaves as if the base were 1000. How many zeros has the "
+    "number in the formula?"
+)
+def base_of_a_thousand(n, d_model):
+    return table(torch.arange(n), speeds(d_model, base=1000.0))
+
+
+@exercise.mistake(
+    "The first row is that of position 1. Which row has nothing but zeros and ones, and is it here?"
+)
+def positions_from_one(n, d_model):
+    return table(torch.arange(1, n + 1), speeds(d_model))
+
+
+@exercise.mistake(
+    "The exponents are c / d_model, half of what they should be: the waves slow down to 100 and "
+    "not nearly to 10000. What stands before c in the formula?"
+)
+def exponent_halved(n, d_model):
+    return table(torch.arange(n), speeds(d_model, factor=0.5))
+
+
+@exercise.mistake(
+    "The exponents are 4c / d_model. If c is counted in steps of two, as 0, 2, 4, it has been "
+    "doubled already: how often should the 2 of the formula be there?"
+)
+def exponent_doubled(n, d_model):
+    return table(torch.arange(n), speeds(d_model, factor=2.0))
+
+
+@exercise.mistake(
+    "The waves become faster from pair to pair, by thousands. Does the formula divide the "
+    "position by the power of 10000, or multiply it?"
+)
+def multiplied_by_the_power(n, d_model):
+    return table(torch.arange(n), speeds(d_model, factor=-1.0))
+
+
+@exercise.mistake(
+    "The table lies on its side: each column is a position. The words it will be added to stand "
+    "in rows."
+)
+def positions_in_columns(n, d_model):
+    return table(torch.arange(n), speeds(d_model)).mT
+
+
+@exercise.mistake(
+    "The right numbers, but as float64. Words are float32 unless somebody says otherwise, and a "
+    "float64 table would turn the whole model into float64: which type does torch give by default?"
+)
+def in_float64(n, d_model):
+    exact = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    return table(torch.arange(n), exact)
+
+
+@exercise.alternative
+def entry_by_entry(n, d_model):
+    found = torch.empty(n, d_model)
+    for i in range(n):
+        for c in range(d_model // 2):
+            angle = i / 10000 ** (2 * c / d_model)
+            found[i, 2 * c], found[i, 2 * c + 1] = math.sin(angle), math.cos(angle)
+    return found
+
+
+@exercise.alternative
+def columns_filled_in_turn(n, d_model):
+    found = torch.zeros(n, d_model)
+    position = torch.arange(n).unsqueeze(1)
+    slower = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+    found[:, 0::2] = torch.sin(position * slower)
+    found[:, 1::2] = torch.cos(position * slower)
+    return found
+
+
+@exercise.alternative
+def one_wave_and_a_quarter_turn(n, d_model):
+    columns = torch.arange(d_model)
+    angles = torch.outer(torch.arange(n), 10000.0 ** (-(columns - columns % 2) / d_model))
+    return torch.sin(angles + (columns % 2) * torch.pi / 2)

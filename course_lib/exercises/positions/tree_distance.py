@@ -1,0 +1,281 @@
+"""How many edges of a dependency tree lie between two words."""
+
+from itertools import product
+
+import torch
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.positions import tree_distance
+
+exercise = Exercise(
+    reference=tree_distance,
+    lesson="04",
+    title="Near in the tree",
+    minutes=25,
+    difficulty=3,
+    hints=(
+        "Write down, for two words of a small tree, each word and all words above it. Which words "
+        "stand in both lists, and what have the others to do with the path?",
+        "From any word of a tree with n words, how many steps up can there be at most before the "
+        "root? What does it mean if more are taken?",
+        "Some lists of heads are no tree: two roots, none, a circle. Which of them does each of "
+        "your loops notice, and which would make it wrong or endless?",
+        "Let `above[i, a]` say whether word a is word i or above it. Words i and j are then two "
+        "rows of yes and no: which operation counts where two rows differ?",
+    ),
+    # numbers in messages; an axis that broadcasting adds, and a count that compares as it is
+    equivalent=(
+        "1 -> 2",
+        "above.unsqueeze(0) -> above",
+        "int((heads == -1).sum()) -> (heads == -1).sum()",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", (torch.tensor([1, -1]),)
+    yield "one word", (torch.tensor([-1]),)
+    yield "a chain", (torch.tensor([-1, 0, 1, 2]),)
+    yield "a star", (torch.tensor([2, 2, -1, 2, 2]),)
+    yield "a sentence", (torch.tensor([1, 3, 1, -1, 3]),)
+    yield "two deep branches", (torch.tensor([-1, 0, 1, 2, 0, 4, 5]),)
+    yield "a tree at random", (at_random(draw, 9),)
+    yield "two roots", (torch.tensor([-1, 0, -1]),)
+    yield "no root", (torch.tensor([1, 0]),)
+    yield "a root and a circle", (torch.tensor([-1, 2, 1]),)
+    yield "a word that is its own head", (torch.tensor([-1, 0, 2]),)
+
+
+def at_random(draw: Draw, n: int):
+    """Draw a tree whose words stand in any order."""
+    order = draw.normal(n).argsort()
+    heads = torch.full((n,), -1)
+    for i in range(1, n):
+        heads[order[i]] = order[draw.integers(0, i)]
+    return heads
+
+
+@exercise.property("a word is one edge away from its head")
+def one_edge(answer, draw: Draw):
+    heads = at_random(draw, 8)
+    distance = answer(heads)
+    edges = torch.tensor([distance[i, head] for i, head in enumerate(heads) if head >= 0])
+    return (edges == 1).all() and distance.max() > 1
+
+
+@exercise.property("the way there is as long as the way back")
+def symmetric(answer, draw: Draw):
+    distance = answer(at_random(draw, 7))
+    return torch.equal(distance, distance.mT) and (distance.diagonal() == 0).all()
+
+
+@exercise.property("the order of the words plays no part, only who depends on whom")
+def order_plays_no_part(answer, draw: Draw):
+    heads, order = at_random(draw, 7), draw.normal(7).argsort()
+    place = order.argsort()
+    moved = torch.tensor([-1 if heads[i] < 0 else place[heads[i]] for i in order])
+    return torch.equal(answer(moved), answer(heads)[order][:, order])
+
+
+def climbed(heads):
+    """List each word with all words above it, and refuse what is no tree."""
+    heads = heads.tolist()
+    if heads.count(-1) != 1:
+        raise ValueError("this is no tree")
+    lists = []
+    for word in range(len(heads)):
+        lists.append([word])
+        while (word := heads[word]) != -1:
+            if word in lists[-1]:
+                raise ValueError("this is a circle")
+            lists[-1].append(word)
+    return lists
+
+
+def compared(heads, measure, refuse=True):
+    """Measure each two words by the lists of words above them."""
+    lists = climbed(heads) if refuse else unchecked(heads)
+    rows = [[measure(i, j, a, b) for j, b in enumerate(lists)] for i, a in enumerate(lists)]
+    return torch.tensor(rows, dtype=torch.long)
+
+
+def unchecked(heads):
+    """List each word with all words above it, as far as n steps lead."""
+    heads, lists = heads.tolist(), []
+    for word in range(len(heads)):
+        lists.append([])
+        for _ in heads:
+            if word != -1:
+                lists[-1].append(word)
+                word = heads[word]
+    return lists
+
+
+@exercise.mistake(
+    "This is the difference of the two depths. Two words that hang on one head are equally deep: "
+    "is there no way between them?"
+)
+def difference_of_depths(heads):
+    return compared(heads, lambda i, j, a, b: abs(len(a) - len(b)))
+
+
+@exercise.mistake(
+    "The way was led over the root, whoever the two words are. If one stands above the other, or "
+    "both below a third, where can the way turn back sooner?"
+)
+def over_the_root(heads):
+    return compared(heads, lambda i, j, a, b: len(a) + len(b) - 2 if i != j else 0)
+
+
+@exercise.mistake(
+    "Only ways upwards were counted: between a word and one that is not above it stands 0. A path "
+    "may climb and come down again: what do the words above i and above j share?"
+)
+def upwards_only(heads):
+    return compared(heads, lambda i, j, a, b: a.index(j) if j in a else 0)
+
+
+@exercise.mistake(
+    "Right where one word stands above the other, and 0 for all others. Two words on different "
+    "branches have a path too: where do the ways upwards meet?"
+)
+def one_line_only(heads):
+    return compared(heads, lambda i, j, a, b: abs(len(a) - len(b)) if j in a or i in b else 0)
+
+
+@exercise.mistake(
+    "These are the distances in the sentence, |i - j|. The heads play no part: which words are far "
+    "apart in the sentence, and near in the tree?"
+)
+def distance_in_the_sentence(heads):
+    return compared(heads, lambda i, j, a, b: abs(i - j))
+
+
+@exercise.mistake(
+    "The words on the path were counted, both ends included. How many edges are there between a "
+    "word and itself?"
+)
+def words_on_the_path(heads):
+    return tree_distance(heads) + 1
+
+
+@exercise.mistake(
+    "All words above the two were counted, also those that both have in common. How far does the "
+    "path climb, when it reaches the first word they share?"
+)
+def all_words_above(heads):
+    return compared(heads, lambda i, j, a, b: len(set(a) | set(b)))
+
+
+@exercise.mistake(
+    "The words that both have above them were counted, which is how much of the way upwards they "
+    "share. Is the path made of what they share, or of the rest?"
+)
+def words_shared(heads):
+    return compared(heads, lambda i, j, a, b: len(set(a) & set(b)))
+
+
+@exercise.mistake(
+    "Here is who is joined by an edge, 1 or 0. What of words whose path has two edges, or three?"
+)
+def neighbours_only(heads):
+    return tree_distance(heads).eq(1).long()
+
+
+@exercise.mistake(
+    "Distances to words further left are negative. The docstring counts edges, and there are never "
+    "fewer than none."
+)
+def signed(heads):
+    words = torch.arange(len(heads))
+    return tree_distance(heads) * torch.sign(words - words.unsqueeze(-1))
+
+
+@exercise.mistake(
+    "The right numbers, but as floats: 3.0 is not a count. If infinity stood for `no way yet`, "
+    "what is to be done once all ways are known?"
+)
+def as_floats(heads):
+    return tree_distance(heads).float()
+
+
+@exercise.mistake(
+    "Two roots were taken as they came: there is no path between their words, and yet a number. "
+    "The docstring promises an exception."
+)
+def two_roots_accepted(heads):
+    if (heads == -1).sum() > 1:
+        return compared(heads, lambda i, j, a, b: len(set(a) ^ set(b)), refuse=False)
+    return tree_distance(heads)
+
+
+@exercise.mistake(
+    "A circle was taken as it came: its words never reach the root, however long they climb. The "
+    "docstring promises an exception; how can it be noticed?"
+)
+def circle_accepted(heads):
+    if (heads == -1).sum() == 1:
+        return compared(heads, lambda i, j, a, b: len(set(a) ^ set(b)), refuse=False)
+    return tree_distance(heads)
+
+
+@exercise.mistake(
+    "Right for every tree, and nothing is refused: two roots, none and circles get numbers. What "
+    "makes a list of heads a tree?"
+)
+def nothing_refused(heads):
+    return compared(heads, lambda i, j, a, b: len(set(a) ^ set(b)), refuse=False)
+
+
+@exercise.alternative
+def by_the_words_above(heads):
+    n, head = len(heads), heads.tolist()
+    if head.count(-1) != 1:
+        raise ValueError("not one root")
+    above = []
+    for word in range(n):
+        seen = set()
+        while word != -1:
+            if word in seen:
+                raise ValueError(f"word {word} depends on itself")
+            seen.add(word)
+            word = head[word]
+        above.append(seen)
+    found = heads.new_zeros(n, n)
+    for i, j in product(range(n), repeat=2):
+        found[i, j] = len(above[i] ^ above[j])
+    return found
+
+
+@exercise.alternative
+def by_ever_shorter_ways(heads):
+    n = len(heads)
+    if (heads == -1).sum() != 1:
+        raise ValueError("this is no tree")
+    words = torch.arange(n)
+    distance = torch.where(words == words.unsqueeze(-1), 0, n)
+    low = words[heads >= 0]
+    distance[low, heads[low]] = distance[heads[low], low] = 1
+    for via in range(n):
+        distance = torch.minimum(distance, distance[:, via : via + 1] + distance[via])
+    if (distance >= n).any():
+        raise ValueError("not all words hang together")
+    return distance
+
+
+@exercise.alternative
+def in_ever_larger_circles(heads):
+    n = len(heads)
+    if int((heads == -1).sum()) != 1:
+        raise ValueError("this is no tree")
+    joined = torch.eye(n + 1)[heads][:, :n] + torch.eye(n)
+    joined = ((joined + joined.mT) > 0).float()
+    reached = torch.eye(n)
+    found = torch.zeros(n, n, dtype=torch.long)
+    for _ in range(n):
+        found += (reached == 0).long()
+        reached = ((reached @ joined) > 0).float()
+    if (reached == 0).any():
+        raise ValueError("some words never meet")
+    return found
