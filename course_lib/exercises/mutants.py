@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course_lib.exercises.answer import Reply
 from course_lib.exercises.exercise import Exercise
-from course_lib.exercises.properties import change_tensors, differentiable
+from course_lib.exercises.properties import change_tensors, differentiable, is_float
 
 CONSTANTS = (0, 1)
 
@@ -17,7 +17,8 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """Derive the mutants that apply to an exercise whose reference gave this reply.
 
     "first case only", "only 0s" and "only 1s" always; "changes its input" where an input is a
-    tensor; "detached" and "float32 inside" where the output has a gradient to pass on.
+    tensor; "detached" where the output has a gradient to pass on, "float32 inside" where that is
+    an input's.
     """
     found = {"first case only": _wrap(exercise, _FirstOnly())}
     found |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
@@ -25,7 +26,8 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         found["changes its input"] = _wrap(exercise, _in_place)
     if differentiable(exercise, reply):
         found["detached"] = _wrap(exercise, _detached)
-        found["float32 inside"] = _wrap(exercise, _float32)
+        if any(map(is_float, reply.inputs)):
+            found["float32 inside"] = _wrap(exercise, _float32)
     return found
 
 

@@ -141,7 +141,7 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
             )
             for q in smooth
         ]
-        doubles = [ask(_each(case, _double)) for case in cases]
+        doubles = [ask(_each(case, _double), dtype=torch.float64) for case in cases]
         asked += [
             ("gradients flow, and are right", 2, gradients),
             ("float64 goes in, float64 comes out", 1, doubles),
@@ -159,12 +159,14 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
     return asked
 
 
-def _request(exercise: Exercise, case: Case, seed: int, **more: Any) -> Request:
+def _request(
+    exercise: Exercise, case: Case, seed: int, dtype: torch.dtype = torch.float32, **more: Any
+) -> Request:
+    """Ask for a case, with weights of the inputs' device and dtype; tokens leave `dtype`."""
     weights = exercise.weights(case.build, seed)
     if weights is not None:
         tensors = [x for x in case.inputs if isinstance(x, Tensor)]
-        # tokens are no floats, and say nothing of the weights' dtype
-        dtype = next((x.dtype for x in tensors if x.is_floating_point()), None)
+        dtype = next((x.dtype for x in tensors if is_float(x)), dtype)
         weights = {name: w.to(tensors[0].device, dtype) for name, w in weights.items()}
     return Request(case.inputs, case.build, weights, **more)
 
@@ -203,11 +205,12 @@ def _same_error(a: Question, b: Question) -> bool:
 def differentiable(exercise: Exercise, reply: Reply) -> bool:
     """Tell whether a reply has an output of floats, and an input of floats or weights."""
     items = reply.output if isinstance(reply.output, tuple) else (reply.output,)
-    sources = any(_is_float(x) for x in reply.inputs) or exercise.method is not None
-    return sources and all(map(_is_float, items))
+    sources = any(is_float(x) for x in reply.inputs) or exercise.method is not None
+    return sources and all(map(is_float, items))
 
 
-def _is_float(value: Any) -> bool:
+def is_float(value: Any) -> bool:
+    """Tell whether a value is a tensor of floats."""
     return isinstance(value, Tensor) and value.is_floating_point()
 
 

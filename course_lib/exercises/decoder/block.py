@@ -1,0 +1,357 @@
+"""One block of the decoder: the words look back, look at the source, and think."""
+
+import torch
+
+from course_lib.add_norm import PreNorm
+from course_lib.decoder import DecoderBlock
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.masks import causal_mask
+
+exercise = Exercise(
+    reference=DecoderBlock,
+    method="forward",
+    lesson="08",
+    title="Look back, look across, think",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "The encoder's block has two parts, this one has three. Which of the three is new, and "
+        "between which two does it stand in the figure?",
+        "Each layer reads what the one before it has returned. Which layer needs the memory beside "
+        "that, and which one needs nothing?",
+        "There are two masks. One has a column for each target word, the other one for each source "
+        "word: whom does each layer look at?",
+    ),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.MultiheadAttention",
+        "torch.nn.TransformerDecoderLayer",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words, three source words", (draw.normal(2, 4), draw.normal(3, 4)), (4, 2, 6)
+    yield (
+        "a causal mask",
+        (draw.normal(4, 6), draw.normal(3, 6), causal_mask(4)),
+        (6, 3, 5),
+    )
+    yield (
+        "a mask for the memory alone, norm before the layers",
+        (draw.normal(3, 4), draw.normal(5, 4), None, draw.mask(3, 5)),
+        (4, 1, 7, "pre"),
+    )
+    yield (
+        "as many words as source words, two masks",
+        (draw.normal(4, 6), draw.normal(4, 6), causal_mask(4), draw.mask(4, 4)),
+        (6, 2, 3),
+    )
+    nowhere = torch.tensor([[True, False, True], [False, False, False]])
+    yield (
+        "a word that may look nowhere",
+        (draw.normal(2, 4), draw.normal(3, 4), nowhere[:, :2], nowhere),
+        (4, 2, 5),
+    )
+    padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
+    yield (
+        "one row of mask for each sentence",
+        (draw.normal(2, 3, 6), draw.normal(2, 4, 6), causal_mask(3), padding),
+        (6, 3, 8, "pre"),
+    )
+    yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(3, 2, 4, 4)), (4, 2, 3)
+
+
+@exercise.property("under a causal mask no word sees its future, and each sees its past")
+def never_looks_ahead(answer, draw: Draw):
+    x, memory, mask = draw.normal(5, 6), draw.normal(3, 6), causal_mask(5)
+    others = torch.cat([x[:2], -x[2:3], x[3:]])
+    plain, again = (answer(words, memory, mask, build=(6, 3, 4)) for words in (x, others))
+    moved = (again - plain).abs().amax(-1) > 1e-6
+    return moved.tolist() == [False, False, True, True, True]
+
+
+@exercise.property("a source word that is hidden changes nothing, one that is shown all the words")
+def hidden_source_word(answer, draw: Draw):
+    x, memory = draw.normal(3, 6), draw.normal(4, 6)
+    others = torch.cat([memory[:1], -memory[1:2], memory[2:]])
+    mask, build = torch.tensor([[True, False, True, True]]), (6, 2, 5, "pre")
+    hidden = [answer(x, words, None, mask, build=build) for words in (memory, others)]
+    shown = [answer(x, words, build=build) for words in (memory, others)]
+    moved = [((b - a).abs().amax(-1) > 1e-5).tolist() for a, b in (hidden, shown)]
+    return moved == [[False] * 3, [True] * 3]
+
+
+class InSteps(DecoderBlock):
+    """The block in steps, so that a mistake is one step gone wrong."""
+
+    def look_back(self, x, mask):
+        return self.attention(x, mask)
+
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(x, memory, mask)
+
+    def think(self, x):
+        return self.feed_forward(x)
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.look_back(x, mask)
+        return self.think(self.look_across(x, memory, memory_mask))
+
+
+@exercise.mistake(
+    "The words looked at the source before they had looked at each other. In the figure, which "
+    "attention is below the other?"
+)
+class CrossFirst(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.look_across(x, memory, memory_mask)
+        return self.think(self.look_back(x, mask))
+
+
+@exercise.mistake(
+    "The words thought between the two attentions. In which order does the block name its three "
+    "layers?"
+)
+class ThinkingBetween(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.think(self.look_back(x, mask))
+        return self.look_across(x, memory, memory_mask)
+
+
+@exercise.mistake("The words thought before they had seen anything. Which layer comes last?")
+class ThinkingFirst(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.look_back(self.think(x), mask)
+        return self.look_across(x, memory, memory_mask)
+
+
+@exercise.mistake(
+    "The encoder was never asked: the memory came in, and no layer was given it. Which of the "
+    "three parts under `self` was not called, or lost its result?"
+)
+class NoCrossAttention(InSteps):
+    def look_across(self, x, memory, mask):
+        return x
+
+
+@exercise.mistake(
+    "The words looked at the source, and not at each other. Which of the three parts under `self` "
+    "was not called, or lost its result?"
+)
+class NoSelfAttention(InSteps):
+    def look_back(self, x, mask):
+        return x
+
+
+@exercise.mistake(
+    "The words looked twice, and did not think. Which of the three parts under `self` was not "
+    "called, or lost its result?"
+)
+class NoFeedForward(InSteps):
+    def think(self, x):
+        return x
+
+
+@exercise.mistake(
+    "The network alone was asked, and what both attentions returned was thrown away. What should "
+    "each layer read?"
+)
+class SeenThrownAway(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        return self.think(x)
+
+
+@exercise.mistake(
+    "The two masks have changed places. Each has a column for every word that may be looked at: "
+    "the target's own, or the source's?"
+)
+class MasksExchanged(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        return super().forward(x, memory, memory_mask, mask)
+
+
+@exercise.mistake(
+    "Both attentions were given `memory_mask`. The words among themselves have a mask of their "
+    "own: what would they see without it?"
+)
+class MemoryMaskForBoth(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        return super().forward(x, memory, memory_mask, memory_mask)
+
+
+@exercise.mistake(
+    "Both attentions were given `mask`. It says which target words may be seen: which mask speaks "
+    "of the source's?"
+)
+class MaskForBoth(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        return super().forward(x, memory, mask, mask)
+
+
+@exercise.mistake(
+    "`mask` changes nothing: the words look at each other without it. What keeps a word from "
+    "seeing what is to be written after it?"
+)
+class MaskIgnored(InSteps):
+    def look_back(self, x, mask):
+        return self.attention(x)
+
+
+@exercise.mistake(
+    "`memory_mask` changes nothing: the source's padding is looked at like words. Which layer "
+    "should be given it?"
+)
+class MemoryMaskIgnored(InSteps):
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(x, memory)
+
+
+@exercise.mistake(
+    "Both masks came in, and neither was handed on. Which two layers look at other words?"
+)
+class MasksIgnored(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        return super().forward(x, memory)
+
+
+@exercise.mistake(
+    "`mask` is turned round on its way: what came in as True, may look, arrived as False."
+)
+class MaskInverted(InSteps):
+    def look_back(self, x, mask):
+        return self.attention(x, None if mask is None else ~mask)
+
+
+@exercise.mistake(
+    "`memory_mask` is turned round on its way: what came in as True, may look, arrived as False."
+)
+class MemoryMaskInverted(InSteps):
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(x, memory, None if mask is None else ~mask)
+
+
+@exercise.mistake(
+    "A causal mask was made where none was asked for: without `mask` all words see each other. Who "
+    "decides whether the future is hidden, the block or whoever calls it?"
+)
+class CausalAlways(InSteps):
+    def look_back(self, x, mask):
+        if mask is None:
+            mask = causal_mask(x.shape[-2]).to(x.device)
+        return self.attention(x, mask)
+
+
+@exercise.mistake(
+    "The queries came from the memory, and the words were looked at: the encoder asked the "
+    "decoder. Which of the two does `cross_attention` take first, see `ToMemory`?"
+)
+class MemoryAsks(InSteps):
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(memory, x, mask)
+
+
+@exercise.mistake(
+    "In the cross-attention too, the words looked at themselves: it was given x as its memory. Who "
+    "has read the source?"
+)
+class WordsAsMemory(InSteps):
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(x, x, mask)
+
+
+@exercise.mistake(
+    "The cross-attention was given one argument too many. `ToMemory` makes keys and values of one "
+    "memory, under one mask: what does its own `forward` ask for?"
+)
+class MemoryTwice(InSteps):
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(x, memory, memory, mask)
+
+
+@exercise.mistake(
+    "The self-attention was given two arguments too many. `ToThemselves` makes query, key and "
+    "value of x itself: what does its own `forward` ask for?"
+)
+class ThreeRoles(InSteps):
+    def look_back(self, x, mask):
+        return self.attention(x, x, x, mask)
+
+
+@exercise.mistake(
+    "A mask went in by its name, but what wraps the layers hands on places only: see "
+    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"
+)
+class MaskByName(InSteps):
+    def look_back(self, x, mask):
+        return self.attention(x, mask=mask)
+
+
+@exercise.mistake(
+    "The layers were taken out of their wrapping: what they found was neither added nor "
+    "normalised. What do you call when you call `self.attention` itself?"
+)
+class NeitherAddedNorNormalised(InSteps):
+    def look_back(self, x, mask):
+        return self.attention.sublayer(x, mask)
+
+    def look_across(self, x, memory, mask):
+        return self.cross_attention.sublayer(x, memory, mask)
+
+    def think(self, x):
+        return self.feed_forward.sublayer(x)
+
+
+@exercise.mistake(
+    "The words were added to what each part returned, and the parts had added them already. Look "
+    "into `__init__`: who is in charge of the residual connections?"
+)
+class AddedTwice(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = x + self.look_back(x, mask)
+        x = x + self.look_across(x, memory, memory_mask)
+        return x + self.think(x)
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the memory: `.detach()`, `.data` and `no_grad` cut "
+    "it off. How should the encoder learn what the decoder wants to know?"
+)
+class MemoryDetached(InSteps):
+    def look_across(self, x, memory, mask):
+        return self.cross_attention(x, memory.detach(), mask)
+
+
+@exercise.alternative
+class InALoop(DecoderBlock):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        steps = (
+            (self.attention, (mask,)),
+            (self.cross_attention, (memory, memory_mask)),
+            (self.feed_forward, ()),
+        )
+        for part, more in steps:
+            x = part(x, *more)
+        return x
+
+
+@exercise.alternative
+class Spelled(DecoderBlock):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        def norm(part, x):
+            centred = x - x.mean(-1, keepdim=True)
+            variance = x.var(-1, correction=0, keepdim=True)
+            return part.gain * centred * torch.rsqrt(variance + 1e-5) + part.bias
+
+        parts = self.attention, self.cross_attention, self.feed_forward
+        back, across, network = (part.sublayer for part in parts)
+        layers = (
+            lambda x: back.attention(x, x, x, mask),
+            lambda x: across.attention(x, memory, memory, memory_mask),
+            lambda x: (x @ network.w_1 + network.b_1).relu() @ network.w_2 + network.b_2,
+        )
+        for part, layer in zip(parts, layers, strict=True):
+            pre = isinstance(part, PreNorm)
+            x = x + layer(norm(part, x)) if pre else norm(part, x + layer(x))
+        return x

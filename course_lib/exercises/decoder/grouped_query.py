@@ -1,0 +1,288 @@
+"""Fewer keys than queries: heads that share what they look at."""
+
+import torch
+from torch import Tensor
+
+from course_lib.decoder import grouped_query_attention
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=grouped_query_attention,
+    lesson="08",
+    title="Heads that share their keys",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "With 6 query heads and 2 key heads, how many query heads share one key head? Write down "
+        "for each query head, 0 to 5, which key head it looks at.",
+        "Attention treats heads as it treats a batch, one beside the other. What must be the size "
+        "of the keys' axis of heads, so that each query head finds its partner there?",
+        "Two ways of repeating give (a, b, a, b) and (a, a, b, b). Which of them lets neighbours "
+        "share, and which size should the groups divide without a rest?",
+    ),
+    # einops repeats 2.0 times as it does 2 times
+    equivalent=("heads // groups -> heads / groups",),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "torch.nn.functional.multi_head_attention_forward",
+        "torch.nn.MultiheadAttention",
+        "course_lib.decoder.GroupedQueryAttention",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two heads share one", _heads(draw, 2, 1, (1, 3, 2, 4))
+    yield "four heads, two groups", _heads(draw, 4, 2, (3, 5, 4, 2))
+    yield "six heads, two groups", _heads(draw, 6, 2, (2, 3, 5, 4))
+    yield "a group for each head", _heads(draw, 3, 3, (4, 2, 3, 5))
+    yield "one mask for all heads", (*_heads(draw, 4, 2, (3, 5, 2, 4)), draw.mask(3, 5))
+    yield "a mask for each head", (*_heads(draw, 6, 3, (4, 3, 5, 2)), draw.mask(6, 4, 3))
+    nowhere = torch.tensor([[False, False, False], [True, False, True]])
+    yield "a query that may look nowhere", (*_heads(draw, 2, 1, (2, 3, 4, 5)), nowhere)
+    yield (
+        "one row of mask for each sentence",
+        (*_heads(draw, 4, 2, (3, 5, 2, 6), 2), draw.mask(2, 1, 1, 5)),
+    )
+    yield (
+        "two batch dimensions, a mask for each head",
+        (*_heads(draw, 6, 2, (2, 4, 3, 5), 3, 2), draw.mask(3, 2, 6, 2, 4)),
+    )
+    yield "groups that do not divide the heads", _heads(draw, 3, 2, (2, 4, 3, 5))
+    yield "more groups than heads", _heads(draw, 2, 4, (2, 3, 5, 4))
+
+
+def _heads(draw: Draw, heads, groups, sizes, *batch) -> tuple[Tensor, ...]:
+    """Draw queries, keys and values; sizes are n_q, n_k, d_k, d_v."""
+    n_q, n_k, d_k, d_v = sizes
+    q, k = draw.normal(*batch, heads, n_q, d_k), draw.normal(*batch, groups, n_k, d_k)
+    return q, k, draw.normal(*batch, groups, n_k, d_v)
+
+
+@exercise.property("neighbours that ask the same find the same, other groups find something else")
+def neighbours_share(answer, draw: Draw):
+    q, k, v = _heads(draw, 6, 3, (2, 4, 3, 5))
+    found = answer(q[:1].expand(6, 2, 3), k, v)
+    first, second = found[0::2], found[1::2]
+    between = (first[:, None] - first).abs().amax((-1, -2)) > 1e-3
+    return torch.allclose(first, second, atol=1e-6) and torch.equal(between, torch.eye(3) == 0)
+
+
+@exercise.property("with a group for each head this is attention as you know it")
+def one_group_for_each(answer, draw: Draw):
+    q, k, v = _heads(draw, 3, 3, (4, 5, 2, 6), 2)
+    mask = draw.mask(4, 5)
+    return torch.allclose(
+        answer(q, k, v, mask), scaled_dot_product_attention(q, k, v, mask), atol=1e-5
+    )
+
+
+@exercise.property("a masked key is seen by no head")
+def masked_key(answer, draw: Draw):
+    q, k, v = _heads(draw, 4, 2, (3, 5, 4, 2))
+    shown = torch.tensor([True, True, False, True, False])
+    found, alone = answer(q, k, v, shown.expand(3, 5)), answer(q, k[:, shown], v[:, shown])
+    everything = answer(q, k, v)
+    return torch.allclose(found, alone, atol=1e-5) and not torch.allclose(
+        everything, alone, atol=1e-3
+    )
+
+
+def attend(q, k, v, mask=None, repeated=None):
+    """Attend after `repeated(x, share)`, which shows keys and values to all heads."""
+    share = _share(q, k)
+    repeated = repeated or (lambda x, share: x.repeat_interleave(share, -3))
+    return scaled_dot_product_attention(q, repeated(k, share), repeated(v, share), mask)
+
+
+def _share(q, k):
+    heads, groups = q.shape[-3], k.shape[-3]
+    if heads % groups:
+        raise ValueError("the groups do not divide the heads")
+    return heads // groups
+
+
+@exercise.mistake(
+    "The key heads were dealt out in turn, (a, b, a, b), so head 1 and head 2 do not share. "
+    "Neighbours are to share: (a, a, b, b). Which way of repeating gives that?"
+)
+def dealt_in_turn(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: torch.cat([x] * share, dim=-3))
+
+
+@exercise.mistake(
+    "All heads looked at the keys and values of the first group. What are the others for?"
+)
+def first_group_alone(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x[..., :1, :, :])
+
+
+@exercise.mistake(
+    "The groups' keys and values were averaged, and all heads looked at the mean. Each head has "
+    "one group that it looks at: which?"
+)
+def mean_of_the_groups(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x.mean(-3, keepdim=True))
+
+
+@exercise.mistake(
+    "The query heads of a group were averaged, so there are as many results as groups. Who is "
+    "shared here: those that ask, or those that are looked at?"
+)
+def queries_averaged(q, k, v, mask=None):
+    asked = q.unflatten(-3, (k.shape[-3], _share(q, k))).mean(-3)
+    return scaled_dot_product_attention(asked, k, v, mask)
+
+
+@exercise.mistake(
+    "Keys or values went in as they came, and their heads are fewer than the queries'. How can "
+    "each query head find a partner of its own, among the keys and among the values?"
+)
+def nothing_repeated(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x)
+
+
+@exercise.mistake(
+    "Each key head was repeated once for every query head, so there are far too many. How many "
+    "query heads share one?"
+)
+def repeated_for_every_head(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(q.shape[-3], -3))
+
+
+@exercise.mistake(
+    "Each key head was repeated as many times as there are groups. How many query heads share one: "
+    "is that the number of groups, or of heads in a group?"
+)
+def repeated_for_every_group(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(x.shape[-3], -3))
+
+
+@exercise.mistake(
+    "The words were repeated instead of the heads, and the heads are as few as before. Which axis, "
+    "counted from the end, holds them?"
+)
+def words_repeated(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, -2))
+
+
+@exercise.mistake(
+    "Right without a batch: the heads were looked for on the first axis. Before them there may be "
+    "sentences, so count from the end."
+)
+def heads_on_the_first_axis(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 0))
+
+
+@exercise.mistake(
+    "Right with one batch dimension: the heads were looked for on axis 1. There may be none, or "
+    "two, so count from the end."
+)
+def heads_on_axis_1(q, k, v, mask=None):
+    return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 1))
+
+
+@exercise.mistake(
+    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
+    "should be."
+)
+def unscaled(q, k, v, mask=None):
+    return attend(q * q.shape[-1] ** 0.5, k, v, mask)
+
+
+@exercise.mistake("The mask changes nothing: it came in, and was not handed on.")
+def mask_ignored(q, k, v, mask=None):
+    return attend(q, k, v)
+
+
+@exercise.mistake(
+    "The mask is turned round on its way: what came in as True, may look, arrived as False."
+)
+def mask_inverted(q, k, v, mask=None):
+    return attend(q, k, v, None if mask is None else ~mask)
+
+
+@exercise.mistake(
+    "A query that may look nowhere gives NaN: torch's softmax of nothing but minus infinities is "
+    "0 / 0. What did your own make of them, in lesson 02?"
+)
+def nowhere_is_nan(q, k, v, mask=None):
+    return _masked(q, k, v, mask, -torch.inf)
+
+
+@exercise.mistake(
+    "A query that may look nowhere averages all the values: a large negative score for every key "
+    "is the same score for every key. It should get zeros."
+)
+def nowhere_is_everywhere(q, k, v, mask=None):
+    return _masked(q, k, v, mask, -1e9)
+
+
+def _masked(q, k, v, mask, hidden):
+    keys, values = (x.repeat_interleave(_share(q, k), -3) for x in (k, v))
+    scores = q @ keys.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, hidden)
+    return scores.softmax(-1) @ values
+
+
+@exercise.mistake(
+    "The mask was given an axis for the heads, and it may have one already: here it is broadcast "
+    "to the scores (..., heads, query, key) as it comes. Which is made first, the heads or the "
+    "mask?"
+)
+def another_axis_for_heads(q, k, v, mask=None):
+    return attend(q, k, v, None if mask is None else mask.unsqueeze(-3))
+
+
+@exercise.mistake(
+    "Right where the groups divide the heads. Where they do not, an error of torch's tells nobody "
+    "why: which sizes can you compare first, and what does the docstring promise to raise?"
+)
+def not_refused(q, k, v, mask=None):
+    share = q.shape[-3] // k.shape[-3]
+    keys, values = (x.repeat_interleave(share, -3) for x in (k, v))
+    return scaled_dot_product_attention(q, keys, values, mask)
+
+
+@exercise.mistake(
+    "Right, but the refusal is an AssertionError, and the docstring promises a ValueError. Python "
+    "can be told to skip every `assert`: what raises an exception always?"
+)
+def refused_by_assertion(q, k, v, mask=None):
+    if q.shape[-3] % k.shape[-3]:
+        raise AssertionError
+    return attend(q, k, v, mask)
+
+
+@exercise.alternative
+def an_axis_for_those_who_share(q, k, v, mask=None):
+    groups = k.shape[-3]
+    if q.shape[-3] % groups != 0:
+        raise ValueError(f"{groups} groups cannot share {q.shape[-3]} heads out")
+    q = q.unflatten(-3, (groups, -1))
+    scores = torch.einsum("...gsqd,...gkd->...gsqk", q, k) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.flatten(-4, -3).masked_fill(~mask, -torch.inf).view(scores.shape)
+    peak = scores.amax(-1, keepdim=True).clamp(min=-1e30)
+    weights = torch.exp(scores - peak)
+    weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
+    return torch.einsum("...gsqk,...gkd->...gsqd", weights, v).flatten(-4, -3)
+
+
+@exercise.alternative
+def head_after_head(q, k, v, mask=None):
+    heads, groups = q.size(-3), k.size(-3)
+    share, rest = divmod(heads, groups)
+    if rest:
+        raise ValueError("some heads would be left over")
+    if mask is not None:
+        mask = mask.expand(*q.shape[:-1], k.size(-2))
+    found = []
+    for head in range(heads):
+        own = None if mask is None else mask[..., head, :, :]
+        keys, values = k[..., head // share, :, :], v[..., head // share, :, :]
+        found.append(scaled_dot_product_attention(q[..., head, :, :], keys, values, own))
+    return torch.stack(found, dim=-3)

@@ -1,0 +1,357 @@
+"""The whole encoder: tokens become words that know their places, and go through every block."""
+
+from functools import reduce
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.encoder import Encoder
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=Encoder,
+    method="forward",
+    lesson="08",
+    title="Block upon block",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "The encoder keeps three things under `self`. Which of them meets the tokens, which the "
+        "words, and in which order do they stand in the figure?",
+        "Read `Embedding.forward`. What does it do beside looking up a row of its table, and so "
+        "what is left for you to do?",
+        "Give the running result one name, and let each round of the loop replace it. What does "
+        "a block need beside the words? What comes after the last round?",
+    ),
+    forbidden=(
+        "torch.nn.TransformerEncoder",
+        "torch.nn.TransformerEncoderLayer",
+        "torch.nn.MultiheadAttention",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words, one block", (draw.integers(0, 5, 2),), (5, 1, 4, 2, 6, 3)
+    yield "three blocks", (draw.integers(0, 7, 4),), (7, 3, 4, 1, 5, 6)
+    yield (
+        "a causal mask, norm before the layers",
+        (draw.integers(0, 6, 5), torch.ones(5, 5).bool().tril()),
+        (6, 2, 6, 3, 4, 8, "pre"),
+    )
+    yield "as many words as there is room for", (draw.integers(0, 8, 5),), (8, 1, 4, 2, 3, 5)
+    padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
+    yield (
+        "one row of mask for each sentence",
+        (draw.integers(0, 9, 2, 4), padding),
+        (9, 2, 4, 1, 3, 7),
+    )
+    yield "two batch dimensions", (draw.integers(0, 6, 3, 2, 4),), (6, 1, 6, 2, 5, 8, "pre")
+    yield "more words than there is room for", (draw.integers(0, 5, 4),), (5, 1, 4, 2, 6, 3)
+
+
+@exercise.property("the same words in another order are another sentence")
+def order_counts(answer, draw: Draw):
+    tokens, order = torch.tensor([4, 1, 0, 2]), torch.tensor([2, 0, 3, 1])
+    build = (5, 2, 4, 2, 6, 7)
+    plain, permuted = answer(tokens, build=build), answer(tokens[order], build=build)
+    return ((permuted - plain[order]).abs().amax(-1) > 1e-4).all()
+
+
+@exercise.property("a word that nobody may look at changes nobody but itself, another changes all")
+def hidden_word(answer, draw: Draw):
+    tokens, others = torch.tensor([4, 1, 0, 2]), torch.tensor([4, 3, 0, 2])
+    mask, build = torch.tensor([True, False, True, True]), (5, 2, 6, 2, 4, 7, "pre")
+    hidden = [answer(words, mask.expand(4, 4), build=build) for words in (tokens, others)]
+    shown = [answer(words, build=build) for words in (tokens, others)]
+    moved = [((b - a).abs().amax(-1) > 1e-5).tolist() for a, b in (hidden, shown)]
+    return moved == [[False, True, False, False], [True] * 4]
+
+
+class InSteps(Encoder):
+    """The encoder in steps, so that a mistake is one step gone wrong."""
+
+    def embed(self, tokens):
+        return self.embedding(tokens)
+
+    def places(self, tokens):
+        return self.embedding.positions[: tokens.shape[-1]]
+
+    def run(self, x, mask):
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+    def finish(self, x):
+        return self.last_norm(x)
+
+    def forward(self, tokens, mask=None):
+        return self.finish(self.run(self.embed(tokens), mask))
+
+
+@exercise.mistake(
+    "No word knows where it stands, so the blocks see a set and not a sentence. The table alone "
+    "cannot tell them: what does `self.embedding` add to its rows when it is called?"
+)
+class NoPositions(InSteps):
+    def embed(self, tokens):
+        return self.embedding(tokens) - self.places(tokens)
+
+
+@exercise.mistake(
+    "The embedding was not multiplied by sqrt(d_model), so a word is faint beside its position: "
+    "the table's entries have the variance 1 / d_model, and the sinusoid's squares are 1/2 on "
+    "average. What else does `self.embedding` do when it is called?"
+)
+class Unscaled(InSteps):
+    def embed(self, tokens):
+        root = self.embedding.table.shape[-1] ** 0.5
+        words = self.embedding(tokens) - self.places(tokens)
+        return words / root + self.places(tokens)
+
+
+@exercise.mistake(
+    "The rows of the table went into the blocks as they are: not multiplied by sqrt(d_model), and "
+    "without their positions. What does `self.embedding` do when it is called?"
+)
+class TableAlone(InSteps):
+    def embed(self, tokens):
+        words = self.embedding(tokens) - self.places(tokens)
+        return words / self.embedding.table.shape[-1] ** 0.5
+
+
+@exercise.mistake(
+    "Word and position were added first, and both multiplied by sqrt(d_model). Which of the two "
+    "is too small without it?"
+)
+class ScaledWithPositions(InSteps):
+    def embed(self, tokens):
+        root = self.embedding.table.shape[-1] ** 0.5
+        return self.embedding(tokens) + (root - 1) * self.places(tokens)
+
+
+@exercise.mistake(
+    "What the embedding returned was multiplied by sqrt(d_model), and it had done so itself. Read "
+    "its `forward`: what is left to do?"
+)
+class ScaledAgain(InSteps):
+    def embed(self, tokens):
+        return self.embedding(tokens) * self.embedding.table.shape[-1] ** 0.5
+
+
+@exercise.mistake(
+    "The positions were added twice: once by you, and once by `self.embedding`. Read its "
+    "`forward`: what is left to do?"
+)
+class PositionsTwice(InSteps):
+    def embed(self, tokens):
+        return self.embedding(tokens) + self.places(tokens)
+
+
+@exercise.mistake(
+    "The positions were added again before every block. The residual connections carry on what was "
+    "added once: how often must a word be told where it stands?"
+)
+class PositionsInEveryBlock(InSteps):
+    def forward(self, tokens, mask=None):
+        x = self.embedding(tokens)
+        for block in self.blocks:
+            x = block(x + self.places(tokens), mask)
+        return self.last_norm(x)
+
+
+@exercise.mistake(
+    "The positions of all `max_length` places were added to a sentence that is shorter. How many "
+    "rows of them are there words for?"
+)
+class PositionsOfTheWrongLength(InSteps):
+    def embed(self, tokens):
+        embedding = self.embedding
+        root = embedding.table.shape[-1] ** 0.5
+        return root * embedding.table[tokens] + embedding.positions
+
+
+@exercise.mistake(
+    "Right for one sentence, not for a batch: the places were counted on the first axis, where a "
+    "batch has its sentences. Which axis from the end are the words on?"
+)
+class PositionsOnTheFirstAxis(InSteps):
+    def embed(self, tokens):
+        words = self.embedding(tokens) - self.places(tokens)
+        return words + self.embedding.positions[: len(tokens)]
+
+
+@exercise.mistake(
+    "Right, as long as there is room. A sentence that is too long is to raise a ValueError that "
+    "says so: `self.embedding` does that when it is called, its table and positions alone do not."
+)
+class LengthNotAsked(InSteps):
+    def embed(self, tokens):
+        embedding = self.embedding
+        root = embedding.table.shape[-1] ** 0.5
+        return root * embedding.table[tokens] + self.places(tokens)
+
+
+@exercise.mistake(
+    "The embedding was given something beside the tokens. It looks at one token at a time, so it "
+    "needs no mask, and it knows the places already."
+)
+class MaskForTheEmbedding(InSteps):
+    def forward(self, tokens, mask=None):
+        return self.last_norm(self.run(self.embedding(tokens, mask), mask))
+
+
+@exercise.mistake(
+    "`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks "
+    "in it, one after the other?"
+)
+class ListCalled(InSteps):
+    def run(self, x, mask):
+        return self.blocks(x, mask)
+
+
+@exercise.mistake(
+    "No block was called: the words were looked up, and returned. What are `self.blocks` for?"
+)
+class NoBlocks(InSteps):
+    def run(self, x, mask):
+        return x
+
+
+@exercise.mistake(
+    "Only the first block was used. Is there a `return` inside the loop, which ends it in the "
+    "first round?"
+)
+class FirstBlockAlone(InSteps):
+    def run(self, x, mask):
+        return self.blocks[0](x, mask)
+
+
+@exercise.mistake(
+    "Only the last block counts: each one read the embedding, and its result was replaced by the "
+    "next. What should a block read, and under which name is that kept?"
+)
+class LastBlockAlone(InSteps):
+    def run(self, x, mask):
+        return self.blocks[-1](x, mask)
+
+
+@exercise.mistake(
+    "One block was called again and again in the place of all. Each has weights of its own: which "
+    "one belongs to which round?"
+)
+class OneBlockForAll(InSteps):
+    def run(self, x, mask):
+        for _ in self.blocks:
+            x = self.blocks[0](x, mask)
+        return x
+
+
+@exercise.mistake(
+    "The words went through the blocks from the last to the first. Which one reads the embedding?"
+)
+class BlocksInReverse(InSteps):
+    def run(self, x, mask):
+        for block in reversed(self.blocks):
+            x = block(x, mask)
+        return x
+
+
+@exercise.mistake(
+    "The words were added to what each block returned. The residual connections are inside the "
+    "blocks, two in each: does the stack need another?"
+)
+class AddedAroundBlocks(InSteps):
+    def run(self, x, mask):
+        for block in self.blocks:
+            x = x + block(x, mask)
+        return x
+
+
+@exercise.mistake(
+    "Every block read the embedding, and their results were added up. Where in the figure does the "
+    "second block take its words from?"
+)
+class BlocksSideBySide(InSteps):
+    def run(self, x, mask):
+        return sum(block(x, mask) for block in self.blocks)
+
+
+@exercise.mistake(
+    "The mask changes nothing: no block was given it. Who else could look at what it should not?"
+)
+class MaskIgnored(InSteps):
+    def run(self, x, mask):
+        return super().run(x, None)
+
+
+@exercise.mistake(
+    "Only the first block was given the mask, and the later ones saw everything. What is hidden "
+    "once must stay hidden: in which rounds is the mask needed?"
+)
+class MaskForTheFirstBlock(InSteps):
+    def run(self, x, mask):
+        for block in self.blocks:
+            x, mask = block(x, mask), None
+        return x
+
+
+@exercise.mistake(
+    "The mask is turned round on its way: what came in as True, may look, arrived as False."
+)
+class MaskInverted(InSteps):
+    def run(self, x, mask):
+        return super().run(x, None if mask is None else ~mask)
+
+
+@exercise.mistake(
+    "Right for post-norm. For pre-norm the sums come out as large as they have grown: what waits "
+    "under `self` for the end of the stack?"
+)
+class NoLastNorm(InSteps):
+    def finish(self, x):
+        return x
+
+
+@exercise.mistake(
+    "Right for post-norm. For pre-norm, the last norm was called after each block: is its line "
+    "inside the loop?"
+)
+class LastNormInTheLoop(InSteps):
+    def run(self, x, mask):
+        for block in self.blocks:
+            x = self.last_norm(block(x, mask))
+        return x
+
+    def finish(self, x):
+        return x
+
+
+@exercise.mistake(
+    "The right results, but no gradient reaches the embedding: `.detach()`, `.data` and `no_grad` "
+    "cut it off, and words that get no gradient never learn what they mean."
+)
+class EmbeddingDetached(InSteps):
+    def embed(self, tokens):
+        return self.embedding(tokens).detach()
+
+
+@exercise.alternative
+class Reduced(Encoder):
+    def forward(self, tokens, mask=None):
+        x = reduce(lambda x, block: block(x, mask), self.blocks, self.embedding(tokens))
+        return self.last_norm(x)
+
+
+@exercise.alternative
+class Spelled(Encoder):
+    def forward(self, tokens, mask=None):
+        table, positions = self.embedding.table, self.embedding.positions
+        n, d_model = tokens.size(-1), table.size(-1)
+        if n > len(positions):
+            raise ValueError("this sentence is too long")
+        x = F.embedding(tokens, table).mul(d_model**0.5).add(positions[:n])
+        for i in range(len(self.blocks)):
+            x = self.blocks[i].forward(x, mask=mask)
+        return self.last_norm(x) if list(self.last_norm.parameters()) else x

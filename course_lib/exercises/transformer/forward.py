@@ -1,0 +1,337 @@
+"""The whole of it: a source is read, a target is written."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.masks import causal_mask, shift_right
+from course_lib.transformer import Transformer
+
+exercise = Exercise(
+    reference=Transformer,
+    method="forward",
+    lesson="08",
+    title="The whole Transformer",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "The model keeps three parts under `self`, and you have built them all. In which order do "
+        "the source and the target meet them, and what does each return?",
+        "`source_mask` says which source words are real. Two of the three parts look at source "
+        "words: which?",
+        "Read `Decoder.forward`. Who hides the target's future, and which arguments are left for "
+        "you to hand over, in which order?",
+    ),
+    forbidden=(
+        "torch.nn.Transformer",
+        "torch.nn.TransformerEncoder",
+        "torch.nn.TransformerDecoder",
+        "torch.nn.TransformerEncoderLayer",
+        "torch.nn.TransformerDecoderLayer",
+        "torch.nn.MultiheadAttention",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield (
+        "three words in, two words out",
+        (draw.integers(0, 5, 3), draw.integers(0, 5, 2)),
+        (5, 1, 4, 2, 6, 4),
+    )
+    yield (
+        "three matrices, norm before the layers",
+        (draw.integers(0, 7, 3), draw.integers(0, 7, 4)),
+        (7, 1, 4, 1, 3, 6, "pre", False),
+    )
+    yield (
+        "as many words out as in, some hidden",
+        (draw.integers(0, 6, 4), draw.integers(0, 6, 4), torch.tensor([[True, False, True, True]])),
+        (6, 1, 4, 2, 5, 7),
+    )
+    padding = torch.tensor([[[True, True, True, False]], [[False, False, False, False]]])
+    yield (
+        "one row of mask for each sentence, one of them empty",
+        (draw.integers(0, 8, 2, 4), draw.integers(0, 8, 2, 3), padding),
+        (8, 1, 6, 3, 4, 5, "post", False),
+    )
+    yield (
+        "two batch dimensions",
+        (draw.integers(0, 5, 3, 2, 2), draw.integers(0, 5, 3, 2, 4)),
+        (5, 1, 4, 2, 3, 6, "pre"),
+    )
+    for name, n_source, n_target in (("in", 4, 2), ("out", 2, 4)):
+        yield (
+            f"more words {name} than there is room for",
+            (draw.integers(0, 5, n_source), draw.integers(0, 5, n_target)),
+            (5, 1, 4, 2, 6, 3),
+        )
+
+
+@exercise.property("no place sees a later target word, and each sees those before it and its own")
+def never_looks_ahead(answer, draw: Draw):
+    source, target = torch.tensor([3, 0, 4]), torch.tensor([1, 2, 0, 4])
+    changed, build = torch.tensor([1, 2, 3, 4]), (5, 1, 6, 2, 4, 7)
+    plain, again = (answer(source, words, build=build) for words in (target, changed))
+    moved = (again - plain).abs().amax(-1) > 1e-6
+    return moved.tolist() == [False, False, True, True]
+
+
+@exercise.property("a source word that is hidden changes nothing, one that is shown every score")
+def hidden_source_word(answer, draw: Draw):
+    source, changed = torch.tensor([3, 0, 4]), torch.tensor([3, 2, 4])
+    target, build = torch.tensor([1, 2, 0, 4]), (5, 1, 6, 2, 4, 7, "pre", False)
+    mask = torch.tensor([[True, False, True]])
+    hidden = [answer(words, target, mask, build=build) for words in (source, changed)]
+    shown = [answer(words, target, build=build) for words in (source, changed)]
+    moved = [((b - a).abs().amax(-1) > 1e-5).tolist() for a, b in (hidden, shown)]
+    return moved == [[False] * 4, [True] * 4]
+
+
+class InSteps(Transformer):
+    """The model in steps, so that a mistake is one step gone wrong."""
+
+    def read(self, source, mask):
+        return self.encoder(source, mask)
+
+    def write(self, target, memory, mask):
+        return self.decoder(target, memory, mask)
+
+    def score(self, states):
+        return self.output(states)
+
+    def forward(self, source, target, source_mask=None):
+        memory = self.read(source, source_mask)
+        return self.score(self.write(target, memory, source_mask))
+
+
+@exercise.mistake(
+    "The encoder read the target, so the target was found in the memory, and the source was lost. "
+    "Who reads which?"
+)
+class TargetRead(InSteps):
+    def forward(self, source, target, source_mask=None):
+        return super().forward(target, target, source_mask)
+
+
+@exercise.mistake(
+    "Source and target have changed places: the encoder read what is to be written. Which of the "
+    "two has a score at each of its places?"
+)
+class Exchanged(InSteps):
+    def forward(self, source, target, source_mask=None):
+        return super().forward(target, source, source_mask)
+
+
+@exercise.mistake(
+    "The decoder was given the source's tokens as its own. What is it to write on, and what has "
+    "it in the memory already?"
+)
+class SourceTwice(InSteps):
+    def forward(self, source, target, source_mask=None):
+        return super().forward(source, source, source_mask)
+
+
+@exercise.mistake(
+    "The encoder was not given `source_mask`: real words looked at padding while the source was "
+    "being read. Hiding it from the decoder comes too late."
+)
+class EncoderUnmasked(InSteps):
+    def read(self, source, mask):
+        return self.encoder(source)
+
+
+@exercise.mistake(
+    "The decoder was not given `source_mask`: its words looked at the source's padding. A place "
+    "that the encoder hid still has a state in the memory."
+)
+class DecoderUnmasked(InSteps):
+    def write(self, target, memory, mask):
+        return self.decoder(target, memory)
+
+
+@exercise.mistake(
+    "`source_mask` came in, and was not handed on. Two of the three parts look at source words: "
+    "which?"
+)
+class MaskIgnored(InSteps):
+    def forward(self, source, target, source_mask=None):
+        return super().forward(source, target)
+
+
+@exercise.mistake(
+    "The mask is turned round on its way: what came in as True, may look, arrived as False."
+)
+class MaskInverted(InSteps):
+    def forward(self, source, target, source_mask=None):
+        return super().forward(source, target, None if source_mask is None else ~source_mask)
+
+
+@exercise.mistake(
+    "The source was read under a causal mask. All of it is there before the first word is "
+    "written: is there a future to hide?"
+)
+class SourceReadCausally(InSteps):
+    def read(self, source, mask):
+        causal = causal_mask(source.shape[-1]).to(source.device)
+        return self.encoder(source, causal if mask is None else causal & mask)
+
+
+@exercise.mistake(
+    "The decoder was given one argument too many, such as a causal mask. Read its `forward`: it "
+    "hides the future itself, and asks for the memory's mask only."
+)
+class CausalMaskHandedOver(InSteps):
+    def write(self, target, memory, mask):
+        causal = causal_mask(target.shape[-1]).to(target.device)
+        return self.decoder(target, memory, causal, mask)
+
+
+@exercise.mistake(
+    "States went in where tokens were expected: encoder and decoder look their tokens up "
+    "themselves. Which comes first in `Decoder.forward`, the target or the memory?"
+)
+class MemoryFirst(InSteps):
+    def write(self, target, memory, mask):
+        return self.decoder(memory, target, mask)
+
+
+@exercise.mistake(
+    "The target saw its future: its words looked at each other without a causal mask. `Decoder` "
+    "makes one when it is called; who makes it when its blocks are called one by one?"
+)
+class FutureSeen(InSteps):
+    def write(self, target, memory, mask):
+        x = self.decoder.embedding(target)
+        for block in self.decoder.blocks:
+            x = block(x, memory, None, mask)
+        return self.decoder.last_norm(x)
+
+
+@exercise.mistake(
+    "The source was looked up, and not read: the memory is the embedding alone, and no block of "
+    "the encoder was called."
+)
+class EmbeddingAsMemory(InSteps):
+    def read(self, source, mask):
+        return self.encoder.embedding(source)
+
+
+@exercise.mistake(
+    "The source's states were scored, and the decoder was left out. Which words are to be written, "
+    "and where have they looked?"
+)
+class MemoryScored(InSteps):
+    def write(self, target, memory, mask):
+        return memory
+
+
+@exercise.mistake(
+    "The decoder's states were returned: each has d_model numbers. How do they become a score for "
+    "every token of the vocabulary?"
+)
+class StatesReturned(InSteps):
+    def score(self, states):
+        return states
+
+
+@exercise.mistake(
+    "The scores were made into probabilities. The loss takes the scores as they are, and does that "
+    "itself: what does the docstring ask for?"
+)
+class Probabilities(InSteps):
+    def score(self, states):
+        return self.output(states).softmax(-1)
+
+
+@exercise.mistake(
+    "The scores were made into logarithms of probabilities. The loss takes the scores as they are, "
+    "and does that itself: what does the docstring ask for?"
+)
+class LogProbabilities(InSteps):
+    def score(self, states):
+        return self.output(states).log_softmax(-1)
+
+
+@exercise.mistake(
+    "One token was chosen at each place. The scores are asked for: training needs to know how far "
+    "away the others were."
+)
+class Chosen(InSteps):
+    def score(self, states):
+        return self.output(states).argmax(-1)
+
+
+@exercise.mistake(
+    "Only the last place was scored. In training, all places are predicted at once: what keeps "
+    "them from seeing what they are to predict?"
+)
+class LastPlaceAlone(InSteps):
+    def score(self, states):
+        return self.output(states)[..., -1, :]
+
+
+@exercise.mistake(
+    "Right where the matrices are tied. Where they are not, the scores have a matrix of their own: "
+    "under which name does the model keep it?"
+)
+class ScoredByTheTable(InSteps):
+    def score(self, states):
+        return states @ self.encoder.embedding.table.mT
+
+
+@exercise.mistake(
+    "Right where the matrices are tied. Where they are not, the decoder's table is for reading "
+    "tokens: under which name does the model keep the matrix that scores them?"
+)
+class ScoredByTheDecodersTable(InSteps):
+    def score(self, states):
+        return states @ self.decoder.embedding.table.mT
+
+
+@exercise.mistake(
+    "The target was shifted right once more, so each place sees one token too few. What does the "
+    "docstring say of the target that comes in?"
+)
+class ShiftedAgain(InSteps):
+    def write(self, target, memory, mask):
+        return self.decoder(shift_right(target, 0), memory, mask)
+
+
+@exercise.mistake(
+    "The last target token was cut off, so its place has no score. Whoever calls this has shifted "
+    "the target already: how many places come in, and how many should come out?"
+)
+class LastTokenCutOff(InSteps):
+    def write(self, target, memory, mask):
+        return self.decoder(target[..., :-1], memory, mask)
+
+
+@exercise.mistake(
+    "The right results, but no gradient comes back through the memory: `.detach()`, `.data` and "
+    "`no_grad` cut it off, and the encoder does not learn."
+)
+class MemoryDetached(InSteps):
+    def read(self, source, mask):
+        return self.encoder(source, mask).detach()
+
+
+@exercise.alternative
+class InOneLine(Transformer):
+    def forward(self, source, target, source_mask=None):
+        return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
+
+
+@exercise.alternative
+class Spelled(Transformer):
+    def forward(self, source, target, source_mask=None):
+        memory, x = self.encoder.embedding(source), self.decoder.embedding(target)
+        for block in self.encoder.blocks:
+            memory = block(memory, source_mask)
+        memory = self.encoder.last_norm(memory)
+        n = target.shape[-1]
+        past = torch.ones(n, n, dtype=torch.bool, device=target.device).tril()
+        for block in self.decoder.blocks:
+            x = block(x, memory, past, source_mask)
+        return F.linear(self.decoder.last_norm(x), self.output.weight)

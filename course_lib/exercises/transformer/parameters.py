@@ -1,0 +1,300 @@
+"""How many numbers a Transformer learns."""
+
+from itertools import pairwise
+
+from torch import nn
+
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.transformer import parameter_count
+
+exercise = Exercise(
+    reference=parameter_count,
+    lesson="08",
+    title="Sixty million numbers",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "List the layers of one encoder block and of one decoder block. Which of them do the two "
+        "have in common, and which one has the decoder alone?",
+        "Each layer has a norm around it. How many norms is that in each kind of block, and how "
+        "many numbers does one norm learn?",
+        "What meets words of d_model numbers and returns d_ff has how many numbers in its matrix, "
+        "and how many in its bias? And the way back?",
+        "Source, target and output layer use one matrix. How often should it be counted, and has "
+        "it a bias?",
+    ),
+    forbidden=("course_lib.transformer.Transformer",),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one layer", (1, 2, 3, 5)
+    yield "no layer at all", (0, 4, 7, 9)
+    yield "two layers", (2, 4, 6, 11)
+    yield "three narrow layers", (3, 6, 5, 7)
+    yield "the paper's base", (6, 512, 2048, 37000)
+    yield "the paper's big", (6, 1024, 4096, 37000)
+
+
+@exercise.property("one token more in the vocabulary costs one row, of d_model numbers")
+def a_row_for_each_token(answer, draw: Draw):
+    return all(
+        answer(layers, d_model, 7, vocab + 1) - answer(layers, d_model, 7, vocab) == d_model
+        for layers, d_model, vocab in ((1, 4, 9), (3, 6, 5))
+    )
+
+
+@exercise.property("each layer costs as much as the one before it, whatever the vocabulary")
+def layers_alike(answer, draw: Draw):
+    for vocab in (5, 50):
+        counts = [answer(layers, 4, 6, vocab) for layers in range(4)]
+        if len({b - a for a, b in pairwise(counts)}) != 1:
+            return False
+    return counts[1] > counts[0]
+
+
+@exercise.property("widening both networks by one costs a row, a column and a bias in each layer")
+def wider_networks(answer, draw: Draw):
+    wider, plain = answer(3, 4, 8, 9), answer(3, 4, 7, 9)
+    return wider - plain == 3 * 2 * (4 + 4 + 1)
+
+
+def attention(d_model):
+    return 4 * (d_model * d_model + d_model)
+
+
+def network(d_model, d_ff):
+    return 2 * d_model * d_ff + d_ff + d_model
+
+
+@exercise.mistake(
+    "There are no biases in attention and networks, only matrices. The layers of this course have "
+    "biases as torch's do: how long is each of them?"
+)
+def no_biases(layers, d_model, d_ff, vocab):
+    without = 3 * 4 * d_model + 2 * (d_ff + d_model)
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * without
+
+
+@exercise.mistake(
+    "These are the matrices alone, which is most of it. What else learns: what is added after each "
+    "matrix, and what stands around each layer?"
+)
+def matrices_alone(layers, d_model, d_ff, vocab):
+    return vocab * d_model + layers * (12 * d_model**2 + 4 * d_model * d_ff)
+
+
+@exercise.mistake(
+    "`d_ff` plays no part: the networks were counted as four times as wide as a word. The paper's "
+    "are; what if others are not?"
+)
+def four_times_as_wide(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, 4 * d_model, vocab)
+
+
+@exercise.mistake(
+    "The biases of attention are missing. Each of its four matrices has one: how long?"
+)
+def no_biases_in_attention(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 3 * 4 * d_model
+
+
+@exercise.mistake(
+    "The biases of the feed-forward networks are missing. Each of the two matrices has one: how "
+    "long are they?"
+)
+def no_biases_in_networks(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 2 * (d_ff + d_model)
+
+
+@exercise.mistake(
+    "Both biases of a network were counted as long as d_model. A bias is as long as what comes out "
+    "of its matrix: what comes out of the first?"
+)
+def biases_of_the_model(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) + layers * 2 * (d_model - d_ff)
+
+
+@exercise.mistake(
+    "One matrix of the feed-forward network is missing. There is a way to d_ff, and a way back."
+)
+def one_matrix_in_networks(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 2 * d_model * d_ff
+
+
+@exercise.mistake(
+    "The matrix that mixes the heads is missing, with its bias. Queries, keys and values make "
+    "three: what comes after the heads have been laid side by side?"
+)
+def no_output_matrix(layers, d_model, d_ff, vocab):
+    missing = 3 * (d_model * d_model + d_model)
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * missing
+
+
+@exercise.mistake(
+    "Source and target were each given an embedding. Where the matrices are tied, both look up "
+    "their tokens in the same one."
+)
+def two_embeddings(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) + vocab * d_model
+
+
+@exercise.mistake(
+    "Source, target and output layer were each given a matrix. Where they are tied, all three are "
+    "one and the same."
+)
+def three_embeddings(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) + 2 * vocab * d_model
+
+
+@exercise.mistake(
+    "The embedding is missing: these are the blocks alone. Which matrix has a row for each token?"
+)
+def no_embedding(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, 0)
+
+
+@exercise.mistake(
+    "The output layer was given a bias, one number for each token. Look into `__init__` of the "
+    "Transformer: has it one?"
+)
+def output_bias(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) + vocab
+
+
+@exercise.mistake(
+    "There is one attention in each decoder block, with three norms around the layers. The decoder "
+    "looks back, and it looks at the source: do the two share their matrices?"
+)
+def one_attention_in_the_decoder(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * attention(d_model)
+
+
+@exercise.mistake(
+    "The decoder's blocks were counted like the encoder's. Which layer have they got beside those "
+    "two, and what stands around each layer?"
+)
+def decoder_like_encoder(layers, d_model, d_ff, vocab):
+    missing = attention(d_model) + 2 * d_model
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * missing
+
+
+@exercise.mistake(
+    "Two norms were counted in each decoder block. It has three layers: what stands around each?"
+)
+def two_norms_in_the_decoder(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 2 * d_model
+
+
+@exercise.mistake(
+    "One norm was counted in each block. There is one around each layer: how many layers has a "
+    "block of the encoder, and one of the decoder?"
+)
+def one_norm_in_a_block(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 3 * 2 * d_model
+
+
+@exercise.mistake(
+    "The norms are missing. What does a norm learn, and how many of them are there in a block?"
+)
+def no_norms(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 5 * 2 * d_model
+
+
+@exercise.mistake(
+    "Each norm was counted with one vector of d_model numbers. A layer norm stretches, and then it "
+    "shifts: how many vectors are those?"
+)
+def norms_without_bias(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 5 * d_model
+
+
+@exercise.mistake(
+    "Each norm was counted as two numbers. It stretches and shifts every column by a number of its "
+    "own: how many columns are there?"
+)
+def two_numbers_a_norm(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) - layers * 5 * (2 * d_model - 2)
+
+
+@exercise.mistake(
+    "A last norm was counted for each of the two stacks. Pre-norm needs them; which norm is asked "
+    "for here?"
+)
+def last_norms(layers, d_model, d_ff, vocab):
+    return parameter_count(layers, d_model, d_ff, vocab) + 4 * d_model
+
+
+@exercise.mistake(
+    "Attention was counted eight times, once for each of the paper's heads. The heads share the "
+    "columns of four matrices out: does their number change the sizes?"
+)
+def times_heads(layers, d_model, d_ff, vocab):
+    more = 7 * 3 * attention(d_model)
+    return parameter_count(layers, d_model, d_ff, vocab) + layers * more
+
+
+@exercise.mistake(
+    "Only the encoder's blocks were counted. What stands on the right side of the figure?"
+)
+def encoder_alone(layers, d_model, d_ff, vocab):
+    block = attention(d_model) + network(d_model, d_ff) + 2 * 2 * d_model
+    return vocab * d_model + layers * block
+
+
+@exercise.mistake(
+    "Only the decoder's blocks were counted. What stands on the left side of the figure?"
+)
+def decoder_alone(layers, d_model, d_ff, vocab):
+    block = 2 * attention(d_model) + network(d_model, d_ff) + 3 * 2 * d_model
+    return vocab * d_model + layers * block
+
+
+@exercise.mistake(
+    "The blocks were counted once, however many layers there are. Do the layers of a stack share "
+    "their weights?"
+)
+def one_layer_for_all(layers, d_model, d_ff, vocab):
+    return parameter_count(1, d_model, d_ff, vocab)
+
+
+@exercise.mistake(
+    "The embedding was counted once in each layer. Where in the figure is it, and how often?"
+)
+def embedding_in_each_layer(layers, d_model, d_ff, vocab):
+    return layers * parameter_count(1, d_model, d_ff, vocab)
+
+
+@exercise.mistake(
+    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
+    "what is there to divide?"
+)
+def as_a_float(layers, d_model, d_ff, vocab):
+    return float(parameter_count(layers, d_model, d_ff, vocab))
+
+
+@exercise.alternative
+def shape_by_shape(layers, d_model, d_ff, vocab):
+    def linear(d_in, d_out):
+        return (d_in + 1) * d_out
+
+    attention = [linear(d_model, d_model)] * 4
+    network = [linear(d_model, d_ff), linear(d_ff, d_model)]
+    norm = [2 * d_model]
+    encoder = [*attention, *norm, *network, *norm]
+    decoder = [*attention, *norm, *encoder]
+    return vocab * d_model + sum(layers * (encoder + decoder))
+
+
+@exercise.alternative
+def as_a_polynomial(layers, d_model, d_ff, vocab):
+    return d_model * (vocab + layers * (12 * d_model + 4 * d_ff + 24)) + 2 * layers * d_ff
+
+
+@exercise.alternative
+def asking_torch(layers, d_model, d_ff, vocab):
+    parts = [nn.Embedding(vocab, d_model, device="meta")]
+    for layer in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer):
+        parts += [layer(d_model, 1, d_ff, device="meta") for _ in range(layers)]
+    return sum(p.numel() for part in parts for p in part.parameters())
