@@ -33,6 +33,8 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
 def test_a_lesson_runs_to_its_end_without_its_data(lesson, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
     notebook = build(lesson)
+    # the cells that train run in nbval, and nothing else stands on them
+    notebook.cells = [c for c in notebook.cells if "training" not in c.metadata.get("tags", [])]
     execute(notebook, tmp_path)
     assert not [x for cell in notebook.cells for x in cell.get("outputs", []) if "ename" in x]
 

@@ -107,6 +107,16 @@ def test_the_readme_shows_the_figures_of_the_kept_results():
         assert f"| {name} | {' | '.join(f'{share:.2f}' for share in of)} |" in readme
 
 
+def test_the_readme_shows_how_far_positions_reach():
+    readme = (ROOT / "README.md").read_text("utf8")
+    figures = results.load("positions")["figures"]
+    assert figures["lengths"] == [16, 32, 64]
+    for name in ("sinusoidal", "learned", "relative", "rotary"):
+        runs = [run["right"] for run in figures["before"][name]]
+        shares = [statistics.mean(seeds) for seeds in zip(*runs, strict=True)]
+        assert f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |" in readme
+
+
 def test_the_readme_lists_every_comparison():
     readme = (ROOT / "README.md").read_text("utf8")
     for comparison in COMPARISONS:

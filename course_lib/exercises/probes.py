@@ -53,7 +53,7 @@ def running_mean() -> Callable:
 @layer
 def whole_mean() -> Callable:
     """Average all words: only the last one has no future to see."""
-    return lambda x: x.mean(-2, keepdim=True).expand_as(x)
+    return lambda x: x.mean(-2, keepdim=True).expand_as(x).clone()
 
 
 @layer
