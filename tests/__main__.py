@@ -17,7 +17,7 @@ NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=120", "--di
 def stages() -> dict[str, list[str]]:
     """Name each stage and the command, after `python -m`, that runs it.
 
-    Shapes in signatures are executed for the components alone (tests/test_*.py); exercises are
+    Shapes in signatures are executed for the components alone (tests/test_*.py, tests/efficient); exercises are
     tried as learners run them.
     """
     shaped = [
@@ -26,8 +26,9 @@ def stages() -> dict[str, list[str]]:
         if "from jaxtyping import" in file.read_text("utf8")
     ]
     hook = f"--jaxtyping-packages={','.join(shaped)},beartype.beartype"
-    components = [str(path) for path in sorted(Path(ROOT / "tests").glob("test_*.py"))]
-    folders = [str(path) for path in sorted(Path(ROOT / "tests").glob("*/")) if path.is_dir()]
+    tests = ROOT / "tests"
+    components = [*map(str, sorted(tests.glob("test_*.py"))), str(tests / "efficient")]
+    folders = [str(tests / folder) for folder in ("data", "exercises", "pretrained")]
     return {
         "style": ["ruff", "check"],
         "format": ["ruff", "format", "--check"],

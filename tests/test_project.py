@@ -29,6 +29,7 @@ ORDER = [
     ["encoder"],
     ["decoder"],
     ["transformer"],
+    ["efficient"],
     ["data", "training", "results", "landscape"],
     ["pretrained"],
     ["lessons", "workspace"],

@@ -7,6 +7,7 @@ from course_lib.verify import (
     add_norm,
     attention,
     decoder,
+    efficient,
     encoder,
     feed_forward,
     gelu_feed_forward,
@@ -38,6 +39,7 @@ IN_ORDER_OF_LESSONS = (
     gelu_feed_forward,
     swiglu,
     transformer,
+    efficient,
 )
 COMPARISONS: list[Comparison] = [
     value

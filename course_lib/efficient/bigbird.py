@@ -1,0 +1,108 @@
+"""BigBird: blocks of words look at a window, at a few global blocks and at random ones (lesson 12).
+
+Time and memory for n words whose rows list m blocks: O(n m block d) and O(n d), forward and
+backward; a row that lists every block adds O(n block d) to the time.
+Source: Zaheer et al. 2020 ("Big Bird"), section 2, figure 1, and appendix D on blocks.
+"""
+
+from itertools import groupby
+
+import torch
+from einops import repeat
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from course_lib.efficient.tiled import attend, spans
+
+KEYS = 512  # keys a tile at most, or one block: a row that lists every block is many tiles
+
+
+def neighbours(
+    blocks: int, window: int, global_blocks: int, random_blocks: int, seed: int
+) -> Int[Tensor, "blocks m"]:
+    """List for each block of queries the blocks of keys that it sees; -1 stands for none.
+
+    It sees the `window` blocks around itself (0 is none, the ends cut), the first `global_blocks`
+    blocks, and `random_blocks` of the others, or as many as remain. The global blocks see every
+    block. Time and memory O(blocks^2), of blocks, not words. Source: Zaheer et al. 2020, section 2.
+    Raises ValueError for a window that is even and not 0.
+    """
+    if window and window % 2 == 0:
+        raise ValueError(f"a window needs a middle block, so it is odd or 0, not {window}")
+    generator, rows = torch.Generator().manual_seed(seed), []
+    for block in range(blocks):
+        # begin with the global blocks; the row of a global block has every block
+        row = list(range(blocks if block < global_blocks else min(global_blocks, blocks)))
+        # add the window, cut at the ends
+        first, last = block - window // 2, block + window // 2
+        around = range(max(0, first), min(blocks, last + 1)) if window else ()
+        row += [other for other in around if other not in row]
+        # draw from the blocks that are not there yet
+        order = torch.randperm(blocks, generator=generator).tolist()
+        seen = set(row)
+        rows.append(row + [other for other in order if other not in seen][:random_blocks])
+    # fill up all rows to the longest
+    longest = max(map(len, rows), default=0)
+    return torch.tensor([row + [-1] * (longest - len(row)) for row in rows]).long()
+
+
+def bigbird_mask(neighbours: Int[Tensor, "blocks m"], block: int) -> Bool[Tensor, "n n"]:
+    """Show which words see which: True where the row of the query's block lists the key's.
+
+    Time and memory O(n^2): to look at, and to test with.
+    """
+    blocks = len(neighbours)
+    # mark the listed blocks in each row, and those that stand for none in a column beside them
+    listed = torch.zeros(blocks, blocks + 1, dtype=torch.bool, device=neighbours.device)
+    listed.scatter_(-1, neighbours % (blocks + 1), True)
+    # make each block `block` words long and wide
+    return repeat(listed[:, :-1], "query key -> (query row) (key column)", row=block, column=block)
+
+
+def bigbird_attention(
+    q: Float[Tensor, "... n d_k"],
+    k: Float[Tensor, "... n d_k"],
+    v: Float[Tensor, "... n d_v"],
+    neighbours: Int[Tensor, "blocks m"],
+    block: int,
+) -> Float[Tensor, "... n d_v"]:
+    """Attend to the listed blocks: dense attention under `bigbird_mask`, exactly.
+
+    Rows are computed apart, each as long as its own list: a row that lists every block does not
+    widen the others. A row that lists none gives zeros. Time O(n m block d), memory O(n d). Source:
+    Zaheer et al. 2020, section 2. Raises ValueError unless n = blocks x block, and for blocks that
+    do not exist.
+    """
+    n, blocks = q.shape[-2], len(neighbours)
+    if n != blocks * block:
+        raise ValueError(
+            f"{blocks} rows of neighbours for blocks of {block} words need n = {blocks * block} "
+            f"words, not {n}: fill the text up to a whole number of blocks"
+        )
+    lists = [{other for other in row if other != -1} for row in neighbours.tolist()]
+    if any(not 0 <= other < blocks for row in lists for other in row):
+        raise ValueError(
+            f"neighbours of {blocks} blocks must be from 0 to {blocks - 1}, or -1 for none, not "
+            f"from {neighbours.min()} to {neighbours.max()}: are they counted in words?"
+        )
+    # let each block of queries meet the stretches of keys that its row lists
+    tiles = [
+        (rows, keys, None)
+        for rows, row in zip(spans(n, block), lists, strict=True)
+        for keys in _stretches(row, block)
+    ]
+    # attend to all stretches of a row as to one
+    found, _ = attend(q, k, v, tiles)
+    return found
+
+
+def _stretches(row: set[int], block: int) -> list[slice]:
+    """Join blocks that stand side by side, as far as a tile goes, into stretches of words."""
+    longest = max(1, KEYS // block)
+    stretches = []
+    # blocks side by side are as far from their places in the sorted list
+    for _, run in groupby(enumerate(sorted(row)), key=lambda pair: pair[1] - pair[0]):
+        run = [other for _, other in run]
+        parts = (run[part] for part in spans(len(run), longest))
+        stretches += [slice(part[0] * block, (part[-1] + 1) * block) for part in parts]
+    return stretches

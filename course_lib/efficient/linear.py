@@ -1,0 +1,106 @@
+"""Linear attention: the words are summed up once, and every query reads the sum (lesson 12).
+
+Time and memory for n words: O(n d^2) and O(n d), forward and backward; the causal form adds
+O(n chunk d) to the time and O(n d^2 / chunk) to the memory.
+Source: Katharopoulos et al. 2020 ("Transformers are RNNs"), sections 3.2 and 3.3.
+"""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from course_lib.efficient.tiled import spans
+
+CHUNK = 128  # words that are read at once
+
+
+def linear_attention(
+    q: Float[Tensor, "... n d_k"],
+    k: Float[Tensor, "... n d_k"],
+    v: Float[Tensor, "... n d_v"],
+    causal: bool = False,
+) -> Float[Tensor, "... n d_v"]:
+    """Weigh values by products of positive features: o_i = phi(q_i) S / phi(q_i) . z.
+
+    phi(x) = elu(x) + 1, S = sum_j phi(k_j) v_j^T, z = sum_j phi(k_j). With `causal` the sums run
+    over j <= i. No score is divided by a root. Where phi(q_i) . z is 0, the row is zeros. Time
+    O(n d_k d_v), memory O(n (d_k + d_v)). Source: Katharopoulos et al. 2020, eq. 5 and 7, and
+    causal eq. 9.
+    """
+    words = tuple(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
+    # S and z are one state, with nothing in it yet
+    state = q.new_zeros(len(words[0]), q.shape[-1], v.shape[-1] + 1)
+    if causal:
+        # read and add the words in turn
+        found, _ = _Scan.apply(_read_and_add, state, *words)
+    else:
+        # add all words, then read
+        _, state = _Scan.apply(_add, state, *words[1:])
+        found, _ = _Scan.apply(_read, state, words[0])
+    return found.view(v.shape)
+
+
+def _features(x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
+    """Make queries and keys positive: phi(x) = elu(x) + 1. Source: the same, eq. 7."""
+    return F.elu(x) + 1
+
+
+def _read_and_add(state: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Let each word of a chunk read the state, and the words of the chunk up to itself."""
+    q, k, values = _features(q), _features(k), _with_ones(v)
+    return _divide(q @ state + (q @ k.mT).tril() @ values), state + k.mT @ values
+
+
+def _read(state: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    return _divide(_features(q) @ state), state
+
+
+def _add(state: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    return v[..., :0], state + _features(k).mT @ _with_ones(v)
+
+
+def _with_ones(v: Tensor) -> Tensor:
+    """Put a one beside each value: where the values are summed, it sums the weights."""
+    return F.pad(v, (0, 1), value=1.0)
+
+
+def _divide(sums: Tensor) -> Tensor:
+    total = sums[..., -1:]
+    return sums[..., :-1] / total.masked_fill(total == 0, 1.0)
+
+
+class _Scan(torch.autograd.Function):
+    """Go through the words chunk by chunk: step(state, *chunks) returns (result, next state).
+
+    Nothing is kept but the states; going back, each chunk is computed again.
+    """
+
+    @staticmethod
+    def forward(ctx, step: Callable, state: Tensor, *words: Tensor):
+        states, results = [], []
+        for rows in spans(words[0].shape[-2], CHUNK):
+            states.append(state)
+            result, state = step(state, *(x[:, rows] for x in words))
+            results.append(result)
+        ctx.step, ctx.count = step, len(words)
+        ctx.save_for_backward(*words, *states)
+        return torch.cat(results, dim=-2), state.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, d_results: Tensor, d_state: Tensor):
+        words, states = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        d_words = [torch.empty_like(x) for x in words]
+        for rows, state in zip(spans(words[0].shape[-2], CHUNK)[::-1], states[::-1], strict=True):
+            chunks = [x[:, rows] for x in words]
+            inputs = [x.detach().requires_grad_() for x in (state, *chunks)]
+            with torch.enable_grad():
+                outputs = ctx.step(*inputs)
+            d_state, *d_chunks = torch.autograd.grad(outputs, inputs, (d_results[:, rows], d_state))
+            for d_x, d_chunk in zip(d_words, d_chunks, strict=True):
+                d_x[:, rows] = d_chunk
+        return None, d_state, *d_words

@@ -1,0 +1,174 @@
+"""LSH attention: words look only at words that fall into the same bucket (lesson 12).
+
+Time for n words, a round: O(n chunk d + n log n), forward and backward; memory O(n d), and one byte
+for each pair that a mask shows or hides, O(n chunk). Hashing into b buckets adds O(n b d), or with
+two hashes, one for each digit of the bucket, O(n sqrt(b) d).
+Source: Kitaev et al. 2020 ("Reformer"), section 2.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib.attention import softmax
+from course_lib.efficient.tiled import Tile, attend, spans
+
+
+def draw_rotations(d: int, buckets: int, seed: int) -> Float[Tensor, "d half"]:
+    """Draw the directions that `lsh_buckets` needs, half as many as there are buckets.
+
+    Source: Kitaev et al. 2020, section 2 ("Locality sensitive hashing"). Raises ValueError for an
+    odd number of buckets.
+    """
+    if buckets < 2 or buckets % 2:
+        raise ValueError(
+            "each direction has a bucket at either end, so there is an even number of them, at "
+            f"least 2, not {buckets}"
+        )
+    return torch.randn(d, buckets // 2, generator=torch.Generator().manual_seed(seed))
+
+
+def lsh_buckets(
+    x: Float[Tensor, "... n d"], rotations: Float[Tensor, "d half"]
+) -> Int[Tensor, "... n"]:
+    """Give each word the bucket of the direction in which it points: argmax [x R, -x R].
+
+    Words that point alike tend to share their bucket. Time O(n d b) and memory O(n b) for b
+    buckets. Source: Kitaev et al. 2020, section 2, after Andoni et al. 2015.
+    """
+    # measure how far each word reaches in each direction
+    along = x @ rotations
+    # count the opposite directions too, and take the one in which it reaches farthest
+    return torch.cat([along, -along], dim=-1).argmax(-1)
+
+
+def lsh_attention(
+    qk: Float[Tensor, "... n d_k"],
+    v: Float[Tensor, "... n d_v"],
+    buckets: Int[Tensor, "... n"],
+    chunk: int,
+    causal: bool = False,
+) -> Float[Tensor, "... n d_v"]:
+    """Attend to words of the same bucket, within one chunk and the chunk before it.
+
+    In the order of their buckets, words of one bucket stand together, and chunks of equal length
+    cover them. Keys are the queries brought to length 1; a word looks at itself only if it sees
+    nothing else. One bucket and chunk = n is dense attention in which no word looks at itself. With
+    `causal`, no word looks at a later one. Time O(n chunk d + n log n). Source: Kitaev et al. 2020,
+    section 2. Raises ValueError where `chunk` does not divide n.
+    """
+    _refuse_remainder(qk.shape[-2], chunk)
+    # sort the words by bucket; within a bucket they keep their order
+    order = _sort(buckets, qk)
+    # let the words of each chunk see those of the same bucket, there and in the chunk before
+    tiles = _tiles(order, buckets, chunk, causal)
+    # attend in this order to keys of length 1, and put the words back
+    found, log_total = _attend_in(order, qk, F.normalize(qk, dim=-1), v, tiles)
+    # a word that sees nothing else looks at itself
+    return torch.where(log_total.isneginf().unsqueeze(-1), v, found)
+
+
+def lsh_attention_in_rounds(
+    qk: Float[Tensor, "... n d_k"],
+    v: Float[Tensor, "... n d_v"],
+    buckets: Int[Tensor, "round ... n"],
+    chunk: int,
+    causal: bool = False,
+) -> Float[Tensor, "... n d_v"]:
+    """Attend to all that any round shows: like words that miss each other once may meet again.
+
+    Each round has its own buckets. A pair counts in the first round that shows it, so this is dense
+    attention under the union of what all rounds show: o_i = sum_r softmax(t_i)_r o_ir, t_ir being
+    the log of round r's sum of exponentials. Time and memory are those of one round, times the
+    rounds; finding the pairs seen before takes O(rounds^2 n chunk). Source: Kitaev et al. 2020,
+    section 2 ("Multi-round LSH attention") and appendix A, where a pair counts in every round that
+    shows it, divided by their number N_ij: the same sum. Raises ValueError where `chunk` does not
+    divide n.
+    """
+    _refuse_remainder(qk.shape[-2], chunk)
+    keys, results, earlier = F.normalize(qk, dim=-1), [], []
+    for own in buckets:
+        order = _sort(own, qk)
+        # show no pair that an earlier round has shown
+        tiles = _tiles(order, own, chunk, causal, earlier)
+        results.append(_attend_in(order, qk, keys, v, tiles))
+        earlier.append((own, order.argsort(dim=-1) // chunk))
+    # weigh the rounds by their sums of exponentials
+    log_totals = torch.stack([log_total for _, log_total in results], dim=-1)
+    shares = softmax(log_totals).unsqueeze(-2).unbind(-1)
+    joined = v.new_zeros(1)
+    for share, (found, _) in zip(shares, results, strict=True):
+        joined = torch.addcmul(joined, share, found)
+    return torch.where(log_totals.isneginf().all(-1, keepdim=True), v, joined)
+
+
+def _refuse_remainder(n: int, chunk: int) -> None:
+    if n % chunk:
+        raise ValueError(
+            f"chunks of {chunk} words do not divide n = {n}: fill the text up to a whole number of "
+            "chunks, or choose another length"
+        )
+
+
+def _sort(buckets: Tensor, words: Tensor) -> Int[Tensor, "... n"]:
+    return buckets.expand(words.shape[:-1]).argsort(dim=-1, stable=True)
+
+
+def _tiles(
+    order: Int[Tensor, "... n"],
+    buckets: Int[Tensor, "... n"],
+    chunk: int,
+    causal: bool,
+    earlier: Sequence[tuple[Tensor, Tensor]] = (),
+) -> list[Tile]:
+    """Let words in `order` see the same bucket, but not themselves (with `causal`, none later).
+
+    Each of the earlier rounds is told by the buckets of the words, and their chunks.
+    """
+
+    def sort(x: Tensor) -> Tensor:
+        return x.expand(order.shape).gather(-1, order).reshape(-1, order.shape[-1])
+
+    places, buckets = order.reshape(-1, order.shape[-1]), sort(buckets)
+    earlier = [(sort(before), sort(chunks)) for before, chunks in earlier]
+    tiles = []
+    for rows in spans(order.shape[-1], chunk):
+        keys = slice(max(0, rows.start - chunk), rows.stop)
+        behind = places[:, rows, None] - places[:, None, keys]
+        mask = (behind > 0) if causal else (behind != 0)
+        mask &= buckets[:, rows, None] == buckets[:, None, keys]
+        for before, chunks in earlier:
+            behind = chunks[:, rows, None] - chunks[:, None, keys]
+            same = before[:, rows, None] == before[:, None, keys]
+            mask &= ~(same & (behind >= 0) & (behind <= 1))
+        tiles.append((rows, keys, mask))
+    return tiles
+
+
+def _attend_in(
+    order: Tensor, q: Tensor, k: Tensor, v: Tensor, tiles: list[Tile]
+) -> tuple[Float[Tensor, "... n d_v"], Float[Tensor, "... n"]]:
+    """Sort the words, attend, and put them back."""
+    back = order.argsort(dim=-1)
+    found, log_total = attend(*(_Reorder.apply(x, order, back) for x in (q, k, v)), tiles)
+    return _Reorder.apply(found, back, order), log_total.gather(-1, back)
+
+
+class _Reorder(torch.autograd.Function):
+    """Put words into another order: `gather`, but by whole words, forward and backward."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, order: Tensor, back: Tensor):
+        ctx.save_for_backward(order, back)
+        n = order.shape[-1]
+        starts = n * torch.arange(order.numel() // n, device=x.device).unsqueeze(-1)
+        words = (order.reshape(-1, n) + starts).flatten()
+        return x.reshape(-1, x.shape[-1]).index_select(0, words).view(x.shape)
+
+    @staticmethod
+    def backward(ctx, d_x: Tensor):
+        order, back = ctx.saved_tensors
+        return _Reorder.apply(d_x, back, order), None, None

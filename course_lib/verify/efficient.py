@@ -1,0 +1,218 @@
+"""Lesson 12: efficient attention, held against dense attention under the same mask."""
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from course_lib.efficient import (
+    bigbird,
+    linear,
+    linformer,
+    lsh,
+    memory_compressed,
+    reversible,
+    tiled,
+    window,
+)
+from course_lib.verify.comparison import Inputs, compare
+
+
+@compare(window.window_attention, "`F.scaled_dot_product_attention`, the window as its mask")
+def _window(inputs: Inputs):
+    (width,) = inputs.sizes(1, 0, 9)
+    # more words than one tile has queries
+    q, k, v = _words(inputs, *inputs.sizes(1, 60, 140))
+    n = q.shape[-2]
+    near = [[-(width // 2) <= i - j <= width // 2 for j in range(n)] for i in range(n)]
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(near))
+    return window.window_attention(q, k, v, width), theirs
+
+
+@compare(bigbird.bigbird_attention, "the same, the listed blocks as its mask")
+def _bigbird(inputs: Inputs):
+    blocks, block, longest = inputs.sizes(3, 2, 9)
+    q, k, v = _words(inputs, blocks * block)
+    listed = [set(inputs.sizes(longest, -1, blocks - 1)) for _ in range(blocks)]
+    # one row has every block, another none
+    listed[0], listed[1] = set(range(blocks)), set()
+    neighbours = torch.tensor([[*row, *[-1] * (20 - len(row))] for row in listed])
+    seen = [[j // block in row for j in range(blocks * block)] for row in listed]
+    mask = torch.tensor(seen).repeat_interleave(block, dim=0)
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return bigbird.bigbird_attention(q, k, v, neighbours, block), theirs
+
+
+@compare(linformer.linformer_attention, "`F.linear`, `F.scaled_dot_product_attention`")
+def _linformer(inputs: Inputs):
+    n, k_size = inputs.sizes(2, 1, 140)
+    (q, k, v), (e, f) = _words(inputs, n), (inputs.normal(n, k_size) for _ in range(2))
+    mixed = (F.linear(x.mT, w.mT).mT for x, w in ((k, e), (v, f)))
+    theirs = F.scaled_dot_product_attention(q, *mixed)
+    return linformer.linformer_attention(q, k, v, e, f), theirs
+
+
+@compare(lsh.draw_rotations, "`torch.randn` of the same seed")
+def _draw_rotations(inputs: Inputs):
+    d, half, seed = inputs.sizes(3)
+    x, generator = inputs.normal(d), torch.Generator().manual_seed(seed)
+    theirs = x @ torch.randn(d, half, generator=generator).double()
+    return x @ lsh.draw_rotations(d, 2 * half, seed).double(), theirs
+
+
+@compare(lsh.lsh_attention, "`F.softmax` of the visible pairs, word by word")
+def _lsh(inputs: Inputs):
+    return _lsh_rounds(inputs, rounds=1, causal=False)
+
+
+@compare(lsh.lsh_attention, "the same, causal")
+def _causal_lsh(inputs: Inputs):
+    return _lsh_rounds(inputs, rounds=1, causal=True)
+
+
+@compare(lsh.lsh_attention_in_rounds, "the same, of the pairs that any round shows")
+def _lsh_in_rounds(inputs: Inputs):
+    return _lsh_rounds(inputs, rounds=3, causal=False)
+
+
+@compare(lsh.lsh_attention_in_rounds, "the same, causal")
+def _causal_lsh_in_rounds(inputs: Inputs):
+    return _lsh_rounds(inputs, rounds=3, causal=True)
+
+
+def _lsh_rounds(inputs: Inputs, rounds: int, causal: bool):
+    chunks, chunk, d_k, d_v, buckets = inputs.sizes(5)
+    n = chunks * chunk
+    qk, v = inputs.normal(n, d_k), inputs.normal(n, d_v)
+    own = torch.tensor([inputs.sizes(n, 1, buckets) for _ in range(rounds)])
+    seen = [set() for _ in range(n)]
+    for bucket in own.tolist():
+        in_order = sorted(range(n), key=bucket.__getitem__)
+        for place, i in enumerate(in_order):
+            start = place // chunk * chunk
+            near = in_order[max(0, start - chunk) : start + chunk]
+            seen[i] |= {j for j in near if bucket[j] == bucket[i] and j != i}
+    theirs = []
+    for i, others in enumerate(seen):
+        visible = [j for j in others if j < i or not causal] or [i]
+        keys = qk[visible] / qk[visible].norm(dim=-1, keepdim=True)
+        theirs.append(F.softmax(keys @ qk[i] / d_k**0.5, dim=-1) @ v[visible])
+    if rounds == 1:
+        ours = lsh.lsh_attention(qk, v, own[0], chunk, causal)
+    else:
+        ours = lsh.lsh_attention_in_rounds(qk, v, own, chunk, causal)
+    return ours, torch.stack(theirs)
+
+
+@compare(reversible.ReversibleBlock, "its two sums, and `inverse` undone")
+def _reversible_block(inputs: Inputs):
+    n, half = inputs.sizes(2)
+    x, w = inputs.normal(*inputs.batch(), n, 2 * half), inputs.normal(half, half)
+    block = reversible.ReversibleBlock(lambda x: torch.tanh(x @ w), torch.sin)
+    left = x[..., :half] + torch.tanh(x[..., half:] @ w)
+    theirs = torch.cat([left, x[..., half:] + left.sin()], dim=-1)
+    return (block(x), block.inverse(block(x))), (theirs, x * 1)
+
+
+@compare(reversible.ReversibleSequence, "`nn.Sequential` of the blocks")
+def _reversible_sequence(inputs: Inputs):
+    (n, half), (layers,) = inputs.sizes(2), inputs.sizes(1)
+    x = inputs.normal(*inputs.batch(), n, 2 * half)
+    blocks = [
+        reversible.ReversibleBlock(nn.Sequential(nn.Linear(half, half), nn.Tanh()), torch.sin)
+        for _ in range(layers)
+    ]
+    names = dict(nn.Sequential(*blocks).named_parameters())
+    weights = {name: inputs.normal(*weight.shape) for name, weight in names.items()}
+    ours = {f"blocks.{name}": weight for name, weight in weights.items()}
+    theirs = functional_call(nn.Sequential(*blocks), weights, x)
+    return functional_call(reversible.ReversibleSequence(blocks), ours, x), theirs
+
+
+@compare(tiled.tiled_attention, "`F.scaled_dot_product_attention`")
+def _tiled(inputs: Inputs):
+    n, block = inputs.sizes(2, 1, 30)
+    q, k, v = _words(inputs, n)
+    return tiled.tiled_attention(q, k, v, block), F.scaled_dot_product_attention(q, k, v)
+
+
+@compare(tiled.attend, "`F.scaled_dot_product_attention`, `torch.logsumexp`")
+def _attend(inputs: Inputs):
+    q, k, v = inputs.query_key_value()
+    rows, keys = (tiled.spans(x.shape[-2], 2) for x in (q, k))
+    mask = torch.zeros(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    tiles = []
+    for row in rows:
+        for key in keys:
+            if inputs.sizes(1) > [2]:
+                mask[row, key] = inputs.mask(2, 2)[: row.stop - row.start, : key.stop - key.start]
+                tiles.append((row, key, mask[row, key]))
+    # compare the logarithms of the rows that see something
+    some = mask.any(-1)
+    scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
+    found, log_total = tiled.attend(q, k, v, tiles)
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return (
+        torch.cat([found.flatten(), log_total[..., some].flatten()]),
+        torch.cat([theirs.flatten(), scores[..., some, :].logsumexp(-1).flatten()]),
+    )
+
+
+@compare(memory_compressed.compress, "`F.conv1d`")
+def _compress(inputs: Inputs):
+    n, width, stride, d_in, d_out = inputs.sizes(5)
+    x, weight = inputs.normal(*inputs.batch(), n, d_in), inputs.normal(width, d_in, d_out)
+    return memory_compressed.compress(x, weight, stride), _convolve(x, weight, stride)
+
+
+@compare(
+    memory_compressed.memory_compressed_attention, "`F.conv1d`, `F.scaled_dot_product_attention`"
+)
+def _memory_compressed(inputs: Inputs):
+    (n,), (width, stride) = inputs.sizes(1, 1, 300), inputs.sizes(2)
+    q, k, v = _words(inputs, n)
+    w_k, w_v = (inputs.normal(width, x.shape[-1], x.shape[-1]) for x in (k, v))
+    states = (_convolve(x, w, stride) for x, w in ((k, w_k), (v, w_v)))
+    ours = memory_compressed.memory_compressed_attention(q, k, v, w_k, w_v, stride)
+    return ours, F.scaled_dot_product_attention(q, *states)
+
+
+def _convolve(x: Tensor, weight: Tensor, stride: int) -> Tensor:
+    n, width = x.shape[-2], len(weight)
+    # zeros enough for a state at every word
+    flat = F.pad(x.reshape(-1, *x.shape[-2:]).mT, (0, width - 1))
+    states = F.conv1d(flat, weight.permute(2, 1, 0), stride=stride).mT
+    return (
+        states[:, : -(-n // stride)]
+        .unflatten(0, x.shape[:-2] or (1,))
+        .reshape(*x.shape[:-2], -1, weight.shape[-1])
+    )
+
+
+@compare(linear.linear_attention, "its n x n weights, made and divided by their sums")
+def _linear(inputs: Inputs):
+    return _linear_attention(inputs, causal=False)
+
+
+@compare(linear.linear_attention, "the same, `torch.tril` of them")
+def _causal_linear(inputs: Inputs):
+    return _linear_attention(inputs, causal=True)
+
+
+def _linear_attention(inputs: Inputs, causal: bool):
+    q, k, v = _words(inputs, *inputs.sizes(1, 1, 300))
+    positive = (torch.where(x > 0, x + 1, x.clamp(max=0).exp()) for x in (q, k))
+    weights = torch.einsum("...id,...jd->...ij", *positive)
+    weights = weights.tril() if causal else weights
+    theirs = weights / weights.sum(-1, keepdim=True) @ v
+    return linear.linear_attention(q, k, v, causal), theirs
+
+
+def _words(inputs: Inputs, n: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw queries, keys and values of the same n words."""
+    batch, (d_k, d_v) = inputs.batch(), inputs.sizes(2)
+    return (
+        inputs.normal(*batch, n, d_k),
+        inputs.normal(*batch, n, d_k),
+        inputs.normal(*batch, n, d_v),
+    )
