@@ -17,8 +17,8 @@ NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=120", "--di
 def stages() -> dict[str, list[str]]:
     """Name each stage and the command, after `python -m`, that runs it.
 
-    Shapes in signatures are executed for the components alone (tests/test_*.py, tests/efficient); exercises are
-    tried as learners run them.
+    Shapes in signatures are executed for the components alone (tests/test_*.py and efficient);
+    exercises are tried as learners run them.
     """
     shaped = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
