@@ -10,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib import training
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import dot_scores, softmax
+from course_lib.decoder import cross_attention
 from course_lib.feed_forward import MinimalBlock, feed_forward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
@@ -182,3 +183,20 @@ def test_d01_a_word_that_is_hidden_from_itself_is_known_by_its_question_all_the_
     moved = torch.cat([x[:3], -x[3:4], x[4:]])
     changed = (layer(moved, hides_itself) - layer(x, hides_itself)).abs().amax(-1) > 1e-9
     assert changed.tolist() == [False, False, False, True, True]
+
+
+def test_d15_cross_attention_has_a_row_for_each_target_word_and_a_column_for_each_source_word():
+    z, h, w_q, w_k, w_v = draw(4, 8), draw(6, 8), *draw(3, 8, 5)
+    weights = softmax((z @ w_q) @ (h @ w_k).T / 5**0.5)
+    assert weights.shape == (4, 6)
+    torch.testing.assert_close(weights @ (h @ w_v), cross_attention(z, h, w_q, w_k, w_v))
+
+
+def test_d16_the_decoders_view_of_the_source_moves_with_the_source_and_is_no_self_attention():
+    z, h, matrices = draw(4, 8), draw(6, 8), draw(3, 8, 5)
+    found = cross_attention(z, h, *matrices)
+    assert not torch.allclose(cross_attention(z, -h, *matrices), found, atol=0.1)
+    itself = SelfAttention(8, 5, 5).double()
+    itself.w_q.data, itself.w_k.data, itself.w_v.data = matrices
+    torch.testing.assert_close(cross_attention(z, z, *matrices), itself(z))
+    assert not torch.allclose(itself(z), found, atol=0.1), "it knows nothing of the source"

@@ -49,7 +49,8 @@ def waves(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
 class Marian(nn.Module):
     """An encoder, a decoder with a recurrence, and one matrix for all words.
 
-    `parts` are those of `EncoderBlock` and `DecoderBlock`.
+    `encoder_block` and `decoder_block` make the blocks of `parts`, which are those of
+    `EncoderBlock` and `DecoderBlock`.
     """
 
     def __init__(
@@ -57,6 +58,8 @@ class Marian(nn.Module):
         tokenizer: Tokenizer,
         norm: str = "post",
         norm_layer: Callable = layer_norm,
+        encoder_block: Callable = EncoderBlock,
+        decoder_block: Callable = DecoderBlock,
         **parts: Callable,
     ):
         super().__init__()
@@ -64,9 +67,9 @@ class Marian(nn.Module):
         sizes = (D_MODEL, HEADS, D_FF, norm)
         self.tokenizer = tokenizer
         self.embedding = Embedding(VOCAB + 1, D_MODEL, MAX_LENGTH, positions=waves)
-        self.encoder = nn.ModuleList(EncoderBlock(*sizes, **parts) for _ in range(ENCODER_LAYERS))
+        self.encoder = nn.ModuleList(encoder_block(*sizes, **parts) for _ in range(ENCODER_LAYERS))
         parts["look_back"] = lambda d_model, heads: SSRU(d_model)
-        self.decoder = nn.ModuleList(DecoderBlock(*sizes, **parts) for _ in range(DECODER_LAYERS))
+        self.decoder = nn.ModuleList(decoder_block(*sizes, **parts) for _ in range(DECODER_LAYERS))
         self.bias = nn.Parameter(torch.zeros(VOCAB))
 
     def read(self, source: Int[Tensor, "... key"]) -> Float[Tensor, "... key 256"]:

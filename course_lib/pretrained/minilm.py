@@ -31,7 +31,8 @@ GIGABYTES = 0.5
 class MiniLM(nn.Module):
     """Words, learned positions, a norm, six encoder blocks, and the mean of what comes out.
 
-    `parts` are those of `EncoderBlock`; `pool(states, mask)` makes one vector of a sentence.
+    `block` makes each block of `parts`, which are those of `EncoderBlock`; `pool(states, mask)`
+    makes one vector of a sentence.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class MiniLM(nn.Module):
         norm: str = "post",
         norm_layer: Callable = layer_norm,
         pool: Callable = mean_pool,
+        block: Callable = EncoderBlock,
         **parts: Callable,
     ):
         super().__init__()
@@ -50,7 +52,7 @@ class MiniLM(nn.Module):
         self.positions = LearnedPositions(MAX_LENGTH, D_MODEL)
         self.norm = LastNorm(D_MODEL, parts["norm_layer"])
         self.blocks = nn.ModuleList(
-            EncoderBlock(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
+            block(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
         )
 
     def forward(

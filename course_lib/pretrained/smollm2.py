@@ -54,7 +54,8 @@ class SmolLM2(nn.Module):
     """Words, thirty blocks with a causal mask, a last norm, and the words again as output.
 
     `rule(q, k, v, mask)` is how the heads attend, and `turn` how positions turn their queries and
-    keys; `norm_layer(x, gain)` normalises; `feed_forward` is as in `EncoderBlock`.
+    keys; `norm_layer(x, gain)` normalises; `feed_forward` is as in `EncoderBlock`, and `block`
+    makes each block.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class SmolLM2(nn.Module):
         turn: Callable = rotary,
         norm_layer: Callable = rms_norm,
         feed_forward: Callable = SwiGLU,
+        block: Callable = EncoderBlock,
     ):
         super().__init__()
 
@@ -78,7 +80,7 @@ class SmolLM2(nn.Module):
         self.tokenizer = tokenizer
         self.words = nn.Embedding(VOCAB, D_MODEL)
         self.blocks = nn.ModuleList(
-            EncoderBlock(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
+            block(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
         )
         self.last_norm = LastNorm(D_MODEL, without_bias)
 

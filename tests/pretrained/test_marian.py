@@ -6,6 +6,8 @@ import zipfile
 import pytest
 
 from course_lib.data import store
+from course_lib.decoder import DecoderBlock
+from course_lib.encoder import EncoderBlock
 from course_lib.pretrained import marian
 from course_lib.pretrained.loading import Weights
 
@@ -80,6 +82,19 @@ def test_every_sentence_is_translated_as_by_the_packages_own_engine(translators,
 def test_what_cannot_be_translated_is_refused_in_one_sentence(translators, text, said):
     with pytest.raises(ValueError, match=said):
         translators["en-pt"].translate(text)
+
+
+def test_blocks_of_ones_own_stand_in_both_stacks():
+    class Reads(EncoderBlock):
+        pass
+
+    class Writes(DecoderBlock):
+        pass
+
+    model = marian.load("en-pt", encoder_block=Reads, decoder_block=Writes)
+    assert all(type(block) is Reads for block in model.encoder)
+    assert all(type(block) is Writes for block in model.decoder)
+    assert model.translate("How are you today?") == "Como você está hoje?"
 
 
 def test_another_direction_is_refused():

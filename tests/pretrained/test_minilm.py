@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from course_lib.data import store
+from course_lib.encoder import EncoderBlock
 from course_lib.pretrained import minilm
 
 pytestmark = pytest.mark.skipif(
@@ -55,3 +56,14 @@ def test_too_little_memory_is_told_before_anything_is_loaded(monkeypatch):
 
 class Free:
     available = 1e8
+
+
+def test_a_block_of_ones_own_stands_in_the_stack(model):
+    class Block(EncoderBlock):
+        pass
+
+    twin = minilm.MiniLM(model.tokenizer, block=Block)
+    twin.load_state_dict(model.state_dict(), assign=True)
+    assert all(type(block) is Block for block in twin.blocks)
+    tokens = torch.tensor([[3, 1, 4, 1, 5]])
+    torch.testing.assert_close(twin(tokens), model(tokens))

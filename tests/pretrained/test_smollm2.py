@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.data import store
+from course_lib.encoder import EncoderBlock
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
 
@@ -60,3 +61,14 @@ def test_blocks_become_the_numbers_that_ggml_says(kind, ours):
     blocks[:, [1, 3] if kind == "Q4_1" else [1]] &= 0x3F
     theirs = gguf.dequantize(blocks.numpy(), gguf.GGMLQuantizationType[kind])
     assert torch.equal(ours(blocks), torch.from_numpy(theirs))
+
+
+def test_a_block_of_ones_own_stands_in_the_stack(model):
+    class Block(EncoderBlock):
+        pass
+
+    twin = smollm2.SmolLM2(model.tokenizer, block=Block)
+    twin.load_state_dict(model.state_dict(), assign=True)
+    assert all(type(block) is Block for block in twin.blocks)
+    tokens = torch.tensor([3, 1, 4, 1, 5])
+    torch.testing.assert_close(twin(tokens), model(tokens))
