@@ -94,7 +94,9 @@ def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
     # messages between us and the kernel are encrypted where jupyter_client can
     encrypted = Config(KernelManager={"transport_encryption": "auto"})
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=CELL_SECONDS, resources=resources, config=encrypted).execute()
+    NotebookClient(
+        notebook, timeout=CELL_SECONDS, resources=resources, config=encrypted, coalesce_streams=True
+    ).execute()
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
