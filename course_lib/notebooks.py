@@ -31,6 +31,7 @@ LESSONS, NOTEBOOKS = ROOT / "lessons", ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
 CHECK = re.compile(r"check(\(.*\))")
 ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
+BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
 CELL_SECONDS = 120
 
 
@@ -101,14 +102,15 @@ def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if not _passing(output)]
+            cell.outputs = [output for output in cell.outputs if _lasting(output)]
 
 
-def _passing(output: NotebookNode) -> bool:
-    """Tell a progress bar or a live widget, which say nothing once the cell has run."""
+def _lasting(output: NotebookNode) -> bool:
+    """Tell what still says something once the cell has run: no progress bar, no live widget."""
     if output.output_type == "stream":
-        return "\r" in output.text
-    return "application/vnd.jupyter.widget-view+json" in output.get("data", {})
+        output.text = BAR.sub("", output.text)
+        return bool(output.text)
+    return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
 
 
 def write(notebook: NotebookNode, path: Path) -> None:

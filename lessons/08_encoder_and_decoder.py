@@ -1162,7 +1162,7 @@ del model, my_model, twin
 # %% [markdown]
 # ## Challenge: copy, reverse, sort
 #
-# Now train one yourself, whole: your Transformer with your blocks, two on each side, d_model = 64. It reads eight different letters and must write them again, or write them backwards, or in the order of the alphabet. There are 26 · 25 · ... · 19, more than 60 billion such sequences, so none of those tested has been seen. **What share of 1,000 will be all right, in each task?**
+# Now train one yourself, whole: your Transformer with your blocks, two on each side, d_model = 64. It reads eight different letters and must write them again, or write them backwards, or in the order of the alphabet. There are 26 · 25 · ... · 19, more than 60 billion such sequences, so none of those tested has been seen. Each training ends after 30 seconds at the latest; a slow machine may not get to the end of it. **What share of 1,000 will be all right, in each task?**
 
 # %%
 needs()
