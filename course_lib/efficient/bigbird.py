@@ -52,7 +52,7 @@ def bigbird_mask(neighbours: Int[Tensor, "blocks m"], block: int) -> Bool[Tensor
     Time and memory O(n^2): to look at, and to test with.
     """
     blocks = len(neighbours)
-    # mark the listed blocks in each row, and those that stand for none in a column beside them
+    # mark the blocks that each row lists, and -1 in a column beside them, cut off later
     listed = torch.zeros(blocks, blocks + 1, dtype=torch.bool, device=neighbours.device)
     listed.scatter_(-1, neighbours % (blocks + 1), True)
     # make each block `block` words long and wide
@@ -79,6 +79,7 @@ def bigbird_attention(
             f"{blocks} rows of neighbours for blocks of {block} words need n = {blocks * block} "
             f"words, not {n}: fill the text up to a whole number of blocks"
         )
+    # leave out what stands for none
     lists = [{other for other in row if other != -1} for row in neighbours.tolist()]
     if any(not 0 <= other < blocks for row in lists for other in row):
         raise ValueError(

@@ -32,13 +32,13 @@ def linear_attention(
     causal eq. 9.
     """
     words = tuple(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
-    # S and z are one state, with nothing in it yet
+    # keep S and z side by side in one state, with nothing in it yet
     state = q.new_zeros(len(words[0]), q.shape[-1], v.shape[-1] + 1)
     if causal:
-        # read and add the words in turn
+        # causal: go through the words, each one adds itself to the state and reads it
         found, _ = _Scan.apply(_read_and_add, state, *words)
     else:
-        # add all words, then read
+        # otherwise: add all words to the state, then read it
         _, state = _Scan.apply(_add, state, *words[1:])
         found, _ = _Scan.apply(_read, state, words[0])
     return found.view(v.shape)

@@ -55,10 +55,11 @@ def lsh_attention(
     """Attend to words of the same bucket, within one chunk and the chunk before it.
 
     In the order of their buckets, words of one bucket stand together, and chunks of equal length
-    cover them. Keys are the queries brought to length 1; a word looks at itself only if it sees
-    nothing else. One bucket and chunk = n is dense attention in which no word looks at itself. With
-    `causal`, no word looks at a later one. Time O(n chunk d + n log n). Source: Kitaev et al. 2020,
-    section 2. Raises ValueError where `chunk` does not divide n.
+    cover them; the first chunk has none before it. Keys are the queries brought to length 1, so a
+    score is x_i . x_j / (|x_j| sqrt(d_k)); a word looks at itself only if it sees nothing else. One
+    bucket and chunk = n is dense attention in which no word looks at itself. With `causal`, no word
+    looks at a later one. Time O(n chunk d + n log n). Source: Kitaev et al. 2020, section 2. Raises
+    ValueError where `chunk` does not divide n.
     """
     _refuse_remainder(qk.shape[-2], chunk)
     # sort the words by bucket; within a bucket they keep their order

@@ -29,6 +29,7 @@ def compress(
     n, width = x.shape[-2], len(weight)
     # count the states, the last of which may reach past the last word
     states = -(-n // stride)
+    # put words of zeros behind the text, where the last states need them
     missing = (states - 1) * stride + width - n
     padded = F.pad(x, (0, 0, 0, max(0, missing)))
     # lay beside each other the words of one state, and multiply each by its matrix

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.exercises import forbidden, probes
+from course_lib.exercises import bounds, forbidden, probes
 from course_lib.exercises.source import functions, names_used, source_of
 
 PRINTED_CHARACTERS = 2_000
@@ -27,20 +27,23 @@ class Request:
     """One call of an answer.
 
     `build` and `weights` are the constructor's arguments and the parameters by name, where the
-    answer is a class. A `Probe` among inputs or `build` arrives as the layer that it names. With
-    `cotangent` (of the output's structure) the reply brings the vector-Jacobian product.
-    `scattered` hands the inputs over non-contiguous, after a call on other numbers of the same
-    sizes that should leave no trace. The last inputs are passed by the names in `keywords`.
-    `watch` names functions whose call is reported.
+    answer is a class, and `method` is the one to call (`__call__` is `forward` too). A `Probe`
+    among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
+    structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
+    non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
+    last inputs are passed by the names in `keywords`. `watch` names functions whose call is
+    reported. A tensor of more than `most` numbers, made on the way, is an error.
     """
 
     inputs: tuple
     build: tuple = ()
     weights: dict[str, Tensor] | None = None
+    method: str = "__call__"
     cotangent: Any = None
     scattered: bool = False
     keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,7 @@ class InProcess:
             _settings_kept(),
             contextlib.redirect_stdout(printed),
             forbidden.watching(request.watch, self._answer) as seen,
+            bounds.tensors_up_to(request.most),
         ):
             try:
                 call, weights = self._callable(request)
@@ -151,12 +155,12 @@ class InProcess:
             return self._answer, {}
         module = self._answer(*probes.made(request.build))
         if request.weights is None or not isinstance(module, nn.Module):
-            return module, {}
+            return getattr(module, request.method), {}
         weight = next(iter(request.weights.values()), None)
         if weight is not None:
             module.to(device=weight.device, dtype=weight.dtype)
         module.load_state_dict(request.weights, assign=weight is not None and weight.is_meta)
-        return module, dict(module.named_parameters())
+        return getattr(module, request.method), dict(module.named_parameters())
 
     def _file(self) -> str | None:
         """Name the file, or the notebook cell, in which the answer's code stands."""

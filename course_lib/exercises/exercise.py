@@ -5,6 +5,7 @@ import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -50,7 +51,8 @@ class Case:
 class Property:
     """A law beside equality, its sentence and its points.
 
-    `holds(answer, draw)` calls `answer(*inputs, build=())` and returns whether the law holds.
+    `holds(answer, draw)` calls `answer(*inputs, build=(), most=None)` and returns whether the law
+    holds. `most` bounds the numbers of any one tensor that the call makes.
     """
 
     sentence: str
@@ -78,6 +80,7 @@ class Exercise:
     `equivalent` lists one-place edits of the reference that change nothing (see `edits`).
     `method` is the one to write, where the reference is a class. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
+    `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `id` and `module` are known once `catalogue` has loaded the file.
     """
 
@@ -91,6 +94,7 @@ class Exercise:
     equivalent: tuple[str, ...] = ()
     method: str | None = None
     tolerance: float = 1e-5
+    canonical: Callable[[Any], Any] = lambda result: result
     id: str = ""
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)

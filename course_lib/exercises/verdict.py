@@ -8,7 +8,7 @@ from course_lib.exercises import forbidden
 from course_lib.exercises.answer import Answer, Description, Error, InProcess
 from course_lib.exercises.exercise import Case, Exercise, Mistake
 from course_lib.exercises.properties import Call, Trial, attempt, same_reply
-from course_lib.exercises.source import is_stub
+from course_lib.exercises.source import is_stub, source_of
 
 STUB = "Replace `raise NotImplementedError` by your own code."
 Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
@@ -58,14 +58,16 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
         return untried(exercise, "error", message)
     if description.source and is_stub(description.source, exercise.method):
         return untried(exercise, "not attempted", STUB)
-    if called := description.source and forbidden.in_source(
+    named = description.source and forbidden.in_source(
         description.source, description.aliases or {}, exercise.forbidden
-    ):
-        return untried(exercise, "forbidden", _forbidden(exercise, called[0]))
+    )
+    if named and not _is_solution(exercise, description):
+        return untried(exercise, "forbidden", _forbidden(exercise, named[0]))
 
     trials = attempt(exercise, answer, seed)
     calls = [call for trial in trials for call in trial.calls]
-    if called := [name for call in calls for name in call.reply.forbidden]:
+    called = [name for call in calls for name in call.reply.forbidden]
+    if called and not _is_solution(exercise, description):
         return untried(exercise, "forbidden", _forbidden(exercise, called[0]))
     if _unfinished(calls[0], exercise, description):
         return untried(exercise, "not attempted", STUB)
@@ -112,6 +114,11 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
         f"check() got a value of type {description.kind}. Hand over the {wanted} itself, without "
         f'calling it: check("{exercise.id}", {name}).'
     )
+
+
+def _is_solution(exercise: Exercise, description: Description) -> bool:
+    """Tell whether this is the solution, which may stand on helpers that no answer may call."""
+    return description.source == source_of(exercise.reference)
 
 
 def _forbidden(exercise: Exercise, name: str) -> str:
@@ -167,7 +174,7 @@ def _diagnose(exercise: Exercise, trials: list[Trial], seed: int) -> Mistake | N
         for mistake, known in bank:
             theirs = [known[i] for i in places]
             wrong = not all(trial.held for trial in theirs)
-            if wrong and _includes(trials, known) and _alike(ours, theirs, exercise.tolerance):
+            if wrong and _includes(trials, known) and _alike(ours, theirs, exercise):
                 return mistake
     return None
 
@@ -182,12 +189,12 @@ def _includes(ours: list[Trial], theirs: list[Trial]) -> bool:
     return True
 
 
-def _alike(ours: list[Trial], theirs: list[Trial], tolerance: float) -> bool:
+def _alike(ours: list[Trial], theirs: list[Trial], exercise: Exercise) -> bool:
     """Tell whether two answers did the same; where one should not raise, for the same reason."""
     a = [call for trial in ours for call in trial.calls]
     b = [call for trial in theirs for call in trial.calls]
     return len(a) == len(b) and all(
-        same_reply(x.reply, y.reply, tolerance)
+        same_reply(x.reply, y.reply, exercise)
         and (x.held or not x.reply.error or x.reply.error.message == y.reply.error.message)
         for x, y in zip(a, b, strict=True)
     )

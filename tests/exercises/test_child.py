@@ -36,7 +36,16 @@ def seen(verdict):
     return replace(verdict, failure=None), panel.text(verdict)
 
 
-@pytest.mark.parametrize("id", ["start/hello", "attention/softmax", "self_attention/layer"])
+@pytest.mark.parametrize(
+    "id",
+    [
+        "start/hello",
+        "attention/softmax",
+        "self_attention/layer",
+        "efficient/linear",
+        "efficient/reversible",
+    ],
+)
 def test_the_verdict_is_the_same_in_another_process(child, id):
     exercise = replace(load(id))
     exercise.forbidden = ()  # known mistakes are written with the library's own code

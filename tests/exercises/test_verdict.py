@@ -8,8 +8,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from course_lib.efficient import tiled
 from course_lib.exercises import catalogue, verdict
-from course_lib.exercises.source import define
+from course_lib.exercises.answer import Reply
+from course_lib.exercises.properties import same_reply
+from course_lib.exercises.source import define, source_of
 
 ANSWERS = {
     "wrong shape": ("return scores.exp().sum(-1)", "wrong"),
@@ -100,6 +103,37 @@ def test_a_stub_is_known_without_its_source():
     namespace = {}
     exec("def double(x):\n    raise NotImplementedError", namespace)
     assert verdict("start/hello", namespace["double"]).status == "not attempted"
+
+
+HELPED = """
+def tiled_attention(q, k, v, block):
+    everything = slice(0, q.shape[-2])
+    return attend(q, k, v, [(everything, everything, None)])[0]
+"""
+
+
+@pytest.mark.parametrize("name", ["attend", "hidden"])
+def test_a_helper_that_does_the_work_may_not_be_called(name):
+    source = HELPED.replace("attend(", f"{name}(")
+    answer = define(source, "tiled_attention", {name: tiled.attend})
+    assert verdict("efficient/tiled", answer).status == "forbidden"
+
+
+def test_the_solution_may_call_it():
+    answer = define(source_of(tiled.tiled_attention), "tiled_attention", dict(vars(tiled)))
+    assert verdict("efficient/tiled", answer).status == "passed"
+
+
+def test_what_is_free_is_brought_to_one_form_before_it_is_compared():
+    exercise = catalogue.load("efficient/neighbours")
+    rows, turned, twice, ragged = (
+        Reply(torch.tensor(rows))
+        for rows in ([[0, 1], [2, -1]], [[-1, 1, 0], [2, -1, -1]], [[0, 0], [2, -1]], [[0, 1]])
+    )
+    assert same_reply(turned, rows, exercise)
+    assert not same_reply(twice, rows, exercise)
+    assert not same_reply(ragged, rows, exercise)
+    assert not same_reply(Reply("no tensor"), rows, exercise)
 
 
 def test_an_unknown_id_names_the_nearest():

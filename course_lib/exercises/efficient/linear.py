@@ -1,0 +1,232 @@
+"""Attention without a square: the words are summed up once, and every query reads the sum."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.efficient.linear import linear_attention
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=linear_attention,
+    lesson="12",
+    title="Sum up once, read often",
+    minutes=20,
+    difficulty=3,
+    hints=(
+        "Three matrices in a row: (phi(Q) phi(K)^T) V. Where else may the brackets stand, and "
+        "which sizes has the product inside them then?",
+        "The weights of a row are to sum to one. The sum of phi(q) . phi(k_j) over all j is a dot "
+        "product too: of phi(q) with what?",
+        "In the causal form, word i reads a sum over the words up to i. How does that sum differ "
+        "from the one that word i - 1 has read? Which function of torch keeps a running sum?",
+    ),
+    # queries, keys and values are equally many; a state of zeros is stretched to whatever it meets
+    equivalent=("0 -> 1", "0 -> -1", "v.shape[-1] + 1 -> 1"),
+)
+
+
+def words(draw: Draw, *shape: int, d_k: int, d_v: int):
+    return draw.normal(*shape, d_k), draw.normal(*shape, d_k), draw.normal(*shape, d_v)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two words", words(draw, 2, d_k=3, d_v=4)
+    yield "two words, causal", (*words(draw, 2, d_k=3, d_v=4), True)
+    yield "six words", words(draw, 6, d_k=2, d_v=5)
+    yield "six words, causal", (*words(draw, 6, d_k=2, d_v=5), True)
+    yield "not causal, and said so", (*words(draw, 5, d_k=4, d_v=2), False)
+    yield "one word", (*words(draw, 1, d_k=4, d_v=3), True)
+    yield "a batch of texts", words(draw, 2, 5, d_k=4, d_v=3)
+    yield "a batch of texts, causal", (*words(draw, 2, 5, d_k=4, d_v=3), True)
+    yield "two batch dimensions, causal", (*words(draw, 3, 2, 4, d_k=5, d_v=2), True)
+
+
+@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+def no_square(answer, draw: Draw):
+    n = 512
+    q, k, v = words(draw, n, d_k=2, d_v=3)
+    return all(
+        torch.allclose(
+            answer(q, k, v, causal, most=n * n - 1), linear_attention(q, k, v, causal), atol=1e-4
+        )
+        for causal in (False, True)
+    )
+
+
+@exercise.property("in the causal form, a later word changes nothing for those before it")
+def hides_the_future(answer, draw: Draw):
+    q, k, v = words(draw, 6, d_k=3, d_v=4)
+    others = (torch.cat([x[:4], -x[4:]]) for x in (q, k, v))
+    found, changed = answer(q, k, v, True), answer(*others, True)
+    rests = torch.isclose(changed, found, atol=1e-5).all(-1)
+    return rests[:4].all() and not rests[4:].any()
+
+
+@exercise.property("the last word of the causal form reads what every word reads without it")
+def the_last_word(answer, draw: Draw):
+    q, k, v = words(draw, 7, d_k=3, d_v=4)
+    last, whole = answer(q, k, v, True)[-1], answer(q, k, v)
+    return whole.std() > 0 and torch.allclose(last, whole[-1], atol=1e-5)
+
+
+@exercise.property("equal values come back as they are: each row of weights sums to one")
+def equal_values(answer, draw: Draw):
+    q, k, _ = words(draw, 6, d_k=3, d_v=1)
+    v = draw.normal(4).expand(6, 4)
+    return all(torch.allclose(answer(q, k, v, causal), v, atol=1e-5) for causal in (False, True))
+
+
+def phi(x):
+    return F.elu(x) + 1
+
+
+def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
+    """Sum keys and values, or keep running sums, and let queries read them."""
+    q, k = features(q), features(k)
+    pairs = k.unsqueeze(-1) * v.unsqueeze(-2)
+    sums, keys = pairs.sum(-3, keepdim=True), k.sum(-2, keepdim=True)
+    if causal:
+        sums, keys = pairs.cumsum(-3), k.cumsum(-2)
+    found = (q.unsqueeze(-1) * sums).sum(-2)
+    normaliser = (q * (total(k) if total else keys)).sum(-1, keepdim=True)
+    return found / (normaliser + small)
+
+
+@exercise.mistake(
+    "All n x n weights were made on the way. Nothing here needs a softmax: which product can be "
+    "computed first instead?"
+)
+def square_of_weights(q, k, v, causal=False):
+    weights = phi(q) @ phi(k).mT
+    weights = weights.tril() if causal else weights
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
+@exercise.mistake("`causal` is accepted and never used: every word reads the sum of all.")
+def never_causal(q, k, v, causal=False):
+    return read(q, k, v)
+
+
+@exercise.mistake(
+    "The sums run always, as if every call were causal. What do they run over, where a word may "
+    "read the whole text?"
+)
+def always_causal(q, k, v, causal=False):
+    return read(q, k, v, True)
+
+
+@exercise.mistake(
+    "In the causal form, what is read is divided by a sum over the whole text: the first words get "
+    "too little. Over which words do the weights of word i sum to one?"
+)
+def divided_by_all(q, k, v, causal=False):
+    return read(q, k, v, causal, total=lambda k: k.sum(-2, keepdim=True))
+
+
+@exercise.mistake(
+    "Nothing was divided: the weights of a row sum to anything. What does z do in the formula?"
+)
+def not_divided(q, k, v, causal=False):
+    q, k = phi(q), phi(k)
+    if causal:
+        return (q.unsqueeze(-1) * (k.unsqueeze(-1) * v.unsqueeze(-2)).cumsum(-3)).sum(-2)
+    return q @ (k.mT @ v)
+
+
+@exercise.mistake(
+    "The features are elu(x), without the one: some weights are negative. What is the lowest that "
+    "elu can give?"
+)
+def without_one(q, k, v, causal=False):
+    return read(q, k, v, causal, features=F.elu)
+
+
+@exercise.mistake(
+    "The features are relu(x) + 1, where elu(x) + 1 was asked: for a negative x, the two differ."
+)
+def relu_plus_one(q, k, v, causal=False):
+    return read(q, k, v, causal, features=lambda x: F.relu(x) + 1)
+
+
+@exercise.mistake(
+    "The features are exponentials: another attention without a softmax, but not this one. What is "
+    "phi here, where x is positive?"
+)
+def exponentials(q, k, v, causal=False):
+    return read(q, k, v, causal, features=torch.exp)
+
+
+@exercise.mistake(
+    "Queries and keys went in as they are: without phi, a product of the two may be negative, and "
+    "a sum of products 0."
+)
+def no_features(q, k, v, causal=False):
+    return read(q, k, v, causal, features=lambda x: x)
+
+
+@exercise.mistake("The queries were made positive, the keys were not: phi belongs to both.")
+def keys_bare(q, k, v, causal=False):
+    q, pairs = phi(q), k.unsqueeze(-1) * v.unsqueeze(-2)
+    sums = pairs.cumsum(-3) if causal else pairs.sum(-3, keepdim=True)
+    keys = k.cumsum(-2) if causal else k.sum(-2, keepdim=True)
+    return (q.unsqueeze(-1) * sums).sum(-2) / (q * keys).sum(-1, keepdim=True)
+
+
+@exercise.mistake(
+    "The queries and keys were divided by a root first. phi is no exponential: a factor inside it "
+    "is not what it was inside a softmax, and the formula has none."
+)
+def scaled(q, k, v, causal=False):
+    return read(q / q.shape[-1] ** 0.5, k, v, causal)
+
+
+@exercise.mistake(
+    "Something small was added to the normaliser, which float64 can see: the weights sum to a "
+    "little less than one. Can a sum of features be 0 here?"
+)
+def something_small(q, k, v, causal=False):
+    return read(q, k, v, causal, small=1e-6)
+
+
+@exercise.mistake(
+    "In the causal form, a word reads the words before it and not itself; the first one has "
+    "nothing to read. Does it join the sum before it reads, or afterwards?"
+)
+def read_too_early(q, k, v, causal=False):
+    if not causal:
+        return read(q, k, v)
+    q, k = phi(q), phi(k)
+    pairs = k.unsqueeze(-1) * v.unsqueeze(-2)
+    sums, keys = pairs.cumsum(-3) - pairs, k.cumsum(-2) - k
+    return (q.unsqueeze(-1) * sums).sum(-2) / (q * keys).sum(-1, keepdim=True)
+
+
+@exercise.mistake(
+    "This is attention with a softmax, which needs every score. Here the weights are products of "
+    "phi(q) and phi(k)."
+)
+def with_softmax(q, k, v, causal=False):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if causal:
+        scores = scores.masked_fill(~torch.ones_like(scores).tril().bool(), -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+@exercise.alternative
+def running_sums(q, k, v, causal=False):
+    return read(q, k, v, causal)
+
+
+@exercise.alternative
+def word_by_word(q, k, v, causal=False):
+    q, k = torch.where(q > 0, q + 1, q.exp()), torch.where(k > 0, k + 1, k.exp())
+    if not causal:
+        return q @ (k.mT @ v) / (q @ k.sum(-2).unsqueeze(-1))
+    sums, total, found = 0, 0, []
+    for i in range(q.shape[-2]):
+        sums = sums + k[..., i, :, None] * v[..., i, None, :]
+        total = total + k[..., i, :]
+        row = torch.einsum("...d,...dv->...v", q[..., i, :], sums)
+        found.append(row / (q[..., i, :] * total).sum(-1, keepdim=True))
+    return torch.stack(found, dim=-2)

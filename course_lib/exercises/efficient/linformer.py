@@ -1,0 +1,181 @@
+"""A text summed up in a few mixtures, and attention to these."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.efficient.linformer import linformer_attention
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=linformer_attention,
+    lesson="12",
+    title="A thousand words in sixteen",
+    minutes=12,
+    difficulty=2,
+    hints=(
+        "A column of e says how much each of the n words gives to one mixture. Which product of e "
+        "and the keys mixes words, and leaves the columns of a key alone?",
+        "Write the shapes of Q, E, K, F and V below the formula. Which shape has each product, and "
+        "which has the matrix of weights?",
+        "A product of three matrices can be computed from the left or from the right, and gives "
+        "the same numbers. Which of the two ways makes n x n of them?",
+    ),
+    # what is refused is not asked; projections have two axes
+    equivalent=(
+        "e.shape != f.shape or len(e) != n -> e.shape != f.shape and len(e) != n",
+        "-1 -> 1",
+    ),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "course_lib.efficient.tiled.attend",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int, d_k: int, d_v: int, mixtures: int):
+    return (
+        draw.normal(*shape, d_k),
+        draw.normal(*shape, d_k),
+        draw.normal(*shape, d_v),
+        draw.normal(shape[-1], mixtures) / shape[-1] ** 0.5,
+        draw.normal(shape[-1], mixtures) / shape[-1] ** 0.5,
+    )
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "three words in two", words(draw, 3, d_k=2, d_v=4, mixtures=2)
+    yield "seven words in four", words(draw, 7, d_k=3, d_v=5, mixtures=4)
+    yield "as many mixtures as words", words(draw, 5, d_k=3, d_v=2, mixtures=5)
+    yield "all in one mixture", words(draw, 4, d_k=3, d_v=2, mixtures=1)
+    yield "one word", words(draw, 1, d_k=4, d_v=3, mixtures=2)
+    yield "a batch of texts", words(draw, 2, 6, d_k=5, d_v=4, mixtures=3)
+    yield "two batch dimensions", words(draw, 3, 2, 5, d_k=3, d_v=6, mixtures=4)
+
+
+@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+def no_square(answer, draw: Draw):
+    n = 1024
+    inputs = words(draw, n, d_k=2, d_v=3, mixtures=5)
+    found = answer(*inputs, most=n * n - 1)
+    return torch.allclose(found, linformer_attention(*inputs), atol=1e-4)
+
+
+@exercise.property("mixtures that are the words themselves give dense attention")
+def identity(answer, draw: Draw):
+    q, k, v, _, _ = words(draw, 6, d_k=3, d_v=4, mixtures=1)
+    found = answer(q, k, v, torch.eye(6), torch.eye(6))
+    return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-5)
+
+
+@exercise.property("the order of the mixtures means nothing, that of keys against values does")
+def mixtures_in_any_order(answer, draw: Draw):
+    q, k, v, e, f = words(draw, 7, d_k=3, d_v=4, mixtures=3)
+    found = answer(q, k, v, e, f)
+    return torch.allclose(
+        answer(q, k, v, e.flip(-1), f.flip(-1)), found, atol=1e-5
+    ) and not torch.allclose(answer(q, k, v, e.flip(-1), f), found, atol=1e-3)
+
+
+def attend(q, k, v, scale=None):
+    return torch.softmax(q @ k.mT / (scale or q.shape[-1] ** 0.5), -1) @ v
+
+
+@exercise.mistake(
+    "The scores of all n x n pairs were made first, and mixed afterwards. From which side can "
+    "Q K^T E be computed more cheaply?"
+)
+def scores_first(q, k, v, e, f):
+    return torch.softmax(q @ k.mT @ e / q.shape[-1] ** 0.5, -1) @ (f.mT @ v)
+
+
+@exercise.mistake("The keys were mixed by f and the values by e: the two have changed places.")
+def exchanged(q, k, v, e, f):
+    return attend(q, f.mT @ k, e.mT @ v)
+
+
+@exercise.mistake("Keys and values were both mixed by e: `f` is accepted and never used.")
+def one_projection(q, k, v, e, f):
+    return attend(q, e.mT @ k, e.mT @ v)
+
+
+@exercise.mistake("Keys and values were both mixed by f: `e` is accepted and never used.")
+def the_other_projection(q, k, v, e, f):
+    return attend(q, f.mT @ k, f.mT @ v)
+
+
+@exercise.mistake(
+    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
+)
+def unscaled(q, k, v, e, f):
+    return attend(q, e.mT @ k, f.mT @ v, scale=1.0)
+
+
+@exercise.mistake(
+    "The scores were divided by the root of the number of mixtures. A score is one dot product: "
+    "how many terms does it sum?"
+)
+def scaled_by_mixtures(q, k, v, e, f):
+    return attend(q, e.mT @ k, f.mT @ v, scale=e.shape[-1] ** 0.5)
+
+
+@exercise.mistake(
+    "The n x n weights were made, and mixed afterwards: that is dense attention with a projection "
+    "behind it. Is the softmax inside or outside of what E does?"
+)
+def weights_mixed(q, k, v, e, f):
+    weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)
+    return weights @ e @ (f.mT @ v)
+
+
+@exercise.mistake(
+    "The scores averaged the mixtures themselves: there is no softmax, and a row of them may sum "
+    "to anything."
+)
+def no_softmax(q, k, v, e, f):
+    return q @ (e.mT @ k).mT / q.shape[-1] ** 0.5 @ (f.mT @ v)
+
+
+@exercise.mistake(
+    "The softmax ran over the words: each mixture shares itself out, and the weights of one query "
+    "do not sum to one. Along which axis do the mixtures stand?"
+)
+def over_queries(q, k, v, e, f):
+    return torch.softmax(q @ (e.mT @ k).mT / q.shape[-1] ** 0.5, -2) @ (f.mT @ v)
+
+
+@exercise.mistake(
+    "The queries were mixed too, so the result has a row for each mixture. Who asks: every word, "
+    "or a summary?"
+)
+def queries_mixed(q, k, v, e, f):
+    return attend(e.mT @ q, e.mT @ k, f.mT @ v)
+
+
+@exercise.mistake(
+    "This is dense attention, and the mixtures were never made: `e` and `f` are accepted and never "
+    "used."
+)
+def not_mixed(q, k, v, e, f):
+    return attend(q, k, v)
+
+
+@exercise.mistake(
+    "The columns of e and f were brought to the sum one, so that mixtures became averages. The "
+    "formula takes the projections as they are."
+)
+def averages(q, k, v, e, f):
+    return attend(q, F.softmax(e, 0).mT @ k, F.softmax(f, 0).mT @ v)
+
+
+@exercise.alternative
+def by_matrices(q, k, v, e, f):
+    return scaled_dot_product_attention(q, e.mT @ k, f.mT @ v)
+
+
+@exercise.alternative
+def by_turning_the_words(q, k, v, e, f):
+    keys, values = k.transpose(-2, -1) @ e, v.transpose(-2, -1) @ f
+    weights = torch.softmax((q @ keys) * q.shape[-1] ** -0.5, dim=-1)
+    return torch.einsum("...qm,...vm->...qv", weights, values)

@@ -1,0 +1,282 @@
+"""Words look only at words that point the same way, and find them by sorting."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.efficient.lsh import lsh_attention
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=lsh_attention,
+    lesson="12",
+    title="Look where the others point",
+    minutes=35,
+    difficulty=3,
+    hints=(
+        "Eight words, in the buckets 1 0 1 2 0 1 1 2, and chunks of four. Write the words down in "
+        "the order of their buckets. Which words are in the first chunk, which in the second?",
+        "In that order, whom may the last word of bucket 1 look at? Three things decide: how far "
+        "back, which bucket, and that it is not the word itself. And a word that is left with "
+        "nobody?",
+        "Everything is computed in sorted order, and has to go back. If `order` says which word "
+        "stands at a place, what says at which place a word stands?",
+        "Chunks side by side make an axis of their own. How do you lay beside each of them the one "
+        "before it, and what stands before the first?",
+    ),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.lsh.lsh_attention_in_rounds",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int, d_k: int, d_v: int, buckets: int):
+    return draw.normal(*shape, d_k), draw.normal(*shape, d_v), draw.integers(0, buckets, *shape)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    qk, v, one = words(draw, 4, d_k=3, d_v=2, buckets=1)
+    yield "one bucket, one chunk", (qk, v, one, 4)
+    yield "two buckets, one chunk", (qk, v, torch.tensor([1, 0, 1, 0]), 4)
+    yield "one bucket, three chunks", (*words(draw, 6, d_k=2, d_v=4, buckets=1), 2)
+    eight = torch.tensor([1, 0, 1, 2, 0, 1, 1, 2])
+    yield "eight words, two chunks", (draw.normal(8, 3), draw.normal(8, 5), eight, 4)
+    yield "twelve words, four chunks", (*words(draw, 12, d_k=4, d_v=2, buckets=3), 3)
+    lonely = torch.tensor([3, 0, 3, 1, 2, 3])
+    yield "words that are alone", (draw.normal(6, 2), draw.normal(6, 3), lonely, 3)
+    yield "chunks of one word", (*words(draw, 5, d_k=3, d_v=4, buckets=2), 1)
+    yield "one word", (*words(draw, 1, d_k=2, d_v=3, buckets=1), 1)
+    yield "a batch of texts", (*words(draw, 2, 8, d_k=3, d_v=4, buckets=3), 2)
+    yield "two batch dimensions", (*words(draw, 3, 2, 6, d_k=5, d_v=2, buckets=2), 3)
+    yield "a word too many", (*words(draw, 7, d_k=3, d_v=2, buckets=2), 3)
+
+
+@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+def no_square(answer, draw: Draw):
+    n = 512
+    inputs = words(draw, n, d_k=2, d_v=3, buckets=20)
+    found = answer(*inputs, 32, most=n * n - 1)
+    return torch.allclose(found, lsh_attention(*inputs, 32), atol=1e-4)
+
+
+@exercise.property("one bucket and one chunk: dense attention in which no word looks at itself")
+def dense(answer, draw: Draw):
+    qk, v, bucket = words(draw, 6, d_k=3, d_v=4, buckets=1)
+    keys = qk / qk.norm(dim=-1, keepdim=True)
+    scores = (qk @ keys.mT / 3**0.5).fill_diagonal_(-torch.inf)
+    return torch.allclose(answer(qk, v, bucket, 6), scores.softmax(-1) @ v, atol=1e-5)
+
+
+@exercise.property("which numbers the buckets have means nothing, as long as their order is kept")
+def numbers_of_buckets(answer, draw: Draw):
+    qk, v, buckets = words(draw, 8, d_k=3, d_v=4, buckets=3)
+    found = answer(qk, v, buckets, 4)
+    return found.std() > 0 and torch.allclose(answer(qk, v, 10 + 7 * buckets, 4), found, atol=1e-5)
+
+
+@exercise.property("a word of another bucket might as well be another word")
+def another_bucket(answer, draw: Draw):
+    qk, v = draw.normal(6, 3), draw.normal(6, 4)
+    buckets = torch.tensor([1, 0, 1, 0, 1, 0])
+    sign = torch.tensor([1.0, -1.0]).repeat(3).unsqueeze(-1)
+    found, other = answer(qk, v, buckets, 6), answer(sign * qk, sign * v, buckets, 6)
+    rests = torch.isclose(found, other, atol=1e-5).all(-1)
+    return rests.tolist() == [True, False] * 3
+
+
+def by_words(x, order):
+    return x.gather(-2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
+
+
+def refuse(n, chunk):
+    if n % chunk:
+        raise ValueError(f"chunks of {chunk} do not divide {n}")
+
+
+def with_the_one_before(x, chunk, first):
+    """Cut into chunks, and lay beside each the one before it: (..., chunks, 2 chunk, d)."""
+    cut = x.unflatten(-2, (-1, chunk))
+    if first == "the last":
+        return torch.cat([cut.roll(1, -3), cut], dim=-2)
+    before = torch.cat([torch.full_like(cut[..., :1, :, :], first), cut[..., :-1, :, :]], dim=-3)
+    return torch.cat([before, cut], dim=-2)
+
+
+def in_chunks(qk, v, buckets, chunk, **change):
+    """Sort, cut, attend and put back, in as many ways as there are mistakes."""
+    refuse(qk.shape[-2], chunk)
+    order = buckets.argsort(dim=-1, stable=True)
+    if change.get("unsorted"):
+        order = torch.arange(buckets.shape[-1], device=qk.device).expand(buckets.shape)
+    keys = qk / (1 if change.get("long_keys") else qk.norm(dim=-1, keepdim=True))
+    q = keys if change.get("short_queries") else qk
+    q, keys, values = (by_words(x, order) for x in (q, keys, v))
+    places, own = order.unsqueeze(-1), buckets.gather(-1, order).unsqueeze(-1)
+    around = change.get("first", -1)
+    fill = 0 if around == -1 else around
+    keys, values = (with_the_one_before(x, chunk, fill) for x in (keys, values))
+    q, mine, here = (x.unflatten(-2, (-1, chunk)) for x in (q, own, places))
+    theirs, there = (with_the_one_before(x, chunk, around).mT for x in (own, places))
+    seen = there >= 0 if change.get("any_bucket") else mine == theirs
+    if change.get("own_chunk"):
+        seen = seen & (torch.arange(2 * chunk, device=qk.device) >= chunk)
+    itself = here == there
+    others = seen if change.get("itself") else seen & ~itself
+    alone = ~others.any(-1, keepdim=True)
+    seen = others if change.get("zeros_alone") else others | alone & itself
+    scale = 1.0 if change.get("unscaled") else q.shape[-1] ** 0.5
+    scores = (q @ keys.mT / scale).masked_fill(~seen, -1e30)
+    weights = scores.softmax(-1) * seen
+    found = (weights @ values).flatten(-3, -2)
+    if change.get("sorted"):
+        return found
+    return by_words(found, order if change.get("twice") else order.argsort(dim=-1))
+
+
+@exercise.mistake(
+    "All n x n scores were made, and nearly all of them hidden. Which words stand near each other, "
+    "once they are sorted by bucket?"
+)
+def square_of_scores(qk, v, buckets, chunk):
+    n = qk.shape[-2]
+    refuse(n, chunk)
+    order = buckets.argsort(dim=-1, stable=True)
+    number = order.argsort(dim=-1) // chunk
+    back = number.unsqueeze(-1) - number.unsqueeze(-2)
+    seen = (buckets.unsqueeze(-1) == buckets.unsqueeze(-2)) & (back >= 0) & (back <= 1)
+    itself = torch.eye(n, dtype=torch.bool, device=qk.device)
+    others = seen & ~itself
+    seen = others | ~others.any(-1, keepdim=True) & itself
+    keys = qk / qk.norm(dim=-1, keepdim=True)
+    scores = (qk @ keys.mT / qk.shape[-1] ** 0.5).masked_fill(~seen, -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+@exercise.mistake(
+    "All words of a bucket see each other, however far apart they stand when sorted, and n x n "
+    "scores were made for it. How far does a chunk look?"
+)
+def whole_buckets(qk, v, buckets, chunk):
+    refuse(qk.shape[-2], chunk)
+    itself = torch.eye(qk.shape[-2], dtype=torch.bool, device=qk.device)
+    others = (buckets.unsqueeze(-1) == buckets.unsqueeze(-2)) & ~itself
+    seen = others | ~others.any(-1, keepdim=True) & itself
+    keys = qk / qk.norm(dim=-1, keepdim=True)
+    scores = (qk @ keys.mT / qk.shape[-1] ** 0.5).masked_fill(~seen, -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+@exercise.mistake(
+    "Each chunk sees itself alone, so a bucket that a cut goes through falls apart. Which other "
+    "chunk may it see?"
+)
+def own_chunk_alone(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, own_chunk=True)
+
+
+@exercise.mistake(
+    "The first chunk sees the last one. What stands before the first chunk? (`torch.roll` brings "
+    "back at the front what it pushes out at the end.)"
+)
+def first_sees_last(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, first="the last")
+
+
+@exercise.mistake(
+    "The words of a chunk see all its buckets, where they should see their own only. What is the "
+    "same in two words that may see each other?"
+)
+def every_bucket(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, any_bucket=True)
+
+
+@exercise.mistake(
+    "Every word looks at itself, though it sees others. Its key is its own query: whom will it "
+    "listen to most?"
+)
+def looks_at_itself(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, itself=True)
+
+
+@exercise.mistake("A word that sees nobody else gets zeros. It may look at itself, just then.")
+def nothing_when_alone(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, zeros_alone=True)
+
+
+@exercise.mistake("The keys are as long as they came. A key is a query brought to length 1.")
+def keys_as_they_are(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, long_keys=True)
+
+
+@exercise.mistake(
+    "The queries were brought to length 1 as well. Which of the two is shortened, the one that "
+    "asks or the one that is asked?"
+)
+def queries_shortened(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, short_queries=True)
+
+
+@exercise.mistake(
+    "The results stand in the order of the buckets. The caller's words have another order: how do "
+    "they find back?"
+)
+def left_sorted(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, sorted=True)
+
+
+@exercise.mistake(
+    "The results were sorted once more, where they should have gone back. `order` says which word "
+    "stands at each place; what says at which place each word stands?"
+)
+def sorted_twice(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, twice=True)
+
+
+@exercise.mistake(
+    "The chunks were cut from the text as it came. Words of one bucket are to stand together first."
+)
+def never_sorted(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, unsorted=True)
+
+
+@exercise.mistake(
+    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
+)
+def unscaled(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, unscaled=True)
+
+
+@exercise.mistake(
+    "A text that the chunks do not divide was not refused. The docstring says what should be "
+    "raised."
+)
+def not_refused(qk, v, buckets, chunk):
+    n = qk.shape[-2] // chunk * chunk
+    return in_chunks(qk[..., :n, :], v[..., :n, :], buckets[..., :n], chunk)
+
+
+@exercise.alternative
+def all_chunks_at_once(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk)
+
+
+@exercise.alternative
+def chunk_by_chunk(qk, v, buckets, chunk):
+    n = qk.shape[-2]
+    if n % chunk != 0:
+        raise ValueError("the last chunk would be shorter")
+    order = torch.sort(buckets, dim=-1, stable=True).indices
+    x, values, own = by_words(qk, order), by_words(v, order), buckets.gather(-1, order)
+    keys, places, found = F.normalize(x, dim=-1), torch.arange(n, device=qk.device), []
+    for start in range(0, n, chunk):
+        rows, seen = slice(start, start + chunk), slice(max(0, start - chunk), start + chunk)
+        scores = x[..., rows, :] @ keys[..., seen, :].mT / x.shape[-1] ** 0.5
+        other = own[..., rows].unsqueeze(-1) != own[..., seen].unsqueeze(-2)
+        # a word's own score is the lowest but one, that of a hidden word the lowest
+        itself = places[rows].unsqueeze(-1) == places[seen]
+        scores = scores.masked_fill(itself, -1e5).masked_fill(other, -1e9)
+        found.append(scores.softmax(-1) @ values[..., seen, :])
+    back = torch.zeros_like(order).scatter(-1, order, places.expand_as(order))
+    return by_words(torch.cat(found, dim=-2), back)

@@ -1,0 +1,155 @@
+"""Words that point alike fall into one bucket."""
+
+import torch
+
+from course_lib.efficient.lsh import lsh_buckets
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=lsh_buckets,
+    lesson="12",
+    title="Which way does a word point?",
+    minutes=8,
+    difficulty=1,
+    hints=(
+        "In a plane, take two directions: right and up. How many buckets are there with their "
+        "opposites, and where does each of them begin and end?",
+        "What does a dot product with a direction say of a word? And what would the one with the "
+        "opposite direction say?",
+        "The bucket is the number of a direction, not how far the word reaches in it. Which "
+        "function returns the place of the largest number?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "four words, two directions", (draw.normal(4, 3), draw.normal(3, 2))
+    yield "one direction and its opposite", (draw.normal(6, 3), draw.normal(3, 1))
+    yield "nine words, four directions", (draw.normal(9, 5), draw.normal(5, 4))
+    yield "one word", (draw.normal(1, 2), draw.normal(2, 3))
+    yield "a batch of texts", (draw.normal(2, 7, 4), draw.normal(4, 3))
+    yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6))
+    yield "in float64", (draw.normal(8, 3).double(), draw.normal(3, 5).double())
+
+
+@exercise.property("opposite words fall into opposite buckets, half the buckets apart")
+def opposite(answer, draw: Draw):
+    x, rotations = draw.normal(20, 3), draw.normal(3, 4)
+    return ((answer(x, rotations) - answer(-x, rotations)).abs() == 4).all()
+
+
+@exercise.property("how long a word is does not matter, where it points does")
+def length(answer, draw: Draw):
+    x, rotations = draw.normal(40, 3), draw.normal(3, 4)
+    found = answer(x, rotations)
+    return len(found.unique()) > 2 and torch.equal(answer(50 * x, rotations), found)
+
+
+@exercise.property("a word that is one of the directions has its number, the opposite one's too")
+def directions(answer, draw: Draw):
+    rotations = torch.linalg.qr(draw.normal(4, 4)).Q
+    found = answer(torch.cat([rotations.mT, -rotations.mT]), rotations)
+    return found.tolist() == list(range(8))
+
+
+@exercise.mistake(
+    "Only half of the buckets are in use: the opposite directions were not counted. Where does a "
+    "word belong that points away from all of them?"
+)
+def no_opposites(x, rotations):
+    return (x @ rotations).argmax(-1)
+
+
+@exercise.mistake(
+    "Every word fell into the bucket opposite its own. Do the directions come first, and then "
+    "their opposites? And is it the largest number whose place is taken?"
+)
+def opposite_bucket(x, rotations):
+    along = x @ rotations
+    return torch.cat([-along, along], dim=-1).argmax(-1)
+
+
+@exercise.mistake(
+    "A word and its opposite share a bucket: the absolute value has forgotten which of the two "
+    "ends it was."
+)
+def without_sign(x, rotations):
+    return (x @ rotations).abs().argmax(-1)
+
+
+@exercise.mistake(
+    "Each direction stands beside its own opposite, so the buckets have other numbers: [x R, -x R] "
+    "has all directions first, then all opposites."
+)
+def in_pairs(x, rotations):
+    along = x @ rotations
+    return torch.stack([along, -along], dim=-1).flatten(-2).argmax(-1)
+
+
+@exercise.mistake(
+    "Every direction was asked only on which side of it the word lies, and the answers were read "
+    "as digits: another hash, with many more buckets. Here the direction that fits best counts."
+)
+def by_signs(x, rotations):
+    digits = (x @ rotations > 0).long()
+    return (digits * 2 ** torch.arange(digits.shape[-1], device=x.device)).sum(-1)
+
+
+@exercise.mistake(
+    "This is how far each word reaches, not in which direction: the largest number itself, where "
+    "its place was asked."
+)
+def the_reach(x, rotations):
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-1).amax(-1)
+
+
+@exercise.mistake(
+    "The words were compared with each other, not the directions: there is one number for each "
+    "direction. Along which axis do the directions stand?"
+)
+def over_words(x, rotations):
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-1).argmax(-2)
+
+
+@exercise.mistake(
+    "The opposite words were put below the words, so that there are twice as many rows. Along "
+    "which axis do the directions stand?"
+)
+def beneath(x, rotations):
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-2).argmax(-1)
+
+
+@exercise.mistake(
+    "The result of the whole text is one number: `argmax` without an axis looks at all words "
+    "together."
+)
+def one_for_all(x, rotations):
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-1).argmax()
+
+
+@exercise.mistake(
+    "The axis over which the largest was sought is still there, with the size 1. A text of n words "
+    "has n buckets."
+)
+def axis_kept(x, rotations):
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-1).argmax(-1, keepdim=True)
+
+
+@exercise.alternative
+def with_a_mirror(x, rotations):
+    directions = torch.cat([rotations, -rotations], dim=1)
+    return torch.einsum("...nd,db->...nb", x, directions).max(dim=-1).indices
+
+
+@exercise.alternative
+def farthest_then_sign(x, rotations):
+    along = torch.matmul(x, rotations)
+    best = along.abs().argmax(dim=-1)
+    reach = along.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    return torch.where(reach < 0, best + rotations.shape[-1], best)

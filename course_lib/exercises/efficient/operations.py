@@ -1,0 +1,161 @@
+"""What it costs that words meet: by attention, and by a recurrent network."""
+
+from course_lib.efficient.cost import operations
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=operations,
+    lesson="12",
+    title="What a meeting costs",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "How many multiplications has one dot product of two words of size d? How many dot "
+        "products are there, if every word asks every word?",
+        "Once the weights are known, each word gets an average of n values of size d. How many "
+        "multiplications is that for one word, and how many for all of them?",
+        "A recurrent network multiplies a vector of size d by a square matrix, twice at each "
+        "word. How many multiplications has one such product?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "attention, three words", ("attention", 3, 2)
+    yield "a recurrent network, three words", ("rnn", 3, 2)
+    yield "attention, one word", ("attention", 1, 5)
+    yield "a recurrent network, one word", ("rnn", 1, 5)
+    yield "attention, a book", ("attention", 100_000, 512)
+    yield "a recurrent network, a book", ("rnn", 100_000, 512)
+    yield "another kind", ("window", 4, 3)
+
+
+@exercise.property("a text ten times as long costs attention a hundred times, a network ten times")
+def longer(answer, draw: Draw):
+    return all(
+        answer(kind, 70, 3) == factor * answer(kind, 7, 3) > 0
+        for kind, factor in (("attention", 100), ("rnn", 10))
+    )
+
+
+@exercise.property("words ten times as wide cost attention ten times, a network a hundred times")
+def wider(answer, draw: Draw):
+    return all(
+        answer(kind, 3, 70) == factor * answer(kind, 3, 7) > 0
+        for kind, factor in (("attention", 10), ("rnn", 100))
+    )
+
+
+@exercise.property("the two cost the same where a text has as many words as a word has numbers")
+def where_they_meet(answer, draw: Draw):
+    short, even, long = ([answer(kind, n, 6) for kind in ("attention", "rnn")] for n in (5, 6, 7))
+    return even[0] == even[1] and short[0] < short[1] and long[0] > long[1]
+
+
+@exercise.mistake(
+    "The scores were counted, the averages were not. What is done with the weights, once the "
+    "scores have become some?"
+)
+def scores_alone(kind, n, d):
+    return n**2 * d if kind == "attention" else operations(kind, n, d)
+
+
+@exercise.mistake(
+    "One matrix was counted at each word of a recurrent network. It has two: which two vectors do "
+    "they meet?"
+)
+def one_matrix(kind, n, d):
+    return n * d**2 if kind == "rnn" else operations(kind, n, d)
+
+
+@exercise.mistake(
+    "Both are half of what they should be. Attention has two products, scores and averages; a "
+    "recurrent network has two matrices."
+)
+def half_of_each(kind, n, d):
+    return operations(kind, n, d) // 2
+
+
+@exercise.mistake(
+    "The two kinds have changed places. For which of them does a text twice as long cost four "
+    "times as much?"
+)
+def exchanged(kind, n, d):
+    return operations({"attention": "rnn", "rnn": "attention"}.get(kind, kind), n, d)
+
+
+@exercise.mistake(
+    "Additions were counted beside multiplications. One multiply-add is one product with the sum "
+    "that takes it in."
+)
+def additions_too(kind, n, d):
+    return 2 * operations(kind, n, d)
+
+
+@exercise.mistake(
+    "Each pair of words was counted once, however the two are ordered. Does the score of word 1 "
+    "asking word 2 spare the one of word 2 asking word 1? And what of a word that asks itself?"
+)
+def unordered_pairs(kind, n, d):
+    return n * (n - 1) * d if kind == "attention" else operations(kind, n, d)
+
+
+@exercise.mistake(
+    "The size of a word plays no part in attention: pairs were counted. How many multiplications "
+    "does the score of one pair take?"
+)
+def pairs_alone(kind, n, d):
+    return 2 * n**2 if kind == "attention" else operations(kind, n, d)
+
+
+@exercise.mistake(
+    "The three projections of attention were counted too. They see one word at a time: only the "
+    "mixing of words is asked."
+)
+def projections_too(kind, n, d):
+    return operations(kind, n, d) + (3 * n * d**2 if kind == "attention" else 0)
+
+
+@exercise.mistake(
+    "Any kind but attention is counted as a recurrent network. What should happen to a kind that "
+    "nobody has heard of?"
+)
+def anything_else_is_a_network(kind, n, d):
+    return operations("attention" if kind == "attention" else "rnn", n, d)
+
+
+@exercise.mistake(
+    "A kind that nobody has heard of gives None: a caller would see no error. The docstring says "
+    "what should be raised."
+)
+def nothing_for_another(kind, n, d):
+    return operations(kind, n, d) if kind in ("attention", "rnn") else None
+
+
+@exercise.mistake(
+    "The right number, but as a float: 12.0 is not a count. Python's `/` always gives a float; "
+    "what is there to divide?"
+)
+def as_a_float(kind, n, d):
+    return float(operations(kind, n, d))
+
+
+@exercise.alternative
+def by_a_table(kind, n, d):
+    counts = {"attention": n * n * d + n * n * d, "rnn": n * (d * d + d * d)}
+    if kind not in counts:
+        raise ValueError(f"no {kind}: there are {', '.join(counts)}")
+    return counts[kind]
+
+
+@exercise.alternative
+def word_by_word(kind, n, d):
+    match kind:
+        case "attention":
+            one = n * d + n * d
+        case "rnn":
+            one = d * d + d * d
+        case _:
+            raise ValueError(kind)
+    return n * one

@@ -1,0 +1,190 @@
+"""What went in, found from what came out."""
+
+import torch
+
+from course_lib.efficient.reversible import ReversibleBlock, halves
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.exercises.probes import Probe
+
+exercise = Exercise(
+    reference=ReversibleBlock,
+    method="inverse",
+    lesson="12",
+    title="There and back again",
+    minutes=10,
+    difficulty=2,
+    hints=(
+        "Read `forward` line by line. At the end you hold y1 and y2. Which of the two sums can you "
+        "undo at once, since you know all that was added?",
+        "One half is back. What was added to the other one, and do you have by now what f was "
+        "given?",
+        "Two steps were made, first with f, then with g. In which order do you put on socks and "
+        "shoes, and in which do you take them off?",
+    ),
+)
+
+LINEAR = Probe("linear", (2, 2))
+MEAN = Probe("running_mean")
+AHEAD = Probe("ahead", (1,))
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one word", (draw.normal(1, 4),), (LINEAR, LINEAR)
+    yield "three words, layers that mix them", (draw.normal(3, 4),), (MEAN, Probe("whole_mean"))
+    yield "two different layers", (draw.normal(5, 4),), (LINEAR, MEAN)
+    yield "the same two, exchanged", (draw.normal(5, 4),), (MEAN, LINEAR)
+    yield "wider words", (draw.normal(4, 6),), (Probe("linear", (3, 3)), AHEAD)
+    yield "the narrowest words", (draw.normal(3, 2),), (AHEAD, MEAN)
+    yield "a batch of texts", (draw.normal(2, 5, 4),), (LINEAR, LINEAR)
+    yield "two batch dimensions", (draw.normal(3, 2, 5, 6),), (Probe("linear", (3, 3)), MEAN)
+
+
+@exercise.property("what went in comes back")
+def there_and_back(answer, draw: Draw):
+    x = draw.normal(5, 6)
+    y = ReversibleBlock(MEAN.make(), AHEAD.make())(x)
+    return torch.allclose(answer(y, build=(MEAN, AHEAD)), x, atol=1e-5)
+
+
+@exercise.property("f has changed the first half alone: another f leaves the second as it was")
+def one_half_each(answer, draw: Draw):
+    y = draw.normal(4, 6)
+    found, other = (answer(y, build=(f, AHEAD)) for f in (MEAN, AHEAD))
+    same = torch.isclose(found, other, atol=1e-5)
+    return same[..., 3:].all() and not same[..., :3].any()
+
+
+@exercise.mistake(
+    "Both halves were found from y2 and y1 as they came. But f was given x2, not y2: which half "
+    "should be found first, and what is done with it?"
+)
+class BothAtOnce(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        return torch.cat([y1 - self.f(y2), y2 - self.g(y1)], dim=-1)
+
+
+@exercise.mistake(
+    "The steps were undone in the order in which they were made. What was added last has to go "
+    "first: f was given an x2 that you do not have yet."
+)
+class SameOrder(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        x1 = y1 - self.f(y2)
+        return torch.cat([x1, y2 - self.g(x1)], dim=-1)
+
+
+@exercise.mistake("The layers were added once more. What undoes an addition?")
+class AddedAgain(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        x2 = y2 + self.g(y1)
+        return torch.cat([y1 + self.f(x2), x2], dim=-1)
+
+
+@exercise.mistake(
+    "This is `forward`: it leads away from x, not back to it. Begin with the last of its sums, and "
+    "solve it for x2."
+)
+class Forward(ReversibleBlock):
+    def inverse(self, y):
+        return self(y)
+
+
+@exercise.mistake("Both halves are right, and stand in the wrong order: x is [x1, x2].")
+class HalvesExchanged(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        x2 = y2 - self.g(y1)
+        return torch.cat([x2, y1 - self.f(x2)], dim=-1)
+
+
+@exercise.mistake("f and g have changed places. Which of the two was added to the second half?")
+class LayersExchanged(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        x2 = y2 - self.f(y1)
+        return torch.cat([y1 - self.g(x2), x2], dim=-1)
+
+
+@exercise.mistake("Only the second half was brought back: x1 is still y1. What was added to it?")
+class FirstHalfLeft(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        return torch.cat([y1, y2 - self.g(y1)], dim=-1)
+
+
+@exercise.mistake(
+    "g was asked about x1, the first half as it was in the beginning. What was g given on the way "
+    "there, x1 or y1?"
+)
+class GivenTheOldHalf(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        x1 = y1 - self.f(y2 - self.g(y1))
+        return torch.cat([x1, y2 - self.g(x1)], dim=-1)
+
+
+@exercise.mistake(
+    "The halves were interleaved: every other number was taken. Where does `forward` cut a word in "
+    "two?"
+)
+class EveryOther(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = y[..., ::2], y[..., 1::2]
+        x2 = y2 - self.g(y1)
+        return torch.cat([y1 - self.f(x2), x2], dim=-1)
+
+
+@exercise.mistake(
+    "The two halves came back as a tuple. `forward` took them side by side in one tensor."
+)
+class AsATuple(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        x2 = y2 - self.g(y1)
+        return y1 - self.f(x2), x2
+
+
+@exercise.mistake(
+    "The right results, but y was changed: `-=` writes into the tensor that the caller still "
+    "holds, for a half is only a view of it."
+)
+class InPlace(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        y2 -= self.g(y1)
+        y1 -= self.f(y2)
+        return torch.cat([y1, y2], dim=-1)
+
+
+@exercise.mistake(
+    "The right results, but no gradient passes through f and g: `.detach()`, `.data` or `no_grad` "
+    "cut it off. A caller may want to learn through the way back as well."
+)
+class LayersDetached(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = halves(y)
+        with torch.no_grad():
+            g = self.g(y1)
+            f = self.f(y2 - g)
+        return torch.cat([y1 - f, y2 - g], dim=-1)
+
+
+@exercise.alternative
+class BySlices(ReversibleBlock):
+    def inverse(self, y):
+        half = y.shape[-1] // 2
+        second = y[..., half:] - self.g(y[..., :half])
+        first = y[..., :half] - self.f(second)
+        return torch.cat((first, second), -1)
+
+
+@exercise.alternative
+class StackedHalves(ReversibleBlock):
+    def inverse(self, y):
+        first, second = y.unflatten(-1, (2, -1)).unbind(-2)
+        second = second - self.g(first)
+        return torch.stack([first - self.f(second), second], dim=-2).flatten(-2)

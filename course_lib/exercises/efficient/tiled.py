@@ -1,0 +1,260 @@
+"""Exact attention, though no more than one tile of the scores is ever there."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.efficient.tiled import tiled_attention
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=tiled_attention,
+    lesson="12",
+    title="A softmax that never sees its row",
+    minutes=30,
+    difficulty=3,
+    hints=(
+        "Forget the peak for a moment: two sums make a row of attention, one of exponentials, one "
+        "of exponentials times values. Can each of them be had from the first keys, and then go on "
+        "with the next?",
+        "Now with a peak. After the first tile the sums hold exp(s - 3), say. The second tile has "
+        "a score of 5, and wants exp(s - 5). By which number must both sums be multiplied?",
+        "Before the first tile there is no peak at all. Which number is below every score, and "
+        "what does it make of the first shrinking?",
+        "When is the sum of values divided by the sum of exponentials: in each tile, or once?",
+    ),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.window.window_attention",
+        "course_lib.efficient.bigbird.bigbird_attention",
+        "course_lib.efficient.memory_compressed.memory_compressed_attention",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int, d_k: int, d_v: int):
+    return draw.normal(*shape, d_k), draw.normal(*shape, d_k), draw.normal(*shape, d_v)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one tile", (*words(draw, 3, d_k=2, d_v=4), 3)
+    yield "two by two tiles", (*words(draw, 4, d_k=3, d_v=2), 2)
+    yield "a last tile that is smaller", (*words(draw, 7, d_k=3, d_v=4), 3)
+    yield "tiles of one score", (*words(draw, 5, d_k=4, d_v=3), 1)
+    yield "a tile larger than the text", (*words(draw, 4, d_k=2, d_v=3), 10)
+    yield "one word", (*words(draw, 1, d_k=3, d_v=2), 2)
+    yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 4)
+    yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 2)
+
+
+@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+def no_square(answer, draw: Draw):
+    n = 192
+    q, k, v = words(draw, n, d_k=2, d_v=3)
+    found = answer(q, k, v, 32, most=n * n - 1)
+    return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-4)
+
+
+@exercise.property("whatever the size of a tile, the results are the same")
+def any_tile(answer, draw: Draw):
+    q, k, v = words(draw, 9, d_k=3, d_v=2)
+    whole = answer(q, k, v, 9)
+    same = [torch.allclose(answer(q, k, v, block), whole, atol=1e-5) for block in (1, 2, 4, 8)]
+    return whole.std() > 0 and all(same)
+
+
+@exercise.property(
+    "large scores give right results, whether the peak comes first or last", points=2
+)
+def large_scores(answer, draw: Draw):
+    q, k, v = words(draw, 8, d_k=4, d_v=3)
+    rising = 1000 * k.abs().sort(dim=0).values
+    return all(
+        torch.allclose(answer(q.abs(), keys, v, 2), dense, atol=1e-3)
+        for keys in (rising, -rising, rising.flip(0), -rising.flip(0))
+        for dense in [scaled_dot_product_attention(q.abs(), keys, v)]
+    )
+
+
+def online(q, k, v, block, **change):
+    """Go through the keys block by block, in as many ways as there are mistakes."""
+    q = q / change.get("scale", q.shape[-1] ** 0.5)
+    peak = torch.full((*q.shape[:-1], 1), -torch.inf, dtype=q.dtype, device=q.device)
+    total = found = 0
+    for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
+        scores = q @ keys.mT
+        risen = torch.maximum(peak, scores.amax(-1, keepdim=True))
+        risen = scores.amax(-1, keepdim=True) if change.get("newest_peak") else risen
+        shrink = (risen - peak if change.get("grow") else peak - risen).exp()
+        weights = (scores - risen).exp()
+        total = total * (shrink if change.get("shrink_total", True) else 1)
+        found = found * (shrink if change.get("shrink_found", True) else 1)
+        total = total + weights.sum(-1, keepdim=True)
+        found = found + weights @ values
+        if change.get("divide_each"):
+            found = found / total
+        peak = risen
+    return found if change.get("undivided") or change.get("divide_each") else found / total
+
+
+def attend(q, k, v):
+    return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v
+
+
+@exercise.mistake("All n x n scores were there at once. How many of them does one tile have?")
+def dense(q, k, v, block):
+    return scaled_dot_product_attention(q, k, v)
+
+
+@exercise.mistake(
+    "Large scores give NaN: exp(90) no longer fits into a float32, and no peak was subtracted. "
+    "What must be done to the sums, when a later tile brings a higher peak?"
+)
+def no_peak(q, k, v, block):
+    total = found = 0
+    for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
+        weights = (q @ keys.mT / q.shape[-1] ** 0.5).exp()
+        total, found = total + weights.sum(-1, keepdim=True), found + weights @ values
+    return found / total
+
+
+@exercise.mistake(
+    "The peak rose, and the sums stayed as they were: what they hold was measured from the old "
+    "peak, what is added from the new one."
+)
+def nothing_shrinks(q, k, v, block):
+    return online(q, k, v, block, shrink_total=False, shrink_found=False)
+
+
+@exercise.mistake(
+    "The sum of exponentials shrinks when the peak rises, the sum of values does not. By which "
+    "peak were its weights measured?"
+)
+def values_do_not_shrink(q, k, v, block):
+    return online(q, k, v, block, shrink_found=False)
+
+
+@exercise.mistake(
+    "The sum of values shrinks when the peak rises, the sum of exponentials does not. By which "
+    "peak was it measured?"
+)
+def total_does_not_shrink(q, k, v, block):
+    return online(q, k, v, block, shrink_total=False)
+
+
+@exercise.mistake(
+    "The sums grew where they should have shrunk, beyond every number: nothing but NaN is left. "
+    "The sums hold exp(s - old), and are to hold exp(s - new): what is the factor between them?"
+)
+def grows(q, k, v, block):
+    return online(q, k, v, block, grow=True)
+
+
+@exercise.mistake(
+    "The peak fell: where a later tile is lower than an earlier one, its own peak was taken, and "
+    "the sums grow beyond every number. Which of two peaks belongs to all the keys so far?"
+)
+def peak_of_the_newest_tile(q, k, v, block):
+    return online(q, k, v, block, newest_peak=True)
+
+
+@exercise.mistake(
+    "Each block of keys had a softmax of its own, and the results were averaged: a block in which "
+    "nothing fits weighs as much as one in which all does. What should a block weigh?"
+)
+def mean_of_blocks(q, k, v, block):
+    blocks = zip(k.split(block, -2), v.split(block, -2), strict=True)
+    return torch.stack([attend(q, *part) for part in blocks]).mean(0)
+
+
+@exercise.mistake(
+    "Each block of keys had a softmax of its own, and the results were added: the weights of a row "
+    "sum to the number of blocks."
+)
+def sum_of_blocks(q, k, v, block):
+    blocks = zip(k.split(block, -2), v.split(block, -2), strict=True)
+    return torch.stack([attend(q, *part) for part in blocks]).sum(0)
+
+
+@exercise.mistake(
+    "Each block of queries met its own block of keys only: the tiles along the diagonal. Which "
+    "keys does a query need?"
+)
+def diagonal_alone(q, k, v, block):
+    parts = zip(*(x.split(block, -2) for x in (q, k, v)), strict=True)
+    return torch.cat([attend(*part) for part in parts], dim=-2)
+
+
+@exercise.mistake(
+    "The words after the last whole tile were left out as keys. `block` need not divide n: how "
+    "many tiles does it take?"
+)
+def last_keys_left_out(q, k, v, block):
+    n = max(q.shape[-2] // block * block, min(block, q.shape[-2]))
+    return online(q, k[..., :n, :], v[..., :n, :], block)
+
+
+@exercise.mistake(
+    "The text was filled up with words of zeros, and these were looked at: the score 0 has the "
+    "exponential 1."
+)
+def zeros_weigh(q, k, v, block):
+    missing = -q.shape[-2] % block
+    return online(q, *(F.pad(x, (0, 0, 0, missing)) for x in (k, v)), block)
+
+
+@exercise.mistake("The sum of values was never divided by the sum of exponentials.")
+def not_divided(q, k, v, block):
+    return online(q, k, v, block, undivided=True)
+
+
+@exercise.mistake(
+    "The sum of values was divided in every tile, so what came first was divided again and again. "
+    "When is the whole sum of exponentials known?"
+)
+def divided_in_each_tile(q, k, v, block):
+    return online(q, k, v, block, divide_each=True)
+
+
+@exercise.mistake(
+    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
+)
+def unscaled(q, k, v, block):
+    return online(q, k, v, block, scale=1.0)
+
+
+@exercise.mistake(
+    "The peak began at 0, and scores far below 0 all have the exponential 0: their row divides 0 "
+    "by 0. Which number is below every score?"
+)
+def peak_from_zero(q, k, v, block):
+    q = q / q.shape[-1] ** 0.5
+    peak = total = found = torch.zeros_like(q[..., :1])
+    for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
+        scores = q @ keys.mT
+        risen = torch.maximum(peak, scores.amax(-1, keepdim=True))
+        shrink, weights = (peak - risen).exp(), (scores - risen).exp()
+        total = total * shrink + weights.sum(-1, keepdim=True)
+        found, peak = found * shrink + weights @ values, risen
+    return found / total
+
+
+@exercise.alternative
+def keys_block_by_block(q, k, v, block):
+    return online(q, k, v, block)
+
+
+@exercise.alternative
+def by_logarithms(q, k, v, block):
+    rows = []
+    for queries in q.split(block, -2):
+        found, level = [], []
+        for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
+            scores = torch.einsum("...qd,...kd->...qk", queries, keys) * q.shape[-1] ** -0.5
+            level.append(scores.logsumexp(-1))
+            found.append(scores.softmax(-1) @ values)
+        shares = torch.stack(level, dim=-1).softmax(-1)
+        rows.append(torch.einsum("...qt,t...qv->...qv", shares, torch.stack(found)))
+    return torch.cat(rows, dim=-2)

@@ -1,0 +1,257 @@
+"""Attention to near words only, at a price that grows with the text and not with its square."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.efficient.window import window_attention, window_mask
+from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.self_attention import scaled_dot_product_attention
+
+exercise = Exercise(
+    reference=window_attention,
+    lesson="12",
+    title="A look at the neighbours",
+    minutes=25,
+    difficulty=3,
+    hints=(
+        "A text of 1000 words has a million scores. With a window of five, how many of them does "
+        "the mask leave? And how many would you like to compute?",
+        "Take words 10 to 19 as a block of queries, in a window of five. Which is the first key "
+        "that any of them may see, and which the last? Which pairs in this small rectangle are "
+        "still too far apart?",
+        "At the ends of the text, a window is cut. What does Python make of a slice that begins at "
+        "-1? And if you fill up with zeros instead, what is the exponential of the score 0?",
+    ),
+    # the mask hides whatever a stretch has too many; places have one axis
+    equivalent=(
+        "max(0, rows.start - reach) -> 0",
+        "min(n, rows.stop + reach) -> n",
+        "-1 -> 1",
+    ),
+    forbidden=(
+        "torch.nn.functional.scaled_dot_product_attention",
+        "course_lib.efficient.tiled.attend",
+    ),
+)
+
+
+def words(draw: Draw, *shape: int, d_k: int, d_v: int):
+    return draw.normal(*shape, d_k), draw.normal(*shape, d_k), draw.normal(*shape, d_v)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "five words, neighbours only", (*words(draw, 5, d_k=2, d_v=4), 3)
+    yield "seven words, five in sight", (*words(draw, 7, d_k=3, d_v=2), 5)
+    yield "itself alone", (*words(draw, 4, d_k=3, d_v=2), 1)
+    yield "an even width", (*words(draw, 7, d_k=4, d_v=3), 4)
+    yield "no width at all", (*words(draw, 3, d_k=4, d_v=2), 0)
+    yield "wider than the text", (*words(draw, 6, d_k=2, d_v=3), 21)
+    yield "one word", (*words(draw, 1, d_k=3, d_v=4), 3)
+    yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 3)
+    yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 3)
+
+
+@exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
+def no_square(answer, draw: Draw):
+    n = 1024
+    q, k, v = words(draw, n, d_k=2, d_v=3)
+    found = answer(q, k, v, 7, most=n * n - 1)
+    return torch.allclose(found, window_attention(q, k, v, 7), atol=1e-4)
+
+
+@exercise.property("a word out of sight might as well be another, and one in sight may not")
+def out_of_sight(answer, draw: Draw):
+    q, k, v = words(draw, 9, d_k=3, d_v=2)
+    other_k, other_v = k.clone(), v.clone()
+    other_k[3], other_v[3] = -k[3], -v[3]
+    rests = (answer(q, k, v, 5) == answer(q, other_k, other_v, 5)).all(-1)
+    return rests.tolist() == [True, False, False, False, False, False, True, True, True]
+
+
+@exercise.property("a text moved along by some words is seen the same, away from its ends")
+def moved_along(answer, draw: Draw):
+    q, k, v = words(draw, 12, d_k=3, d_v=2)
+    found, later = answer(q, k, v, 5), answer(q[3:], k[3:], v[3:], 5)
+    return found.abs().max() > 0 and torch.allclose(found[5:], later[2:], atol=1e-5)
+
+
+def attend(q, k, v):
+    return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v
+
+
+def beside(x, left, right):
+    """Lay beside each word those so far away, zeros beyond the ends: (..., n, d, width)."""
+    return F.pad(x, (0, 0, left, right)).unfold(-2, left + right + 1, 1)
+
+
+def weigh(q, keys, values, mask=None, scale=None):
+    scores = torch.einsum("...nd,...ndw->...nw", q, keys) / (scale or q.shape[-1] ** 0.5)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.einsum("...nw,...ndw->...nd", scores.softmax(-1), values)
+
+
+def near(q, k, v, left, right, scale=None):
+    inside = beside(torch.ones(q.shape[-2], 1, device=q.device), left, right).squeeze(-2) > 0
+    return weigh(q, beside(k, left, right), beside(v, left, right), inside, scale)
+
+
+def row_by_row(q, k, v, before, after):
+    """Let each word see the slice from so many words before it to so many after it."""
+    rows = []
+    for i in range(q.shape[-2]):
+        keys = slice(before(i), after(i))
+        rows.append(attend(q[..., i : i + 1, :], k[..., keys, :], v[..., keys, :]))
+    return torch.cat(rows, dim=-2)
+
+
+@exercise.mistake(
+    "All n x n scores were made, and nearly all of them hidden by the mask. Which keys can a block "
+    "of neighbouring queries see at most? Compute only these."
+)
+def dense_under_the_mask(q, k, v, width):
+    return scaled_dot_product_attention(q, k, v, window_mask(q.shape[-2], width).to(q.device))
+
+
+@exercise.mistake("Every word sees the whole text: `width` is accepted and never used.")
+def width_ignored(q, k, v, width):
+    return attend(q, k, v)
+
+
+@exercise.mistake(
+    "Some words see others that are too far away, as a block's first words see what only its last "
+    "ones may. Which pairs of a block and its stretch of keys have to be hidden?"
+)
+def stretch_not_masked(q, k, v, width):
+    n, reach, size, found = q.shape[-2], width // 2, 16, []
+    for start in range(0, n, size):
+        keys = slice(max(0, start - reach), start + size + reach)
+        rows = q[..., start : start + size, :]
+        found.append(attend(rows, k[..., keys, :], v[..., keys, :]))
+    return torch.cat(found, dim=-2)
+
+
+@exercise.mistake(
+    "The whole width was taken as the reach to each side. A window of three: how many words to the "
+    "left of the middle one?"
+)
+def width_to_each_side(q, k, v, width):
+    return near(q, k, v, width, width)
+
+
+@exercise.mistake(
+    "The last word of each window is missing: a slice leaves out the place at which it ends."
+)
+def end_left_out(q, k, v, width):
+    reach = width // 2
+    return row_by_row(q, k, v, lambda i: max(0, i - reach), lambda i: i + reach)
+
+
+@exercise.mistake("The words look back only. On how many sides of a word lies its window?")
+def looking_back(q, k, v, width):
+    return near(q, k, v, width // 2, 0)
+
+
+@exercise.mistake(
+    "The words look back only, the whole width of the window. The word itself stands in the middle "
+    "of it, not at its end."
+)
+def ending_at_itself(q, k, v, width):
+    return near(q, k, v, max(width - 1, 0), 0)
+
+
+@exercise.mistake(
+    "Right for odd widths. An even one loses a word on one side: `width // 2` words are seen on "
+    "either."
+)
+def even_is_cut(q, k, v, width):
+    return near(q, k, v, width // 2, max(width - 1, 0) // 2)
+
+
+@exercise.mistake(
+    "Beyond the ends stand words of zeros, and they are looked at: the score 0 has the "
+    "exponential 1. What keeps a key from weighing anything?"
+)
+def zeros_weigh(q, k, v, width):
+    reach = width // 2
+    return weigh(q, beside(k, reach, reach), beside(v, reach, reach))
+
+
+@exercise.mistake(
+    "The text runs round: its first words see the last ones. `torch.roll` brings back at the front "
+    "what it pushes out at the end."
+)
+def running_round(q, k, v, width):
+    places = range(-(width // 2), width // 2 + 1)
+    keys, values = (torch.stack([x.roll(-i, dims=-2) for i in places], -1) for x in (k, v))
+    return weigh(q, keys, values)
+
+
+@exercise.mistake(
+    "The first words see too little: a slice that begins at a negative place counts it from the "
+    "end of the text. Where should the window of word 0 begin?"
+)
+def negative_start(q, k, v, width):
+    reach = width // 2
+    return row_by_row(q, k, v, lambda i: i - reach, lambda i: i + reach + 1)
+
+
+@exercise.mistake(
+    "The text was cut into pieces as long as the window, and words see their own piece only: two "
+    "neighbours on either side of a cut miss each other."
+)
+def pieces(q, k, v, width):
+    size = max(width, 1)
+    cut = zip(*(x.split(size, dim=-2) for x in (q, k, v)), strict=True)
+    return torch.cat([attend(*piece) for piece in cut], dim=-2)
+
+
+@exercise.mistake(
+    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
+)
+def unscaled(q, k, v, width):
+    return near(q, k, v, width // 2, width // 2, scale=1.0)
+
+
+@exercise.mistake(
+    "The words of a window were averaged, each as much as any other. What do queries and keys "
+    "decide?"
+)
+def plain_mean(q, k, v, width):
+    return near(torch.zeros_like(q), k, v, width // 2, width // 2)
+
+
+@exercise.mistake(
+    "A word out of sight was given the score 0, which is a score like any other: exp(0) is 1. "
+    "Which score has the exponential 0?"
+)
+def hidden_with_zero(q, k, v, width):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    return (scores * window_mask(q.shape[-2], width).to(q.device)).softmax(-1) @ v
+
+
+@exercise.alternative
+def word_by_word(q, k, v, width):
+    reach = width // 2
+    return row_by_row(q, k, v, lambda i: max(0, i - reach), lambda i: i + reach + 1)
+
+
+@exercise.alternative
+def place_by_place(q, k, v, width):
+    reach = width // 2
+    return near(q, k, v, reach, reach)
+
+
+@exercise.alternative
+def block_by_block(q, k, v, width):
+    n, reach, size, found = q.shape[-2], width // 2, 16, []
+    places = torch.arange(n, device=q.device)
+    for start in range(0, n, size):
+        rows = places[start : start + size]
+        keys = places[max(0, start - reach) : start + size + reach]
+        mask = (rows.unsqueeze(-1) - keys).abs() <= reach
+        found.append(
+            scaled_dot_product_attention(q[..., rows, :], k[..., keys, :], v[..., keys, :], mask)
+        )
+    return torch.cat(found, dim=-2)

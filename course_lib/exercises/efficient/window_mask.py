@@ -1,0 +1,178 @@
+"""Near words only: the band around the diagonal."""
+
+import torch
+
+from course_lib.efficient.window import window_mask
+from course_lib.exercises.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=window_mask,
+    lesson="12",
+    title="A band around the diagonal",
+    minutes=8,
+    difficulty=1,
+    hints=(
+        "Draw the square for five words and a window of three: which words may the first one see, "
+        "which the third, which the last? What figure do they make?",
+        "How far apart do word i and word j stand? Which distances does a window of three allow, "
+        "and which one of five?",
+        "The places 0 to n - 1 make one row. If they stood as a column too, what would a "
+        "difference of the two give?",
+    ),
+    # places have one axis, and no distance lies between a whole number and the half above it
+    equivalent=("-1 -> 1", "width // 2 -> width / 2"),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "four words, three in sight", (4, 3)
+    yield "seven words, five in sight", (7, 5)
+    yield "itself alone", (3, 1)
+    yield "an even width", (6, 4)
+    yield "a width of two", (5, 2)
+    yield "no width at all", (4, 0)
+    yield "wider than the text", (4, 11)
+    yield "as wide as the text", (5, 5)
+    yield "one word", (1, 3)
+
+
+@exercise.property("a word far from both ends sees as many words to its left as to its right")
+def both_sides(answer, draw: Draw):
+    middle = answer(11, 7)[5].tolist()
+    return middle == middle[::-1] and middle.count(True) == 7
+
+
+@exercise.property("whoever sees a word is seen by it, and everybody sees himself")
+def mutual(answer, draw: Draw):
+    mask = answer(9, 5)
+    return torch.equal(mask, mask.mT) and mask.diagonal().all() and not mask.all()
+
+
+@exercise.property("each row is the one above it, moved by one word")
+def moved(answer, draw: Draw):
+    mask = answer(8, 5)
+    return torch.equal(mask[1:, 1:], mask[:-1, :-1]) and mask[0].sum() == 3
+
+
+def band(n, left, right):
+    ones = torch.ones(n, n, dtype=torch.bool)
+    return ones.tril(right) & ones.triu(-left)
+
+
+@exercise.mistake(
+    "The whole width was taken as the reach to each side, so twice as many words are seen. A "
+    "window of three: how many words to the left of the middle one?"
+)
+def width_to_each_side(n, width):
+    return band(n, width, width)
+
+
+@exercise.mistake(
+    "Every word nearer than the width is seen, on either side: that is nearly two windows. A "
+    "window of three: how many words does the middle one see in all?"
+)
+def nearer_than_the_width(n, width):
+    return band(n, width - 1, width - 1)
+
+
+@exercise.mistake(
+    "One side of the window has no end: the difference of two places may be negative, and then it "
+    "is small however far they are apart. What is a distance?"
+)
+def one_side_open(n, width):
+    return band(n, width // 2, n)
+
+
+@exercise.mistake(
+    "The window ends one word too early on both sides: `<` leaves out the words that stand at "
+    "exactly the distance allowed."
+)
+def one_word_short(n, width):
+    return band(n, width // 2 - 1, width // 2 - 1)
+
+
+@exercise.mistake(
+    "The words look back only, as under a causal mask. On how many sides of a word lies its window?"
+)
+def looking_back(n, width):
+    return band(n, width // 2, 0)
+
+
+@exercise.mistake(
+    "The words look back only, the whole width of the window. The word itself stands in the middle "
+    "of it, not at its end."
+)
+def ending_at_itself(n, width):
+    return band(n, max(width - 1, 0), 0)
+
+
+@exercise.mistake(
+    "The mask is read the wrong way round: here True hides a word, where it should show it."
+)
+def inverted(n, width):
+    return ~window_mask(n, width)
+
+
+@exercise.mistake(
+    "Right for odd widths. An even one loses a word on one side: `width // 2` words are seen on "
+    "either."
+)
+def even_is_cut(n, width):
+    return band(n, width // 2, max(width - 1, 0) // 2)
+
+
+@exercise.mistake(
+    "Right for odd widths. An even one was taken as the odd one below it; what does `width // 2` "
+    "make of a width of four?"
+)
+def even_is_smaller(n, width):
+    side = max(width - 1, 0) // 2
+    return band(n, side, side)
+
+
+@exercise.mistake(
+    "No word sees itself: the diagonal is missing. How far does a word stand from itself?"
+)
+def without_itself(n, width):
+    return window_mask(n, width) & ~torch.eye(n, dtype=torch.bool)
+
+
+@exercise.mistake(
+    "The text was cut into pieces, and words see their own piece only: two neighbours on either "
+    "side of a cut miss each other. Around whom does a window stand?"
+)
+def pieces(n, width):
+    piece = torch.arange(n) // max(width, 1)
+    return piece.unsqueeze(-1) == piece
+
+
+@exercise.mistake(
+    "The window runs round: the last words see the first ones. How far do word 0 and word n - 1 "
+    "stand apart?"
+)
+def running_round(n, width):
+    ahead = (torch.arange(n).unsqueeze(-1) - torch.arange(n)) % n
+    return torch.minimum(ahead, n - ahead) <= width // 2
+
+
+@exercise.mistake(
+    "The right band, but of ones and zeros. A mask says True and False: what does `~` do to a "
+    "number?"
+)
+def in_numbers(n, width):
+    return window_mask(n, width).float()
+
+
+@exercise.alternative
+def by_two_triangles(n, width):
+    ones = torch.ones(n, n)
+    return (ones.tril(width // 2) * ones.triu(-(width // 2))).bool()
+
+
+@exercise.alternative
+def row_by_row(n, width):
+    mask = torch.zeros(n, n, dtype=torch.bool)
+    for i in range(n):
+        mask[i, max(0, i - width // 2) : i + width // 2 + 1] = True
+    return mask
