@@ -205,6 +205,13 @@ def verify(options: Namespace) -> int:
     return int(bool(violations) or not exact)
 
 
+def grade(options: Namespace) -> int:
+    """Judge a folder or zip file of strangers' notebooks, and write results and reports."""
+    from course_lib.grading.command import grade
+
+    return grade(options)
+
+
 def _load(id: str) -> Any:
     """Return an exercise, or refuse an id that none has."""
     from course_lib.exercises.catalogue import UnknownExercise, load

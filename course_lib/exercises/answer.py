@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.exercises import forbidden, probes
+from course_lib.exercises import calls, probes
 from course_lib.exercises.source import functions, names_used, source_of
 
 PRINTED_CHARACTERS = 2_000
@@ -114,7 +114,7 @@ class InProcess:
         # an object may make it hard to look at it; then it is known by what it does alone
         try:
             source = source_of(answer)
-            aliases = forbidden.aliases(names_used(answer, source)) if source else {}
+            aliases = calls.aliases(names_used(answer, source)) if source else {}
         except Exception:
             return Description(kind)
         return Description(kind, source, aliases)
@@ -128,7 +128,7 @@ class InProcess:
         with (
             _settings_kept(),
             contextlib.redirect_stdout(printed),
-            forbidden.watching(request.watch, self._answer) as seen,
+            calls.watching(request.watch, self._answer) as seen,
         ):
             try:
                 call, weights = self._callable(request)
@@ -179,6 +179,25 @@ def as_data(value: Any) -> Any:
     if type(value) is dict:
         return {str(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
     return Foreign(type(value).__name__)
+
+
+def checked(reply: Reply) -> Reply:
+    """Return a reply from afar with each field of the type that it is to have, or as malformed."""
+    error, gradients = reply.error, reply.gradients
+    texts = [reply.printed, *(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
+    if isinstance(error, Error):
+        texts += [error.type, error.message, error.function or "", error.text or ""]
+        numbered = error.line is None or type(error.line) is int
+    else:
+        numbered = error is None
+    known = gradients is None or (
+        isinstance(gradients, dict)
+        and all(x is None or isinstance(x, Tensor) for x in gradients.values())
+    )
+    whole = numbered and known and isinstance(reply.inputs, tuple)
+    if not whole or not all(isinstance(text, str) for text in texts):
+        return Reply(error=Error("Malformed", "the reply has fields of other types"))
+    return replace(reply, output=as_data(reply.output), inputs=as_data(reply.inputs))
 
 
 class _Bounded(io.StringIO):

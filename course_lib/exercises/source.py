@@ -67,10 +67,11 @@ def is_stub(source: str, method: str | None = None) -> bool:
     except (SyntaxError, LookupError):
         return False
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return len(body) == 1 and ast.unparse(body[0]) in (
-        "raise NotImplementedError",
-        "raise NotImplementedError()",
-    )
+    raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    match raised:
+        case ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"), [], []):
+            return True
+    return False
 
 
 def stub(reference: type | types.FunctionType, method: str | None = None) -> str:

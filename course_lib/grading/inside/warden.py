@@ -1,0 +1,112 @@
+"""The process that has torch loaded and forks one child for each answer.
+
+    python -m course_lib.grading.inside.warden LEVEL SECONDS MEMORY PATH...
+
+Standard input is a socket to the judge. A byte `+` comes with one end of another socket: a child
+is forked that serves answers on it (`child.serve`) after it has given up everything else. A byte
+`-` ends that child; how it ended goes back.
+"""
+
+import array
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import torch
+import torch._dynamo  # some operations on the meta device ask for it
+
+from course_lib.exercises import EARLIER, wire
+from course_lib.exercises.answer import InProcess, Request
+from course_lib.exercises.child import failure, serve
+from course_lib.grading.inside import confinement
+
+
+def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
+    """Do what the judge says until it is gone."""
+    judge = socket.socket(fileno=0)
+    _warm_up()
+    if level != "plain":
+        confinement.die_with_parent()
+    judge.sendall(b"+")
+    child = 0
+    while order := _receive(judge):
+        byte, descriptor = order
+        if byte == b"+":
+            child = _fork(level, descriptor, seconds, memory, paths)
+            os.close(descriptor)
+        else:
+            judge.sendall(array.array("i", [_end(child)]).tobytes())
+
+
+def _warm_up() -> None:
+    """Load what answers need, so that no child has to."""
+    for module, _ in json.loads(EARLIER.read_text("utf8")).values():
+        importlib.import_module(module)
+    x = torch.ones(2, 2)
+    InProcess(lambda x: x @ x).run(Request((x,), cotangent=x, scattered=True, watch=("torch.mm",)))
+    torch.manual_seed(0)
+    gc.freeze()  # what a child never collects, it never copies
+
+
+def _receive(judge: socket.socket) -> tuple[bytes, int] | None:
+    byte, descriptors, _, _ = socket.recv_fds(judge, 1, 1)
+    return (byte, descriptors[0] if descriptors else -1) if byte else None
+
+
+def _fork(level: str, descriptor: int, seconds: int, memory: int, paths: list[Path]) -> int:
+    try:
+        if level == "bubblewrap":
+            child = confinement.fork_into_new_namespaces()
+        else:
+            child = os.fork()
+    except OSError as error:
+        _refuse(descriptor, error)
+        return 0
+    return child or _serve(level, descriptor, seconds, memory, paths)
+
+
+def _end(child: int) -> int:
+    """Kill the child, and all of its namespace with it; return its wait status."""
+    if not child:
+        return 0
+    os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
+
+
+def _serve(level: str, descriptor: int, seconds: int, memory: int, paths: list[Path]) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nothing, standard)
+    requests = os.fdopen(os.dup2(descriptor, 3), "rb")
+    os.closerange(4, 1024)
+    replies = os.fdopen(os.dup(3), "wb")
+    try:
+        confinement.limit(seconds, memory)
+        if level == "bubblewrap":
+            confinement.hide(["/proc", "/dev/shm"])
+        if level == "landlock":
+            confinement.die_with_parent()
+            confinement.read_only(paths)
+        if level != "plain":
+            confinement.no_system_calls_on_others()
+    except OSError as error:
+        _refuse(replies.fileno(), error)
+        os._exit(1)
+    try:
+        serve(requests, replies)
+    finally:
+        os._exit(0)
+
+
+def _refuse(descriptor: int, error: OSError) -> None:
+    with os.fdopen(os.dup(descriptor), "wb") as stream:
+        wire.send(stream, failure("Confinement", str(error)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), [Path(path) for path in sys.argv[4:]])

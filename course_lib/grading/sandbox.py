@@ -1,0 +1,135 @@
+"""The judge's end of the sandbox: a handle on answers, each in a confined process of its own."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from course_lib.exercises import wire
+from course_lib.exercises.answer import Reply, Request
+from course_lib.exercises.child import KINDS, Remote
+from course_lib.grading.isolation import Level, NoIsolation, command
+from course_lib.grading.view import make_view
+
+SECONDS = 20  # for all that an exercise asks of an answer
+MEMORY = 2**31
+START_SECONDS = 120
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class Sandbox(Remote):
+    """Holds one answer after another, each in a fresh confined process with torch loaded.
+
+    `lesson` says which components can be seen; an answer has so many `seconds` for all of its
+    calls, and so many bytes of `memory`. Use it as a context manager. Raises NoIsolation where
+    the level is not to be had.
+    """
+
+    def __init__(self, lesson: str, level: Level, seconds: int = SECONDS, memory: int = MEMORY):
+        self._seconds = seconds
+        self._folder = tempfile.TemporaryDirectory(prefix="course-sandbox-")
+        self._errors = tempfile.TemporaryFile()
+        view = make_view(Path(self._folder.name).resolve(), lesson)
+        words, environment = command(level, view, seconds, memory)
+        self._control, theirs = socket.socketpair()
+        self._control.settimeout(START_SECONDS)
+        with theirs:
+            self._warden = subprocess.Popen(
+                words, env=environment, cwd=view.folder, stdin=theirs,
+                stdout=subprocess.DEVNULL, stderr=self._errors,
+            )  # fmt: skip
+        if self._control.recv(1) != b"+":
+            problem = self._last_words()
+            self._close()
+            raise NoIsolation(f"{level} does not start here ({problem}).")
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop()
+        self._close()
+
+    def hold(self, source: str, name: str) -> None:
+        """Let `name`, defined by `source`, be the answer from now on, in a process of its own."""
+        self._stop()
+        super().hold(source, name)
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer; whatever it does comes back as a reply, the same in every run."""
+        reply = super().run(request)
+        if reply.error:
+            object.__setattr__(reply.error, "message", ADDRESS.sub("", reply.error.message))
+        return reply
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+        self._channel, self._running = _Channel(ours, self._seconds), True
+
+    def _speak(self, message: Any, seconds: float | None) -> Any:
+        wire.send(self._channel, message)
+        return wire.receive(self._channel, KINDS)
+
+    def _stop(self) -> str:
+        if not self._running:
+            return "before it began"
+        self._running = False
+        self._channel.close()
+        self._control.sendall(b"-")
+        status = int.from_bytes(self._control.recv(4), "little", signed=True)
+        if os.WIFSIGNALED(status):
+            return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"with exit status {os.WEXITSTATUS(status)}"
+
+    def _close(self) -> None:
+        self._control.close()
+        self._warden.kill()
+        self._warden.wait()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def _last_words(self) -> str:
+        self._warden.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"exit status {self._warden.returncode}"
+
+
+class _Channel:
+    """A socket as a stream whose reads and writes end at a deadline, with a TimeoutError."""
+
+    def __init__(self, end: socket.socket, seconds: float):
+        self._end, self._seconds = end, seconds
+        self._deadline = time.monotonic() + seconds
+
+    def read(self, size: int) -> bytes:
+        data = bytearray(size)
+        filled = 0
+        while filled < size:
+            self._set_timeout()
+            if not (count := self._end.recv_into(memoryview(data)[filled:])):
+                break
+            filled += count
+        return bytes(data[:filled])
+
+    def write(self, data: bytes) -> None:
+        self._set_timeout()
+        self._end.sendall(data)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self._end.close()
+
+    def _set_timeout(self) -> None:
+        left = self._deadline - time.monotonic()
+        message = f"no answer within {self._seconds:g} seconds"
+        if left <= 0:
+            raise TimeoutError(message)
+        self._end.settimeout(left)
