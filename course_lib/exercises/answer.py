@@ -102,15 +102,19 @@ class InProcess:
     def __init__(self, answer: Any):
         self._answer = answer
 
+    def kind(self) -> str:
+        """Tell a function and a class from the rest, which is named by its type."""
+        if isinstance(self._answer, type):
+            return "class"
+        if callable(self._answer) and not isinstance(self._answer, nn.Module):
+            return "function"
+        return type(self._answer).__name__
+
     def describe(self) -> Description:
         """Tell what the answer is, without calling it."""
-        answer = self._answer
-        if isinstance(answer, type):
-            kind = "class"
-        elif callable(answer) and not isinstance(answer, nn.Module):
-            kind = "function"
-        else:
-            return Description(type(answer).__name__)
+        answer, kind = self._answer, self.kind()
+        if kind not in ("function", "class"):
+            return Description(kind)
         # an object may make it hard to look at it; then it is known by what it does alone
         try:
             source = source_of(answer)

@@ -24,7 +24,7 @@ class UnknownExercise(LookupError):
 
 def ids() -> list[str]:
     """List the ids of all exercises in the order of the lessons, then of the components."""
-    return sorted(_modules(), key=_place)
+    return list(_ordered())
 
 
 @cache
@@ -38,6 +38,11 @@ def load(id: str) -> Exercise:
     exercise = importlib.import_module(modules[id]).exercise
     exercise.id = id
     return exercise
+
+
+@cache
+def _ordered() -> tuple[str, ...]:
+    return tuple(sorted(_modules(), key=_place))
 
 
 def _place(id: str) -> tuple[str, str, int]:

@@ -10,7 +10,13 @@ from typing import Any, BinaryIO
 
 from course_lib.exercises import wire
 from course_lib.exercises.answer import (
-    Description, Error, Foreign, InProcess, Reply, Request, checked,
+    Description,
+    Error,
+    Foreign,
+    InProcess,
+    Reply,
+    Request,
+    checked,
 )  # fmt: skip
 from course_lib.exercises.probes import Probe
 from course_lib.exercises.source import define
@@ -34,8 +40,8 @@ class Remote:
     """A handle on answers in another process, one after another; what it says is not trusted.
 
     A call that takes too long, or ends the process, is an error in its reply; the next call finds
-    a fresh process. How a process is started, asked and stopped is up to `_start`, `_speak` and
-    `_stop`. Use it as a context manager.
+    a fresh process. How a process is started, asked and stopped is up to `_start`, `_speak`,
+    `_stop` and `_how_it_ended`. Use it as a context manager.
     """
 
     _running = False
@@ -56,16 +62,19 @@ class Remote:
 
     def describe(self) -> Description:
         """Tell what the answer is; kind "error" where its source could not be executed."""
-        reply = self._ask("describe")
-        if isinstance(reply, Description) and isinstance(reply.kind, str):
-            return reply
-        error = isinstance(reply, Reply) and checked(reply).error
-        return Description("error", f"{error.type}: {error.message}" if error else "no reply")
+        return self._description("describe")
 
     def run(self, request: Request) -> Reply:
         """Call the answer; whatever it does comes back as a reply."""
         reply = self._ask(request)
         return checked(reply) if isinstance(reply, Reply) else failure("Malformed", "no reply came")
+
+    def _description(self, question: str) -> Description:
+        reply = self._ask(question)
+        if isinstance(reply, Description) and isinstance(reply.kind, str):
+            return reply
+        error = isinstance(reply, Reply) and checked(reply).error
+        return Description("error", f"{error.type}: {error.message}" if error else "no reply")
 
     def _ask(self, message: Any) -> Any:
         if not self._running and self._broken is None:
@@ -85,7 +94,8 @@ class Remote:
             self._stop()
             return failure("Timeout", str(error))
         except (EOFError, OSError):
-            return failure("Crash", f"the process ended, {self._stop()}")
+            self._stop()
+            return failure("Crash", f"the process ended, {self._how_it_ended()}")
         except (wire.TooLarge, wire.Malformed) as error:
             self._stop()
             return failure(type(error).__name__, str(error))
@@ -128,13 +138,14 @@ class ChildProcess(Remote):
         finally:
             timer.cancel()
 
-    def _stop(self) -> str:
+    def _stop(self) -> None:
         if self._running:
             self._running = False
             self._process.kill()
             self._process.communicate()
-            return f"with exit status {self._process.returncode}"
-        return "before it began"
+
+    def _how_it_ended(self) -> str:
+        return f"with exit status {self._process.returncode}"
 
 
 def failure(kind: str, message: str) -> Reply:
@@ -152,6 +163,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                 answer, reply = _hold(message)
             elif message == "describe":
                 reply = answer.describe()
+            elif message == "kind":
+                reply = Description(answer.kind())
             else:
                 reply = answer.run(message)
             try:

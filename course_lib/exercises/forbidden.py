@@ -2,7 +2,7 @@
 
 import ast
 import types
-from functools import cache
+from functools import cache, lru_cache
 
 from course_lib.exercises.calls import resolve
 
@@ -17,22 +17,26 @@ def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) ->
     `known` maps names to the dotted names that they stand for; imports inside the source count
     too. A method of unknown origin (`scores.softmax`) is matched by its last name.
     """
+    names = {_canonical(name): name for name in forbidden}
+    names |= {f".{name.rpartition('.')[2]}": name for name in forbidden if ".Tensor." in name}
+    mentioned = _mentioned(source, frozenset(known.items()))
+    return list(dict.fromkeys(names[x] for x in mentioned if x in names))
+
+
+@lru_cache(maxsize=64)
+def _mentioned(source: str, known: frozenset[tuple[str, str]]) -> list[str]:
+    """List what a source names: canonical names, and `.name` for an attribute of anything else."""
     tree = ast.parse(source)
-    known = known | imports(tree)
-    canonical = {_canonical(name): name for name in forbidden}
-    methods = {name.rpartition(".")[2]: name for name in forbidden if ".Tensor." in name}
+    stands_for = dict(known) | imports(tree)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Name | ast.Attribute):
-            continue
-        root, *path = chain(node)
-        if root in known and root not in own:
-            name = canonical.get(_canonical(".".join([known[root], *path])))
-        else:
-            name = methods.get(path[-1]) if path else None
-        if name and name not in found:
-            found.append(name)
+        if isinstance(node, ast.Name | ast.Attribute):
+            root, *path = chain(node)
+            if root in stands_for and root not in own:
+                found.append(_canonical(".".join([stands_for[root], *path])))
+            elif path:
+                found.append(f".{path[-1]}")
     return found
 
 

@@ -32,14 +32,19 @@ class Malformed(ValueError):
 
 def send(stream: BinaryIO, message: Any) -> None:
     """Write one message. Raises TooLarge before anything is written, TypeError for odd data."""
+    stream.write(encoded(message))
+    stream.flush()
+
+
+def encoded(message: Any) -> bytes:
+    """Return the bytes of one message. Raises TooLarge, TypeError for odd data."""
     blobs: list[bytes] = []
     header = json.dumps(_pack(message, blobs)).encode()
-    if len(header) > HEADER_LIMIT or len(header) + sum(map(len, blobs)) > LIMIT:
+    if len(header) > HEADER_LIMIT:
+        raise TooLarge(f"over {HEADER_LIMIT // 2**20} MiB beside its tensors")
+    if len(header) + sum(map(len, blobs)) > LIMIT:
         raise TooLarge(f"over {LIMIT // 2**20} MiB")
-    stream.write(len(header).to_bytes(4, "big") + header)
-    for blob in blobs:
-        stream.write(blob)
-    stream.flush()
+    return b"".join([len(header).to_bytes(4, "big"), header, *blobs])
 
 
 def receive(stream: BinaryIO, kinds: tuple[type, ...]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 from course_lib import ipynb
 from course_lib.exercises import forbidden
 from course_lib.exercises.catalogue import ids, load
-from course_lib.exercises.exercise import Exercise
 from course_lib.exercises.submission import Attempt, answers, verdict
 from course_lib.exercises.verdict import Verdict, untried
 from course_lib.grading.isolation import Level
@@ -42,6 +41,7 @@ class Judge:
         self._rules = rules
         self._open = contextlib.ExitStack()
         self._sandboxes: dict[str, Sandbox] = {}
+        self._ran: list[str] = []  # the sources that the processes have executed
 
     def __enter__(self) -> "Judge":
         return self
@@ -61,8 +61,8 @@ class Judge:
             return unreadable("This is nested too deeply to be read.")
         results = {}
         for attempt in found.attempts.values():
-            judged = self._verdict(attempt)
-            results[attempt.exercise.id] = self._result(attempt, judged)
+            results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
+        self._clear()
         return {
             "lesson": min(x.exercise.lesson for x in found.attempts.values()),
             "status": "graded",
@@ -72,10 +72,9 @@ class Judge:
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
-            said = attempt.source and _screened(attempt)
-            if said:
+            if attempt.source and (said := _screened(attempt)):
                 return untried(attempt.exercise, "forbidden", said)
-            return verdict(attempt, self._sandbox(attempt.exercise), self._rules.seed)
+            return verdict(attempt, self._sandbox(attempt), self._rules.seed)
         except RecursionError:
             message = "This code is nested too deeply to be judged."
         # whatever a stranger's reply leads to, it fails the answer and never the judge
@@ -83,12 +82,25 @@ class Judge:
             message = "What this code replies cannot be judged."
         return untried(attempt.exercise, "error", message)
 
-    def _sandbox(self, exercise: Exercise) -> Sandbox:
-        lesson, rules = exercise.lesson, self._rules
-        if lesson not in self._sandboxes:
-            sandbox = Sandbox(lesson, rules.level, rules.seconds, rules.memory)
-            self._sandboxes[lesson] = self._open.enter_context(sandbox)
-        return self._sandboxes[lesson]
+    def _sandbox(self, attempt: Attempt) -> Sandbox:
+        """Return the sandbox of an exercise's lesson; its process has seen nothing forbidden here.
+
+        What one answer may call, it could leave behind for another that may not.
+        """
+        exercise, rules = attempt.exercise, self._rules
+        if any(forbidden.in_source(source, {}, exercise.forbidden) for source in self._ran):
+            self._clear()
+        if exercise.lesson not in self._sandboxes:
+            sandbox = Sandbox(exercise.lesson, rules.level, rules.seconds, rules.memory)
+            self._sandboxes[exercise.lesson] = self._open.enter_context(sandbox)
+        if attempt.source:
+            self._ran.append(attempt.source)
+        return self._sandboxes[exercise.lesson]
+
+    def _clear(self) -> None:
+        self._ran.clear()
+        for sandbox in self._sandboxes.values():
+            sandbox.clear()
 
     def _result(self, attempt: Attempt, judged: Verdict) -> dict[str, Any]:
         most = self._rules.points.get(judged.exercise, judged.max_points)

@@ -1,6 +1,6 @@
 """The judge's end of the sandbox: a handle on answers, each in a confined process of its own."""
 
-import contextlib
+import io
 import os
 import re
 import signal
@@ -8,11 +8,12 @@ import socket
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from course_lib.exercises import wire
-from course_lib.exercises.answer import Reply, Request
+from course_lib.exercises.answer import Description, Reply, Request
 from course_lib.exercises.child import KINDS, Remote
 from course_lib.grading.isolation import Level, NoIsolation, command
 from course_lib.grading.view import make_view
@@ -24,9 +25,9 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 class Sandbox(Remote):
-    """Holds one answer after another, each in a fresh confined process with torch loaded.
+    """Holds one answer after another, in a confined process with torch loaded.
 
-    `lesson` says which components can be seen; an answer has so many `seconds` for all of its
+    The process goes on until it is cleared, or an answer breaks it. `lesson` says which components can be seen; an answer has so many `seconds` for all of its
     calls, and so many bytes of `memory`. Use it as a context manager. Raises NoIsolation where
     the level is not to be had.
     """
@@ -54,13 +55,22 @@ class Sandbox(Remote):
         self._close()
 
     def hold(self, source: str, name: str) -> None:
-        """Let `name`, defined by `source`, be the answer from now on, in a process of its own."""
-        self._stop()
+        """Let `name`, defined by `source`, be the answer from now on; its time begins."""
+        self._deadline = time.monotonic() + self._seconds
         super().hold(source, name)
+
+    def clear(self) -> None:
+        """End the process: the next answer finds a fresh one."""
+        self._stop()
+
+    def describe(self) -> Description:
+        """Tell a function from a class; the judge has the source, and asks nobody for it."""
+        return self._description("kind")
 
     def run(self, request: Request) -> Reply:
         """Call the answer; whatever it does comes back as a reply, the same in every run."""
-        reply = super().run(request)
+        # what is forbidden has been looked for where no answer can deny it
+        reply = super().run(replace(request, watch=()))
         if reply.error:
             object.__setattr__(reply.error, "message", ADDRESS.sub("", reply.error.message))
         return reply
@@ -69,19 +79,26 @@ class Sandbox(Remote):
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
-        self._channel, self._running = _Channel(ours, self._seconds), True
+        self._channel = _Channel(ours)
+        self._stream, self._running = io.BufferedReader(self._channel, 2**16), True
 
     def _speak(self, message: Any, seconds: float | None) -> Any:
-        wire.send(self._channel, message)
-        return wire.receive(self._channel, KINDS)
+        try:
+            self._channel.deadline = self._deadline
+            self._channel.write(wire.encoded(message))
+            return wire.receive(self._stream, KINDS)
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {self._seconds:g} seconds") from None
 
-    def _stop(self) -> str:
-        if not self._running:
-            return "before it began"
-        self._running = False
-        self._channel.close()
-        self._control.sendall(b"-")
-        status = int.from_bytes(self._control.recv(4), "little", signed=True)
+    def _stop(self) -> None:
+        if self._running:
+            self._running = False
+            self._stream.close()
+            self._control.sendall(b"-")
+
+    def _how_it_ended(self) -> str:
+        self._control.sendall(b"?")
+        status = int.from_bytes(self._control.recv(4), "little")
         if os.WIFSIGNALED(status):
             return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
         return f"with exit status {os.WEXITSTATUS(status)}"
@@ -100,36 +117,31 @@ class Sandbox(Remote):
         return lines[-1] if lines else f"exit status {self._warden.returncode}"
 
 
-class _Channel:
-    """A socket as a stream whose reads and writes end at a deadline, with a TimeoutError."""
+class _Channel(io.RawIOBase):
+    """A socket whose reads and writes end at a deadline, with a TimeoutError."""
 
-    def __init__(self, end: socket.socket, seconds: float):
-        self._end, self._seconds = end, seconds
-        self._deadline = time.monotonic() + seconds
+    deadline = 0.0
 
-    def read(self, size: int) -> bytes:
-        data = bytearray(size)
-        filled = 0
-        while filled < size:
-            self._set_timeout()
-            if not (count := self._end.recv_into(memoryview(data)[filled:])):
-                break
-            filled += count
-        return bytes(data[:filled])
+    def __init__(self, end: socket.socket):
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        self._set_timeout()
+        return self._end.recv_into(buffer)
 
     def write(self, data: bytes) -> None:
         self._set_timeout()
         self._end.sendall(data)
 
-    def flush(self) -> None:
-        pass
-
     def close(self) -> None:
         self._end.close()
+        super().close()
 
     def _set_timeout(self) -> None:
-        left = self._deadline - time.monotonic()
-        message = f"no answer within {self._seconds:g} seconds"
+        left = self.deadline - time.monotonic()
         if left <= 0:
-            raise TimeoutError(message)
+            raise TimeoutError
         self._end.settimeout(left)
