@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from course_lib import commands
 from course_lib.ipynb import NotANotebook
+from course_lib.refused import Refused
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         status = options.run(options)
         sys.stdout.flush()
         return status
-    except (commands.Refused, NotANotebook) as error:
+    except (Refused, NotANotebook) as error:
         return _refuse(f"{error}")
     except ImportError as error:
         return _refuse(f"{error}: `course doctor` says what to do.")

@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.paths import ROOT
+from course_lib.refused import Refused
 from course_lib.workspace import Workspace
 
 WORKSPACE = ROOT / "workspace"
 LARGEST_ERROR = 1e-10  # of a component against its oracle, in float64
-
-
-class Refused(Exception):
-    """What the reader asks for cannot be done; the message is one sentence."""
 
 
 def learn(options: Namespace) -> int:

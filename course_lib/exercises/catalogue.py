@@ -24,7 +24,7 @@ class UnknownExercise(LookupError):
 
 def ids() -> list[str]:
     """List the ids of all exercises in the order of the lessons, then of the components."""
-    return list(_ordered())
+    return sorted(_modules(), key=_place)
 
 
 @cache
@@ -41,10 +41,6 @@ def load(id: str) -> Exercise:
 
 
 @cache
-def _ordered() -> tuple[str, ...]:
-    return tuple(sorted(_modules(), key=_place))
-
-
 def _place(id: str) -> tuple[str, str, int]:
     reference = load(id).reference
     return load(id).lesson, reference.__module__, inspect.getsourcelines(reference)[1]

@@ -10,20 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from course_lib.commands import Refused
 from course_lib.exercises.catalogue import UnknownExercise, load
 from course_lib.files import write_atomically
 from course_lib.grading.grade import Judging
 from course_lib.grading.grade import grade as grade_all
-from course_lib.grading.isolation import LEVELS, Level, NoIsolation
+from course_lib.grading.isolation import LEVELS, CannotGrade, Level
 from course_lib.grading.judge import Rules, exercises_of
 from course_lib.grading.probe import best_level, problem
 from course_lib.grading.reports import canvas, moodle
+from course_lib.grading.reports.template import Filled
 from course_lib.grading.results import Lateness
 from course_lib.grading.run import Kept, OtherRules, judged_here
 from course_lib.grading.submissions import NotSubmissions, collect
+from course_lib.refused import Refused
 
 LARGEST_SEED = 2**31 - 1
+
+Gradebook = tuple[str, Callable[..., Filled], str]  # its name, what fills it, and the template
 
 
 def grade(options: Namespace) -> int:
@@ -35,11 +38,10 @@ def grade(options: Namespace) -> int:
         rules, lateness = _rules(options), _lateness(options)
         submitted, gradebooks = collect(options.submissions), _gradebooks(options)
         found = grade_all(submitted, rules, folder, lateness, _judging(options))
-        for name, fill in gradebooks:
-            filled = fill(found)
+        for name, fill, template in gradebooks:
+            filled = fill(found, template=template)
             write_atomically(folder / name, filled.text)
-            for sentence in filled.sentences():
-                print(sentence)
+            print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
     _report(found, folder)
     return 0
 
@@ -48,7 +50,7 @@ def grade(options: Namespace) -> int:
 def _one_sentence(folder: Path) -> Iterator[None]:
     try:
         yield
-    except (NotSubmissions, NoIsolation, UnknownExercise) as error:
+    except (CannotGrade, NotSubmissions, UnknownExercise) as error:
         raise Refused(str(error)) from None
     except OtherRules:
         raise Refused(
@@ -122,32 +124,40 @@ def _judging(options: Namespace) -> Judging:
         from course_lib.grading.cluster import judged_by_dask
 
         return partial(judged_by_dask, scheduler=options.scheduler)
-    jobs = options.jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    jobs = options.jobs or os.cpu_count() or 1
     return partial(judged_here, jobs=max(1, jobs))
 
 
-def _gradebooks(options: Namespace) -> list[tuple[str, Callable[[dict[str, Any]], Any]]]:
-    """Read the gradebooks that are to be filled in, before anything is graded."""
-    found = []
+def _gradebooks(options: Namespace) -> list[Gradebook]:
+    """Read the gradebooks that are to be filled in, and try them, before anything is graded."""
+    found: list[Gradebook] = []
     if options.canvas:
         if not options.assignment:
             raise Refused("--canvas needs --assignment, the name of the column to fill in.")
-        text = options.canvas.read_text("utf8")
-        found.append(
-            ("canvas.csv", partial(canvas.fill, template=text, assignment=options.assignment))
-        )
+        fill = partial(canvas.fill, assignment=options.assignment)
+        found.append(("canvas.csv", fill, _template(options.canvas)))
     if options.moodle:
-        text = options.moodle.read_text("utf8")
-        found.append(("moodle.csv", partial(moodle.fill, template=text)))
+        found.append(("moodle.csv", moodle.fill, _template(options.moodle)))
+    for _, fill, template in found:
+        try:
+            fill({"submissions": []}, template=template)
+        except ValueError as error:
+            raise Refused(str(error)) from None
     return found
+
+
+def _template(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise Refused(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
 
 
 def _report(found: dict[str, Any], folder: Path) -> None:
     rows = found["submissions"]
     graded = [x for x in rows if x["status"] == "graded"]
-    print(
-        f"{len(graded)} of {len(rows)} notebooks graded ({found['isolation']}, seed {found['seed']})."
-    )
+    how = f"{found['isolation']}, seed {found['seed']}"
+    print(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
     for row in rows:
         if row["status"] != "graded":
             print(f"{row['notebook'] or row['student']}: {row['message']}")

@@ -25,14 +25,21 @@ FIXES = {
 }
 
 
-class NoIsolation(Exception):
-    """A level that this machine does not offer; the message is one sentence."""
+class CannotGrade(Exception):
+    """What keeps a run from going on; the message is one sentence."""
 
 
-def command(level: Level, view: View, seconds: int, memory: int) -> tuple[list[str], dict]:
-    """Return the command that starts the warden at a level, and its environment."""
-    python = [str(view.program), "-S", "-s", "-m", "course_lib.grading.inside.warden", level]
-    python += [str(seconds), str(memory)]
+class NoIsolation(CannotGrade):
+    """A level that this machine does not offer."""
+
+
+def command(level: Level, view: View, module: str, *arguments: object) -> tuple[list[str], dict]:
+    """Return the command that starts a module at a level, and its environment.
+
+    What may be seen follows its arguments, for a level at which it must see to that itself.
+    """
+    python = [str(view.program), "-S", "-s", "-m", f"course_lib.grading.inside.{module}", level]
+    python += map(str, arguments)
     places = ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")
     environment = ENVIRONMENT | dict.fromkeys(places, str(view.folder))
     environment["LD_LIBRARY_PATH"] = ":".join(map(str, view.libraries))

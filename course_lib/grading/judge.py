@@ -1,4 +1,4 @@
-"""One notebook becomes one entry of the results. Cases, references and points are known here only."""
+"""One notebook becomes one entry of the results; cases, references and points are known here."""
 
 import ast
 import contextlib

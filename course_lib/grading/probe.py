@@ -1,54 +1,43 @@
 """Which levels of isolation this machine offers: each is started and tried, not looked up."""
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 from functools import cache
+from pathlib import Path
 
-from course_lib.exercises.answer import Request
-from course_lib.grading.isolation import FIXES, LEVELS, Level, NoIsolation
-from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.isolation import FIXES, LEVELS, Level, NoIsolation, command
+from course_lib.grading.view import make_view
 
-ESCAPES = """
-import os, socket
-
-def escapes():
-    tried = {
-        "files": lambda: open(SECRET).read(),
-        "the network": socket.socket,
-        "new processes": lambda: os.fork() or os._exit(0),
-        "other processes": lambda: os.kill(PARENT, 0) or os.kill(os.getppid(), 0),
-    }
-    found = []
-    for name, attempt in tried.items():
-        try:
-            attempt()
-        except OSError:
-            continue
-        found.append(name)
-    return found
-"""
+SECONDS = 60
 
 
 @cache
 def problem(level: Level) -> str | None:
-    """Start a level, try to get out of it, and say what is wrong and how to mend it, if anything."""
+    """Start a level, try to get out of it, and say what is wrong and how to mend it, if so."""
     if level == "plain":
         return None if os.name == "posix" else "grading needs Linux, macOS, or Linux in Windows"
     if sys.platform != "linux":
         return f"{level} is of Linux alone"
-    with tempfile.NamedTemporaryFile() as secret:
-        source = f"SECRET, PARENT = {secret.name!r}, {os.getpid()}\n{ESCAPES}"
+    with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile() as secret:
+        view = make_view(Path(folder).resolve(), lesson="00")
         try:
-            with Sandbox("00", level) as sandbox:
-                sandbox.hold(source, "escapes")
-                reply = sandbox.run(Request(()))
+            words, environment = command(level, view, "escapes", secret.name, os.getpid())
         except NoIsolation as error:
             return str(error).rstrip(".")
-    if reply.error:
-        return f"{level} does not start here ({reply.error.message}): {FIXES[level]}"
-    if reply.output:
-        return f"{level} lets code through to {', '.join(reply.output)}: {FIXES[level]}"
+        done = subprocess.run(
+            words, env=environment, cwd=view.folder, capture_output=True, text=True, timeout=SECONDS
+        )
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        said = {"error": done.stderr.strip().rpartition("\n")[2] or "it ended without a word"}
+    if "error" in said:
+        return f"{level} does not start here ({said['error']}): {FIXES[level]}"
+    if said["reached"]:
+        return f"{level} lets code through to {', '.join(said['reached'])}: {FIXES[level]}"
     return None
 
 

@@ -119,7 +119,7 @@ class Lane:
         return answer
 
     def _start(self) -> subprocess.Popen:
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf8")
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf8")  # noqa: SIM115 - closed below
         self._process = subprocess.Popen(
             COMMAND, cwd=ROOT, text=True, encoding="utf8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,

@@ -27,17 +27,17 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 class Sandbox(Remote):
     """Holds one answer after another, in a confined process with torch loaded.
 
-    The process goes on until it is cleared, or an answer breaks it. `lesson` says which components can be seen; an answer has so many `seconds` for all of its
-    calls, and so many bytes of `memory`. Use it as a context manager. Raises NoIsolation where
-    the level is not to be had.
+    The process goes on until it is cleared, or an answer breaks it. `lesson` says which components
+    can be seen; an answer has so many `seconds` for all of its calls, and the process so many bytes
+    of `memory`. Use it as a context manager. Raises NoIsolation where the level is not to be had.
     """
 
     def __init__(self, lesson: str, level: Level, seconds: int = SECONDS, memory: int = MEMORY):
-        self._seconds = seconds
+        self._level, self._seconds = level, seconds
         self._folder = tempfile.TemporaryDirectory(prefix="course-sandbox-")
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
         view = make_view(Path(self._folder.name).resolve(), lesson)
-        words, environment = command(level, view, seconds, memory)
+        words, environment = command(level, view, "warden", seconds, memory)
         self._control, theirs = socket.socketpair()
         self._control.settimeout(START_SECONDS)
         with theirs:
@@ -56,7 +56,8 @@ class Sandbox(Remote):
 
     def hold(self, source: str, name: str) -> None:
         """Let `name`, defined by `source`, be the answer from now on; its time begins."""
-        self._deadline = time.monotonic() + self._seconds
+        if self._running:
+            self._channel.deadline = time.monotonic() + self._seconds
         super().hold(source, name)
 
     def clear(self) -> None:
@@ -81,10 +82,15 @@ class Sandbox(Remote):
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
         self._channel = _Channel(ours)
         self._stream, self._running = io.BufferedReader(self._channel, 2**16), True
+        # nothing of the answer's has run yet, so this is the warden's own word
+        self._channel.deadline = time.monotonic() + START_SECONDS
+        ready = wire.receive(self._stream, KINDS)
+        if ready != Reply():
+            raise NoIsolation(f"{self._level} does not hold here ({ready.error.message}).")
+        self._channel.deadline = time.monotonic() + self._seconds
 
     def _speak(self, message: Any, seconds: float | None) -> Any:
         try:
-            self._channel.deadline = self._deadline
             self._channel.write(wire.encoded(message))
             return wire.receive(self._stream, KINDS)
         except TimeoutError:

@@ -1,6 +1,6 @@
 """What was handed in: the notebooks of a folder or of a zip file, and whose they are.
 
-Understood are a folder of notebooks; a folder a student; nbgrader's `submitted/STUDENT/ASSIGNMENT/`;
+Understood are a folder of notebooks; a folder a student; nbgrader's `submitted/STUDENT/ASSIGNMENT`;
 and what Canvas and Moodle make, as the zip file or unpacked: `name_123_456_file.ipynb` and
 `Name_123_assignsubmission_file/file.ipynb`. Their number stays with the name (`name_123`), so that
 grades find their way back.

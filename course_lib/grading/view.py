@@ -26,7 +26,7 @@ COURSE = Path(course_lib.__file__).parent
 INSIDE = (
     "__init__", "exercises.answer", "exercises.calls", "exercises.child", "exercises.probes",
     "exercises.source", "exercises.wire", "grading.inside.__init__", "grading.inside.confinement",
-    "grading.inside.warden",
+    "grading.inside.escapes", "grading.inside.warden",
 )  # fmt: skip
 
 

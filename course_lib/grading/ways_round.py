@@ -17,8 +17,9 @@ BUILTINS = frozenset(
 )
 MODULES = frozenset(
     "sys os builtins importlib inspect gc ctypes pickle marshal runpy pkgutil subprocess linecache"
-    " multiprocessing shelve code codeop IPython cffi torch.serialization torch._C torch._ops torch.ops torch.jit torch.fx torch.overrides torch.library"
-    " torch.export torch.package torch.hub torch.utils torch._dynamo torch.compiler".split()
+    " multiprocessing shelve code codeop IPython cffi"
+    " torch._C torch._ops torch._dynamo torch.ops torch.jit torch.fx torch.overrides torch.library"
+    " torch.export torch.package torch.hub torch.utils torch.compiler torch.serialization".split()
 )
 # `getattr` by another name, and what makes objects of bytes
 FUNCTIONS = frozenset(["operator.attrgetter", "operator.methodcaller", "torch.load", "numpy.load"])

@@ -12,6 +12,7 @@ import platform
 import resource
 import signal
 import struct
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -63,15 +64,29 @@ X32 = 0x40000000
 _libc = ctypes.PyDLL(None, use_errno=True)
 
 
-def fork_into_new_namespaces() -> int:
-    """Fork; the child is the first process of new user, pid, network, mount and IPC namespaces.
+def fork(level: str) -> int:
+    """Fork; with bubblewrap the child is the first process of new namespaces.
 
-    One call of clone(2) does both, where `os.fork` and unshare(2) take two forks of a large
-    process. No other thread may run.
+    These are for users, processes, network, mounts, IPC and host name. One call of clone(2) makes
+    both, where `os.fork` and unshare(2) take two forks of a large process; no other thread may run.
     """
+    if level != "bubblewrap":
+        return os.fork()
     flags = NEW_USER | NEW_PID | NEW_NET | NEW_MOUNT | NEW_IPC | NEW_HOST | signal.SIGCHLD
     number = CLONE[ARCHITECTURES[platform.machine()][0]]
     return _checked(_system_call(number, flags, 0, 0, 0, 0), "clone")
+
+
+def confine(level: str, seconds: int, memory: int, paths: Iterable[Path]) -> None:
+    """Give up all that a level takes, in a child that `fork` has made."""
+    limit(seconds, memory)
+    die_with_parent()
+    if level == "bubblewrap":
+        hide(["/proc", "/dev/shm"])
+    if level == "landlock":
+        read_only(paths)
+    if level != "plain":
+        no_system_calls_on_others()
 
 
 def hide(folders: Iterable[str]) -> None:
@@ -97,8 +112,9 @@ def limit(seconds: int, memory: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent ends."""
-    _checked(_libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "prctl")
+    """Be killed when the parent ends, where the system is Linux."""
+    if sys.platform == "linux":
+        _checked(_libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "prctl")
 
 
 def read_only(paths: Iterable[Path]) -> None:

@@ -20,7 +20,7 @@ import torch
 import torch._dynamo  # some operations on the meta device ask for it
 
 from course_lib.exercises import EARLIER, wire
-from course_lib.exercises.answer import InProcess, Request
+from course_lib.exercises.answer import InProcess, Reply, Request
 from course_lib.exercises.child import failure, serve
 from course_lib.grading.inside import confinement
 
@@ -29,8 +29,7 @@ def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
     """Do what the judge says until it is gone."""
     judge = socket.socket(fileno=0)
     _warm_up()
-    if level != "plain":
-        confinement.die_with_parent()
+    confinement.die_with_parent()
     judge.sendall(b"+")
     child = status = 0
     while order := _receive(judge):
@@ -62,12 +61,10 @@ def _receive(judge: socket.socket) -> tuple[bytes, int] | None:
 
 def _fork(level: str, descriptor: int, seconds: int, memory: int, paths: list[Path]) -> int:
     try:
-        if level == "bubblewrap":
-            child = confinement.fork_into_new_namespaces()
-        else:
-            child = os.fork()
+        child = confinement.fork(level)
     except OSError as error:
-        _refuse(descriptor, error)
+        with os.fdopen(os.dup(descriptor), "wb") as judge:
+            wire.send(judge, failure("Confinement", str(error)))
         return 0
     return child or _serve(level, descriptor, seconds, memory, paths)
 
@@ -80,27 +77,14 @@ def _serve(level: str, descriptor: int, seconds: int, memory: int, paths: list[P
     os.closerange(4, 1024)
     replies = os.fdopen(os.dup(3), "wb", 2**16)
     try:
-        # of all answers of a notebook; the judge's own clock ends each of them
-        confinement.limit(10 * seconds, memory)
-        if level == "bubblewrap":
-            confinement.hide(["/proc", "/dev/shm"])
-        if level == "landlock":
-            confinement.die_with_parent()
-            confinement.read_only(paths)
-        if level != "plain":
-            confinement.no_system_calls_on_others()
-    except OSError as error:
-        _refuse(replies.fileno(), error)
-        os._exit(1)
-    try:
+        # the time of all answers of a notebook; the judge's own clock ends each of them
+        confinement.confine(level, 10 * seconds, memory, paths)
+        wire.send(replies, Reply())
         serve(requests, replies)
+    except OSError as error:
+        wire.send(replies, failure("Confinement", str(error)))
     finally:
         os._exit(0)
-
-
-def _refuse(descriptor: int, error: OSError) -> None:
-    with os.fdopen(os.dup(descriptor), "wb") as stream:
-        wire.send(stream, failure("Confinement", str(error)))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,14 @@ class Filled:
     rows_without_grade: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
+    def sentences(self) -> list[str]:
+        """Say what is to be known, a sentence a line."""
+        return [
+            *(f"{student} has no row in it." for student in self.students_without_row),
+            *(f"{row} has no grade." for row in self.rows_without_grade),
+            *self.remarks,
+        ]
+
 
 class Template:
     """A CSV file as rows of cells in the file's own writing. Raises ValueError where it is none."""
@@ -84,7 +92,7 @@ def match(
 
     Where a student fits several rows, or several students fit one row, nobody's grade is guessed.
     """
-    rows = {student: [row for row in keys if student in keys[row]] for student in students}
+    rows = {student: _rows_of(student, keys) for student in students}
     claims = Counter(row for own in rows.values() for row in own)
     found = {}
     for student, own in rows.items():
@@ -97,5 +105,13 @@ def match(
             filled.remarks.append(f"{one_line(student)} is not the only one who fits {label}.")
         else:
             found[student] = own[0]
-    filled.rows_without_grade += [labels[row] for row in keys if row not in found.values()]
+    left = [one_line(labels[row]) for row in keys if row not in found.values()]
+    filled.rows_without_grade += left
     return found
+
+
+def _rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
+    """Find the rows that know a student: as written, or by the number of `name_123`."""
+    whole = [row for row in keys if student in keys[row]]
+    number = student.rpartition("_")[2]
+    return whole or [row for row in keys if number.isdecimal() and number in keys[row]]
