@@ -158,7 +158,7 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
     error = judged.failure and judged.failure.error
     if not error or judged.status != "error":
         return judged.message
-    parts = [judged.message]
+    parts = [f"{judged.message.rstrip('.')}."]
     if error.line:
         parts.append(f"Line {error.line}: {error.text}.")
     if error.type == "NameError":

@@ -37,8 +37,9 @@ def ways_round(source: str) -> str | None:
     """Return the first thing of this kind as it stands in the source, or None."""
     tree = _Attributes().visit(ast.parse(source))
     known = imports(tree)
-    for target in known.values():
-        if _reaches_everything(target.split(".")):
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for name, target in known.items():
+        if name in used | {"*"} and _reaches_everything(target.split(".")):
             return target
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
