@@ -200,6 +200,19 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument(
         "--moodle", metavar="FILE", type=Path, help="fill in this grading worksheet of Moodle"
     )
+
+    export = command(
+        "export",
+        commands.export,
+        "write a lesson's exercises as nbgrader, otter-grader or Gradescope takes them",
+        "gradescope 03 for_gradescope",
+    )
+    export.add_argument(
+        "tool", choices=("nbgrader", "otter", "gradescope"), metavar="TOOL",
+        help="nbgrader, otter or gradescope",
+    )  # fmt: skip
+    export.add_argument("lesson", metavar="LESSON", help="such as 03")
+    export.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
     return parser
 
 

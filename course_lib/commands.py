@@ -209,6 +209,18 @@ def grade(options: Namespace) -> int:
     return grade(options)
 
 
+def export(options: Namespace) -> int:
+    """Write a lesson's exercises as another tool takes them."""
+    from course_lib.grading.exports import NotExported, export
+
+    try:
+        files = export(options.tool, options.lesson, options.folder)
+    except NotExported as error:
+        raise Refused(str(error)) from None
+    print(*files, f"{options.folder / 'README.md'} says how to go on.", sep="\n")
+    return 0
+
+
 def _load(id: str) -> Any:
     """Return an exercise, or refuse an id that none has."""
     from course_lib.exercises.catalogue import UnknownExercise, load

@@ -72,7 +72,8 @@ def exercise(cell: dict) -> str | None:
 
 def lesson(notebook: dict) -> str | None:
     """Return the number of the notebook's lesson, or None."""
-    course = (notebook.get("metadata") or {}).get("course")
+    metadata = notebook.get("metadata")
+    course = metadata.get("course") if isinstance(metadata, dict) else None
     return course.get("lesson") if isinstance(course, dict) else None
 
 

@@ -1,13 +1,12 @@
 """Calls that an answer may not make, looked for in its source."""
 
 import ast
+import sys
 import types
 from functools import cache, lru_cache
+from typing import Any
 
-from course_lib.exercises.calls import resolve
-
-# whose modules may be imported to find what a name of theirs stands for; another name comes from a
-# stranger's source, and importing it would execute what it names
+# whose objects one knows by what they are, not by how a source names them
 KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
 
 
@@ -29,6 +28,8 @@ def _mentioned(source: str, known: frozenset[tuple[str, str]]) -> list[str]:
     tree = ast.parse(source)
     stands_for = dict(known) | imports(tree)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    # an import, which may stand inside a function, is believed before a definition
+    own -= imports(tree, stars=False).keys()
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute):
@@ -45,13 +46,13 @@ def _canonical(name: str) -> str:
     """Return one name for all the paths by which an object can be reached."""
     if name.partition(".")[0] not in KNOWN_PACKAGES:
         return name
-    value = resolve(name)
+    value = _loaded(name)
     if callable(value) and not isinstance(value, types.ModuleType):
         return f"{type(value).__name__} {id(value)}"
     return name
 
 
-def imports(tree: ast.AST) -> dict[str, str]:
+def imports(tree: ast.AST, stars: bool = True) -> dict[str, str]:
     """Map each name that a tree imports to the dotted name that it stands for."""
     known = {}
     for node in ast.walk(tree):
@@ -62,7 +63,7 @@ def imports(tree: ast.AST) -> dict[str, str]:
                 )
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                if alias.name == "*":
+                if alias.name == "*" and stars:
                     known |= {name: f"{node.module}.{name}" for name in _public(node.module)}
                 known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     return known
@@ -71,8 +72,19 @@ def imports(tree: ast.AST) -> dict[str, str]:
 def _public(module: str) -> list[str]:
     if module.partition(".")[0] not in KNOWN_PACKAGES:
         return []
-    found = resolve(module)
-    return getattr(found, "__all__", [name for name in vars(found) if name[0] != "_"])
+    found = _loaded(module)
+    return getattr(found, "__all__", None) or [name for name in dir(found) if name[0] != "_"]
+
+
+def _loaded(name: str) -> Any:
+    """Return the object of a dotted name, or None; to import what a stranger names would run it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        if value := sys.modules.get(".".join(parts[:cut])):
+            for part in parts[cut:]:
+                value = getattr(value, part, None)
+            return value
+    return None
 
 
 def chain(node: ast.AST) -> list[str]:

@@ -28,7 +28,10 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
         try:
             exec(compile(ast.Module([statement], []), file, "exec"), namespace)
         except Exception as error:
-            if name in (getattr(statement, "name", None), *_targets(statement)):
+            lost = (getattr(statement, "name", None), *_targets(statement))
+            for one in lost:
+                namespace.pop(one, None)
+            if name in lost:
                 failure = error
     if name not in namespace:
         raise failure

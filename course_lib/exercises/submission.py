@@ -21,7 +21,7 @@ from course_lib.exercises.source import define, is_stub
 from course_lib.exercises.verdict import Verdict, judge, untried
 from course_lib.ipynb import NotANotebook
 
-MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w, ]+=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
+MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
 CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -228,7 +228,8 @@ def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
         line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
         problem = f"cell {number}{line} is not Python: {getattr(error, 'msg', error)}"
         return _Cell(number, text, exercise, [], problem)
-    statements = [_statement(number, text, node) for node in tree.body if _counts(node)]
+    lines = text.encode().split(b"\n")
+    statements = [_statement(number, lines, node) for node in tree.body if _counts(node)]
     return _Cell(number, text, exercise, statements, None)
 
 
@@ -261,11 +262,13 @@ def _is_mine(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "mine"
 
 
-def _statement(cell: int, text: str, node: ast.stmt) -> _Statement:
-    line, written = node.lineno, ast.get_source_segment(text, node)
-    if getattr(node, "decorator_list", None):
-        line = node.decorator_list[0].lineno
-        written = "\n".join(text.split("\n")[line - 1 : node.end_lineno])
+def _statement(cell: int, lines: list[bytes], node: ast.stmt) -> _Statement:
+    decorators = getattr(node, "decorator_list", None)
+    line = decorators[0].lineno if decorators else node.lineno
+    written = b"\n".join(lines[line - 1 : node.end_lineno])
+    if not decorators:  # another statement may stand before it, or behind
+        behind = len(lines[node.end_lineno - 1]) - node.end_col_offset
+        written = written[node.col_offset : len(written) - behind]
     names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
     if isinstance(node, IMPORTS):
         binds = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
@@ -274,4 +277,4 @@ def _statement(cell: int, text: str, node: ast.stmt) -> _Statement:
     else:
         binds = {x.id for x in names if isinstance(x.ctx, ast.Store)}
     reads = {x.id for x in names}
-    return _Statement(cell, line, written, type(node), frozenset(binds), frozenset(reads))
+    return _Statement(cell, line, written.decode(), type(node), frozenset(binds), frozenset(reads))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 LIMIT = 64 * 2**20
+DIMENSIONS = 64  # of which torch computes
 HEADER_LIMIT = 4 * 2**20  # as JSON becomes objects of many times its size
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -110,8 +111,8 @@ class _Unpacker:
         return self.kinds[name](**{key: self(item) for key, item in fields})
 
     def tensor(self, dtype: str, shape: list[int], meta: bool) -> Tensor:
-        if any(type(size) is not int or size < 0 for size in shape):
-            raise Malformed(f"no shape: {shape}")
+        if len(shape) > DIMENSIONS or any(type(size) is not int or size < 0 for size in shape):
+            raise Malformed("a tensor of no shape")
         if meta:
             return torch.empty(shape, dtype=DTYPES[dtype], device="meta")
         size = math.prod(shape) * DTYPES[dtype].itemsize

@@ -32,12 +32,12 @@ def judge(answer, property):
     found = verdict("{id}", answer)
     assert property in [x for x, _, held in found.properties if held], found.message
 '''
-CASE = '''
+CASE = """
 
 @test_case(name={sentence!r}, points={points})
 def property_{number}({answer}):
     judge({answer}, {sentence!r})
-'''
+"""
 README = """\
 # Lesson {lesson} for otter-grader
 

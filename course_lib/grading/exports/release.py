@@ -13,6 +13,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from course_lib import ipynb
+from course_lib.exercises.catalogue import load
+from course_lib.exercises.verdict import max_points
 from course_lib.grading.judge import exercises_of
 from course_lib.paths import ROOT
 
@@ -27,6 +29,11 @@ def stem(lesson: str) -> str:
     for path in (ROOT / "notebooks").glob(f"{lesson}_*.ipynb"):
         return path.stem
     raise LookupError(f"no notebook of lesson {lesson} is in {ROOT / 'notebooks'}")
+
+
+def points(lesson: str) -> int:
+    """Return what a lesson's exercises are worth. Raises LookupError where it has none."""
+    return sum(max_points(load(id)) for id in exercises_of([lesson]))
 
 
 def name(id: str) -> str:
