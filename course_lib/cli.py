@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from course_lib import commands
 from course_lib.ipynb import NotANotebook
+from course_lib.refused import Refused
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         status = options.run(options)
         sys.stdout.flush()
         return status
-    except (commands.Refused, NotANotebook) as error:
+    except (Refused, NotANotebook) as error:
         return _refuse(f"{error}")
     except ImportError as error:
         return _refuse(f"{error}: `course doctor` says what to do.")
@@ -146,6 +147,72 @@ def _parser() -> argparse.ArgumentParser:
         "--markdown",
     )
     verify.add_argument("--markdown", action="store_true", help="print what the README shows")
+
+    grade = command(
+        "grade",
+        commands.grade,
+        "judge notebooks that were handed in, each answer in a sandbox, and write the grades",
+        "submissions.zip --out grades --lesson 03",
+    )
+    grade.add_argument(
+        "submissions", metavar="SUBMISSIONS", type=Path, help="a folder, a zip file or a notebook"
+    )
+    grade.add_argument(
+        "--out", metavar="FOLDER", type=Path, required=True, help="where results are to be written"
+    )
+    grade.add_argument(
+        "--lesson", metavar="NN", action="append", default=[],
+        help="grade this lesson's exercises (those of each notebook's own lesson); repeatable",
+    )  # fmt: skip
+    grade.add_argument(
+        "--exercise", metavar="ID", action="append", default=[],
+        help="grade this exercise; repeatable",
+    )  # fmt: skip
+    grade.add_argument(
+        "--points", metavar="ID=N", action="append", default=[],
+        help="let an exercise be worth N points; repeatable",
+    )  # fmt: skip
+    grade.add_argument("--due", metavar="TIME", help='what comes later is late: "2026-12-01 23:59"')
+    grade.add_argument(
+        "--late-penalty", metavar="PERCENT", type=float, default=0.0,
+        help="take so much off the score of what is late (0)",
+    )  # fmt: skip
+    grade.add_argument(
+        "--seconds", metavar="N", type=int, default=20, help="for each answer, in all (20)"
+    )
+    grade.add_argument(
+        "--jobs", metavar="N", type=int, help="notebooks judged at once (one a processor)"
+    )
+    grade.add_argument("--seed", metavar="N", type=int, help="of the inputs (drawn, and recorded)")
+    grade.add_argument(
+        "--isolation", choices=("bubblewrap", "landlock", "plain"), metavar="LEVEL",
+        help="bubblewrap, landlock or plain (the first that this machine has)",
+    )  # fmt: skip
+    grade.add_argument(
+        "--trust", action="store_true",
+        help="grade in plain processes, where nothing keeps students' code from your files",
+    )  # fmt: skip
+    grade.add_argument("--scheduler", metavar="ADDRESS", help="hand batches to this Dask scheduler")
+    grade.add_argument(
+        "--canvas", metavar="FILE", type=Path, help="fill in this gradebook, exported from Canvas"
+    )
+    grade.add_argument("--assignment", metavar="NAME", help="the column of --canvas")
+    grade.add_argument(
+        "--moodle", metavar="FILE", type=Path, help="fill in this grading worksheet of Moodle"
+    )
+
+    export = command(
+        "export",
+        commands.export,
+        "write a lesson's exercises as nbgrader, otter-grader or Gradescope takes them",
+        "gradescope 03 for_gradescope",
+    )
+    export.add_argument(
+        "tool", choices=("nbgrader", "otter", "gradescope"), metavar="TOOL",
+        help="nbgrader, otter or gradescope",
+    )  # fmt: skip
+    export.add_argument("lesson", metavar="LESSON", help="such as 03")
+    export.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
     return parser
 
 

@@ -12,14 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from course_lib.paths import ROOT
+from course_lib.refused import Refused
 from course_lib.workspace import Workspace
 
 WORKSPACE = ROOT / "workspace"
 LARGEST_ERROR = 1e-10  # of a component against its oracle, in float64
-
-
-class Refused(Exception):
-    """What the reader asks for cannot be done; the message is one sentence."""
 
 
 def learn(options: Namespace) -> int:
@@ -203,6 +200,25 @@ def verify(options: Namespace) -> int:
     # each by itself: the maximum of a number and NaN may be the number
     exact = all(x.error < LARGEST_ERROR and x.gradient_error < LARGEST_ERROR for x in rows)
     return int(bool(violations) or not exact)
+
+
+def grade(options: Namespace) -> int:
+    """Judge a folder or zip file of strangers' notebooks, and write results and reports."""
+    from course_lib.grading.command import grade
+
+    return grade(options)
+
+
+def export(options: Namespace) -> int:
+    """Write a lesson's exercises as another tool takes them."""
+    from course_lib.grading.exports import NotExported, export
+
+    try:
+        files = export(options.tool, options.lesson, options.folder)
+    except NotExported as error:
+        raise Refused(str(error)) from None
+    print(*files, f"{options.folder / 'README.md'} says how to go on.", sep="\n")
+    return 0
 
 
 def _load(id: str) -> Any:

@@ -13,17 +13,23 @@ class NotANotebook(ValueError):
 def read(path: Path) -> dict:
     """Return a notebook as its JSON says it. Raises NotANotebook."""
     try:
-        notebook = json.loads(path.read_bytes().decode("utf-8-sig"))
+        return parse(path.read_bytes(), str(path))
     except FileNotFoundError:
         raise NotANotebook(f"there is no file {path}.") from None
     except OSError as error:
         raise NotANotebook(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def parse(content: bytes, name: str) -> dict:
+    """Return the notebook that a file of this name holds. Raises NotANotebook."""
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise NotANotebook(f"{path} is not a notebook: its content is not JSON.") from None
+        raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
         raise NotANotebook(
-            f"{path} is not a notebook of format 4: open it in JupyterLab and save it again."
+            f"{name} is not a notebook of format 4: open it in JupyterLab and save it again."
         )
     return notebook
 
@@ -66,7 +72,8 @@ def exercise(cell: dict) -> str | None:
 
 def lesson(notebook: dict) -> str | None:
     """Return the number of the notebook's lesson, or None."""
-    course = (notebook.get("metadata") or {}).get("course")
+    metadata = notebook.get("metadata")
+    course = metadata.get("course") if isinstance(metadata, dict) else None
     return course.get("lesson") if isinstance(course, dict) else None
 
 

@@ -16,7 +16,7 @@ from course_lib.verify import COMPARISONS
 
 # each part may import those before it, and its own
 ORDER = [
-    ["paths", "files", "ipynb"],
+    ["paths", "files", "ipynb", "refused"],
     ["start", "windows", "rnn", "seq2seq"],
     ["attention"],
     ["self_attention"],
@@ -34,6 +34,7 @@ ORDER = [
     ["pretrained"],
     ["lessons", "workspace"],
     ["exercises"],
+    ["grading"],
     ["verify", "notebooks", "doctor", "learn"],
     ["commands"],
     ["cli"],

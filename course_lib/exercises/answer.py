@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.exercises import bounds, forbidden, probes
+from course_lib.exercises import bounds, calls, probes
 from course_lib.exercises.source import functions, names_used, source_of
 
 PRINTED_CHARACTERS = 2_000
@@ -105,19 +105,23 @@ class InProcess:
     def __init__(self, answer: Any):
         self._answer = answer
 
+    def kind(self) -> str:
+        """Tell a function and a class from the rest, which is named by its type."""
+        if isinstance(self._answer, type):
+            return "class"
+        if callable(self._answer) and not isinstance(self._answer, nn.Module):
+            return "function"
+        return type(self._answer).__name__
+
     def describe(self) -> Description:
         """Tell what the answer is, without calling it."""
-        answer = self._answer
-        if isinstance(answer, type):
-            kind = "class"
-        elif callable(answer) and not isinstance(answer, nn.Module):
-            kind = "function"
-        else:
-            return Description(type(answer).__name__)
+        answer, kind = self._answer, self.kind()
+        if kind not in ("function", "class"):
+            return Description(kind)
         # an object may make it hard to look at it; then it is known by what it does alone
         try:
             source = source_of(answer)
-            aliases = forbidden.aliases(names_used(answer, source)) if source else {}
+            aliases = calls.aliases(names_used(answer, source)) if source else {}
         except Exception:
             return Description(kind)
         return Description(kind, source, aliases)
@@ -131,7 +135,7 @@ class InProcess:
         with (
             _settings_kept(),
             contextlib.redirect_stdout(printed),
-            forbidden.watching(request.watch, self._answer) as seen,
+            calls.watching(request.watch, self._answer) as seen,
             bounds.tensors_up_to(request.most),
         ):
             try:
@@ -183,6 +187,25 @@ def as_data(value: Any) -> Any:
     if type(value) is dict:
         return {str(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
     return Foreign(type(value).__name__)
+
+
+def checked(reply: Reply) -> Reply:
+    """Return a reply from afar with each field of the type that it is to have, or as malformed."""
+    error, gradients = reply.error, reply.gradients
+    texts = [reply.printed, *(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
+    if isinstance(error, Error):
+        texts += [error.type, error.message, error.function or "", error.text or ""]
+        numbered = error.line is None or type(error.line) is int
+    else:
+        numbered = error is None
+    known = gradients is None or (
+        isinstance(gradients, dict)
+        and all(x is None or isinstance(x, Tensor) for x in gradients.values())
+    )
+    whole = numbered and known and isinstance(reply.inputs, tuple)
+    if not whole or not all(isinstance(text, str) for text in texts):
+        return Reply(error=Error("Malformed", "the reply has fields of other types"))
+    return replace(reply, output=as_data(reply.output), inputs=as_data(reply.inputs))
 
 
 class _Bounded(io.StringIO):

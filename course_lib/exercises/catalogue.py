@@ -40,6 +40,7 @@ def load(id: str) -> Exercise:
     return exercise
 
 
+@cache
 def _place(id: str) -> tuple[str, str, int]:
     reference = load(id).reference
     return load(id).lesson, reference.__module__, inspect.getsourcelines(reference)[1]

@@ -1,33 +1,13 @@
-"""Calls that an answer may not make: looked for in its source, and seen while it runs.
-
-Names are dotted ("torch.softmax", "torch.Tensor.softmax", "course_lib.attention.softmax").
-Seeing them at run time is a help for honest learners, not a defence.
-"""
+"""Calls that an answer may not make, looked for in its source."""
 
 import ast
-import importlib
 import sys
 import types
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-from torch import nn
-from torch.overrides import TorchFunctionMode
-
-from course_lib.exercises.source import functions
-
-
-def aliases(names: dict[str, Any]) -> dict[str, str]:
-    """Map each name of a scope to the dotted name that it stands for, where it has one."""
-    dotted = {}
-    for name, value in names.items():
-        if isinstance(value, types.ModuleType):
-            dotted[name] = value.__name__
-        elif (module := getattr(value, "__module__", None)) and hasattr(value, "__qualname__"):
-            dotted[name] = f"{module}.{value.__qualname__}"
-    return dotted
+# whose objects one knows by what they are, not by how a source names them
+KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
 
 
 def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:
@@ -36,99 +16,44 @@ def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) ->
     `known` maps names to the dotted names that they stand for; imports inside the source count
     too. A method of unknown origin (`scores.softmax`) is matched by its last name.
     """
+    names = {_canonical(name): name for name in forbidden}
+    names |= {f".{name.rpartition('.')[2]}": name for name in forbidden if ".Tensor." in name}
+    mentioned = _mentioned(source, frozenset(known.items()))
+    return list(dict.fromkeys(names[x] for x in mentioned if x in names))
+
+
+@lru_cache(maxsize=64)
+def _mentioned(source: str, known: frozenset[tuple[str, str]]) -> list[str]:
+    """List what a source names: canonical names, and `.name` for an attribute of anything else."""
     tree = ast.parse(source)
-    known = known | _imports(tree)
-    canonical = {_canonical(name): name for name in forbidden}
-    methods = {name.rpartition(".")[2]: name for name in forbidden if ".Tensor." in name}
+    stands_for = dict(known) | imports(tree)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    # an import, which may stand inside a function, is believed before a definition
+    own -= imports(tree, stars=False).keys()
     found = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Name | ast.Attribute):
-            continue
-        root, *path = _chain(node)
-        if root in known and root not in own:
-            name = canonical.get(_canonical(".".join([known[root], *path])))
-        else:
-            name = methods.get(path[-1]) if path else None
-        if name and name not in found:
-            found.append(name)
+        if isinstance(node, ast.Name | ast.Attribute):
+            root, *path = chain(node)
+            if root in stands_for and root not in own:
+                found.append(_canonical(".".join([stands_for[root], *path])))
+            elif path:
+                found.append(f".{path[-1]}")
     return found
-
-
-@contextmanager
-def watching(forbidden: tuple[str, ...], answer: Any = None) -> Iterator[list[str]]:
-    """Collect the forbidden names that are called inside the block, first come first.
-
-    A component that is itself the answer may be called.
-    """
-    seen: list[str] = []
-    if not forbidden:
-        yield seen
-        return
-    codes = {code: name for name in forbidden for code in _codes(_resolve(name))}
-    for code in _codes(answer):
-        codes.pop(code, None)
-    mode = _Watch({_resolve(name): name for name in forbidden if _resolve(name)}, seen)
-
-    def profile(frame, event, _):
-        name = codes.get(frame.f_code) if event == "call" else None
-        if name and name not in seen:
-            seen.append(name)
-
-    profiled = sys.getprofile() is not None  # by somebody else: leave theirs in place
-    with mode:
-        if not profiled:
-            sys.setprofile(profile)
-        try:
-            yield seen
-        finally:
-            if not profiled:
-                sys.setprofile(None)
-
-
-class _Watch(TorchFunctionMode):
-    def __init__(self, functions: dict[Any, str], seen: list[str]):
-        super().__init__()
-        self._functions, self._seen = functions, seen
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        name = self._functions.get(function)
-        if name and name not in self._seen:
-            self._seen.append(name)
-        return function(*args, **(kwargs or {}))
-
-
-@cache
-def _resolve(name: str) -> Any:
-    """Return the object of a dotted name, or None where there is none."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            value = importlib.import_module(".".join(parts[:cut]))
-        except ImportError:
-            continue
-        for part in parts[cut:]:
-            value = getattr(value, part, None)
-        return value
-    return None
 
 
 @cache
 def _canonical(name: str) -> str:
     """Return one name for all the paths by which an object can be reached."""
-    value = _resolve(name)
+    if name.partition(".")[0] not in KNOWN_PACKAGES:
+        return name
+    value = _loaded(name)
     if callable(value) and not isinstance(value, types.ModuleType):
         return f"{type(value).__name__} {id(value)}"
     return name
 
 
-def _codes(value: Any) -> list[types.CodeType]:
-    if isinstance(value, type) and issubclass(value, nn.Module):
-        value = value.forward
-    return [function.__code__ for function in functions(value)]
-
-
-def _imports(tree: ast.AST) -> dict[str, str]:
+def imports(tree: ast.AST, stars: bool = True) -> dict[str, str]:
+    """Map each name that a tree imports to the dotted name that it stands for."""
     known = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -138,11 +63,31 @@ def _imports(tree: ast.AST) -> dict[str, str]:
                 )
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
+                if alias.name == "*" and stars:
+                    known |= {name: f"{node.module}.{name}" for name in _public(node.module)}
                 known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
     return known
 
 
-def _chain(node: ast.AST) -> list[str]:
+def _public(module: str) -> list[str]:
+    if module.partition(".")[0] not in KNOWN_PACKAGES:
+        return []
+    found = _loaded(module)
+    return getattr(found, "__all__", None) or [name for name in dir(found) if name[0] != "_"]
+
+
+def _loaded(name: str) -> Any:
+    """Return the object of a dotted name, or None; to import what a stranger names would run it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        if value := sys.modules.get(".".join(parts[:cut])):
+            for part in parts[cut:]:
+                value = getattr(value, part, None)
+            return value
+    return None
+
+
+def chain(node: ast.AST) -> list[str]:
     """Read `a.b.c` as ["a", "b", "c"]; anything but a name at its root reads as ""."""
     path = []
     while isinstance(node, ast.Attribute):

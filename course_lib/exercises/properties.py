@@ -10,6 +10,7 @@ from torch import Tensor
 
 from course_lib.exercises.answer import Answer, InProcess, Reply, Request
 from course_lib.exercises.exercise import Case, Draw, Exercise
+from course_lib.exercises.probes import Probe
 
 FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash")
@@ -56,7 +57,8 @@ def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
                 reply = _ask(answer, question.case, question.request, trial)
                 # whether inputs change is a property of its own
                 kept = reply if question.request.scattered else replace(reply, inputs=())
-                held = same_reply(kept, question.expected, exercise) or _no_meta(reply)
+                held = same_reply(kept, question.expected, exercise)
+                held = held or (_on_meta(question.case) and _no_meta(reply))
                 trial.calls.append(Call(question.case, reply, question.expected, held))
             trial.held = all(call.held for call in trial.calls)
         for law in exercise.properties:
@@ -152,9 +154,10 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
             for case in cases
         ]
         asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
-        on_meta = [ask(_each(case, lambda x: x.to("meta"))) for case in cases]
+        kinds = {_kind(q.case): q for q in reversed(values)}.values()
+        on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in kinds]
         # a refused case is refused there too, for what no meta tensor has there is no asking
-        if all(map(_same_error, on_meta, values)):
+        if all(map(_same_error, on_meta, kinds)):
             asked.append(("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
 
@@ -191,6 +194,16 @@ def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, tuple):
         return tuple(change_tensors(item, change) for item in value)
     return change(value) if isinstance(value, Tensor) else value
+
+
+def _kind(case: Case) -> tuple:
+    """Tell cases apart by all but their numbers and sizes, which a device does not depend on."""
+    arguments = (*case.build, *case.inputs)
+    return tuple(x if isinstance(x, bool | str | Probe) else type(x) for x in arguments)
+
+
+def _on_meta(case: Case) -> bool:
+    return any(isinstance(x, Tensor) and x.is_meta for x in case.inputs)
 
 
 def _no_meta(reply: Reply) -> bool:

@@ -28,7 +28,10 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
         try:
             exec(compile(ast.Module([statement], []), file, "exec"), namespace)
         except Exception as error:
-            if name in (getattr(statement, "name", None), *_targets(statement)):
+            lost = (getattr(statement, "name", None), *_targets(statement))
+            for one in lost:
+                namespace.pop(one, None)
+            if name in lost:
                 failure = error
     if name not in namespace:
         raise failure
@@ -67,10 +70,11 @@ def is_stub(source: str, method: str | None = None) -> bool:
     except (SyntaxError, LookupError):
         return False
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return len(body) == 1 and ast.unparse(body[0]) in (
-        "raise NotImplementedError",
-        "raise NotImplementedError()",
-    )
+    raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
+    match raised:
+        case ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"), [], []):
+            return True
+    return False
 
 
 def stub(reference: type | types.FunctionType, method: str | None = None) -> str:

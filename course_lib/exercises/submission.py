@@ -21,10 +21,11 @@ from course_lib.exercises.source import define, is_stub
 from course_lib.exercises.verdict import Verdict, judge, untried
 from course_lib.ipynb import NotANotebook
 
-MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w, ]+=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
+MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
 CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
 IMPORTS = (ast.Import, ast.ImportFrom)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+KEPT = (*IMPORTS, *DEFINITIONS)
 
 
 class Holder(Answer, Protocol):
@@ -91,18 +92,36 @@ class _Cell:
         header = rf"^(def|class)\s+{exercise.name}\b"
         return self.exercise == exercise.id or bool(re.search(header, self.text, re.MULTILINE))
 
+    def without(self, names: set[str]) -> "_Cell":
+        """Leave out what takes these names, and no other, from the workspace."""
+        left = [x for x in self.statements if x.kind in KEPT or not x.binds <= names]
+        return replace(self, statements=left)
+
 
 def read(path: Path) -> Submission:
     """Read the answers out of a notebook. Raises NotANotebook."""
-    notebook = ipynb.read(path)
+    return answers(ipynb.read(path), str(path))
+
+
+def answers(
+    notebook: dict, name: str, exercises: list[Exercise] | None = None, alone: bool = False
+) -> Submission:
+    """Find the answers to these exercises, or to those that the notebook holds.
+
+    With `alone` there is no workspace whose answers `mine` could give: a name that the notebook
+    takes from there stands for its own definition. Raises NotANotebook where there is none.
+    """
     cells = [
         _read_cell(number, ipynb.text(cell), ipynb.exercise(cell))
         for number, cell in enumerate(notebook["cells"], start=1)
         if cell["cell_type"] == "code"
     ]
-    exercises = _exercises(ipynb.lesson(notebook), cells)
+    exercises = exercises or _exercises(ipynb.lesson(notebook), cells)
     if not exercises:
-        raise NotANotebook(f"{path} holds no exercise of this course.")
+        raise NotANotebook(f"{name} holds no exercise of this course.")
+    if alone:
+        defined = {x.name for x in exercises if any(cell.is_for(x) for cell in cells)}
+        cells = [cell.without(defined) for cell in cells]
     attempts = {exercise.id: _attempt(exercise, cells) for exercise in exercises}
     remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
     remarks += [remark for x in exercises if (remark := _remark(x, cells))]
@@ -112,20 +131,24 @@ def read(path: Path) -> Submission:
 def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
     """Judge each attempt through a handle: what one of them does costs that one alone."""
     for attempt in submission.attempts.values():
-        if attempt.source:
-            handle.hold(attempt.source, attempt.exercise.name)
-            yield _placed(judge(attempt.exercise, handle), attempt.places)
-        elif attempt.problem:
-            message = f"This code cannot be executed: {attempt.problem}"
-            yield untried(attempt.exercise, "error", message)
-        else:
-            yield untried(attempt.exercise, "not attempted", "Nothing is written yet.")
+        yield verdict(attempt, handle)
+
+
+def verdict(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
+    """Judge one attempt through a handle."""
+    if attempt.source:
+        handle.hold(attempt.source, attempt.exercise.name)
+        return _placed(judge(attempt.exercise, handle, seed), attempt.places)
+    if attempt.problem:
+        message = f"This code cannot be executed: {attempt.problem}"
+        return untried(attempt.exercise, "error", message)
+    return untried(attempt.exercise, "not attempted", "Nothing is written yet.")
 
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
     """Count the line of an error as its cell does."""
     error = verdict.failure and verdict.failure.error
-    if not error or not error.line:
+    if not error or not error.line or not 0 < error.line <= len(places):
         return verdict
     cell, line = places[error.line - 1]
     placed = replace(error, line=line, text=f"{error.text}  (in cell {cell})")
@@ -205,7 +228,8 @@ def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
         line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
         problem = f"cell {number}{line} is not Python: {getattr(error, 'msg', error)}"
         return _Cell(number, text, exercise, [], problem)
-    statements = [_statement(number, text, node) for node in tree.body if _counts(node)]
+    lines = text.encode().split(b"\n")
+    statements = [_statement(number, lines, node) for node in tree.body if _counts(node)]
     return _Cell(number, text, exercise, statements, None)
 
 
@@ -223,7 +247,7 @@ def _parse(text: str) -> tuple[ast.Module, str]:
 def _counts(node: ast.stmt) -> bool:
     if isinstance(node, ast.Assign | ast.AnnAssign):
         return _is_literal(node.value) or _is_mine(node.value)
-    return isinstance(node, (*IMPORTS, *DEFINITIONS))
+    return isinstance(node, KEPT)
 
 
 def _is_literal(value: ast.expr | None) -> bool:
@@ -238,11 +262,13 @@ def _is_mine(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "mine"
 
 
-def _statement(cell: int, text: str, node: ast.stmt) -> _Statement:
-    line, written = node.lineno, ast.get_source_segment(text, node)
-    if getattr(node, "decorator_list", None):
-        line = node.decorator_list[0].lineno
-        written = "\n".join(text.split("\n")[line - 1 : node.end_lineno])
+def _statement(cell: int, lines: list[bytes], node: ast.stmt) -> _Statement:
+    decorators = getattr(node, "decorator_list", None)
+    line = decorators[0].lineno if decorators else node.lineno
+    written = b"\n".join(lines[line - 1 : node.end_lineno])
+    if not decorators:  # another statement may stand before it, or behind
+        behind = len(lines[node.end_lineno - 1]) - node.end_col_offset
+        written = written[node.col_offset : len(written) - behind]
     names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
     if isinstance(node, IMPORTS):
         binds = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
@@ -251,4 +277,4 @@ def _statement(cell: int, text: str, node: ast.stmt) -> _Statement:
     else:
         binds = {x.id for x in names if isinstance(x.ctx, ast.Store)}
     reads = {x.id for x in names}
-    return _Statement(cell, line, written, type(node), frozenset(binds), frozenset(reads))
+    return _Statement(cell, line, written.decode(), type(node), frozenset(binds), frozenset(reads))

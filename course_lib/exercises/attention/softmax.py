@@ -35,6 +35,7 @@ exercise = Exercise(
         "torch.nn.functional.softmin",
         "torch.nn.functional.scaled_dot_product_attention",
         "torch.nn.Softmax",
+        "torch.nn.Softmax2d",
         "torch.nn.LogSoftmax",
         "torch.nn.Softmin",
     ),

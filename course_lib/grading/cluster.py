@@ -1,0 +1,53 @@
+"""Batches of notebooks on the machines of a Dask cluster.
+
+A worker starts the sandboxed lane as a child and hands it the notebooks; students' code never runs
+in the worker itself. The batch of a worker that is lost is done again by another.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from course_lib.grading.isolation import CannotGrade
+from course_lib.grading.judge import Rules
+from course_lib.grading.run import Entry, Lane, fingerprint
+from course_lib.grading.submissions import Submitted
+
+BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
+
+
+def judged_by_dask(
+    rules: Rules, work: list[Submitted], scheduler: str
+) -> Iterator[tuple[Submitted, str, Entry]]:
+    """Judge files on the workers of a scheduler, such as `tcp://127.0.0.1:8786`.
+
+    Yields each file with its fingerprint and entry as its batch is done. Raises CannotGrade
+    where there is no scheduler, or no worker with the isolation that the rules ask for.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise CannotGrade(
+            'Dask is not installed: `python -m pip install "transformer-course[cluster]"`.'
+        ) from None
+
+    batches = {}
+    try:
+        client = Client(scheduler, timeout=30, set_as_default=False)
+    except OSError as error:
+        raise CannotGrade(f"there is no Dask scheduler at {scheduler} ({error}).") from None
+    with client:
+        for start in range(0, len(work), BATCH):
+            batch = work[start : start + BATCH]
+            contents = [submitted.content() for submitted in batch]
+            future = client.submit(judge_batch, rules, contents, pure=False)
+            batches[future] = batch, contents
+        for future in as_completed(list(batches)):
+            batch, contents = batches.pop(future)
+            for submitted, content, entry in zip(batch, contents, future.result(), strict=True):
+                yield submitted, fingerprint(content), entry
+
+
+def judge_batch(rules: Rules, contents: list[bytes]) -> list[Entry]:
+    """Judge notebooks in a lane of this machine. Raises NoIsolation."""
+    with closing(Lane(rules)) as lane:
+        return [lane.judge(content) for content in contents]

@@ -1,0 +1,113 @@
+"""What a release for another tool holds: the exercises of a lesson, and what they stand on.
+
+Tools that run a notebook from its first cell to its last would run the lesson's demonstrations and
+trainings once for every student, and would need their data. So they stay in the lesson's own
+notebook, with the sections that hold no exercise; what is left runs in seconds.
+"""
+
+import ast
+from collections.abc import Callable, Iterable
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell, new_notebook
+
+from course_lib import ipynb
+from course_lib.exercises.catalogue import load
+from course_lib.exercises.verdict import max_points
+from course_lib.grading.judge import exercises_of
+from course_lib.paths import ROOT
+
+SECTION = "## "
+NOTE = "These are the lesson's exercises. What it shows between them stands in its own notebook."
+Cells = Iterable[NotebookNode]
+
+
+def stem(lesson: str) -> str:
+    """Return the name of a lesson's notebook. Raises LookupError where it has no exercises."""
+    exercises_of([lesson])
+    for path in (ROOT / "notebooks").glob(f"{lesson}_*.ipynb"):
+        return path.stem
+    raise LookupError(f"no notebook of lesson {lesson} is in {ROOT / 'notebooks'}")
+
+
+def points(lesson: str) -> int:
+    """Return what a lesson's exercises are worth. Raises LookupError where it has none."""
+    return sum(max_points(load(id)) for id in exercises_of([lesson]))
+
+
+def name(id: str) -> str:
+    """Write an exercise's id as a name that other tools allow."""
+    return id.replace("/", "-")
+
+
+def notebook(
+    lesson: str,
+    exercise: Callable[[NotebookNode, str], Cells],
+    other: Callable[[NotebookNode], Cells],
+) -> str:
+    """Return the text of a notebook with the exercises of a lesson.
+
+    `exercise(cell, id)` lists the cells that stand for one with a stub, `other(cell)` those for
+    one of text, imports or a given component. Raises LookupError.
+    """
+    whole = nbformat.read(ROOT / "notebooks" / f"{stem(lesson)}.ipynb", as_version=4)
+    cells = []
+    for cell in _kept(whole.cells):
+        id = ipynb.exercise(cell)
+        cells += exercise(cell, id) if id else other(cell)
+    made = new_notebook(cells=cells, metadata=whole.metadata)
+    nbformat.validate(made)
+    return nbformat.writes(made) + "\n"
+
+
+def _kept(cells: list[NotebookNode]) -> list[NotebookNode]:
+    """Return the title, and of each section what stands before its last needed cell, or in it."""
+    own = {id for cell in cells if (id := ipynb.exercise(cell))}
+    sections: list[list[NotebookNode]] = [[]]
+    for cell in cells:
+        if cell.cell_type == "markdown" and cell.source.startswith(SECTION):
+            sections.append([])
+        if cell.cell_type == "markdown" or _is_needed(cell, own):
+            sections[-1].append(cell)
+    title, *others = sections
+    found = [*title, new_markdown_cell(NOTE, id="exercises-alone")]
+    for section in others:
+        while section and section[-1].cell_type == "markdown":
+            section.pop()
+        found += section
+    return found
+
+
+def _is_needed(cell: NotebookNode, own: set[str]) -> bool:
+    """Tell whether exercises need a cell of code, and take out of it what they do not."""
+    if cell.cell_type != "code":
+        return False
+    ipynb.clear(cell)
+    if ipynb.exercise(cell) or "given" in cell.metadata:
+        return True
+    kept = []
+    for statement in ast.parse(cell.source).body:
+        calls = _calls(statement)
+        if not calls and not isinstance(statement, ast.Import | ast.ImportFrom):
+            return False
+        # a student's answers to this lesson stand for themselves
+        if "needs" not in calls and not calls & own:
+            kept.append(ast.get_source_segment(cell.source, statement))
+    cell.source = "\n".join(kept)
+    return bool(kept)
+
+
+def _calls(statement: ast.stmt) -> set[str]:
+    """Name `needs`, or `mine` and its exercises, where a statement consists of nothing else."""
+    if not isinstance(statement, ast.Assign | ast.Expr):
+        return set()
+    found: set[str] = set()
+    value = statement.value
+    for call in value.elts if isinstance(value, ast.Tuple) else [value]:
+        match call:
+            case ast.Call(ast.Name("needs" | "mine" as name), arguments):
+                found |= {name, *(x.value for x in arguments if isinstance(x, ast.Constant))}
+            case _:
+                return set()
+    return found

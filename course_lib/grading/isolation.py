@@ -1,0 +1,63 @@
+"""The ladder of isolation: how far the students' code is kept from everything else.
+
+bubblewrap  own user, pid, network, mount and IPC namespaces for every answer; seccomp; limits
+landlock    a read-only view, no network, seccomp, limits; the same namespaces as everybody
+plain       a process with limits: for code that is trusted
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Literal, get_args
+
+from course_lib.grading.view import View
+
+Level = Literal["bubblewrap", "landlock", "plain"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+ENVIRONMENT = {
+    "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg", "LANG": "C.UTF-8",
+    "HOME": "/",
+}  # fmt: skip
+FIXES = {
+    "bubblewrap": "install it (`apt-get install bubblewrap`, `dnf install bubblewrap`)",
+    "landlock": "Linux 5.13 or newer has it: add `landlock` to the kernel's list of `lsm`",
+}
+
+
+class CannotGrade(Exception):
+    """What keeps a run from going on; the message is one sentence."""
+
+
+class NoIsolation(CannotGrade):
+    """A level that this machine does not offer."""
+
+
+def command(level: Level, view: View, module: str, *arguments: object) -> tuple[list[str], dict]:
+    """Return the command that starts a module at a level, and its environment.
+
+    What may be seen follows its arguments, for a level at which it must see to that itself.
+    """
+    python = [str(view.program), "-S", "-s", "-m", f"course_lib.grading.inside.{module}", level]
+    python += map(str, arguments)
+    places = ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")
+    environment = ENVIRONMENT | dict.fromkeys(places, str(view.folder))
+    environment["LD_LIBRARY_PATH"] = ":".join(map(str, view.libraries))
+    if level != "bubblewrap":
+        return [*python, *map(str, view.shown())], environment
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise NoIsolation(f"bubblewrap is not there: {FIXES['bubblewrap']}.")
+    shown = []
+    for path in (view.folder, *view.readable):
+        shown += ["--ro-bind", str(path), str(path)]
+    for path in view.hidden:
+        shown += ["--tmpfs", str(path)]
+    for path in map(Path, ("/lib", "/lib32", "/lib64")):
+        if path.is_symlink():
+            shown += ["--symlink", os.readlink(path), str(path)]
+    return [
+        bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", *shown,
+        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", str(view.folder),
+        "--", *python,
+    ], environment  # fmt: skip

@@ -1,0 +1,176 @@
+"""One notebook becomes one entry of the results; cases, references and points are known here."""
+
+import ast
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_lib import ipynb
+from course_lib.exercises import forbidden
+from course_lib.exercises.catalogue import ids, load
+from course_lib.exercises.submission import Attempt, answers, verdict
+from course_lib.exercises.verdict import Verdict, untried
+from course_lib.grading.isolation import Level
+from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
+from course_lib.grading.ways_round import ways_round
+
+LONGEST_MESSAGE = 600
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How submissions are judged: all that decides a grade beside the notebook.
+
+    `exercises` are ids, or empty for those of each notebook's lesson; `points` replaces an
+    exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`.
+    """
+
+    level: Level
+    seed: int
+    exercises: list[str] = field(default_factory=list)
+    points: dict[str, float] = field(default_factory=dict)
+    seconds: int = SECONDS
+    memory: int = MEMORY
+
+
+class Judge:
+    """Judges notebooks, each answer in a sandbox of its lesson. Use it as a context manager."""
+
+    def __init__(self, rules: Rules):
+        self._rules = rules
+        self._open = contextlib.ExitStack()
+        self._sandboxes: dict[str, Sandbox] = {}
+        self._ran: list[str] = []  # the sources that the processes have executed
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._open.close()
+
+    def entry(self, content: bytes) -> dict[str, Any]:
+        """Return `lesson`, `status`, `message` and `exercises` of a notebook's entry."""
+        try:
+            notebook = ipynb.parse(content, "This")
+            asked = [load(id) for id in self._rules.exercises]
+            found = answers(notebook, "This", asked or None, alone=True)
+        except ipynb.NotANotebook as error:
+            return unreadable(str(error))
+        except (RecursionError, MemoryError):
+            return unreadable("This is nested too deeply to be read.")
+        results = {}
+        for attempt in found.attempts.values():
+            results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
+        self._clear()
+        return {
+            "lesson": min(x.exercise.lesson for x in found.attempts.values()),
+            "status": "graded",
+            "message": plain(" ".join(found.remarks)),
+            "exercises": results,
+        }
+
+    def _verdict(self, attempt: Attempt) -> Verdict:
+        try:
+            if attempt.source and (said := _screened(attempt)):
+                return untried(attempt.exercise, "forbidden", said)
+            return verdict(attempt, self._sandbox(attempt), self._rules.seed)
+        except RecursionError:
+            message = "This code is nested too deeply to be judged."
+        # whatever a stranger's reply leads to, it fails the answer and never the judge
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+            message = "What this code replies cannot be judged."
+        return untried(attempt.exercise, "error", message)
+
+    def _sandbox(self, attempt: Attempt) -> Sandbox:
+        """Return the sandbox of an exercise's lesson; its process has seen nothing forbidden here.
+
+        What one answer may call, it could leave behind for another that may not.
+        """
+        exercise, rules = attempt.exercise, self._rules
+        if any(forbidden.in_source(source, {}, exercise.forbidden) for source in self._ran):
+            self._clear()
+        if exercise.lesson not in self._sandboxes:
+            sandbox = Sandbox(exercise.lesson, rules.level, rules.seconds, rules.memory)
+            self._sandboxes[exercise.lesson] = self._open.enter_context(sandbox)
+        if attempt.source:
+            self._ran.append(attempt.source)
+        return self._sandboxes[exercise.lesson]
+
+    def _clear(self) -> None:
+        self._ran.clear()
+        for sandbox in self._sandboxes.values():
+            sandbox.clear()
+
+    def _result(self, attempt: Attempt, judged: Verdict) -> dict[str, Any]:
+        most = self._rules.points.get(judged.exercise, judged.max_points)
+        return {
+            "status": judged.status,
+            "points": rounded(judged.points * most / judged.max_points),
+            "max_points": rounded(most),
+            "message": plain(_message(attempt, judged)),
+        }
+
+
+def unreadable(message: str) -> dict[str, Any]:
+    """Return the entry of what cannot be graded at all, and why."""
+    return {"lesson": None, "status": "unreadable", "message": plain(message), "exercises": {}}
+
+
+def exercises_of(lessons: Iterable[str]) -> list[str]:
+    """List the exercises of lessons. Raises LookupError for a lesson that has none."""
+    chosen = []
+    for lesson in lessons:
+        own = [id for id in ids() if load(id).lesson == lesson]
+        if not own:
+            known = sorted({load(id).lesson for id in ids()})
+            raise LookupError(f"no lesson {lesson} has exercises: there are {', '.join(known)}")
+        chosen += own
+    return chosen
+
+
+def rounded(points: float) -> float | int:
+    """Round to hundredths, and write a whole number as one."""
+    points = round(points, 2)
+    return int(points) if points == int(points) else points
+
+
+def plain(text: str) -> str:
+    """Put a stranger's text on one line of printable characters, no longer than a few lines."""
+    words = "".join(c if c.isprintable() else " " for c in text).split()
+    line = " ".join(words)
+    return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
+
+
+def _screened(attempt: Attempt) -> str | None:
+    """Say what in the source may not be used, if anything may not."""
+    called = forbidden.in_source(attempt.source, {}, attempt.exercise.forbidden)
+    if called:
+        return f"This calls `{called[0]}`: here you build it yourself."
+    way = ways_round(attempt.source)
+    return way and (
+        f"This uses `{way}`, by which any function can be reached under another name: "
+        "a graded answer names what it calls."
+    )
+
+
+def _message(attempt: Attempt, judged: Verdict) -> str:
+    error = judged.failure and judged.failure.error
+    if not error or judged.status != "error":
+        return judged.message
+    parts = [f"{judged.message.rstrip('.')}."]
+    if error.line:
+        parts.append(f"Line {error.line}: {error.text}.")
+    if error.type == "NameError":
+        parts += _not_there(attempt.source, error.message)
+    return " ".join(parts)
+
+
+def _not_there(source: str, message: str) -> list[str]:
+    """Say of a name that an import should have given, why it has not."""
+    return [
+        f"`{name}` is of {module}, which is not to be had here: an answer stands on its own "
+        "notebook and on the components of earlier lessons."
+        for name, module in forbidden.imports(ast.parse(source)).items()
+        if f"'{name}'" in message
+    ]

@@ -1,0 +1,60 @@
+"""The gradebook that Canvas exports, with one assignment's grades filled in."""
+
+import re
+from typing import Any
+
+from course_lib.grading.reports.template import Filled, Template, by_student, match
+from course_lib.grading.reports.text import number
+
+IDENTIFIERS = ("ID", "SIS Login ID", "SIS User ID", "Student")
+
+
+def fill(results: dict[str, Any], template: str, assignment: str) -> Filled:
+    """Fill an assignment's column: `Lesson 03 (12345)`, or its name without the number.
+
+    A student is found by ID, login, SIS number or name. Notebooks of several lessons add up. A
+    cell stays as it was where nothing was graded. Raises ValueError where the template is no
+    gradebook of Canvas, or has no such column.
+    """
+    table = Template(template)
+    if not {"Student", "ID"} <= set(table.head):
+        raise ValueError(
+            "This is no gradebook of Canvas: it needs the columns Student and ID in its first row."
+        )
+    column, filled = _column(table.head, assignment), Filled()
+    places = [table.head.index(name) for name in IDENTIFIERS if name in table.head]
+    name, id = table.head.index("Student"), table.head.index("ID")
+    rows = [row for row in range(1, len(table.rows)) if table.read(row, id)]
+    keys = {row: {table.read(row, place) for place in places} - {""} for row in rows}
+    labels = {row: table.read(row, name) for row in rows}
+    submissions = by_student(results)
+    most = set()
+    for student, row in match(keys, labels, submissions, filled).items():
+        table.write(row, column, number(sum(x["score"] for x in submissions[student])))
+        most.add(number(sum(x["max_score"] for x in submissions[student])))
+    for row in range(1, len(table.rows)):
+        possible = table.read(row, column)
+        if table.read(row, name) == "Points Possible" and most - {_plain(possible)}:
+            filled.remarks.append(
+                f"Canvas has {possible or 'no'} points for this assignment, and these results "
+                f"have {' or '.join(sorted(most))}."
+            )
+    filled.text = table.text()
+    return filled
+
+
+def _column(head: list[str], assignment: str) -> int:
+    names = {i: re.fullmatch(r"(.*) \(\d+\)", name) for i, name in enumerate(head)}
+    wanted = [i for i, found in names.items() if found and assignment in (found[0], found[1])]
+    if len(wanted) == 1:
+        return wanted[0]
+    assignments = ", ".join(found[0] for found in names.values() if found) or "none"
+    which = "several columns" if wanted else "no column"
+    raise ValueError(f"There is {which} {assignment!r}; the assignments are: {assignments}.")
+
+
+def _plain(possible: str) -> str:
+    try:
+        return number(float(possible))
+    except ValueError:
+        return possible

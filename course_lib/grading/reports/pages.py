@@ -1,0 +1,53 @@
+"""What the HTML pages share: the templates beside this file, and the words and colours in them."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from course_lib.exercises.panel import COLOURS, ROW_COLOURS, SIGNS
+from course_lib.grading.reports.facts import STATUSES, exercise_title, lesson_title
+from course_lib.grading.reports.text import clean, count, number
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill one of the templates in; every string is escaped."""
+    return clean(_TEMPLATES.get_template(template).render(values)) + "\n"
+
+
+def colour(status: str) -> str:
+    """Return the colour in which the notebooks' panel shows a status."""
+    return COLOURS.get(status, ROW_COLOURS[False])
+
+
+def sign(status: str) -> str:
+    """Return the sign by which the notebooks' panel shows a status."""
+    return SIGNS.get(status, "✗")
+
+
+def code(sentence: str) -> Markup:
+    """Turn `backquotes` into code."""
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return escape(sentence)
+    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
+    return Markup("").join(marked)
+
+
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_TEMPLATES.globals |= {
+    "STATUSES": STATUSES,
+    "colour": colour,
+    "sign": sign,
+    "exercise_title": exercise_title,
+    "lesson_title": lesson_title,
+    "count": count,
+}
+_TEMPLATES.filters |= {"code": code, "number": number, "slug": lambda x: x.replace(" ", "-")}

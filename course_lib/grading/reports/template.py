@@ -1,0 +1,117 @@
+"""A gradebook that the instructor exported: some cells are filled, all else keeps its bytes."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from course_lib.grading.reports.facts import graded
+from course_lib.grading.reports.text import one_line
+
+
+@dataclass
+class Filled:
+    """A template with grades in it, and what the instructor should know of it."""
+
+    text: str = ""
+    students_without_row: list[str] = field(default_factory=list)
+    rows_without_grade: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def sentences(self) -> list[str]:
+        """Say what is to be known, a sentence a line."""
+        return [
+            *(f"{student} has no row in it." for student in self.students_without_row),
+            *(f"{row} has no grade." for row in self.rows_without_grade),
+            *self.remarks,
+        ]
+
+
+class Template:
+    """A CSV file as rows of cells in the file's own writing. Raises ValueError where it is none."""
+
+    def __init__(self, text: str):
+        first = text.split("\n", 1)[0]
+        self.delimiter = max(",;\t", key=first.count)
+        # a quoted cell or a plain one, and what ends it
+        cell = re.compile(
+            rf'("(?:[^"]|"")*"|[^"{self.delimiter}\r\n][^{self.delimiter}\r\n]*|)'
+            rf"({self.delimiter}|\r\n|\r|\n|\Z)"
+        )
+        self.mark = "\ufeff" if text.startswith("\ufeff") else ""
+        self.rows: list[list[str]] = [[]]
+        self.ends: list[str] = []
+        place = len(self.mark)
+        while place < len(text) or self.rows[-1]:
+            found = cell.match(text, place)
+            if not found:
+                raise ValueError(f"line {text.count(chr(10), 0, place) + 1} of it is not CSV.")
+            self.rows[-1].append(found[1])
+            place = found.end()
+            if found[2] != self.delimiter:
+                self.ends.append(found[2])
+                self.rows.append([])
+            if not found[2]:
+                break
+        self.rows.pop()
+        self.head = [self.read(0, column) for column in range(len(self.rows[0]))] if text else []
+
+    def read(self, row: int, column: int) -> str:
+        """Return what a cell says, without quotes and the space around it."""
+        written = self.rows[row][column] if column < len(self.rows[row]) else ""
+        if written.startswith('"'):
+            written = written[1:-1].replace('""', '"')
+        return written.strip()
+
+    def write(self, row: int, column: int, value: str) -> None:
+        """Put a value into a cell."""
+        cells = self.rows[row]
+        cells += [""] * (column + 1 - len(cells))
+        special = any(sign in value for sign in f'"\r\n{self.delimiter}')
+        cells[column] = '"{}"'.format(value.replace('"', '""')) if special else value
+
+    def text(self) -> str:
+        """Return the whole file."""
+        rows = zip(self.rows, self.ends, strict=True)
+        return self.mark + "".join(f"{self.delimiter.join(cells)}{end}" for cells, end in rows)
+
+
+def by_student(results: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """List each student's graded notebooks: one a lesson."""
+    found = defaultdict(list)
+    for submission in graded(results):
+        found[submission["student"]].append(submission)
+    return dict(found)
+
+
+def match(
+    keys: dict[int, set[str]], labels: dict[int, str], students: Iterable[str], filled: Filled
+) -> dict[str, int]:
+    """Find the row of each student, and note who has none.
+
+    Where a student fits several rows, or several students fit one row, nobody's grade is guessed.
+    """
+    rows = {student: _rows_of(student, keys) for student in students}
+    claims = Counter(row for own in rows.values() for row in own)
+    found = {}
+    for student, own in rows.items():
+        if not own:
+            filled.students_without_row.append(one_line(student))
+        elif len(own) > 1:
+            filled.remarks.append(f"{one_line(student)} fits {len(own)} rows: none was filled.")
+        elif claims[own[0]] > 1:
+            label = one_line(labels[own[0]])
+            filled.remarks.append(f"{one_line(student)} is not the only one who fits {label}.")
+        else:
+            found[student] = own[0]
+    left = [one_line(labels[row]) for row in keys if row not in found.values()]
+    filled.rows_without_grade += left
+    return found
+
+
+def _rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
+    """Find the rows that know a student: as written, or by the number of `name_123`."""
+    whole = [row for row in keys if student in keys[row]]
+    number = student.rpartition("_")[2]
+    return whole or [row for row in keys if number.isdecimal() and number in keys[row]]

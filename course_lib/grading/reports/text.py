@@ -1,0 +1,26 @@
+"""Strangers' strings as text: what no page or table can hold is replaced."""
+
+import re
+
+# control characters (a terminal obeys them), lone surrogates, and what XML 1.0 cannot hold
+UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def clean(text: str) -> str:
+    """Replace each character that no page can hold by the sign for one; keep tabs and newlines."""
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """Put a text on one line."""
+    return " ".join(clean(text).split())
+
+
+def number(value: float) -> str:
+    """Write a number with as many decimals as it needs, two at most."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def count(n: int, noun: str) -> str:
+    """Write how many there are of something: 1 notebook, 2 notebooks."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

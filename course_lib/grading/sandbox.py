@@ -1,0 +1,153 @@
+"""The judge's end of the sandbox: a handle on answers, each in a confined process of its own."""
+
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from course_lib.exercises import wire
+from course_lib.exercises.answer import Description, Reply, Request
+from course_lib.exercises.child import KINDS, Remote
+from course_lib.grading.isolation import Level, NoIsolation, command
+from course_lib.grading.view import make_view
+
+SECONDS = 20  # for all that an exercise asks of an answer
+MEMORY = 2**31
+START_SECONDS = 120
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+class Sandbox(Remote):
+    """Holds one answer after another, in a confined process with torch loaded.
+
+    The process goes on until it is cleared, or an answer breaks it. `lesson` says which components
+    can be seen; an answer has so many `seconds` for all of its calls, and the process so many bytes
+    of `memory`. Use it as a context manager. Raises NoIsolation where the level is not to be had.
+    """
+
+    def __init__(self, lesson: str, level: Level, seconds: int = SECONDS, memory: int = MEMORY):
+        self._level, self._seconds = level, seconds
+        self._folder = tempfile.TemporaryDirectory(prefix="course-sandbox-")
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
+        view = make_view(Path(self._folder.name).resolve(), lesson)
+        words, environment = command(level, view, "warden", seconds, memory)
+        self._control, theirs = socket.socketpair()
+        self._control.settimeout(START_SECONDS)
+        with theirs:
+            self._warden = subprocess.Popen(
+                words, env=environment, cwd=view.folder, stdin=theirs,
+                stdout=subprocess.DEVNULL, stderr=self._errors,
+            )  # fmt: skip
+        if self._control.recv(1) != b"+":
+            problem = self._last_words()
+            self._close()
+            raise NoIsolation(f"{level} does not start here ({problem}).")
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop()
+        self._close()
+
+    def hold(self, source: str, name: str) -> None:
+        """Let `name`, defined by `source`, be the answer from now on; its time begins."""
+        if self._running:
+            self._channel.deadline = time.monotonic() + self._seconds
+        super().hold(source, name)
+
+    def clear(self) -> None:
+        """End the process: the next answer finds a fresh one."""
+        self._stop()
+
+    def describe(self) -> Description:
+        """Tell a function from a class; the judge has the source, and asks nobody for it."""
+        return self._description("kind")
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer; whatever it does comes back as a reply, the same in every run."""
+        # what is forbidden has been looked for where no answer can deny it
+        reply = super().run(replace(request, watch=()))
+        if reply.error:
+            object.__setattr__(reply.error, "message", ADDRESS.sub("", reply.error.message))
+        return reply
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [b"+"], [theirs.fileno()])
+        self._channel = _Channel(ours)
+        self._stream, self._running = io.BufferedReader(self._channel, 2**16), True
+        # nothing of the answer's has run yet, so this is the warden's own word
+        self._channel.deadline = time.monotonic() + START_SECONDS
+        ready = wire.receive(self._stream, KINDS)
+        if ready != Reply():
+            raise NoIsolation(f"{self._level} does not hold here ({ready.error.message}).")
+        self._channel.deadline = time.monotonic() + self._seconds
+
+    def _speak(self, message: Any, seconds: float | None) -> Any:
+        try:
+            self._channel.write(wire.encoded(message))
+            return wire.receive(self._stream, KINDS)
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {self._seconds:g} seconds") from None
+
+    def _stop(self) -> None:
+        if self._running:
+            self._running = False
+            self._stream.close()
+            self._control.sendall(b"-")
+
+    def _how_it_ended(self) -> str:
+        self._control.sendall(b"?")
+        status = int.from_bytes(self._control.recv(4), "little")
+        if os.WIFSIGNALED(status):
+            return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+        return f"with exit status {os.WEXITSTATUS(status)}"
+
+    def _close(self) -> None:
+        self._control.close()
+        self._warden.kill()
+        self._warden.wait()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def _last_words(self) -> str:
+        self._warden.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"exit status {self._warden.returncode}"
+
+
+class _Channel(io.RawIOBase):
+    """A socket whose reads and writes end at a deadline, with a TimeoutError."""
+
+    deadline = 0.0
+
+    def __init__(self, end: socket.socket):
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        self._set_timeout()
+        return self._end.recv_into(buffer)
+
+    def write(self, data: bytes) -> None:
+        self._set_timeout()
+        self._end.sendall(data)
+
+    def close(self) -> None:
+        self._end.close()
+        super().close()
+
+    def _set_timeout(self) -> None:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._end.settimeout(left)

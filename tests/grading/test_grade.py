@@ -1,0 +1,210 @@
+"""From what was handed in to a folder of results, whatever was handed in and whatever happens."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from datetime import datetime
+
+import psutil
+import pytest
+
+from course_lib import cli, files
+from course_lib.grading import grade as grading
+from course_lib.grading.probe import best_level
+from course_lib.grading.submissions import NotSubmissions, collect
+
+RIGHT = "def double(x):\n    return 2 * x"
+WRONG = "def double(x):\n    return x**2"
+COMMAND = [sys.executable, "-m", "course_lib.cli", "grade"]
+TRUST = ["--trust"] if best_level() == "plain" else []
+
+
+def grade(submissions, out, *options):
+    return cli.main(["grade", str(submissions), "--out", str(out), *TRUST, *map(str, options)])
+
+
+def rows(out):
+    found = json.loads((out / "results.json").read_text("utf8"))
+    return {row["notebook"] or row["student"]: row for row in found["submissions"]}
+
+
+@pytest.fixture
+def hand_in(save_notebook, tmp_path):
+    """Save a notebook with one answer below the submissions."""
+
+    def save(name, source=RIGHT, below=tmp_path / "in"):
+        path = below / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return save_notebook(path, source, lesson="00")
+
+    return save
+
+
+@pytest.mark.parametrize(
+    ("names", "students"),
+    [
+        (["ada.ipynb", "bob.ipynb"], ["ada", "bob"]),
+        (["ada/00.ipynb", "bob/lessons/00.ipynb"], ["ada", "bob"]),
+        (["submitted/ada/00/00_start.ipynb", "source/00/00_start.ipynb"], ["ada"]),
+        (
+            ["lovelaceada_12_345_00.ipynb", "bob_LATE_13_346_00-1.ipynb"],
+            ["bob_13", "lovelaceada_12"],
+        ),
+        (["Ada L_12_assignsubmission_file_/00.ipynb"], ["Ada L_12"]),
+    ],
+    ids=["notebooks", "folders", "nbgrader", "canvas", "moodle"],
+)
+def test_students_are_known_by_how_notebooks_are_collected(hand_in, tmp_path, names, students):
+    for name in names:
+        hand_in(name)
+    found = collect(tmp_path / "in")
+    assert [one.student for one in found] == students
+    assert [one.late for one in found] == ["LATE" in one.notebook for one in found]
+    if not names[0].startswith("submitted"):
+        zipped = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
+        inside = collect(tmp_path / "all.zip")
+        assert [(x.student, x.content()) for x in inside] == [
+            (x.student, x.content()) for x in found
+        ]
+        assert zipped
+
+
+def test_what_holds_no_submissions_is_said(tmp_path):
+    (tmp_path / "text.txt").write_text("no notebook")
+    (tmp_path / "empty").mkdir()
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
+        archive.writestr("ada.ipynb", "{}" * 100)
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "whole.zip").read_bytes()[:-30])
+    for name in ("text.txt", "empty", "nowhere", "cut.zip"):
+        with pytest.raises(NotSubmissions, match=name):
+            collect(tmp_path / name)
+
+
+def test_every_file_has_its_row_and_the_same_seed_the_same_bytes(hand_in, tmp_path, capsys):
+    names = ["ada/a.ipynb", "ada/b.ipynb", "bob/00.ipynb", "=cmd, 'x'\n<b>/00.ipynb"]
+    paths = [hand_in(name, WRONG if "bob" in name else RIGHT) for name in names]
+    for age, path in enumerate(reversed(paths)):
+        os.utime(path, (1e9 + age, 1e9 + age))  # ada/a.ipynb is the newest
+    (tmp_path / "in" / "carl").mkdir()
+    (tmp_path / "in" / "dora.ipynb").write_text('{"cells": [')
+    due = datetime.fromtimestamp(1e9 + 2).isoformat(" ")
+    options = ["--seed", 7, "--due", due, "--late-penalty", 50]
+    assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
+    said, found = capsys.readouterr(), rows(tmp_path / "out")
+    assert {name: row["status"] for name, row in found.items()} == {
+        "ada/a.ipynb": "graded",
+        "ada/b.ipynb": "superseded",
+        "bob/00.ipynb": "graded",
+        "=cmd, 'x'\n<b>/00.ipynb": "graded",
+        "carl": "missing",
+        "dora.ipynb": "unreadable",
+    }
+    most = found["ada/a.ipynb"]["max_score"]
+    assert {row["max_score"] for row in found.values()} == {most}
+    assert (found["ada/a.ipynb"]["late"], found["ada/a.ipynb"]["score"]) == (True, most / 2)
+    assert found["=cmd, 'x'\n<b>/00.ipynb"]["score"] == most
+    assert found["bob/00.ipynb"]["exercises"]["start/hello"]["status"] == "known mistake"
+    assert "3 of 6 notebooks graded" in said.out
+    assert "dora.ipynb: This is not a notebook: its content is not JSON." in said.out
+    assert grade(tmp_path / "in", tmp_path / "again", *options) == 0
+    whole = {path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*")}
+    for path in whole:
+        if (tmp_path / "out" / path).is_file():
+            assert (tmp_path / "again" / path).read_bytes() == (
+                tmp_path / "out" / path
+            ).read_bytes()
+    assert grade(tmp_path / "in", tmp_path / "out", *options) == 2
+    assert "holds results already" in capsys.readouterr().err
+
+
+def lanes():
+    found = (x.info["cmdline"] or [] for x in psutil.process_iter(["cmdline"]))
+    return [words for words in found if any("course_lib.grading" in word for word in words)]
+
+
+def test_a_killed_run_goes_on_to_the_same_results(hand_in, tmp_path):
+    for number in range(12):
+        hand_in(f"s{number:02}.ipynb", (RIGHT, WRONG)[number % 2])
+    before, options = len(lanes()), ["--seed", "3", *TRUST]
+    words = [*COMMAND, str(tmp_path / "in"), "--out", str(tmp_path / "killed"), *options]
+    kills = int(os.environ.get("COURSE_TEST_KILLS", "2"))
+    kept = tmp_path / "killed" / "unfinished.jsonl"
+    for done in range(1, kills + 1):
+        run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while run.poll() is None and (not kept.exists() or kept.read_text().count("\n") <= done):
+            time.sleep(0.02)
+        time.sleep(random.uniform(0, 0.05))
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    subprocess.run(words, check=True, capture_output=True)
+    assert grade(tmp_path / "in", tmp_path / "whole", "--seed", 3) == 0
+    results = [(tmp_path / name / "results.json").read_bytes() for name in ("killed", "whole")]
+    assert results[0] == results[1]
+    assert not kept.exists()
+    for _ in range(100):
+        if len(lanes()) == before:
+            break
+        time.sleep(0.1)
+    assert len(lanes()) == before
+
+
+def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
+    hand_in, tmp_path, monkeypatch, capsys
+):
+    hand_in("ada.ipynb")
+
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(grading, "write_atomically", full)
+    assert grade(tmp_path / "in", tmp_path / "out", "--seed", 5) == 2
+    assert "No space left on device. What was graded is kept" in capsys.readouterr().err
+    monkeypatch.setattr(grading, "write_atomically", files.write_atomically)
+    assert grade(tmp_path / "in", tmp_path / "out", "--seed", 6) == 2
+    assert "unfinished run with other options" in capsys.readouterr().err
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["seed"] == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--lesson", "99"], "no lesson 99 has exercises: there are 00, 01"),
+        (["--exercise", "start/helo"], "did you mean start/hello?"),
+        (["--points", "start/hello=many"], "--points start/hello=many is not understood"),
+        (["--due", "tomorrow"], "is no time such as"),
+        (["--late-penalty", "120"], "a percentage, from 0 to 100"),
+        (["--seed", "-1"], "a whole number from 0"),
+        (["--seconds", "0"], "--seconds is to be 1 or more"),
+        (["--isolation", "plain"], "--trust grades all the same"),
+        (["--canvas", "nowhere.csv"], "--canvas needs --assignment"),
+        (["--moodle", "nowhere.csv"], "No such file or directory"),
+        (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler"),
+    ],
+)
+def test_options_that_make_no_sense_are_one_sentence(hand_in, tmp_path, capsys, options, said):
+    hand_in("ada.ipynb")
+    trust = [] if "--isolation" in options else TRUST
+    words = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out"), *trust, *options]
+    assert cli.main(words) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out" / "results.json").exists()
+
+
+def test_gradebooks_are_filled(hand_in, tmp_path, capsys):
+    hand_in("lovelaceada_12_345_00.ipynb")
+    canvas, moodle = tmp_path / "canvas.csv", tmp_path / "moodle.csv"
+    canvas.write_text("Student,ID,Section,Start (77)\nAda,12,,\nBob,13,,\n")
+    moodle.write_text("Identifier,Full name,Grade\nParticipant 12,Ada,\n")
+    options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
+    assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
+    score = rows(tmp_path / "out")["lovelaceada_12_345_00.ipynb"]["score"]
+    assert f"Ada,12,,{score}\n" in (tmp_path / "out" / "canvas.csv").read_text()
+    assert f"Participant 12,Ada,{score}\n" in (tmp_path / "out" / "moodle.csv").read_text()
+    assert "Bob has no grade." in capsys.readouterr().out

@@ -1,0 +1,192 @@
+"""Behind the sandbox an answer is judged as in a notebook, and a notebook however it is written."""
+
+import ast
+import inspect
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from course_lib.exercises import catalogue
+from course_lib.exercises.answer import InProcess
+from course_lib.exercises.catalogue import load
+from course_lib.exercises.source import stub
+from course_lib.exercises.verdict import judge
+from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.probe import best_level
+from course_lib.grading.sandbox import Sandbox
+
+SEED = 11
+SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
+RIGHT = "def double(x):\n    return 2 * x"
+SOFTMAX = "def softmax(scores, mask=None):\n    return scores * 0"
+
+
+@pytest.fixture(scope="module")
+def entry():
+    """Judge the cells of a notebook; (id, source) is the cell of an exercise."""
+    with Judge(Rules(best_level(), SEED)) as judge:
+
+        def entry(*cells, lesson="00"):
+            pairs = [cell if isinstance(cell, tuple) else (None, cell) for cell in cells]
+            return judge.entry(notebook(pairs, lesson))
+
+        yield entry
+
+
+def notebook(pairs, lesson):
+    cells = [
+        {
+            "cell_type": "code",
+            "metadata": {"exercise": id} if id else {},
+            "source": source.splitlines(keepends=True),
+        }
+        for id, source in pairs
+    ]
+    course = {"course": {"lesson": lesson}}
+    return json.dumps({"cells": cells, "metadata": course, "nbformat": 4}).encode()
+
+
+def verdict(found, id="start/hello"):
+    return found["exercises"][id]
+
+
+def alone(answer) -> str:
+    """Write a function of an exercise's file with all that it needs, and nothing of the engine."""
+    parts = []
+    for node in ast.parse(inspect.getsource(inspect.getmodule(answer))).body:
+        engine = getattr(node, "module", None) or ast.unparse(node)
+        if engine.startswith(("course_lib.exercises", "exercise =")):
+            continue
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if node.decorator_list and node.name != answer.__name__:
+                continue
+            node.decorator_list = []
+        parts.append(ast.unparse(node))
+    return "\n\n".join(parts)
+
+
+@pytest.mark.parametrize("id", ["start/hello", "attention/softmax", "multi_head/split_heads"])
+def test_a_verdict_is_the_same_in_the_sandbox(id):
+    exercise = replace(load(id))
+    exercise.forbidden = ()  # known mistakes are written with the library's own code
+    answers = [*exercise.alternatives, *(mistake.answer for mistake in exercise.mistakes)]
+    with Sandbox("99", best_level()) as sandbox:
+        for answer in answers:
+            sandbox.hold(alone(answer), answer.__name__)
+            there, here = judge(exercise, sandbox, SEED), judge(exercise, InProcess(answer), SEED)
+            assert replace(there, failure=None) == replace(here, failure=None)
+
+
+def test_answers_are_found_by_name_wherever_they_stand(entry):
+    found = entry(
+        "%matplotlib inline\n!ls\nx = train()",
+        "raise SystemExit('a demonstration')",
+        ("start/hello", stub(load("start/hello").reference)),
+        "def helper(x):\n    return x + x",
+        "%%time\ndef double(x):\n    return helper(x)",
+        "def helper(x):\n    return x * 3  # tried later, after the answer had been made",
+        "this is no Python",
+    )
+    assert verdict(found)["status"] == "passed"
+    assert found["message"].startswith("cell 7, line 1 is not Python")
+    assert verdict(entry("x = 1"))["status"] == "not attempted"
+
+
+def test_answers_stand_on_the_notebook_and_on_earlier_lessons(entry):
+    cells = [
+        f"{SET_UP}\nfrom course_lib.attention import softmax as weigh",
+        ("attention/softmax", SOFTMAX),
+        'softmax = mine("attention/softmax")',
+        (
+            "attention/soft_lookup",
+            "def soft_lookup(query, keys, values, temperature):\n    return softmax(query)",
+        ),
+        ("attention/dot_scores", "def dot_scores(q, k):\n    return weigh(q @ k.mT)"),
+    ]
+    found = entry(*cells, lesson="02")
+    # its own softmax, which gives zeros: no error, and no help from the library
+    assert verdict(found, "attention/soft_lookup")["status"] in ("wrong", "known mistake")
+    message = verdict(found, "attention/dot_scores")["message"]
+    assert "`weigh` is of course_lib.attention.softmax, which is not to be had here" in message
+    earlier = f"{SET_UP}\nfrom course_lib.attention import dot_scores\nsoftmax = mine('attention/softmax')"
+    own = (
+        "self_attention/parameter_free",
+        "def parameter_free(x, causal=False):\n"
+        "    seen = torch.ones(x.shape[-2], x.shape[-2], dtype=bool, device=x.device).tril()\n"
+        "    return softmax(dot_scores(x, x), seen if causal else None) @ x",
+    )
+    found = entry(earlier, own, lesson="03")
+    assert verdict(found, "self_attention/parameter_free")["status"] == "passed"
+
+
+def test_what_is_not_there_is_said_and_costs_its_names_alone(entry):
+    later = "from course_lib.self_attention import project\nimport transformers"
+    own = "def double(x):\n    return {}"
+    assert verdict(entry(later, own.format("2 * x")))["status"] == "passed"
+    found = verdict(entry(later, own.format("project(x, x, x, x)")))
+    assert found["status"] == "error"
+    assert "`project` is of course_lib.self_attention.project, which is not" in found["message"]
+
+
+def test_what_one_answer_may_call_it_cannot_leave_behind_for_another(entry):
+    may = "def dot_scores(q, k):\n    torch.nn.functional.relu = torch.softmax\n    return q @ k.mT"
+    may_not = "def softmax(scores, mask=None):\n    return torch.nn.functional.relu(scores, -1)"
+    found = entry(SET_UP, may, may_not, lesson="02")
+    assert verdict(found, "attention/dot_scores")["status"] == "passed"
+    assert verdict(found, "attention/softmax")["points"] < 4
+
+
+def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
+    cells = [SET_UP, "def dot_scores(q, k):\n    return float('three')"]
+    cells.append("def weighted_sum(weights, v):\n    return weights @ v")
+    found = entry(*cells, lesson="02")
+    assert verdict(found, "attention/dot_scores")["message"] == (
+        "ValueError: could not convert string to float: 'three'. "
+        "Line 2: return float('three') (in cell 2)."
+    )
+    assert verdict(found, "attention/weighted_sum")["status"] == "passed"
+
+
+def test_points_may_be_others_and_partial_points_follow():
+    exercise = load("start/hello")
+    most = judge(exercise, InProcess(exercise.reference)).max_points
+    cells = [(None, "def double(x):\n    return x.detach() * 2")]
+    content = notebook(cells, "00")
+    with Judge(Rules(best_level(), SEED)) as plain:
+        before = verdict(plain.entry(content))
+    with Judge(Rules(best_level(), SEED, points={"start/hello": 100})) as weighted:
+        after = verdict(weighted.entry(content))
+    assert 0 < before["points"] < most
+    assert after == before | {
+        "max_points": 100,
+        "points": round(100 * before["points"] / most, 2),
+    }
+
+
+def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, monkeypatch):
+    package = tmp_path / "secret_exercises"
+    (package / "private").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    hello = Path(load("start/hello").draw.__code__.co_filename)
+    (package / "private" / "twice.py").write_text(hello.read_text().replace('"00"', '"01"'))
+    info = tmp_path / "secret-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: secret\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[course_lib.exercises]\nextra = secret_exercises\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    catalogue._modules.cache_clear()
+    reading = f"def double(x):\n    return x * len(open({str(package)!r} + '/__init__.py').read())"
+    importing = "import secret_exercises\ndef double(x):\n    return secret_exercises and x * 2"
+    try:
+        with Judge(Rules(best_level(), SEED, ["private/twice"])) as judge:
+            found = [
+                verdict(judge.entry(notebook([(None, source)], "01")), "private/twice")["status"]
+                for source in (RIGHT, reading, importing)
+            ]
+    finally:
+        catalogue._modules.cache_clear()
+        sys.modules.pop("secret_exercises", None)
+    assert found == ["passed", "error", "error"]

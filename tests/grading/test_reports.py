@@ -1,0 +1,456 @@
+"""Reports of results in which every string is as bad as strangers can make it."""
+
+import copy
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+
+import course_lib.grading
+from course_lib.grading import reports
+from course_lib.grading.reports import (
+    canvas,
+    class_page,
+    facts,
+    feedback,
+    gradescope,
+    junit,
+    moodle,
+    nbgrader,
+    spreadsheet,
+    summary,
+)
+from course_lib.grading.reports.names import names
+from course_lib.grading.reports.text import clean, one_line
+
+SCHEMA = json.loads((Path(course_lib.grading.__file__).parent / "results.schema.json").read_text())
+KNOWN = "Behaves as if the scores were not divided by `sqrt(d_k)`."
+HOSTILE = [
+    "<script src='http://evil.example/x.js'>alert(1)</script>",
+    "</title></style><h1 onclick=alert(1)>big",
+    "x" * 300,
+    "\u202eright to left שלום",
+    "😀 Zoë",
+    "=cmd|' /C calc'!A0",
+    "x;=1+1",
+    "a\n-2+3",
+    " \t@sum",
+    "\t",
+    "＝1",
+    'a,b"c\r\nd',
+    "\x1b[31mred\x00\x85",
+    "lone \ud800",
+    "| pipe | `code` **b** $x$ ![l](http://e.x) @all \\",
+    "&amp; &lt; {{ 7 * 7 }} {% raw %} {0}",
+    "../../etc/passwd",
+    "ADA",
+    "",
+]
+
+
+def verdict(status="passed", points=7, message="Every case and every property holds."):
+    return {"status": status, "points": points, "max_points": 7, "message": message}
+
+
+def submission(student="ada", name="03_self_attention.ipynb", **changes):
+    plain = {
+        "student": student,
+        "notebook": f"{student}/{name}",
+        "lesson": "03",
+        "status": "graded",
+        "message": "",
+        "late": False,
+        "score": 9.5,
+        "max_score": 14,
+        "exercises": {
+            "self_attention/project": verdict(),
+            "private/not_installed": verdict("known mistake", 2.5, KNOWN),
+        },
+    }
+    return plain | changes
+
+
+def not_graded(student, status):
+    changes = {"lesson": None, "score": 0, "message": "There is a reason.", "exercises": {}}
+    return submission(student, status=status, **changes)
+
+
+def results_of(*submissions):
+    return {"isolation": "bubblewrap", "seed": 7, "submissions": list(submissions)}
+
+
+@pytest.fixture
+def results():
+    """A small class, with every status."""
+    statuses = ("passed", "known mistake", "wrong", "error", "forbidden", "not attempted")
+    all_statuses = {f"attention/e{i}": verdict(status) for i, status in enumerate(statuses)}
+    return results_of(
+        submission("ada"),
+        submission("bob", late=True, score=8.55),
+        submission("carl", exercises=all_statuses),
+        not_graded("dora", "missing"),
+        not_graded("ernst", "superseded"),
+        not_graded("frida", "unreadable"),
+    )
+
+
+@pytest.fixture
+def hostile():
+    """A class in which every name and every message is hostile."""
+    found = []
+    for text in HOSTILE:
+        exercises = {"self_attention/layer": verdict("known mistake", 1, text)}
+        found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises))
+        found.append(not_graded(text, "unreadable") | {"message": text})
+    return results_of(*found)
+
+
+def rows_of(text, mark=""):
+    assert text.startswith(mark)
+    return list(csv.reader(io.StringIO(text.removeprefix(mark), newline=""), strict=True))
+
+
+class Page(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts = set(), [], []
+        self.feed(page)
+        self.close()
+        self.text = "".join(self.texts)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.attributes += attributes
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_the_schema_admits_results(results, hostile):
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    for good in (results, hostile, results_of()):
+        jsonschema.validate(good, SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("isolation",), "docker"),
+        (("seed",), 2**31),
+        (("seed",), 1.5),
+        (("time",), 3),
+        (("submissions", 0, "status"), "lost"),
+        (("submissions", 0, "status"), "missing"),  # with exercises
+        (("submissions", 0, "score"), -1),
+        (("submissions", 0, "score"), "9"),
+        (("submissions", 0, "late"), 1),
+        (("submissions", 0, "lesson"), 3),
+        (("submissions", 0, "note"), ""),
+        (("submissions", 0, "exercises", "<id>"), verdict()),
+        (("submissions", 0, "exercises", "a/b"), verdict("right")),
+        (("submissions", 0, "exercises", "a/b"), verdict() | {"hint": ""}),
+    ],
+)
+def test_the_schema_refuses_what_is_none(results, place, value):
+    broken = copy.deepcopy(results)
+    inner = broken
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(broken, SCHEMA)
+
+
+def test_every_field_of_the_schema_is_described():
+    def fields(node):
+        yield from node.get("properties", {}).items()
+        for inner in node.get("$defs", {}).values():
+            yield from fields(inner)
+
+    assert all("description" in field for _, field in fields(SCHEMA) if "$ref" not in field)
+
+
+def test_a_spreadsheet_reads_back_what_went_in(results):
+    head, *rows = rows_of(spreadsheet.render(results), mark="\ufeff")
+    first = dict(zip(head, rows[0], strict=True))
+    assert first["score"] == "9.5"
+    assert first["private/not_installed"] == "2.5"
+    assert [row[0] for row in rows] == [x["student"] for x in results["submissions"]]
+    assert [row[3] for row in rows[:2]] == ["no", "yes"]
+
+
+def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
+    for text, mark in ((spreadsheet.render(hostile), "\ufeff"), (nbgrader.render(hostile), "")):
+        rows = rows_of(text, mark)
+        assert len(rows) == 1 + 2 * len(HOSTILE)
+        # whatever a spreadsheet takes for the end of a cell
+        cells = [part for row in rows for cell in row for part in re.split("[;\t\r\n]", cell)]
+        assert not [
+            cell
+            for cell in cells
+            if cell.strip(" \"'").startswith(tuple("=+-@＝＋－＠"))
+            and not cell.lstrip(' "').startswith("'")
+        ]
+        assert not [c for row in rows for c in row if c.startswith(("\t", "\r", "\n"))]
+
+
+def test_harmless_cells_are_left_as_they_are():
+    rows = rows_of(spreadsheet.table([["Zoë", "a, b", "x - y", "3/4", 'say "a"\nb']]))
+    assert rows == [["Zoë", "a, b", "x - y", "3/4", 'say "a"\nb']]
+
+
+def test_nbgrader_rows_hold_the_penalty_and_no_superseded_notebook(results):
+    head, *rows = rows_of(nbgrader.render(results))
+    table = {row[3]: dict(zip(head, row, strict=True)) for row in rows}
+    assert list(table) == ["ada", "bob", "carl", "frida"]
+    assert table["bob"]["assignment"] == "03_self_attention"
+    assert table["bob"]["raw_score"] == "9.5"
+    assert table["bob"]["late_submission_penalty"] == "0.95"
+    assert table["bob"]["score"] == "8.55"
+
+
+def test_gradescope_shows_each_exercise_and_takes_the_score_after_the_penalty(results):
+    files = gradescope.render(results)
+    bob = json.loads(files["bob-03_self_attention.json"])
+    assert bob["score"] == 8.55
+    assert bob["stdout_visibility"] == "hidden"
+    assert [test["score"] for test in bob["tests"]] == [7, 2.5]
+    assert [test["status"] for test in bob["tests"]] == ["passed", "failed"]
+    assert {test["visibility"] for test in bob["tests"]} == {"visible"}
+    assert KNOWN in bob["tests"][1]["output"]
+    assert json.loads(files["frida-03_self_attention.json"])["output"] == "There is a reason."
+
+
+def test_junit_has_a_suite_a_submission_and_the_points(results, hostile):
+    suites = ElementTree.fromstring(junit.render(results).encode())
+    assert len(suites) == len(results["submissions"])
+    carl = suites[2]
+    assert [carl.get(key) for key in ("tests", "failures", "errors", "skipped")] == list("6311")
+    found = {
+        x.get("name"): x.get("value") for x in suites[0].findall("testcase/properties/property")
+    }
+    assert found == {"points": "2.5", "max_points": "7"}
+    assert suites[0].find("testcase/failure").text == KNOWN
+    assert [suite.find("testcase").get("name") for suite in suites[3:]] == ["notebook"] * 3
+    suites = ElementTree.fromstring(junit.render(hostile).encode())
+    assert suites[0].find("properties/property").get("value") == HOSTILE[0]
+
+
+def test_a_markdown_row_stays_one_row_and_shows_what_it_holds(hostile):
+    text = summary.render(hostile)
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    ends = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in tables]
+    assert set(ends) <= {4, 5}
+    assert not re.search(r"<(?!br)", text)
+    for sign in ("`", "*b", "$x", "[l", "://", "@all"):
+        assert not re.search(r"(?<!\\)" + re.escape(sign), text)
+    assert sum("cmd" in line for line in tables) == 2  # as a mistake, and as not graded
+
+
+def test_the_summary_counts(results):
+    text = summary.render(results)
+    assert "3 of 6 submissions graded, with a median of 68% of the points." in text
+    assert "| 2 | private/not\\_installed | Behaves as if" in text
+    assert "| 60 to 70% | 3 | █" in text
+    assert "| frida | frida/03\\_self\\_attention.ipynb | unreadable | There is a reason. |" in text
+
+
+def test_the_hardest_exercise_comes_first_and_so_does_the_commonest_mistake():
+    one, both = verdict("known mistake", 1, "A."), verdict("known mistake", 5, "B.")
+    results = results_of(
+        submission("ada", score=14, exercises={"a/easy": verdict(), "a/hard": both, "b/c": one}),
+        submission("bob", score=0, exercises={"a/easy": verdict(), "a/hard": both, "b/c": one}),
+        submission("eve", exercises={"a/easy": verdict(), "a/hard": both, "b/c": verdict()}),
+    )
+    assert [x.id for x in facts.exercises(results)] == ["a/hard", "b/c", "a/easy"]
+    assert facts.known_mistakes(results) == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
+    assert facts.distribution(results) == [1, 0, 0, 0, 0, 0, 1, 0, 0, 1]
+
+
+def test_what_a_terminal_or_a_page_obeys_is_replaced():
+    assert clean("a\x00\x1b[2J\x7f\x85\x9b\ud800\ufffe\tb\n") == "a�" + "�[2J" + "�" * 5 + "\tb\n"
+
+
+ELEMENTS = (
+    "html head meta title style body h1 h2 p div span b i bdi code article header footer a "
+    "table thead tbody tr th td ul li details summary"
+).split()
+ATTRIBUTES = "lang charset name content class style href title aria-hidden".split()
+
+
+def test_hostile_strings_are_text_in_a_page(hostile):
+    pages = [*feedback.render(hostile).values(), class_page.render(hostile)]
+    for page in pages:
+        read = Page(page)
+        assert read.tags <= set(ELEMENTS)
+        assert {name for name, _ in read.attributes} <= set(ATTRIBUTES)
+        for name, value in read.attributes:
+            if name == "href":
+                assert re.fullmatch(r"feedback/[\w-]+\.html", value, re.ASCII)
+        style = page[: page.index("</style>")]
+        assert not re.search(r"url\(|@import|http", style.split("<style>")[1])
+    text = Page(pages[-1]).text
+    for string in HOSTILE:
+        assert clean(string).replace("\r\n", "\n") in text.replace("\r\n", "\n")
+
+
+def test_a_feedback_page_says_what_to_do_next(results):
+    pages = feedback.render(results)
+    ada, bob = (Page(pages[f"{name}-03_self_attention.html"]).text for name in ("ada", "bob"))
+    assert "One word, three roles" in ada  # the exercise's title
+    assert "course hint private/not_installed" in ada
+    assert "course hint self_attention/project" not in ada  # it passed
+    assert "handed in late: 9.5 before the deduction" in bob
+    assert "There is a reason." in pages["frida-03_self_attention.html"]
+
+
+def test_the_class_page_counts_known_mistakes_and_links_to_every_page(results):
+    page = class_page.render(results)
+    read = Page(page)
+    links = {value.removeprefix("feedback/") for name, value in read.attributes if name == "href"}
+    assert links == set(feedback.render(results))
+    assert "What to say again on Monday" in read.text
+    assert f"2×{KNOWN.replace('`', '')}" in read.text
+
+
+def test_a_class_without_results_has_every_report(tmp_path):
+    reports.write(results_of(), tmp_path)
+    nothing = not_graded("dora", "missing") | {"max_score": 0}
+    reports.write(results_of(nothing, submission(score=0, max_score=0, exercises={})), tmp_path)
+    assert (tmp_path / "class.html").exists()
+
+
+CANVAS = (
+    "\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Quiz (11),Lesson 03 (12),Final Score\r\n"
+    ",,,,,Manual Posting,,\r\n"
+    "    Points Possible,,,,,5,14.00,(read only)\r\n"
+    '"Lovelace, Ada",101,S1,ada,"a ""b""",3,,21\r\n'
+    "Bob,102,S2,b2,,4,1\r\n"
+    "Grace,103,S3,grace,,,,\r\n"
+)
+
+
+def test_canvas_gets_the_scores_and_keeps_every_other_byte(results):
+    results["submissions"][0]["student"] = "ada"
+    results["submissions"][1]["student"] = "102"
+    filled = canvas.fill(results, CANVAS, "Lesson 03")
+    expected = CANVAS.replace("3,,21", "3,9.5,21").replace("4,1\r", "4,8.55\r")
+    assert filled.text == expected
+    assert filled.students_without_row == ["carl"]
+    assert filled.rows_without_grade == ["Grace"]
+    assert filled.remarks == []
+    assert canvas.fill(results, CANVAS, "Lesson 03 (12)") == filled
+
+
+def test_a_template_without_matches_keeps_its_bytes():
+    for template in (CANVAS, CANVAS.replace("\r\n", "\n").rstrip("\n"), CANVAS + "\r\n"):
+        assert canvas.fill(results_of(), template, "Quiz").text == template
+
+
+def test_nobodys_grade_is_guessed():
+    for students in (("ada", "Lovelace, Ada"), ("S1", "101")):
+        filled = canvas.fill(results_of(*map(submission, students)), CANVAS, "Lesson 03")
+        assert filled.text == CANVAS
+        assert len(filled.remarks) == 2
+    nameless = CANVAS.replace(",S3,grace", ",,")
+    assert canvas.fill(results_of(submission("")), nameless, "Lesson 03").text == nameless
+    twice = CANVAS + "Bob,104,S4,b4,,,\r\n"
+    filled = canvas.fill(results_of(submission("Bob")), twice, "Lesson 03")
+    assert filled.text == twice
+    assert filled.remarks == ["Bob fits 2 rows: none was filled."]
+
+
+def test_another_number_of_points_in_canvas_or_moodle_is_remarked():
+    ada = results_of(submission("ada"))
+    (remark,) = canvas.fill(ada, CANVAS, "Quiz").remarks
+    assert remark == "Canvas has 5 points for this assignment, and these results have 14."
+    other = MOODLE.replace("14.00", "100,00")
+    (remark,) = moodle.fill(results_of(submission("Ada, L")), other.replace(",00", ".00")).remarks
+    assert remark == "Moodle has 100.00 points for this assignment, and these results have 14."
+
+
+MOODLE = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
+    "Last modified (grade),Feedback comments\n"
+    'Participant 7001,"Ada, L",ada@example.edu,Submitted,,14.00,Yes,"Monday, 1 June",\n'
+    "Participant 7002,Bob,bob@example.edu,Submitted,,14.00,Yes,-,\n"
+    "Participant 7003,Grace,grace@example.edu,-,,14.00,Yes,-,\n"
+)
+
+
+@pytest.mark.parametrize("key", ["7001", "Participant 7001", "Ada, L", "ada@example.edu"])
+def test_moodle_gets_grades_and_messages(key):
+    mistake = {"private/x": verdict("wrong", 2, '<b>"a", b</b>\nc')}
+    given = results_of(submission(key, exercises=mistake), submission("zoe\x1b"))
+    filled = moodle.fill(given, MOODLE)
+    before, after = rows_of(MOODLE), rows_of(filled.text)
+    assert after[1][4] == "9.5"
+    feedback = "&lt;b&gt;&quot;a&quot;, b&lt;/b&gt; c"
+    assert after[1][8] == f"<p>private/x: wrong, 2 of 7 points. {feedback}</p>"
+    after[1][4] = after[1][8] = ""
+    assert after == before
+    assert filled.text.splitlines()[2:] == MOODLE.splitlines()[2:]
+    assert filled.students_without_row == [one_line("zoe\x1b")]
+    assert filled.rows_without_grade == ["Bob (Participant 7002)", "Grace (Participant 7003)"]
+    assert filled.remarks == []
+
+
+@pytest.mark.parametrize(
+    ("fill", "template", "sentence"),
+    [
+        (lambda text: canvas.fill(results_of(), text, "Quiz"), "", "needs the columns Student"),
+        (lambda text: canvas.fill(results_of(), text, "Quiz"), MOODLE, "no gradebook of Canvas"),
+        (lambda text: canvas.fill(results_of(), text, "Quizz"), CANVAS, "Quiz \\(11\\), Lesson"),
+        (lambda text: canvas.fill(results_of(), text, "ID"), CANVAS, "no column 'ID'"),
+        (lambda text: moodle.fill(results_of(), text), CANVAS, "no grading worksheet of Moodle"),
+        (lambda text: moodle.fill(results_of(), text), 'Identifier,Grade\n"a', "line 2"),
+    ],
+)
+def test_a_template_that_is_none_is_refused_in_one_sentence(fill, template, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fill(template)
+
+
+def test_several_lessons_of_a_student_add_up():
+    both = results_of(submission("ada"), submission("ada", "02.ipynb", lesson="02", score=4))
+    assert "3,13.5,21" in canvas.fill(both, CANVAS, "Lesson 03").text
+
+
+def test_file_names_are_safe_and_no_others(hostile):
+    hostile["submissions"] += [
+        submission("eve"),
+        submission("eve-03_self", "attention.ipynb"),
+        submission("a", "b-c.ipynb"),
+        submission("a-b", "c.ipynb"),
+        submission("A-b", "c.ipynb"),
+    ]
+    found = names(hostile)
+    assert len({name.lower() for name in found}) == len(found)
+    for name in found:
+        assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,89}", name, re.ASCII)
+    assert found[-5] == "eve-03_self_attention"
+    # the name of a file is not for others to take
+    thief = submission("x", f"{found[0].removeprefix('x-')}.ipynb")
+    assert len(set(names(results_of(*hostile["submissions"], thief)))) == len(found) + 1
+
+
+def test_the_same_results_give_the_same_bytes(results, hostile, tmp_path):
+    everything = results_of(*results["submissions"], *hostile["submissions"])
+    given = copy.deepcopy(everything)
+    for folder in ("one", "two"):
+        reports.write(given, tmp_path / folder)
+    assert given == everything
+    one, two = (
+        {x.relative_to(tmp_path / f): x.read_bytes() for x in (tmp_path / f).rglob("*.*")}
+        for f in ("one", "two")
+    )
+    assert one == two
+    assert len(one) == 5 + 2 * len(everything["submissions"])
