@@ -13,6 +13,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from types import FunctionType
 
 import jupytext
 import nbformat
@@ -23,7 +24,7 @@ from tqdm import tqdm
 from traitlets.config import Config
 
 from course_lib.exercises.catalogue import load
-from course_lib.exercises.source import source_of, stub
+from course_lib.exercises.source import names_used, source_of, stub
 from course_lib.files import write_atomically
 from course_lib.paths import ROOT
 
@@ -57,7 +58,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             id = cell.source.removeprefix(MARK).strip()
             exercise = load(id)
             text = stub(exercise.reference, exercise.method)
-            cell.source = (source_of(exercise.reference) if solved else text).rstrip()
+            solution = _imports(exercise.reference, cells) + source_of(exercise.reference)
+            cell.source = (solution if solved else text).rstrip()
             cell.metadata["exercise"] = id
         elif cell.source.startswith(GIVEN):
             module, _, name = cell.source.removeprefix(GIVEN).strip().rpartition(".")
@@ -77,6 +79,15 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
+
+
+def _imports(reference: type | FunctionType, before: list[NotebookNode]) -> str:
+    """Import what a reference stands on in its own module, and no code cell before it mentions."""
+    code = "\n".join(cell.source for cell in before if cell.cell_type == "code")
+    used = names_used(reference, source_of(reference))
+    missing = [name for name in used if not re.search(rf"\b{name}\b", code)]
+    names = ", ".join(missing)
+    return f"from {reference.__module__} import {names}\n\n\n" if missing else ""
 
 
 def _name_cells(stem: str, cells: list[NotebookNode]) -> None:

@@ -68,6 +68,16 @@ def test_a_solved_notebook_has_no_stub_and_no_training(lesson):
     assert text.count('.status == \\"passed\\"') == text.count('"exercise":')
 
 
+def test_a_solved_exercise_imports_the_helpers_that_no_cell_has_named_before():
+    [lesson] = lesson_files(["12"])
+    solved = [cell for cell in build(lesson, solved=True).cells if "exercise" in cell.metadata]
+    sources = {cell.metadata["exercise"]: cell.source for cell in solved}
+    assert sources["efficient/operations"].startswith("def operations(")
+    assert sources["efficient/tiled"].startswith(
+        "from course_lib.efficient.tiled import attend, spans\n\n\ndef tiled_attention("
+    )
+
+
 def test_cells_are_short(lesson):
     taken = {"exercise", "given"}  # components' own source
     cells = [cell for cell in build(lesson).cells if not taken & cell.metadata.keys()]

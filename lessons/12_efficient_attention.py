@@ -1,0 +1,949 @@
+# %% [markdown]
+# # 12 · Efficient attention
+#
+# **300 minutes · after lesson 08 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+#
+# Every word looks at every word. For a sentence that is nothing; for a book it is billions of glances. Three lectures end with the same question: what if a text has ten thousand words, or fifty thousand? This lesson answers it with code that fits on a screen, and with 65,536 words in one piece, on your machine.
+
+# %%
+import torch
+from collections.abc import Callable
+from einops import einsum, rearrange, reduce, repeat
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from course_lib import plots, results, training
+from course_lib.exercises import check, mine, reveal
+
+# %%
+from functools import partial
+from itertools import pairwise
+from time import perf_counter
+from course_lib.data import characters, needs, shakespeare
+from course_lib.efficient import layers
+
+softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
+scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
+causal_mask, leaks_future = mine("masks/causal"), mine("masks/leaks_future")
+MultiHeadAttention = mine("multi_head/attention")
+
+# %% [markdown]
+# ## Count
+#
+# A layer lets words meet. Attention scores all n² pairs of words of d numbers, then averages n values for each word. A recurrent layer multiplies each word and each state by a matrix of d × d. Count the multiply-adds, and the lectures' O(n²d) and O(nd²) become numbers that can be compared.
+
+# %%
+# exercise: efficient/operations
+
+# %%
+check("efficient/operations", operations)
+
+# %%
+operations = mine("efficient/operations")
+
+# %% [markdown]
+# L1 and L3 say: think of d as about 1,000. **A sentence has 30 words, a document 50,000. How many times the RNN's operations does attention need for each?**
+
+# %%
+guess = None  # two factors, such as (2, 100)
+
+# %% tags=["nbval-check-output"]
+factors = {
+    n: operations("attention", n, 1000) / operations("rnn", n, 1000) for n in (30, 1000, 50_000)
+}
+print(factors)
+reveal(guess, (factors[30], factors[50_000]))
+
+# %% [markdown]
+# The factor is n / d. Below n = d, attention is the *cheaper* one; at 50,000 words it needs fifty times as much. And it wants room: the weights of one layer of four heads, in float32, for one text of 50,000 words.
+
+# %% tags=["nbval-check-output"]
+for n in (512, 50_000):
+    print(f"n = {n:6}: {4 * n**2 * 4 / 2**30:8.3f} GiB of weights")
+
+# %% [markdown]
+# ## Then measure
+#
+# A count is no clock. Take d = 256, four heads, and torch's own RNN, forward and backward, at growing n. `seconds` takes the best of three; `kept` adds up the bytes that autograd keeps for the way back, each storage once.
+
+
+# %%
+def seconds(run, times=3):
+    taken = []
+    for _ in range(times):
+        start = perf_counter()
+        run().sum().backward()
+        taken.append(perf_counter() - start)
+    return min(taken)
+
+
+# %%
+def kept(run, besides=()):
+    """Return the bytes that autograd keeps, without those of the tensors `besides`."""
+    known, found = {x.untyped_storage().data_ptr() for x in besides}, {}
+
+    def pack(x):
+        found[x.untyped_storage().data_ptr()] = x.untyped_storage()
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        run()
+    return sum(storage.nbytes() for place, storage in found.items() if place not in known)
+
+
+# %%
+def words(*shape, seed=0, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=dtype).requires_grad_()
+
+
+def recurrent(x):
+    return rnn(x)[0]
+
+
+rnn = nn.RNN(256, 256)
+runs = {
+    "attention": lambda n: partial(scaled_dot_product_attention, *[words(4, n, 64)] * 3),
+    "RNN": lambda n: partial(recurrent, words(n, 256)),
+}
+
+# %% [markdown]
+# By the count, the two cross at n = d = 256. **At which n does attention become the slower one on your clock?** Half and double of 256 are fine guesses; so are others.
+
+# %%
+guess = None  # a number
+
+# %%
+lengths = [64, 128, 256, 512, 1024, 2048]
+taken = {name: [seconds(make(n)) for n in lengths] for name, make in runs.items()}
+crossed = [n for n, one, other in zip(lengths, *taken.values()) if one > other]
+reveal(guess, min(crossed, default="beyond 2048"))
+assert taken["attention"][2] < taken["RNN"][2], "at n = d the counts are equal, the clock is not"
+
+# %%
+title = "Where the counts are equal, attention is still the faster one"
+figure, panels = plots.panels(title, ["seconds", "bytes kept"], size=(9, 3.6))
+held = {name: [kept(make(n)) for n in lengths] for name, make in runs.items()}
+for ax, lines in zip(panels, (taken, held)):
+    for name, values in lines.items():
+        ax.loglog(lengths, values, "o-", label=name)
+    ax.set(xticks=lengths, xticklabels=lengths, xlabel="n, words")
+    ax.minorticks_off()
+panels[0].axvline(256, color="0.6", linestyle=":", label="n = d")
+panels[0].set_ylabel("forward and backward, s")
+panels[1].set_ylabel("kept for the way back, bytes")
+panels[0].legend()
+plots.show(figure, "Time and kept bytes of attention and an RNN against n, on log scales.")
+
+# %%
+growth = {name: values[-1] / values[-2] for name, values in held.items()}
+print(
+    {name: f"{factor:.2f} times the bytes for twice the words" for name, factor in growth.items()}
+)
+assert growth["attention"] > 3.5 and growth["RNN"] < 2.1
+
+# %% [markdown]
+# The RNN's n steps wait for each other, and each is too small to fill a processor (lesson 01); attention's n² scores are one large product. So on the clock the crossing comes later than in the count. But it comes: the square wins in the end, and in memory sooner than in time.
+
+# %% [markdown]
+# ## The square need not be kept
+#
+# First a surprise. The n² *operations* are what exact attention costs; the n² *numbers in memory* are not. A softmax needs the largest score of a row and the sum of the row, and both can be found on the way: look at a block of keys, note peak, sum and weighted values; then at the next block, and wherever the peak rises by δ, shrink what you have by e^-δ.
+
+# %%
+# exercise: efficient/tiled
+
+# %%
+check("efficient/tiled", tiled_attention)
+
+# %%
+tiled_attention = mine("efficient/tiled")
+
+
+# %% [markdown]
+# Below, every fast form must answer to the slow one: the same results, and the same gradients of all its inputs, in float64.
+
+
+# %%
+def largest_difference(ours, theirs, *leaves):
+    cotangent = torch.randn_like(theirs)
+    sides = [(y, *torch.autograd.grad(y, leaves, cotangent)) for y in (ours, theirs)]
+    return max((one - other).abs().max().item() for one, other in zip(*sides))
+
+
+q, k, v = (words(2, 50, 8, seed=i, dtype=torch.float64) for i in range(3))
+found = largest_difference(
+    tiled_attention(q, k, v, 16), scaled_dot_product_attention(q, k, v), q, k, v
+)
+print(f"tiled and dense differ by {found:.0e}")
+assert found < 1e-10
+
+# %% [markdown]
+# **Twice the words: how many times the bytes does tiled attention keep for the way back?** The library's keeps peaks and sums, and computes each tile again.
+
+# %%
+guess = None  # a factor
+
+# %% tags=["nbval-check-output"]
+tiled_bytes = [kept(partial(layers.tiled, *[words(4, n, 64)] * 3)) for n in (1024, 2048)]
+reveal(guess, tiled_bytes[1] / tiled_bytes[0])
+print(f"at n = 2048: {held['attention'][-1] / tiled_bytes[1]:.0f} times less than dense")
+assert tiled_bytes[1] == 2 * tiled_bytes[0]
+
+# %% [markdown]
+# This is FlashAttention (Dao et al. 2022), and what `F.scaled_dot_product_attention` does inside. It is neither approximate nor quadratic in memory. It is still quadratic in *time*. To save time, some pairs must not be looked at. Which? Three ideas follow.
+
+# %% [markdown]
+# ## Idea one: a fixed pattern
+#
+# Most of what a word needs is near. So let it see width // 2 words to either side, and nothing else: a mask like those of lesson 05, cut along the diagonal.
+
+# %%
+# exercise: efficient/window_mask
+
+# %%
+check("efficient/window_mask", window_mask)
+
+# %%
+window_mask = mine("efficient/window_mask")
+
+# %% [markdown]
+# With the mask, dense attention *is* window attention: obviously right, and slower than before. It makes all n² scores to throw most of them away. **Of 65,536 words and a window of 257, which share of the pairs is kept?**
+
+# %%
+guess = None  # a share
+
+# %% tags=["nbval-check-output"]
+n, reach = 65_536, 128
+share = (n * (2 * reach + 1) - reach * (reach + 1)) / n**2
+reveal(guess, f"{share:.2%}")
+assert window_mask(1000, 257).sum() == 1000 * 257 - reach * (reach + 1)
+
+# %% [markdown]
+# The fast form never makes the rest. It cuts the queries into blocks; a block of queries can only see a short stretch of keys, and the mask is needed within that stretch alone.
+
+# %%
+# exercise: efficient/window
+
+# %%
+check("efficient/window", window_attention)
+
+# %%
+window_attention = mine("efficient/window")
+
+# %%
+under_mask = scaled_dot_product_attention(q, k, v, window_mask(50, 9))
+found = largest_difference(window_attention(q, k, v, 9), under_mask, q, k, v)
+print(f"window attention and dense attention under its mask differ by {found:.0e}")
+assert found < 1e-10
+
+# %% [markdown]
+# What it gives up is distance. Two words further apart than width // 2 never meet in one layer. Layers stack as in lesson 01: each hands on what it has seen. **A window of 257, 12 layers: over how many words can something be handed on?**
+
+# %%
+guess = None  # a number of words
+
+# %%
+receptive_field = mine("windows/receptive_field")
+reveal(guess, receptive_field(12, 257))
+assert receptive_field(12, 257) == 1 + 12 * 256
+
+# %% [markdown]
+# ## A window, some stars, and chance
+#
+# BigBird (Zaheer et al. 2020) adds two patterns. A few *global* words see all and are seen by all. And each word sees a few others at *random*. All by blocks of words, since computers like rectangles. First, which blocks does each block see?
+
+# %%
+# exercise: efficient/neighbours
+
+# %%
+check("efficient/neighbours", neighbours)
+
+# %% [markdown]
+# To look at it, and to test with it, we want the same as a mask of words.
+
+# %%
+# exercise: efficient/bigbird_mask
+
+# %%
+check("efficient/bigbird_mask", bigbird_mask)
+
+# %%
+neighbours = mine("efficient/neighbours")
+bigbird_mask = mine("efficient/bigbird_mask")
+
+# %%
+patterns = {"random": (0, 0, 2), "window": (3, 0, 0), "global": (0, 1, 0), "BigBird": (3, 1, 2)}
+pictures = {
+    name: bigbird_mask(neighbours(16, *pattern, seed=0), 4) for name, pattern in patterns.items()
+}
+title = "BigBird looks at the pairs of three patterns together"
+figure, panels = plots.panels(title, list(pictures), size=(11, 3))
+for ax, mask in zip(panels, pictures.values()):
+    ax.imshow(mask)
+    ax.set(xlabel=f"key ({mask.float().mean():.0%} of the pairs)", xticks=[], yticks=[])
+panels[0].set_ylabel("query")
+assert (pictures["BigBird"] >= pictures["window"] | pictures["global"]).all()
+plots.show(figure, "Four masks: scattered squares, a band, a cross at the edge, and all of them.")
+
+# %% [markdown]
+# Why chance? Count the layers until *every* block has heard of every other: through a window, news goes from neighbour to neighbour; a random link may lead anywhere. Take 256 blocks. **A window of five blocks gives each four others to look at, and so does a window of three with two random ones. How many layers do the two need?**
+
+# %%
+guess = None  # (window of five, window of three and two random)
+
+
+# %%
+def layers_until_all_know(listed):
+    sees = bigbird_mask(listed, 1).float()
+    knows, count = sees, 1
+    while not knows.all():
+        knows, count = (sees @ knows).clamp(max=1), count + 1
+    return count
+
+
+# %%
+kinds = {"window of 5": (5, 0, 0), "window of 3, 2 random": (3, 0, 2), "BigBird": (3, 1, 2)}
+needed = {
+    name: layers_until_all_know(neighbours(256, *kind, seed=0)) for name, kind in kinds.items()
+}
+print(needed)
+reveal(guess, tuple(needed.values())[:2])
+assert needed["window of 5"] == 128 and needed["window of 3, 2 random"] < 12
+assert needed["BigBird"] == 2
+
+# %% [markdown]
+# A handful of random links makes the world small, as with acquaintances. One global block makes it smaller still: two layers, in at the star and out again. All news of the text has to pass through that one block, though; what fits through is another question.
+#
+# Now the fast form. Mind the rows of the global blocks: they are as long as the text, and must not make the others as long.
+
+# %%
+# exercise: efficient/bigbird
+
+# %%
+check("efficient/bigbird", bigbird_attention)
+
+# %%
+bigbird_attention = mine("efficient/bigbird")
+
+# %%
+listed = neighbours(10, 3, 1, 2, seed=1)
+under_mask = scaled_dot_product_attention(q, k, v, bigbird_mask(listed, 5))
+found = largest_difference(bigbird_attention(q, k, v, listed, 5), under_mask, q, k, v)
+print(f"BigBird and dense attention under its mask differ by {found:.0e}")
+assert found < 1e-10
+
+# %% [markdown]
+# ## Idea two: fewer keys
+#
+# Linformer (Wang et al. 2020) keeps all words and shortens the *list*: it mixes n keys into k mixtures, n values alike, and every query looks at the k. The matrix of scores is n × k. No pair is left out, and no pair is seen by itself.
+
+# %%
+# exercise: efficient/linformer
+
+# %%
+check("efficient/linformer", linformer_attention)
+
+# %%
+linformer_attention = mine("efficient/linformer")
+
+# %% [markdown]
+# If the mixtures *are* the words, it must be dense attention. With k < n it is not, and nobody claims so: the matrices e and f are learned.
+
+# %%
+e = torch.eye(50, dtype=torch.float64)
+dense = scaled_dot_product_attention(q, k, v)
+found = largest_difference(linformer_attention(q, k, v, e, e), dense, q, k, v)
+print(f"Linformer with identities and dense attention differ by {found:.0e}")
+assert found < 1e-10
+
+# %% [markdown]
+# **Is there a causal Linformer?** Feed one to `leaks_future` of lesson 05: it lists the positions that move when a later word moves.
+
+# %%
+guess = None  # yes or no
+
+# %%
+e = torch.randn(6, 3, generator=torch.Generator().manual_seed(0))
+leaks = leaks_future(lambda x: linformer_attention(x, x, x, e, e), torch.randn(6, 4))
+reveal(guess, f"no: all that have a future see it, {leaks}")
+assert leaks == [0, 1, 2, 3, 4]
+
+# %% [markdown]
+# Each mixture holds words from the whole text. A mask could hide a mixture from a word, but the first word would have to be shown one that holds no other.
+#
+# ## Is the rank low?
+#
+# The paper's argument: a matrix of attention weights is nearly of low rank, so k ≪ n mixtures suffice. It is mostly quoted. We have a real encoder: MiniLM of lesson 08. Let it read 256 tokens of *Julius Caesar*, and keep the weights of its six layers and twelve heads.
+
+# %%
+needs("minilm", "shakespeare")
+
+# %%
+from course_lib.pretrained import minilm
+from course_lib.watching import watching
+
+reader = minilm.load()
+attentions = [block.attention.sublayer.attention for block in reader.blocks]
+play = " ".join(shakespeare.works()["Julius Caesar"][20_000:24_000].split())
+tokens = torch.tensor([reader.tokenizer.encode(play).ids[:256]])
+
+
+# %%
+def weights_of(layer):
+    with torch.no_grad(), watching(layer) as seen:
+        reader(tokens)
+    return seen[0][0]
+
+
+weights = torch.stack([weights_of(layer) for layer in attentions])
+strengths = torch.linalg.svdvals(weights)
+cumulated = strengths.cumsum(-1) / strengths.sum(-1, keepdim=True)
+
+# %% [markdown]
+# The singular values say how much of a matrix its best approximation of rank k holds. The paper found most of their sum in the first 128 of 512. **Here n is 256. How many are needed for 90 % of the sum, on average over the 72 heads: 10, 40, 80 or 160?**
+
+# %%
+guess = None  # a number
+
+# %%
+needed = (cumulated < 0.9).sum(-1) + 1
+reveal(guess, round(needed.float().mean().item()))
+print("by layer:", [round(number) for number in needed.float().mean(-1).tolist()])
+print("fewest and most of any head:", needed.min().item(), needed.max().item())
+assert 40 < needed.float().mean() < 128 and needed.min() < 30 and needed.max() > 150
+
+# %%
+title = "The last layer's weights are of low rank, other layers' less so"
+figure, ax = plots.axes(title, "singular values, the largest first", "share of their sum")
+for layer, line in enumerate(cumulated.mean(1)):
+    ax.plot(range(1, 257), line, color=plots.plt.cm.cividis(layer / 5), label=f"layer {layer + 1}")
+ax.axhline(0.9, color="0.6", linestyle=":")
+ax.legend(loc="lower right")
+plots.show(figure, "Cumulated singular values of six layers: all rise fast, the last one fastest.")
+assert needed.float().mean(-1).argmin() == 5
+
+# %% [markdown]
+# So there is something in the argument. Now use it: in all six layers, replace the weights by their best approximation of rank 64, a quarter of n. And do what Linformer does *before* it has learned: mix by random projections of the same size, or by plain means of four neighbours. **How near, by cosine, do the states come to the exact ones?**
+
+# %%
+guess = None  # three cosines
+
+
+# %%
+def best_of_rank(rank):
+    def rule(q, k, v, mask):
+        u, s, vh = torch.linalg.svd(softmax(dot_scores(q, k) / q.shape[-1] ** 0.5))
+        return (u[..., :rank] * s[..., None, :rank]) @ (vh[..., :rank, :] @ v)
+
+    return rule
+
+
+def mixed_by(e):
+    return lambda q, k, v, mask: linformer_attention(q, k, v, e, e)
+
+
+random = torch.randn(256, 64, generator=torch.Generator().manual_seed(0)) / 64**0.5
+means = repeat(torch.eye(64) / 4, "mixture k -> (mixture word) k", word=4)
+
+
+# %%
+@torch.no_grad()
+def states(rule):
+    for layer in attentions:
+        layer.attention = rule
+    return reader(tokens)
+
+
+# %%
+exact = states(scaled_dot_product_attention)
+rules = {"best of rank 64": best_of_rank(64), "random": mixed_by(random), "means": mixed_by(means)}
+near = {
+    name: torch.cosine_similarity(states(rule), exact, dim=-1).mean().item()
+    for name, rule in rules.items()
+}
+states(scaled_dot_product_attention)
+reveal(guess, {name: round(value, 2) for name, value in near.items()})
+assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] < 0.9
+
+# %% [markdown]
+# A good approximation of low rank *exists*, and is another one for each text; to find it you would have to make the square first. Fixed mixtures of a trained model's words destroy it. What Linformer does is to *train* with them from the start, so that the weights come to fit what the mixtures can carry. The rank argument says that this may work, no more.
+
+# %% [markdown]
+# ## Summaries of neighbours
+#
+# A plainer way to shorten the list stands in Liu et al. 2018, who wrote Wikipedia articles from long sources: a convolution, as in lesson 01, but with steps of `stride` words. Three words become one state, and attention goes to the states.
+
+# %%
+needs()
+
+# %%
+# exercise: efficient/memory_compressed
+
+# %%
+check("efficient/memory_compressed", compress)
+
+# %%
+compress = mine("efficient/memory_compressed")
+
+# %% [markdown]
+# **By which factor do a stride of three and a width of three lower the number of scores, for 12 words? And is the result linear in n?**
+
+# %%
+guess = None  # a factor, and yes or no
+
+# %%
+third = torch.eye(8, dtype=torch.float64).expand(3, 8, 8) / 3
+states = compress(k[:, :12], third, 3)
+reveal(guess, f"{12 / states.shape[-2]:.0f}, and no: a third of a square is a square")
+assert torch.allclose(states, reduce(k[:, :12], "b (state word) d -> b state d", "mean", word=3))
+
+# %% [markdown]
+# ## Idea three: look where it matters
+#
+# Softmax gives nearly all weight to the few keys that fit the query best. If we *knew* them, we could leave out the rest. Reformer (Kitaev et al. 2020) guesses them by hashing: draw a few directions at random, and put each word into the bucket of the direction, or its opposite, in which it reaches farthest. Words that point alike tend to share a bucket. (L3 has the hash "replace" the dot product. It does not: it chooses the pairs whose dot products are taken.)
+
+# %%
+# exercise: efficient/lsh_buckets
+
+# %%
+check("efficient/lsh_buckets", lsh_buckets)
+
+# %%
+lsh_buckets = mine("efficient/lsh_buckets")
+
+# %%
+from course_lib.efficient.lsh import draw_rotations, lsh_attention_in_rounds
+
+plane, rotations = words(400, 2).detach(), F.normalize(draw_rotations(2, 6, seed=3), dim=0)
+title = "A bucket is a slice of directions"
+figure, ax = plots.axes(title, "first number of a word", "second number", size=(5.4, 4.4))
+ax.scatter(*plane.T, c=[plots.COLOURS[b] for b in lsh_buckets(plane, rotations)], s=14)
+for direction in torch.cat([rotations, -rotations], dim=1).T:
+    ax.annotate("", 3 * direction / direction.norm(), (0, 0), arrowprops={"arrowstyle": "-|>"})
+ax.set_aspect(1)
+plots.show(figure, "Points of the plane in six colours: one slice for each of six arrows.")
+assert torch.equal(lsh_buckets(5 * plane, rotations), lsh_buckets(plane, rotations))
+
+# %% [markdown]
+# For this, queries and keys must live in one space: Reformer uses one matrix for both, and brings the keys to length 1. A word would then always fit itself best, so it may look at itself only if there is no one else.
+#
+# Words of one bucket stand anywhere in the text. The trick is to *sort*: by bucket, and within a bucket by place.
+
+# %%
+meaning = 3 * F.one_hot(torch.arange(64) * 5 % 7 % 4, 4) + 0.3 * words(64, 4).detach()
+buckets = lsh_buckets(meaning, draw_rotations(4, 8, seed=0))
+order = buckets.argsort(stable=True)
+same = buckets.unsqueeze(-1) == buckets
+
+title = "In the text, the pairs lie everywhere; sorted, they lie along the diagonal"
+figure, panels = plots.panels(title, ["words in their order", "sorted by bucket"], size=(8, 3.8))
+for ax, mask, name in zip(panels, (same, same[order][:, order]), ("text", "sorted text")):
+    ax.imshow(mask)
+    ax.set(xlabel=f"key, {name}", ylabel=f"query, {name}", xticks=[], yticks=[])
+plots.show(figure, "Two masks of the same pairs: scattered, and as blocks along the diagonal.")
+
+# %% [markdown]
+# Buckets are of unequal size, and computers like equal ones. So the sorted text is cut into chunks of equal length; each word looks at its bucket within its own chunk and the one before. That is the whole of LSH attention.
+
+# %%
+# exercise: efficient/lsh
+
+# %%
+check("efficient/lsh", lsh_attention)
+
+# %%
+lsh_attention = mine("efficient/lsh")
+
+# %% [markdown]
+# The slow form, to check it by: dense attention under a mask that says bucket, chunk, and not oneself.
+
+# %%
+qk = words(64, 4, dtype=torch.float64)
+value = words(64, 3, seed=1, dtype=torch.float64)
+number = order.argsort() // 16
+back = number.unsqueeze(-1) - number
+sees = same & (back >= 0) & (back <= 1) & ~torch.eye(64, dtype=torch.bool)
+lonely = ~sees.any(-1, keepdim=True)
+under_mask = scaled_dot_product_attention(qk, F.normalize(qk, dim=-1), value, sees)
+under_mask = torch.where(lonely, value, under_mask)
+found = largest_difference(lsh_attention(qk, value, buckets, 16), under_mask, qk, value)
+print(f"LSH and dense attention under its mask differ by {found:.0e}")
+assert found < 1e-10
+
+# %% [markdown]
+# What it gives up: two words that point alike may still fall on two sides of a border. So hash again, with other directions; a pair counts if any round shows it. **Two words with a cosine of 0.9 share one of 16 buckets with probability p. Which share of such pairs meets at least once in eight rounds?**
+
+# %%
+guess = None  # a formula in p
+
+# %%
+one = F.normalize(words(4000, 16).detach(), dim=-1)
+other = torch.randn(4000, 16, generator=torch.Generator().manual_seed(1))
+other = F.normalize(other - (other * one).sum(-1, keepdim=True) * one, dim=-1)
+like = 0.9 * one + 0.19**0.5 * other
+rounds = [draw_rotations(16, 16, seed) for seed in range(8)]
+meet = torch.stack([lsh_buckets(one, r) == lsh_buckets(like, r) for r in rounds])
+met = meet.cummax(0).values.float().mean(-1)
+p = meet.float().mean().item()
+reveal(guess, f"1 - (1 - p)^8 = {1 - (1 - p) ** 8:.3f}; p is {p:.2f}; counted: {met[-1]:.3f}")
+assert abs(met[-1] - (1 - (1 - p) ** 8)) < 0.02 and met[-1] > 0.95 and p < 0.75
+
+# %% [markdown]
+# Each round costs as much as the first. `lsh_attention_in_rounds` of the library joins them into one softmax: dense attention under the union of all rounds' masks.
+
+# %% [markdown]
+# ## No softmax at all
+#
+# One more idea, which the lectures do not name (Katharopoulos et al. 2020). Softmax stands between Q Kᵀ and V and forbids to move the brackets. Replace it by a product of positive features, φ(q)·φ(k), and Σ_j φ(q)·φ(k_j) v_j becomes φ(q) (Σ_j φ(k_j) v_jᵀ): sum up all words once, in a matrix of d × d, and let every query read the sum.
+
+# %%
+# exercise: efficient/linear
+
+# %%
+check("efficient/linear", linear_attention)
+
+# %%
+linear_attention = mine("efficient/linear")
+
+
+# %%
+def masked_form(q, k, v, mask):
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    weights = (q @ k.mT) * mask
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
+slow = masked_form(q, k, v, causal_mask(50))
+found = largest_difference(linear_attention(q, k, v, causal=True), slow, q, k, v)
+print(f"the running sum and the masked square differ by {found:.0e}")
+assert found < 1e-10
+
+# %% [markdown]
+# Causal, it is a sum that grows word by word: a *recurrent* network, with a state of d × d, whose training needs no waiting. The price is sharpness. **A hundred random keys of 16 numbers; a query is four times one of them. How much weight does that key get from softmax, and how much from the features?**
+
+# %%
+guess = None  # two shares
+
+# %%
+keys = words(100, 16).detach()
+sharp = softmax(dot_scores(4 * keys, keys) / 4).diagonal().mean().item()
+features = F.elu(torch.cat([4 * keys, keys])) + 1
+soft = features[:100] @ features[100:].T
+soft = (soft / soft.sum(-1, keepdim=True)).diagonal().mean().item()
+reveal(guess, (round(sharp, 2), round(soft, 2)))
+assert sharp > 0.8 and soft < 0.1
+
+# %% [markdown]
+# ## Nothing kept: layers that run backwards
+#
+# Even with a cheap attention, training keeps what each layer has read, for its gradients: n d numbers a layer, and there are many layers. Reformer's second half (after Gomez et al. 2017) keeps *nothing*: each word is cut into halves that change each other in turn, so that a block's input can be computed back from its output.
+
+# %%
+# given: efficient.reversible.halves
+
+# %%
+# exercise: efficient/reversible
+
+# %%
+check("efficient/reversible", ReversibleBlock)
+
+# %%
+ReversibleBlock = mine("efficient/reversible")
+
+# %% [markdown]
+# `ReversibleSequence` of the library runs such blocks and keeps the last output alone; on the way back it undoes block after block and takes the gradients of each. Beside it the same blocks in plain autograd. **From 2 blocks to 16: by which factor do the kept bytes grow, for each?** The parameters are not counted, they are there anyway.
+
+# %%
+guess = None  # (plain, reversible)
+
+# %%
+from course_lib.efficient.reversible import ReversibleSequence
+
+
+def stack(depth, size=32):
+    def layer():
+        return nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+
+    with training.seeded(0):
+        return [ReversibleBlock(layer(), layer()) for _ in range(depth)]
+
+
+def bytes_kept(depth, kind):
+    model, x = kind(stack(depth)), words(512, 64)
+    return kept(lambda: model(x), besides=model.parameters())
+
+
+# %% tags=["nbval-check-output"]
+depths, kinds = (
+    [2, 4, 8, 16],
+    {"plain": lambda b: nn.Sequential(*b), "reversible": ReversibleSequence},
+)
+flat = {name: [bytes_kept(depth, kind) for depth in depths] for name, kind in kinds.items()}
+print(flat)
+reveal(guess, tuple(line[-1] / line[0] for line in flat.values()))
+assert set(flat["reversible"]) == {512 * 64 * 4}
+
+# %%
+figure, ax = plots.axes(
+    "Reversible blocks keep one output, however many there are", "blocks", "kept, MB"
+)
+for name, line in flat.items():
+    ax.plot(depths, [size / 1e6 for size in line], "o-", label=name)
+ax.set(xticks=depths)
+ax.legend()
+plots.show(figure, "Kept megabytes against depth: plain rises in a line, reversible stays flat.")
+
+# %% [markdown]
+# Flat to the byte: 512 words of 64 numbers, four bytes each. And the gradients?
+
+# %%
+blocks, x = stack(16), words(512, 64)
+plain, reversible = nn.Sequential(*blocks)(x), ReversibleSequence(blocks)(x)
+weight = blocks[0].f[0].weight
+found = largest_difference(reversible, plain, x, weight)
+print(f"results and gradients differ by {found:.0e}")
+assert found < 1e-2 * plain.abs().max()
+
+# %% [markdown]
+# The price is time: each block is computed once more on the way back. And rounding, which undoing does not undo: in float32 the last digits differ.
+
+# %% [markdown]
+# ## In your blocks
+#
+# `layers` makes a rule of each variant that `MultiHeadAttention` takes in the place of dense attention. They fill up a text to whole blocks and cut it again, hide padding, and refuse a mask that they cannot honour. **Which of these will refuse a causal mask: window, BigBird, Linformer, LSH, linear?**
+
+# %%
+guess = None  # a list of names
+
+# %%
+rules = {
+    "window": partial(layers.window, width=9),
+    "BigBird": partial(layers.bigbird, block=4, window=3, global_blocks=1, random_blocks=1),
+    "Linformer": layers.Linformer(21, 5),
+    "LSH": partial(layers.lsh, buckets=4, chunk=8),
+    "linear": layers.linear,
+}
+
+# %%
+x, refused = words(21, 12), []
+for name, rule in rules.items():
+    layer = (layers.SharedQueryKey if name == "LSH" else MultiHeadAttention)(12, 3, rule)
+    try:
+        layer(x, x, x, causal_mask(21))
+    except ValueError as error:
+        refused.append(name)
+        print(name, "says:", error)
+reveal(guess, refused)
+assert refused == ["BigBird", "Linformer"]
+
+# %% [markdown]
+# ## What each gives up
+#
+# Time to train. A small model reads Shakespeare by the letter: your blocks of lesson 08 with pre-norm, and scores that are products with the letters' own embeddings. Looking back alone, it is a language model: it predicts the next letter. Lesson 09 trains a better one.
+
+# %%
+needs("shakespeare")
+
+# %%
+from course_lib.encoder import Encoder, EncoderBlock
+
+
+class LanguageModel(nn.Module):
+    def __init__(self, vocab, n, rule):
+        super().__init__()
+        attention = partial(MultiHeadAttention, attention=rule)
+        block = partial(EncoderBlock, attention=attention)
+        self.encoder = Encoder(vocab, 2, 64, 4, 256, n, "pre", block=block)
+
+    def forward(self, tokens):
+        return self.encoder(tokens) @ self.encoder.embedding.table.T
+
+
+# %%
+def loss(model, batch):
+    tokens, targets = batch
+    return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+
+
+# %% [markdown]
+# **Exact attention over 512 letters, or a window in which each sees itself and 32 letters back. After 300 steps: which has the lower loss on held-out text?**
+
+# %%
+guess = None  # "exact" or "window"
+
+# %% tags=["training"]
+learning, held_out = characters.split()
+with training.seeded(0):
+    model = LanguageModel(
+        len(characters.vocab()), 512, partial(layers.window, width=64, causal=True)
+    )
+stretches = characters.batches(learning, 512, 4, seed=0)
+history = training.train(model, stretches, loss, steps=300, learning_rate=0.005, seconds=30)
+
+# %% tags=["training"]
+with torch.no_grad():
+    live = loss(model, next(characters.batches(held_out, 512, 32, seed=0))).item()
+print(f"window, live: {live:.2f} nats a letter")
+assert live < 2.9
+
+# %% [markdown]
+# `make results LESSON=12` trained four variants that can look back, from three seeds each, and timed a step of each in turn, together with plain dense attention.
+
+# %%
+needs()
+figures = results.load("efficient")["figures"]
+losses, cost = figures["next"], figures["milliseconds"]
+print({name: [round(loss, 2) for loss in runs] for name, runs in losses.items()})
+print({name: f"{time:.0f} ms" for name, time in cost.items()})
+
+# %%
+mean = {name: sum(runs) / len(runs) for name, runs in losses.items()}
+reveal(guess, min(mean, key=mean.get))
+assert max(losses["window"]) < min(losses["exact"])
+
+# %% [markdown]
+# For so few steps, the window is not the poorer model but the *better* one. Whatever helps to guess a letter stands near it, and the window need not first learn not to look elsewhere. Distance costs nothing here, because nothing here needs distance. So ask for something that does.
+
+# %% [markdown]
+# ## A needle
+#
+# Hide one of ten needles, signs that Shakespeare has not, in 256 of his letters; the last sign is a question: which one was it? All variants look both ways here, so that those without a causal form can be asked too; two layers, 300 steps. Window: 32 words to either side. BigBird: three blocks of eight, one global, two random. LSH: two rounds. Linformer: 32 mixtures.
+#
+# **Who names a needle that lies 250 words back?** Chance is one in ten.
+
+# %%
+guess = None  # a list of names
+
+# %%
+found, distances = figures["found"], figures["distances"]
+shares = torch.tensor(list(found.values())).mean(1)
+title = "A window reaches 64 words in two layers, a star everything, a blur nothing"
+figure, ax = plots.axes(title, "words back", "", size=(7.6, 3.6))
+image = ax.imshow(shares, vmin=0, vmax=1, aspect="auto")
+ax.set(xticks=range(len(distances)), xticklabels=distances)
+ax.set(yticks=range(len(found)), yticklabels=list(found))
+for place in torch.cartesian_prod(*map(torch.arange, shares.shape)).tolist():
+    share = shares[*place].item()
+    style = {"ha": "center", "va": "center", "color": "black" if share > 0.5 else "white"}
+    ax.text(*place[::-1], f"{share:.2f}", **style)
+figure.colorbar(image, ax=ax, label="share found")
+plots.show(figure, "Share of needles found, a row for each variant, a column for each distance.")
+
+# %%
+for name, runs in found.items():
+    for share, distance in ((share, d) for run in runs for share, d in zip(run, distances)):
+        if name in ("exact", "BigBird"):
+            assert share > 0.9
+        elif name == "window":
+            assert share > 0.9 if distance <= 32 else distance == 64 or share < 0.3
+        elif name in ("linear", "Linformer"):
+            assert share < 0.3
+reveal(guess, [name for name, runs in found.items() if min(run[-1] for run in runs) > 0.9])
+
+# %% [markdown]
+# The window sees 32 words in one layer and 64 in two, and beyond that it guesses: lesson 01's receptive field to the word. BigBird reaches everything by its star, in two layers. Linear attention and Linformer see every word, but blurred: after 300 steps they cannot tell one among 256 from the rest. LSH finds it where the question falls into the needle's bucket, and memory-compressed attention must pick it out of a state of four letters: from seed to seed, they are somewhere between.
+
+# %% [markdown]
+# Both findings in one picture, with the price beside them: what a step of training costs, for 2,048 letters in texts of 512.
+
+# %%
+title = "The window is cheap and best at letters, and blind beyond its reach"
+figure, panels = plots.panels(title, ["the next letter", "the needle, anywhere"], size=(10, 4.2))
+anywhere = {name: [sum(run) / len(run) for run in runs] for name, runs in found.items()}
+for ax, values in zip(panels, (losses, anywhere)):
+    values = values | {"dense": values["exact"]}
+    for name, colour, marker in zip(cost, 2 * plots.COLOURS, "os^DvPX*"):
+        runs, style = values.get(name, []), {"color": colour, "alpha": 0.8}
+        ax.plot([cost[name]] * len(runs), runs, marker, label=name, **style)
+    ax.set(xlabel="milliseconds a step", xlim=(0, 1.1 * cost["dense"]))
+panels[0].set(ylabel="held-out loss, nats a letter")
+panels[1].set(ylabel="share found, mean over distances", ylim=(0, 1.05))
+panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+plots.show(figure, "Two scatters of quality against milliseconds a step: letters and needles.")
+assert cost["window"] < cost["dense"] and max(anywhere["window"]) < min(anywhere["exact"]) - 0.2
+
+# %% [markdown]
+# ## Sixty-five thousand words
+#
+# The lectures' question, at last. The first 65,536 words of the complete Shakespeare in one context: a layer of d_model = 256 with four heads, forward and backward. **How many GiB would dense attention's weights alone take?**
+
+# %%
+guess = None  # GiB
+
+# %%
+needs("shakespeare")
+
+# %%
+n = 65_536
+text = shakespeare.words(shakespeare.complete_works())[:n]
+number = {word: i for i, word in enumerate(dict.fromkeys(text))}
+with training.seeded(0):
+    embedding = nn.Embedding(len(number), 256)
+x = embedding(torch.tensor([number[word] for word in text])).detach().requires_grad_()
+print(" ".join(text[:7]), "...", " ".join(text[-7:]))
+reveal(guess, 4 * n**2 * 4 / 2**30)
+
+
+# %%
+def long_layer(rule):
+    with training.seeded(0):
+        layer = MultiHeadAttention(256, 4, rule)
+    x.grad = None
+    elapsed = seconds(lambda: layer(x, x, x), times=1)
+    memory = kept(lambda: layer(x, x, x), besides=[x, *layer.parameters()])
+    assert x.grad.isfinite().all() and x.grad[[0, -1]].any(-1).all()
+    return elapsed, memory
+
+
+# %%
+for name, rule in {"window": partial(layers.window, width=256), "linear": layers.linear}.items():
+    elapsed, memory = long_layer(rule)
+    print(f"{name}: {elapsed:.1f} s, {memory / 2**20:.0f} MiB kept")
+    assert memory < 2**30
+
+# %% [markdown]
+# Every pair of the window, exactly, and every gradient. What dense attention would take can be computed: its time grows with the square, from what you measured above.
+
+# %%
+dense_seconds = (n / 2048) ** 2 * taken["attention"][-1]
+print(f"dense: about {dense_seconds:.0f} s, and {4 * n**2 * 4 / 2**30:.0f} GiB of weights")
+assert 4 * n**2 * 4 == 64 * 2**30
+
+# %% [markdown]
+# The other variants, and the packages that a user would pick, stand in the README's benchmark: time and peak memory up to this length.
+#
+# ## Break it
+#
+# A causal LSH layer looks at no later word: its mask says so. **Does a later word have any influence on an earlier one?**
+
+# %%
+guess = None  # yes or no
+
+# %%
+needs()
+with training.seeded(0):
+    rule = partial(layers.lsh, buckets=4, chunk=4, causal=True)
+    layer = layers.SharedQueryKey(12, 3, rule)
+x = words(32, 12)
+layer(x, x, x)[:16].sum().backward()
+looked_at, x = x.grad[16:], x.detach()
+leaks = leaks_future(lambda x: layer(x, x, x), x)
+reveal(guess, f"yes, on the words {leaks}")
+assert not looked_at.any() and leaks
+
+# %% [markdown]
+# No gradient flows from later words, and still they leak: they take part in the *sorting*, so they move the borders of chunks, and with them whom an earlier word meets. A model that writes word by word never has those later words, and meets others than it did in training. The window and the running sum have no such trouble.
+
+# %% [markdown]
+# - Give the window a width of 512 in the needle's experiment: `rules` in `experiments/efficient.py`. From which distance does it fail?
+# - Train the live model with `layers.linear`. What does the loss of sharpness cost?
+# - Run a stack of 16 reversible blocks over 65,536 words.
+
+# %% [markdown]
+# ## What you take along
+#
+# n² is two problems. Memory: tiles solve it, exactly. Time: some pairs must go, or the softmax. A window is exact within its reach; a star and chance shorten the way; mixtures blur; hashing gambles, and rounds pay for luck; a running sum forgets sharpness; reversible layers keep nothing. None is best: ask what your text needs, and measure.
+
+# %% [markdown]
+# Next: lesson 09 trains the language model in earnest. Sources: Wang et al. 2020 (Linformer); Zaheer et al. 2020 (BigBird); Kitaev et al. 2020 (Reformer); Gomez et al. 2017 (RevNet); Beltagy et al. 2020 (Longformer); Dao et al. 2022 (FlashAttention); Milakov & Gimelshein 2018 (online softmax); Katharopoulos et al. 2020 (linear attention); Liu et al. 2018 (memory-compressed). Lectures: L1, L3, L4, L5.
