@@ -10,7 +10,7 @@ from course_lib import ipynb
 from course_lib.exercises import forbidden
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.submission import Attempt, answers, verdict
-from course_lib.exercises.verdict import Verdict, untried
+from course_lib.exercises.verdict import Verdict, max_points, untried
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.ways_round import ways_round
@@ -61,6 +61,8 @@ class Judge:
             return unreadable("This is nested too deeply to be read.")
         results = {}
         for attempt in found.attempts.values():
+            self._prepare(attempt)
+        for attempt in found.attempts.values():
             results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
         self._clear()
         return {
@@ -73,29 +75,34 @@ class Judge:
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
             if attempt.source and (said := _screened(attempt)):
-                return untried(attempt.exercise, "forbidden", said)
+                return untried(attempt.exercise, "forbidden", said, self._rules.seed)
             return verdict(attempt, self._sandbox(attempt), self._rules.seed)
         except RecursionError:
             message = "This code is nested too deeply to be judged."
         # whatever a stranger's reply leads to, it fails the answer and never the judge
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
             message = "What this code replies cannot be judged."
-        return untried(attempt.exercise, "error", message)
+        return untried(attempt.exercise, "error", message, self._rules.seed)
+
+    def _prepare(self, attempt: Attempt) -> None:
+        """Start the sandbox of an exercise's lesson, and meanwhile ask the reference."""
+        lesson, rules = attempt.exercise.lesson, self._rules
+        if attempt.source and lesson not in self._sandboxes:
+            sandbox = Sandbox(lesson, rules.level, rules.seconds, rules.memory)
+            self._sandboxes[lesson] = self._open.enter_context(sandbox)
+        max_points(attempt.exercise, rules.seed)
 
     def _sandbox(self, attempt: Attempt) -> Sandbox:
         """Return the sandbox of an exercise's lesson; its process has seen nothing forbidden here.
 
         What one answer may call, it could leave behind for another that may not.
         """
-        exercise, rules = attempt.exercise, self._rules
-        if any(forbidden.in_source(source, {}, exercise.forbidden) for source in self._ran):
+        banned = attempt.exercise.forbidden
+        if any(forbidden.in_source(source, {}, banned) for source in self._ran):
             self._clear()
-        if exercise.lesson not in self._sandboxes:
-            sandbox = Sandbox(exercise.lesson, rules.level, rules.seconds, rules.memory)
-            self._sandboxes[exercise.lesson] = self._open.enter_context(sandbox)
         if attempt.source:
             self._ran.append(attempt.source)
-        return self._sandboxes[exercise.lesson]
+        return self._sandboxes.get(attempt.exercise.lesson)
 
     def _clear(self) -> None:
         self._ran.clear()

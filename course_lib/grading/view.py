@@ -121,8 +121,9 @@ def _packages() -> dict[str, Path]:
             installed = distribution(name)
         except PackageNotFoundError:  # required on other systems only, or optional
             continue
-        for file in installed.files or []:
-            top = file.parts[0]
+        # the record as text: `installed.files` makes an object of each of torch's 12,000 files
+        record = installed.read_text("RECORD") or ""
+        for top in {line.partition(",")[0].partition("/")[0] for line in record.splitlines()}:
             if top not in ("..", "__pycache__") and not top.endswith(".pth"):
                 entries[top] = Path(installed.locate_file(top)).resolve()
         for line in installed.requires or []:
