@@ -118,10 +118,13 @@ class InProcess:
         # an object may make it hard to look at it; then it is known by what it does alone
         try:
             source = source_of(answer)
-            aliases = calls.aliases(names_used(answer, source)) if source else {}
+            names = names_used(answer, source) if source else {}
+            if kind == "class" and not source:  # no method of its own: it is what it inherits
+                names = {f"base_{i}": base for i, base in enumerate(answer.__bases__)}
+                source = f"class {answer.__name__}({', '.join(names)}):\n    pass\n"
         except Exception:
             return Description(kind)
-        return Description(kind, source, aliases)
+        return Description(kind, source, calls.aliases(names))
 
     def run(self, request: Request) -> Reply:
         """Call the answer on copies of the inputs, and report what it did."""

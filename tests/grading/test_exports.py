@@ -84,8 +84,8 @@ def test_a_check_shows_its_sentence_and_counts_half_an_answer(capsys, tmp_path, 
     for cell in code_of(notebook_of("nbgrader", "03")):
         if cell.metadata.get("exercise") == "self_attention/project":
             cell.source = """def project(x, *weights):
-    import warnings
-    warnings.warn("nbgrader would take this for a failure")
+    import sys
+    print("nbgrader would take this for a failure", file=sys.stderr)
     return tuple((x @ w).detach() for w in weights)"""
         exec(cell.source, scope)
         if "self_attention/project" in cell.source:
@@ -228,8 +228,8 @@ def test_with_trust_gradescope_grades_in_plain_processes(autograder):
 @pytest.mark.skipif(best_level() == "plain", reason="needs bubblewrap or Landlock")
 @pytest.mark.parametrize("submitted", ["two notebooks", "nothing"])
 def test_gradescopes_result_is_that_of_the_notebook_that_counts(autograder, submitted):
-    (autograder / "venv" / "bin").rmdir()
-    (autograder / "venv" / "bin").symlink_to(Path(sys.executable).parent)
+    shutil.rmtree(autograder / "venv")
+    (autograder / "venv").symlink_to(sys.prefix)
     if submitted == "two notebooks":
         handed_in = autograder / "submission"
         notebook = notebook_of("nbgrader", "03")

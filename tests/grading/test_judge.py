@@ -179,7 +179,7 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     monkeypatch.syspath_prepend(tmp_path)
     catalogue._modules.cache_clear()
     reading = f"def double(x):\n    return x * len(open({str(package)!r} + '/__init__.py').read())"
-    importing = "import secret_exercises\ndef double(x):\n    return secret_exercises.x(x)"
+    importing = "import secret_exercises\ndef double(x):\n    return secret_exercises.twice.y(x)"
     try:
         with Judge(Rules(best_level(), SEED, ["private/twice"])) as judge:
             found = [

@@ -81,7 +81,7 @@ import os
 
 
 def won():
-    return os.path.exists("/etc/passwd") or os.path.exists("/root") or os.path.exists("/home")
+    return [x for x in ("/etc/passwd", "/etc/hostname", "/root/.profile") if os.path.exists(x)]
 
 
 # %% any notebook on the disk
