@@ -29,4 +29,7 @@ def environment() -> dict[str, str]:
         pip = [programs / "python", "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt"]
         subprocess.run([*pip, *PACKAGES], check=True, stdout=sys.stderr)
         made.write_text("\n".join(PACKAGES), "utf8")
-    return os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    return os.environ | {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "JUPYTER_PATH": str(Path(sys.prefix, "share", "jupyter")),
+    }

@@ -240,6 +240,14 @@ def unscreened(run):
     return SimpleNamespace(rows=rows, left=left, reached=run.reached())
 
 
+@pytest.fixture(scope="module")
+def plain():
+    """Judge where nothing keeps answers in, whatever their source says."""
+    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED)) as judge:
+        patch.setattr(judging, "_screened", lambda attempt: None)
+        yield judge
+
+
 @names
 def test_an_attack_wins_nothing_and_costs_its_own_answer_alone(run, kind, name):
     won_nothing_and_harmed_nobody(run.rows[f"{kind}, {name}"], kind, name)
@@ -281,10 +289,8 @@ def test_what_is_forbidden_would_have_been_reached(run, unscreened, name):
         "a file without a folder",
     ],
 )
-def test_without_walls_the_same_ways_lead_out(run, name):
-    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED)) as judge:
-        patch.setattr(judging, "_screened", lambda attempt: None)
-        found = judge.entry(notebook(cells_of("escapes", name, run.outside)))
+def test_without_walls_the_same_ways_lead_out(run, unscreened, plain, name):
+    found = plain.entry(notebook(cells_of("escapes", name, run.outside)))
     assert found["exercises"]["attention/dot_scores"]["points"] > 0
 
 

@@ -189,4 +189,4 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     finally:
         catalogue._modules.cache_clear()
         sys.modules.pop("secret_exercises", None)
-    assert found == ["passed", "error", "error"]
+    assert found == ["passed", "error", "forbidden"]
