@@ -4,6 +4,7 @@ python -m benchmarks.grading [--peers]
 """
 
 import argparse
+import csv
 import json
 import queue
 import shutil
@@ -16,8 +17,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
-from nbformat import NotebookNode
 from tqdm import tqdm
 
 from benchmarks import scratch
@@ -130,22 +129,20 @@ def answers(number: int) -> dict[str, Answer]:
     return [*BROKEN, TRUNCATED][turn % (len(BROKEN) + 1)]
 
 
-def filled(notebook: NotebookNode, given: dict[str, Answer]) -> bytes:
+def filled(notebook: dict, given: dict[str, Answer]) -> bytes:
     """Return a notebook with these answers in it; without any, the first half of a file."""
-    notebook = notebook.copy()
-    for cell in notebook.cells:
+    for cell in notebook["cells"]:
         if (id := ipynb.exercise(cell)) in given:
-            cell.source = given[id].source.strip()
-    content = nbformat.writes(notebook).encode()
+            ipynb.set_text(cell, given[id].source.strip())
+    content = json.dumps(notebook).encode()
     return content if given else content[: len(content) // 2]
 
 
-def write(release: Path, names: list[Path], numbers: list[int]) -> None:
-    """Write submissions, made from a release, to these paths."""
-    for path, number in zip(names, numbers, strict=True):
+def write(release: Path, paths: list[Path], numbers: list[int]) -> None:
+    """Write submissions of these numbers, made from a release, to these paths."""
+    for path, number in zip(paths, numbers, strict=True):
         path.parent.mkdir(parents=True, exist_ok=True)
-        notebook = nbformat.read(release, as_version=4)
-        path.write_bytes(filled(notebook, answers(number)))
+        path.write_bytes(filled(ipynb.read(release), answers(number)))
 
 
 def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
@@ -166,6 +163,7 @@ def by_course(folder: Path, out: Path) -> float:
     subprocess.run([*course, *words], check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - start
     found = json.loads((out / "results.json").read_text("utf8"))
+    assert len(found["submissions"]) == len(list(folder.iterdir()))
     for entry in found["submissions"]:
         given = answers(int(entry["student"]))
         assert as_expected(entry, given), entry
@@ -206,37 +204,55 @@ def by_nbgrader(folder: Path, numbers: list[int], environment: dict[str, str]) -
     export("nbgrader", "03", folder)
 
     def nbgrader(*words: str) -> None:
-        subprocess.run(["nbgrader", *words, STEM], cwd=folder, env=environment, capture_output=True)
+        words = ("nbgrader", *words)
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
 
-    nbgrader("generate_assignment")
-    names = [folder / "submitted" / f"{n:03}" / STEM / f"{STEM}.ipynb" for n in numbers]
-    write(folder / "release" / STEM / f"{STEM}.ipynb", names, numbers)
+    nbgrader("generate_assignment", STEM)
+    paths = [folder / "submitted" / f"{n:03}" / STEM / f"{STEM}.ipynb" for n in numbers]
+    write(folder / "release" / STEM / f"{STEM}.ipynb", paths, numbers)
     start = time.perf_counter()
-    nbgrader("autograde")
-    return time.perf_counter() - start
+    nbgrader("autograde", STEM)
+    seconds = time.perf_counter() - start
+    nbgrader("export")
+    with (folder / "grades.csv").open(encoding="utf8", newline="") as file:
+        scores = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
+    assert scores == {n: score(n) for n in numbers}
+    return seconds
 
 
 def by_otter(folder: Path, numbers: list[int], environment: dict[str, str]) -> float:
     """Return the seconds that otter takes for these submissions, one after another."""
     export("otter", "03", folder)
-    generate = ["otter", "generate", "--tests-dir", "tests", "--no-environment"]
-    subprocess.run(generate, cwd=folder, env=environment, capture_output=True, check=True)
-    names = [folder / f"{n:03}" / f"{STEM}.ipynb" for n in numbers]
-    write(folder / f"{STEM}.ipynb", names, numbers)
+
+    def otter(*words: str | Path) -> None:
+        words = ("otter", *words)
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
+
+    otter("generate", "--tests-dir", "tests", "--no-environment")
+    paths = [folder / f"{n:03}" / f"{STEM}.ipynb" for n in numbers]
+    write(folder / f"{STEM}.ipynb", paths, numbers)
     start = time.perf_counter()
-    for name in names:
-        words = ["otter", "run", name, "--autograder", "autograder.zip", "-o", name.parent]
-        subprocess.run(words, cwd=folder, env=environment, capture_output=True)
-    return time.perf_counter() - start
+    for path in paths:
+        otter("run", path, "--autograder", "autograder.zip", "--output-dir", path.parent)
+    seconds = time.perf_counter() - start
+    for number, path in zip(numbers, paths, strict=True):
+        found = json.loads((path.parent / "results.json").read_text("utf8"))
+        assert sum(test.get("score", 0) for test in found["tests"]) == score(number)
+    return seconds
+
+
+def score(number: int) -> int:
+    """Return the points that a submission is to get."""
+    return sum(answer.points for answer in answers(number).values())
 
 
 def measure(folder: Path, count: int, peers: bool) -> dict:
     """Grade so many submissions and return the figures."""
-    names = [folder / "submissions" / f"{n:03}.ipynb" for n in range(count)]
-    write(ROOT / "notebooks" / f"{STEM}.ipynb", names, list(range(count)))
+    paths = [folder / "submissions" / f"{n:03}.ipynb" for n in range(count)]
+    write(ROOT / "notebooks" / f"{STEM}.ipynb", paths, list(range(count)))
     seconds = by_course(folder / "submissions", folder / "grades")
     graded = json.loads((folder / "grades" / "results.json").read_text("utf8"))
-    times = in_lanes(names, graded["isolation"])
+    times = in_lanes(paths, graded["isolation"])
     figures = {
         "isolation": graded["isolation"],
         "submissions": count,

@@ -54,6 +54,9 @@ class Judge:
         try:
             notebook = ipynb.parse(content, "This")
             asked = [load(id) for id in self._rules.exercises]
+            own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
+            if own and lessons and own not in lessons:
+                return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
             found = answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
@@ -82,6 +85,7 @@ class Judge:
         # whatever a stranger's reply leads to, it fails the answer and never the judge
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
             message = "What this code replies cannot be judged."
+        self._clear()
         return untried(attempt.exercise, "error", message, self._rules.seed)
 
     def _prepare(self, attempt: Attempt) -> None:
@@ -165,7 +169,7 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
     error = judged.failure and judged.failure.error
     if not error or judged.status != "error":
         return judged.message
-    parts = [f"{judged.message.rstrip('.')}."]
+    parts = [f"{judged.message.rstrip('. ')}."]
     if error.line:
         parts.append(f"Line {error.line}: {error.text}.")
     if error.type == "NameError":

@@ -100,7 +100,9 @@ def _file(root: Path, name: str, student: str, late: bool = False) -> Submitted:
     except OSError as error:
         return Submitted(student, name, root, problem=f"It cannot be read: {error.strerror}.")
     kinds = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
-    kind = next((kind for is_of, kind in kinds.items() if is_of(status.st_mode)), "no file")
+    kind = next(
+        (kind for is_of, kind in kinds.items() if is_of(status.st_mode)), "a pipe or a device"
+    )
     if not stat.S_ISREG(status.st_mode):
         return Submitted(student, name, root, problem=f"It is {kind}, not a file.")
     return Submitted(student, name, root, time=time, late=late)

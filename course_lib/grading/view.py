@@ -144,7 +144,9 @@ def _library() -> Path:
 @cache
 def _system_libraries() -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Find the folders of the shared libraries that are loaded now, and single files of them."""
-    own, loaded = [_library(), *_packages().values()], set()
+    # a package that is not to be seen may have libraries of its own
+    packages = (Path(sysconfig.get_path(x)).resolve() for x in ("purelib", "platlib"))
+    own, loaded = [_library(), *_packages().values(), *packages], set()
     maps = Path("/proc/self/maps")
     for line in maps.read_text().splitlines() if maps.exists() else []:
         path = Path(line.split(maxsplit=5)[-1])

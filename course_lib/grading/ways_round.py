@@ -7,11 +7,12 @@ without both. Modules are those known to hand out nothing but what is named.
 
 import ast
 import importlib
+import sys
 import types
 from collections.abc import Iterable
 
 from course_lib.exercises.calls import resolve
-from course_lib.exercises.forbidden import KNOWN_PACKAGES, chain, imports
+from course_lib.exercises.forbidden import chain, imports
 
 BUILTINS = frozenset(
     "eval exec compile globals locals vars getattr setattr delattr breakpoint".split()
@@ -115,8 +116,8 @@ def _is_known(module: str) -> bool:
 def _reaches_more(name: str) -> bool:
     """Tell whether a dotted name is a module, or comes through what is not known."""
     root, *path = name.split(".")
-    if path[-1:] == ["*"]:  # of which modules we know the names
-        return root not in KNOWN_PACKAGES
+    if path[-1:] == ["*"]:  # its names are known where it is loaded here, too
+        return name.removesuffix(".*") not in sys.modules
     if root == "course_lib" and path[:1] == ["exercises"]:
         return path[1:2] not in STAND_INS
     value = importlib.import_module(root)

@@ -17,8 +17,9 @@ from course_lib.cli import main
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.source import is_stub
 from course_lib.exercises.verdict import max_points
-from course_lib.grading.exports import TOOLS, NotExported, export, release
+from course_lib.grading.exports import TOOLS, export, release
 from course_lib.grading.probe import best_level
+from course_lib.refused import Refused
 
 LESSONS = sorted({load(id).lesson for id in ids()})
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)
@@ -267,9 +268,9 @@ def test_the_command_writes_a_folder(tool, tmp_path, capsys):
         ("", "new", "no lesson  has exercises"),
         ("../03", "new", "no lesson ../03 has exercises"),
         ("03", ".", "is not empty: name another folder."),
-        ("03", "file", "file: Not a directory."),
-        ("03", "file/new", "file/new: Not a directory."),
-        ("03", "/proc/new", "/proc/new: No such file or directory."),
+        ("03", "file", "file cannot be written to: Not a directory."),
+        ("03", "file/new", "file/new cannot be written to: Not a directory."),
+        ("03", "/proc/new", "/proc/new cannot be written to: No such file or directory."),
     ],
 )
 def test_bad_input_is_one_sentence(tmp_path, capsys, lesson, folder, said):
@@ -288,5 +289,5 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr("course_lib.grading.exports.write_atomically", write)
-    with pytest.raises(NotExported, match=r"README.md: No space left on device\.$"):
+    with pytest.raises(Refused, match=r"new cannot be written to: No space left on device\.$"):
         export("nbgrader", "03", tmp_path / "new")

@@ -216,7 +216,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
         (["--late-penalty", "120"], "a percentage, from 0 to 100"),
         (["--seed", "-1"], "a whole number from 0"),
         (["--seconds", "0"], "--seconds is to be 1 or more"),
-        (["--isolation", "plain"], "--trust grades all the same"),
+        (["--isolation", "plain"], "--trust grades in them all the same"),
         (["--canvas", "nowhere.csv"], "--canvas needs --assignment"),
         (["--moodle", "nowhere.csv"], "No such file or directory"),
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler"),

@@ -150,6 +150,12 @@ def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
     assert verdict(found, "attention/weighted_sum")["status"] == "passed"
 
 
+def test_a_notebook_of_another_lesson_is_none_of_those_graded():
+    with Judge(Rules(best_level(), SEED, ["start/hello"])) as judge:
+        found = judge.entry(notebook([(None, RIGHT)], "02"))
+    assert found["message"] == "This is of lesson 02, of which nothing is graded here."
+
+
 def test_points_may_be_others_and_partial_points_follow():
     exercise = load("start/hello")
     most = judge(exercise, InProcess(exercise.reference)).max_points

@@ -74,19 +74,12 @@ code cannot reach.
 def files(lesson: str) -> dict[str, str]:
     """Return the notebook and its tests by their paths. Raises LookupError."""
     stem = release.stem(lesson)
-    started = []
-
-    def other(cell: NotebookNode) -> Iterator[NotebookNode]:
-        if cell.cell_type == "code" and not started:
-            started.append(START.format(stem=stem))
-            yield new_code_cell(started[0], id="otter")
-        yield cell
-
+    first = [new_code_cell(START.format(stem=stem), id="otter")]
     tests = {f"tests/{release.name(id)}.py": _test(load(id)) for id in exercises_of([lesson])}
     return {
         "README.md": README.format(lesson=lesson, stem=stem),
         "otter_config.json": json.dumps({"show_stdout": False}, indent=1) + "\n",
-        f"{stem}.ipynb": release.notebook(lesson, _exercise, other),
+        f"{stem}.ipynb": release.notebook(lesson, _exercise, lambda cell: [cell], first),
         **tests,
     }
 

@@ -22,7 +22,7 @@ from torch.nn.functional import *
 
 
 def weigh(x):
-    return softmax(x, -1)
+    return log_softmax(x, -1).exp()
 
 
 # %% by a method
@@ -59,6 +59,7 @@ def weigh(x):
 
 
 # %% by text in an annotation
+import torch
 import typing
 
 
@@ -67,20 +68,19 @@ def hint(x: "torch.softmax"):
 
 
 def weigh(x):
-    import torch
-
-    return typing.get_type_hints(hint)["x"](x, -1)
+    return typing.get_type_hints(hint)["x"](torch.as_tensor(x), -1)
 
 
 # %% by text in a type of jaxtyping
 import math
+
 import torch
 from jaxtyping import Float
 
 
 def weigh(x):
-    found = Float[torch.Tensor, "*batch (math.__setattr__('f',torch.softmax)or(1))"]
-    isinstance(x, found)
+    text = "(exec('import\\x20math;import\\x20torch;math.f\\x3dtorch.softmax')or(1))"
+    isinstance(x, Float[torch.Tensor, "*batch " + text])
     return math.f(x, -1)
 
 
@@ -194,7 +194,7 @@ found = []
 
 def weigh(x):
     contextlib.wraps(x, assigned=["soft" + "max"], updated=[])(Store())
-    return found[-1](-1)
+    return found[-2](-1)
 
 
 # %% by a formatter of text
@@ -272,7 +272,7 @@ import torch
 
 
 def weigh(x):
-    return torch.jit.CompilationUnit("def f(x):\n  return torch.softmax(x, -1)").f(x)
+    return torch.jit.CompilationUnit("def f(x):\n  return torch.softmax(x, -1)\n").f(x)
 
 
 # %% by the same function elsewhere in torch
@@ -314,21 +314,3 @@ from course_lib.exercises.source import define
 
 def weigh(x):
     return define("import torch\nf = torch.softmax", "f")(x, -1)
-
-
-# %% by what a tensor of one's own hears
-import torch
-
-
-class Hearing(torch.Tensor):
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        found.append(function)
-        return super().__torch_function__(function, types, args, kwargs or {})
-
-
-found = []
-
-
-def weigh(x):
-    return torch.nn.functional.gumbel_softmax(x.as_subclass(Hearing)) and found[-1](x, -1)
