@@ -13,7 +13,7 @@ from course_lib.exercises.exercise import Case, Draw, Exercise
 from course_lib.exercises.probes import Probe
 
 FLOAT64_TOLERANCE = 1e-9
-ENDED = ("Timeout", "Crash")
+ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 # what torch says of an operation that must see numbers, such as x[mask], on its meta device
 NO_META = ("register_meta function", "called on meta tensors", "copy out of meta tensor")
 
@@ -48,7 +48,7 @@ class Trial:
 
 
 def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
-    """Try each property on an answer; after a hang or a crash the rest are not tried."""
+    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
     trials: list[Trial] = []
     try:
         for sentence, points, questions in _standard(exercise, seed):
@@ -72,7 +72,7 @@ def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
 
 
 class _Ended(Exception):
-    """The answer hung, or took its process with it."""
+    """The answer hung, took its process with it, or let it speak nonsense."""
 
 
 def _ask(answer: Answer, case: Case, request: Request, trial: Trial) -> Reply:

@@ -79,7 +79,7 @@ class Judge:
         try:
             if attempt.source and (said := _screened(attempt)):
                 return untried(attempt.exercise, "forbidden", said, self._rules.seed)
-            return verdict(attempt, self._sandbox(attempt), self._rules.seed)
+            return self._judged(attempt)
         except RecursionError:
             message = "This code is nested too deeply to be judged."
         # whatever a stranger's reply leads to, it fails the answer and never the judge
@@ -87,6 +87,19 @@ class Judge:
             message = "What this code replies cannot be judged."
         self._clear()
         return untried(attempt.exercise, "error", message, self._rules.seed)
+
+    def _judged(self, attempt: Attempt) -> Verdict:
+        judged = verdict(attempt, self._sandbox(attempt), self._rules.seed)
+        if judged.status == "passed" or not attempt.source:
+            return judged
+        alone = len(self._ran) == 1
+        self._clear()
+        if alone:
+            return judged
+        # another answer may have spoiled the process: once more, in a fresh one
+        judged = verdict(attempt, self._sandbox(attempt), self._rules.seed)
+        self._clear()
+        return judged
 
     def _prepare(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, and meanwhile ask the reference."""

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +24,7 @@ import pytest
 from course_lib.grading import judge as judging
 from course_lib.grading.judge import Judge, Rules
 from course_lib.grading.probe import problem
+from course_lib.grading.submissions import collect
 from course_lib.paths import ROOT
 
 SECONDS = 2
@@ -340,6 +342,37 @@ def test_no_process_and_no_file_is_left_and_none_is_changed(run, unscreened):
     for folder in ("/", "/tmp", "/var/tmp", "/dev/shm", str(ROOT)):
         for name in ("hostile", "link"):
             assert not os.path.lexists(f"{folder}/{name}")
+
+
+def test_a_hostile_zip_file_costs_its_own_entries_alone(tmp_path):
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as whole:
+        whole.writestr("honest.ipynb", notebook(BRIGHT))
+        whole.writestr("../above.ipynb", notebook(BRIGHT))
+        whole.writestr("/absolute.ipynb", notebook(BRIGHT))
+        whole.writestr(zipfile.ZipInfo("dateless.ipynb", (1980, 0, 0, 0, 0, 0)), notebook(BRIGHT))
+        whole.writestr("bomb.ipynb", bytes(2**28))
+        whole.writestr("spoiled.ipynb", notebook(BRIGHT))
+        whole.writestr("locked.ipynb", notebook(BRIGHT))
+        places = {x.filename: x.header_offset + len(x.filename) + 30 for x in whole.infolist()}
+    content = bytearray(archive.read_bytes())
+    content[places["spoiled.ipynb"]] ^= 0xFF
+    locked = content.rindex(b"PK\x01\x02", 0, content.rindex(b"locked.ipynb"))
+    content[locked + 8] |= 1
+    archive.write_bytes(content)
+    found = {}
+    for submitted in collect(archive):
+        try:
+            found[submitted.notebook] = submitted.content() == notebook(BRIGHT)
+        except ValueError as error:
+            found[submitted.notebook] = str(error)
+    assert "../above.ipynb" not in found  # left out, as hidden files are
+    for name in ("honest.ipynb", "/absolute.ipynb", "dateless.ipynb"):
+        assert found[name] is True
+    assert found["bomb.ipynb"] == "It is larger than 32 MiB."
+    for name in ("spoiled.ipynb", "locked.ipynb"):
+        assert found[name].startswith("It cannot be taken out of the zip file: ")
+    assert list(tmp_path.rglob("*.ipynb")) == []
 
 
 def test_messages_are_short_and_of_printable_characters(run):

@@ -177,7 +177,7 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     (package / "private").mkdir(parents=True)
     (package / "__init__.py").touch()
     hello = Path(load("start/hello").draw.__code__.co_filename)
-    (package / "private" / "twice.py").write_text(hello.read_text().replace('"00"', '"01"'))
+    (package / "private" / "secret.py").write_text(hello.read_text().replace('"00"', '"01"'))
     info = tmp_path / "secret-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: secret\nVersion: 1.0\n")
@@ -187,9 +187,9 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     reading = f"def double(x):\n    return x * len(open({str(package)!r} + '/__init__.py').read())"
     importing = "import secret_exercises\ndef double(x):\n    return secret_exercises.twice.y(x)"
     try:
-        with Judge(Rules(best_level(), SEED, ["private/twice"])) as judge:
+        with Judge(Rules(best_level(), SEED, ["private/secret"])) as judge:
             found = [
-                verdict(judge.entry(notebook([(None, source)], "01")), "private/twice")["status"]
+                verdict(judge.entry(notebook([(None, source)], "01")), "private/secret")["status"]
                 for source in (RIGHT, reading, importing)
             ]
     finally:

@@ -41,12 +41,12 @@ def property_{number}({answer}):
 README = """\
 # Lesson {lesson} for otter-grader
 
-`{stem}.ipynb` is for the students, with `tests/` beside it: a test file for each exercise, with
-one case for each property of the course's check, so half an answer earns its half.
+`{stem}.ipynb` is for the students, with `tests/` beside it: a test file for each
+exercise, with one case for each property of the course's check, so half an answer earns its half.
 
-1. Install otter-grader where this course is installed: the checks need it.
-2. Hand out `{stem}.ipynb` and `tests/`. `grader.check(...)` below each exercise says what does not
-   hold yet.
+1. Install otter-grader where this course is installed: the checks need both. So do your students.
+2. Hand out `{stem}.ipynb` and `tests/`. `grader.check(...)` below each exercise says what does
+   not hold yet.
 3. Here, in this folder: `otter generate --tests-dir tests --no-environment` makes
    `autograder.zip`.
 4. `otter run SUBMISSION.ipynb --autograder autograder.zip` grades a notebook, and writes

@@ -79,7 +79,7 @@ from jaxtyping import Float
 
 
 def weigh(x):
-    text = "(exec('import\\x20math;import\\x20torch;math.f\\x3dtorch.softmax')or(1))"
+    text = '(exec("import\\x20math;import\\x20torch;math.f\\x3dtorch.softmax")or(1))'
     isinstance(x, Float[torch.Tensor, "*batch " + text])
     return math.f(x, -1)
 
