@@ -34,7 +34,7 @@ def stages() -> dict[str, list[str]]:
         "style": ["ruff", "check"],
         "format": ["ruff", "format", "--check"],
         "components, shapes executed": ["pytest", hook, "-n2", *components],
-        "data, exercises, grading, models": ["pytest", "-n2", *folders],
+        "data, exercises, grading, models": ["pytest", "-n2", "--dist=loadgroup", *folders],
         "build solved notebooks": ["course_lib.notebooks", "--solved", str(SOLVED)],
         "notebooks, untouched and solved": ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)],
     }
