@@ -63,7 +63,10 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one call did. `inputs` are the inputs after it; gradients are by input and weight."""
+    """What one call did. Gradients are by input and weight.
+
+    `inputs` are the inputs after it, where they were scattered.
+    """
 
     output: Any = None
     inputs: tuple = ()
@@ -144,7 +147,8 @@ class InProcess:
                         _call(call, [_other(x) for x in inputs], request)
                 output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
-                reply = Reply(as_data(output), tuple(map(as_data, inputs)), gradients)
+                after = tuple(map(as_data, inputs)) if request.scattered else ()
+                reply = Reply(as_data(output), after, gradients)
             # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt):

@@ -111,7 +111,8 @@ def test_answers_stand_on_the_notebook_and_on_earlier_lessons(entry):
     assert verdict(found, "attention/soft_lookup")["status"] in ("wrong", "known mistake")
     message = verdict(found, "attention/dot_scores")["message"]
     assert "`weigh` is of course_lib.attention.softmax, which is not to be had here" in message
-    earlier = f"{SET_UP}\nfrom course_lib.attention import dot_scores\nsoftmax = mine('attention/softmax')"
+    earlier = f"{SET_UP}\nfrom course_lib.attention import dot_scores"
+    earlier += "\nsoftmax = mine('attention/softmax')"
     own = (
         "self_attention/parameter_free",
         "def parameter_free(x, causal=False):\n"
@@ -123,9 +124,9 @@ def test_answers_stand_on_the_notebook_and_on_earlier_lessons(entry):
 
 
 def test_what_is_not_there_is_said_and_costs_its_names_alone(entry):
-    later = "from course_lib.self_attention import project\nimport transformers"
+    later = "from course_lib.self_attention import project\nimport os, math, transformers"
     own = "def double(x):\n    return {}"
-    assert verdict(entry(later, own.format("2 * x")))["status"] == "passed"
+    assert verdict(entry(later, own.format("math.floor(2.5) * x")))["status"] == "passed"
     found = verdict(entry(later, own.format("project(x, x, x, x)")))
     assert found["status"] == "error"
     assert "`project` is of course_lib.self_attention.project, which is not" in found["message"]
@@ -195,4 +196,4 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     finally:
         catalogue._modules.cache_clear()
         sys.modules.pop("secret_exercises", None)
-    assert found == ["passed", "error", "forbidden"]
+    assert found == ["passed", "error", "error"]
