@@ -190,7 +190,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     grade.add_argument(
         "--trust", action="store_true",
-        help="grade in plain processes, where nothing keeps students' code from your files",
+        help="allow plain processes, which keep no student's code from your files",
     )  # fmt: skip
     grade.add_argument("--scheduler", metavar="ADDRESS", help="hand batches to this Dask scheduler")
     grade.add_argument(

@@ -211,12 +211,9 @@ def grade(options: Namespace) -> int:
 
 def export(options: Namespace) -> int:
     """Write a lesson's exercises as another tool takes them."""
-    from course_lib.grading.exports import NotExported, export
+    from course_lib.grading.exports import export
 
-    try:
-        files = export(options.tool, options.lesson, options.folder)
-    except NotExported as error:
-        raise Refused(str(error)) from None
+    files = export(options.tool, options.lesson, options.folder)
     print(*files, f"{options.folder / 'README.md'} says how to go on.", sep="\n")
     return 0
 

@@ -25,7 +25,10 @@ INSTALL = f"run `{sys.executable} -m pip install -e .` in {ROOT}"
 
 def findings(workspace: Path) -> Iterator[Finding]:
     """Yield what each check finds; `workspace` is the learner's folder, made or not."""
-    checks = (_python, _packages, _torch, _kernel, _machine, _data, lambda: _workspace(workspace))
+    checks = (
+        _python, _packages, _torch, _kernel, _machine, _data, _isolation,
+        lambda: _workspace(workspace),
+    )  # fmt: skip
     for check in checks:
         try:
             yield from check()
@@ -115,6 +118,16 @@ def _data() -> Iterator[Finding]:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     yield "ok", f"the cache {folder} holds {size / 1e6:.1f} MB"
     yield _room(folder, "set COURSE_CACHE to a folder on another disk")
+
+
+def _isolation() -> Iterator[Finding]:
+    from course_lib.grading.probe import best_level, problem
+
+    if (level := best_level()) != "plain":
+        yield "ok", f"`course grade` keeps students' code in {level}"
+    else:
+        reasons = "; ".join(filter(None, map(problem, ("bubblewrap", "landlock"))))
+        yield "warn", f"`course grade`, for instructors, has no sandbox here: {reasons}."
 
 
 def _workspace(folder: Path) -> Iterator[Finding]:

@@ -74,7 +74,8 @@ def lesson(notebook: dict) -> str | None:
     """Return the number of the notebook's lesson, or None."""
     metadata = notebook.get("metadata")
     course = metadata.get("course") if isinstance(metadata, dict) else None
-    return course.get("lesson") if isinstance(course, dict) else None
+    number = course.get("lesson") if isinstance(course, dict) else None
+    return number if isinstance(number, str) else None
 
 
 def _is_cell(cell: object) -> bool:

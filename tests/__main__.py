@@ -11,6 +11,7 @@ from course_lib.paths import ROOT
 SOLVED = ROOT / "build" / "solved"
 # two processes on two cores: more threads than that would wait for each other
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
+FOLDERS = ("data", "exercises", "grading", "pretrained")
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=120", "--dist=loadscope"]
 
 
@@ -28,12 +29,12 @@ def stages() -> dict[str, list[str]]:
     hook = f"--jaxtyping-packages={','.join(shaped)},beartype.beartype"
     tests = ROOT / "tests"
     components = [*map(str, sorted(tests.glob("test_*.py"))), str(tests / "efficient")]
-    folders = [str(tests / folder) for folder in ("data", "exercises", "pretrained")]
+    folders = [str(tests / folder) for folder in FOLDERS]
     return {
         "style": ["ruff", "check"],
         "format": ["ruff", "format", "--check"],
         "components, shapes executed": ["pytest", hook, "-n2", *components],
-        "data, exercises, models": ["pytest", "-n2", *folders],
+        "data, exercises, grading, models": ["pytest", "-n2", "--dist=loadgroup", *folders],
         "build solved notebooks": ["course_lib.notebooks", "--solved", str(SOLVED)],
         "notebooks, untouched and solved": ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)],
     }

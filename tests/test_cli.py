@@ -166,7 +166,7 @@ def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(tmp_path, save_no
         "Timeout: no answer within 3 seconds",
         "SystemExit: 0",
         "Crash: the process ended, with exit status 0",
-        "TooLarge: its result is over 64 MiB",
+        "TooLarge: its result is over 16 MiB",
         "NameError: name 'f' is not defined",
         f"✓ {ID}: passed, 10 of 10 points",
         "1 of 6 exercises passed",

@@ -66,7 +66,10 @@ class Foreign:
 
 @dataclass(frozen=True)
 class Reply:
-    """What one call did. `inputs` are the inputs after it; gradients are by input and weight."""
+    """What one call did. Gradients are by input and weight.
+
+    `inputs` are the inputs after it, where they were scattered.
+    """
 
     output: Any = None
     inputs: tuple = ()
@@ -121,10 +124,13 @@ class InProcess:
         # an object may make it hard to look at it; then it is known by what it does alone
         try:
             source = source_of(answer)
-            aliases = calls.aliases(names_used(answer, source)) if source else {}
+            names = names_used(answer, source) if source else {}
+            if kind == "class" and not source:  # no method of its own: it is what it inherits
+                names = {f"base_{i}": base for i, base in enumerate(answer.__bases__)}
+                source = f"class {answer.__name__}({', '.join(names)}):\n    pass\n"
         except Exception:
             return Description(kind)
-        return Description(kind, source, aliases)
+        return Description(kind, source, calls.aliases(names))
 
     def run(self, request: Request) -> Reply:
         """Call the answer on copies of the inputs, and report what it did."""
@@ -145,7 +151,8 @@ class InProcess:
                         _call(call, [_other(x) for x in inputs], request)
                 output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
-                reply = Reply(as_data(output), tuple(map(as_data, inputs)), gradients)
+                after = tuple(map(as_data, inputs)) if request.scattered else ()
+                reply = Reply(as_data(output), after, gradients)
             # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
             except BaseException as error:
                 if isinstance(error, KeyboardInterrupt):

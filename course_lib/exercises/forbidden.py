@@ -70,8 +70,6 @@ def imports(tree: ast.AST, stars: bool = True) -> dict[str, str]:
 
 
 def _public(module: str) -> list[str]:
-    if module.partition(".")[0] not in KNOWN_PACKAGES:
-        return []
     found = _loaded(module)
     return getattr(found, "__all__", None) or [name for name in dir(found) if name[0] != "_"]
 

@@ -32,7 +32,8 @@ class Proof:
 
 def prove(exercise: Exercise, seeds: tuple[int, ...] = (0, 1, 2)) -> Proof:
     """Hold an exercise against all of its laws, for each seed of the inputs."""
-    reply = attempt(exercise, InProcess(exercise.reference), 0)[0].calls[0].reply
+    first = attempt(exercise, InProcess(exercise.reference), 0)[0].calls[0]
+    reply = replace(first.reply, inputs=first.case.inputs)
     edited, unseen = _edits(exercise)
     violations = [*_texts(exercise), *unseen]
     violations += [violation for seed in seeds for violation in _verdicts(exercise, seed)]

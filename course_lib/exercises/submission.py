@@ -141,8 +141,8 @@ def verdict(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
         return _placed(judge(attempt.exercise, handle, seed), attempt.places)
     if attempt.problem:
         message = f"This code cannot be executed: {attempt.problem}"
-        return untried(attempt.exercise, "error", message)
-    return untried(attempt.exercise, "not attempted", "Nothing is written yet.")
+        return untried(attempt.exercise, "error", message, seed)
+    return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
 
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:

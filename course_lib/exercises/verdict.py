@@ -41,36 +41,36 @@ class Verdict:
     printed: str = ""
 
 
-def max_points(exercise: Exercise) -> int:
-    """Return the points of all properties of an exercise."""
-    return sum(trial.points for trial in _reference(exercise, seed=0))
+def max_points(exercise: Exercise, seed: int = 0) -> int:
+    """Return the points of all properties of an exercise, the same for every seed."""
+    return sum(trial.points for trial in _reference(exercise, seed))
 
 
-def untried(exercise: Exercise, status: Status, message: str) -> Verdict:
+def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> Verdict:
     """Return the verdict on an answer that was not tried, or whose trial does not count."""
-    return Verdict(exercise.id, status, 0, max_points(exercise), message)
+    return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
 
 
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()
     if message := _not_an_answer(exercise, description):
-        return untried(exercise, "error", message)
+        return untried(exercise, "error", message, seed)
     if description.source and is_stub(description.source, exercise.method):
-        return untried(exercise, "not attempted", STUB)
+        return untried(exercise, "not attempted", STUB, seed)
     named = description.source and forbidden.in_source(
         description.source, description.aliases or {}, exercise.forbidden
     )
     if named and not _is_solution(exercise, description):
-        return untried(exercise, "forbidden", _forbidden(exercise, named[0]))
+        return untried(exercise, "forbidden", _forbidden(exercise, named[0]), seed)
 
     trials = attempt(exercise, answer, seed)
     calls = [call for trial in trials for call in trial.calls]
     called = [name for call in calls for name in call.reply.forbidden]
     if called and not _is_solution(exercise, description):
-        return untried(exercise, "forbidden", _forbidden(exercise, called[0]))
+        return untried(exercise, "forbidden", _forbidden(exercise, called[0]), seed)
     if _unfinished(calls[0], exercise, description):
-        return untried(exercise, "not attempted", STUB)
+        return untried(exercise, "not attempted", STUB, seed)
 
     passed = all(trial.held for trial in trials)
     failure = None if passed else _failure(trials)
@@ -90,7 +90,7 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
         exercise=exercise.id,
         status=status,
         points=sum(points for _, points, held in tried if held),
-        max_points=max_points(exercise),
+        max_points=max_points(exercise, seed),
         message=message,
         properties=tuple(tried),
         cases_held=sum(call.held for call in trials[0].calls),

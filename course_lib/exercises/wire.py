@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-LIMIT = 64 * 2**20
+LIMIT = 16 * 2**20
 DIMENSIONS = 64  # of which torch computes
 HEADER_LIMIT = 4 * 2**20  # as JSON becomes objects of many times its size
 DTYPES = {
@@ -24,7 +24,7 @@ DTYPES = {
 
 
 class TooLarge(ValueError):
-    """A message over the limit of 64 MiB."""
+    """A message over the limit of 16 MiB."""
 
 
 class Malformed(ValueError):

@@ -6,13 +6,14 @@ in the worker itself. The batch of a worker that is lost is done again by anothe
 
 from collections.abc import Iterator
 from contextlib import closing
+from math import ceil
 
 from course_lib.grading.isolation import CannotGrade
 from course_lib.grading.judge import Rules
 from course_lib.grading.run import Entry, Lane, fingerprint
 from course_lib.grading.submissions import Submitted
 
-BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
+LARGEST_BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
 
 
 def judged_by_dask(
@@ -24,27 +25,32 @@ def judged_by_dask(
     where there is no scheduler, or no worker with the isolation that the rules ask for.
     """
     try:
-        from distributed import Client, as_completed
+        from distributed import Client, KilledWorker, as_completed
     except ImportError:
         raise CannotGrade(
             'Dask is not installed: `python -m pip install "transformer-course[cluster]"`.'
         ) from None
 
-    batches = {}
     try:
-        client = Client(scheduler, timeout=30, set_as_default=False)
-    except OSError as error:
+        client = Client(scheduler, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
         raise CannotGrade(f"there is no Dask scheduler at {scheduler} ({error}).") from None
     with client:
-        for start in range(0, len(work), BATCH):
-            batch = work[start : start + BATCH]
+        workers = len(client.scheduler_info()["workers"]) or 1
+        size = min(LARGEST_BATCH, ceil(len(work) / (2 * workers)))
+        batches = {}
+        for start in range(0, len(work), size):
+            batch = work[start : start + size]
             contents = [submitted.content() for submitted in batch]
             future = client.submit(judge_batch, rules, contents, pure=False)
-            batches[future] = batch, contents
-        for future in as_completed(list(batches)):
-            batch, contents = batches.pop(future)
-            for submitted, content, entry in zip(batch, contents, future.result(), strict=True):
-                yield submitted, fingerprint(content), entry
+            batches[future] = list(zip(batch, map(fingerprint, contents), strict=True))
+        for future in as_completed(list(batches), loop=client.loop):
+            try:
+                entries = future.result()
+            except KilledWorker as error:
+                raise CannotGrade(f"worker after worker ended over one batch ({error}).") from None
+            for (submitted, sha256), entry in zip(batches.pop(future), entries, strict=True):
+                yield submitted, sha256, entry
 
 
 def judge_batch(rules: Rules, contents: list[bytes]) -> list[Entry]:

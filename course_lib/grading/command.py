@@ -97,12 +97,12 @@ def _points(word: str) -> tuple[str, float]:
 
 
 def _level(options: Namespace) -> Level:
-    level: Level = options.isolation or ("plain" if options.trust else best_level())
+    level: Level = options.isolation or best_level()
     if level == "plain" and not options.trust:
         reasons = "; ".join(filter(None, map(problem, LEVELS)))
         raise Refused(
-            f"nothing here keeps students' code from your files ({reasons or 'plain was asked'}). "
-            "--trust grades all the same, in plain processes."
+            f"plain processes keep no student's code from your files{reasons and f' ({reasons})'}: "
+            "--trust grades in them all the same."
         )
     if found := problem(level):
         raise Refused(f"{found}.")

@@ -10,7 +10,7 @@ from course_lib import ipynb
 from course_lib.exercises import forbidden
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.submission import Attempt, answers, verdict
-from course_lib.exercises.verdict import Verdict, untried
+from course_lib.exercises.verdict import Verdict, max_points, untried
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.ways_round import ways_round
@@ -54,12 +54,17 @@ class Judge:
         try:
             notebook = ipynb.parse(content, "This")
             asked = [load(id) for id in self._rules.exercises]
+            own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
+            if own and lessons and own not in lessons:
+                return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
             found = answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
         except (RecursionError, MemoryError):
             return unreadable("This is nested too deeply to be read.")
         results = {}
+        for attempt in found.attempts.values():
+            self._prepare(attempt)
         for attempt in found.attempts.values():
             results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
         self._clear()
@@ -73,29 +78,48 @@ class Judge:
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
             if attempt.source and (said := _screened(attempt)):
-                return untried(attempt.exercise, "forbidden", said)
-            return verdict(attempt, self._sandbox(attempt), self._rules.seed)
+                return untried(attempt.exercise, "forbidden", said, self._rules.seed)
+            return self._judged(attempt)
         except RecursionError:
             message = "This code is nested too deeply to be judged."
         # whatever a stranger's reply leads to, it fails the answer and never the judge
         except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
             message = "What this code replies cannot be judged."
-        return untried(attempt.exercise, "error", message)
+        self._clear()
+        return untried(attempt.exercise, "error", message, self._rules.seed)
+
+    def _judged(self, attempt: Attempt) -> Verdict:
+        judged = verdict(attempt, self._sandbox(attempt), self._rules.seed)
+        if judged.status == "passed" or not attempt.source:
+            return judged
+        alone = len(self._ran) == 1
+        self._clear()
+        if alone:
+            return judged
+        # another answer may have spoiled the process: once more, in a fresh one
+        judged = verdict(attempt, self._sandbox(attempt), self._rules.seed)
+        self._clear()
+        return judged
+
+    def _prepare(self, attempt: Attempt) -> None:
+        """Start the sandbox of an exercise's lesson, and meanwhile ask the reference."""
+        lesson, rules = attempt.exercise.lesson, self._rules
+        if attempt.source and lesson not in self._sandboxes:
+            sandbox = Sandbox(lesson, rules.level, rules.seconds, rules.memory)
+            self._sandboxes[lesson] = self._open.enter_context(sandbox)
+        max_points(attempt.exercise, rules.seed)
 
     def _sandbox(self, attempt: Attempt) -> Sandbox:
         """Return the sandbox of an exercise's lesson; its process has seen nothing forbidden here.
 
         What one answer may call, it could leave behind for another that may not.
         """
-        exercise, rules = attempt.exercise, self._rules
-        if any(forbidden.in_source(source, {}, exercise.forbidden) for source in self._ran):
+        banned = attempt.exercise.forbidden
+        if any(forbidden.in_source(source, {}, banned) for source in self._ran):
             self._clear()
-        if exercise.lesson not in self._sandboxes:
-            sandbox = Sandbox(exercise.lesson, rules.level, rules.seconds, rules.memory)
-            self._sandboxes[exercise.lesson] = self._open.enter_context(sandbox)
         if attempt.source:
             self._ran.append(attempt.source)
-        return self._sandboxes[exercise.lesson]
+        return self._sandboxes.get(attempt.exercise.lesson)
 
     def _clear(self) -> None:
         self._ran.clear()
@@ -158,7 +182,7 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
     error = judged.failure and judged.failure.error
     if not error or judged.status != "error":
         return judged.message
-    parts = [f"{judged.message.rstrip('.')}."]
+    parts = [f"{judged.message.rstrip('. ')}."]
     if error.line:
         parts.append(f"Line {error.line}: {error.text}.")
     if error.type == "NameError":

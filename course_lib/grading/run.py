@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from course_lib.files import write_atomically
 from course_lib.grading.isolation import NoIsolation
 from course_lib.grading.judge import Rules, unreadable
 from course_lib.grading.lane import COMMAND, notebook_line, rules_line
@@ -39,29 +40,25 @@ class Kept:
     def rules(self) -> Rules | None:
         """Return the rules of an unfinished run, or None where there is none."""
         lines = self._lines()
-        return Rules(**lines[0]) if lines else None
+        return Rules(**lines[0]) if len(lines) > 1 else None
 
     def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
-        """Open the file for more, and return what it has. Raises OtherRules, OSError."""
-        lines = self._lines()
-        if lines and lines[0] != asdict(rules):
+        """Return the entries that there are. Raises OtherRules, OSError."""
+        lines = self._lines() if self.rules() else [asdict(rules)]
+        if lines[0] != asdict(rules):
             raise OtherRules
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         # what a killed run has not written to the end of its line is cut off
-        whole = "".join(json.dumps(line) + "\n" for line in lines) or rules_line(rules)
-        self._path.write_text(whole, "utf8")
-        self._file = self._path.open("a", encoding="utf8")
+        write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in lines))
         return {(x["notebook"], x["sha256"]): x["entry"] for x in lines[1:]}
 
     def add(self, notebook: str, sha256: str, entry: Entry) -> None:
         """Keep one more entry. Raises OSError."""
         line = {"notebook": notebook, "sha256": sha256, "entry": entry}
-        self._file.write(json.dumps(line) + "\n")
-        self._file.flush()
+        with self._path.open("a", encoding="utf8") as file:
+            file.write(json.dumps(line) + "\n")
 
     def finish(self) -> None:
         """Take the file away: the results are written."""
-        self._file.close()
         self._path.unlink()
 
     def _lines(self) -> list[dict]:
@@ -96,8 +93,7 @@ class Lane:
     def close(self) -> None:
         """End the process."""
         if self._process:
-            self._process.stdin.close()
-            self._process.wait()
+            self._process.communicate()
             self._errors.close()
             self._process = None
 

@@ -29,7 +29,8 @@ class Sandbox(Remote):
 
     The process goes on until it is cleared, or an answer breaks it. `lesson` says which components
     can be seen; an answer has so many `seconds` for all of its calls, and the process so many bytes
-    of `memory`. Use it as a context manager. Raises NoIsolation where the level is not to be had.
+    of `memory`. Torch is loading from now on; the first call waits for it. Use it as a context
+    manager. Raises NoIsolation where the level is not to be had.
     """
 
     def __init__(self, lesson: str, level: Level, seconds: int = SECONDS, memory: int = MEMORY):
@@ -45,10 +46,7 @@ class Sandbox(Remote):
                 words, env=environment, cwd=view.folder, stdin=theirs,
                 stdout=subprocess.DEVNULL, stderr=self._errors,
             )  # fmt: skip
-        if self._control.recv(1) != b"+":
-            problem = self._last_words()
-            self._close()
-            raise NoIsolation(f"{level} does not start here ({problem}).")
+        self._ready = False
 
     def __exit__(self, *exception: object) -> None:
         self._stop()
@@ -76,7 +74,13 @@ class Sandbox(Remote):
             object.__setattr__(reply.error, "message", ADDRESS.sub("", reply.error.message))
         return reply
 
+    def _wait_for_warden(self) -> None:
+        if not self._ready and self._control.recv(1) != b"+":
+            raise NoIsolation(f"{self._level} does not start here ({self._last_words()}).")
+        self._ready = True
+
     def _start(self) -> None:
+        self._wait_for_warden()
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])

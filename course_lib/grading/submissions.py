@@ -9,6 +9,7 @@ grades find their way back.
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,7 +49,7 @@ class Submitted:
             else:
                 with zipfile.ZipFile(self.archive) as whole, whole.open(self.notebook) as file:
                     data = file.read(LARGEST + 1)
-        except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
             raise ValueError(f"It cannot be taken out of the zip file: {error}.") from None
         if len(data) > LARGEST:
             raise ValueError(f"It is larger than {LARGEST // 2**20} MiB.")
@@ -100,7 +101,9 @@ def _file(root: Path, name: str, student: str, late: bool = False) -> Submitted:
     except OSError as error:
         return Submitted(student, name, root, problem=f"It cannot be read: {error.strerror}.")
     kinds = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
-    kind = next((kind for is_of, kind in kinds.items() if is_of(status.st_mode)), "no file")
+    kind = next(
+        (kind for is_of, kind in kinds.items() if is_of(status.st_mode)), "a pipe or a device"
+    )
     if not stat.S_ISREG(status.st_mode):
         return Submitted(student, name, root, problem=f"It is {kind}, not a file.")
     return Submitted(student, name, root, time=time, late=late)
@@ -118,7 +121,7 @@ def _in_zip(archive: Path) -> Iterator[Submitted]:
             if len(parts) > 1:
                 students[student] = students.get(student, False) or notebook
             if notebook:
-                time = datetime(*entry.date_time)
+                time = _packed(entry)
                 yield Submitted(student, entry.filename, archive.parent, archive, time, late)
     for student, has_notebook in students.items():
         if not has_notebook:
@@ -136,6 +139,13 @@ def _owner(name: str) -> tuple[str, bool]:
 
 def _is_hidden(path: Path, below: Path) -> bool:
     return any(part.startswith(".") for part in path.relative_to(below).parts)
+
+
+def _packed(entry: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*entry.date_time)
+    except ValueError:  # some programs leave the date out
+        return None
 
 
 def _stamp(folder: Path) -> datetime | None:

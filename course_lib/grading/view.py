@@ -62,7 +62,7 @@ def make_view(folder: Path, lesson: str) -> View:
     exercises = folder / "course_lib" / "exercises"
     _copy(COURSE / "grading" / "inside" / "stand_ins.py", exercises / "__init__.py")
     (exercises / "earlier.json").write_text(json.dumps(earlier), "utf8")
-    for name, path in _packages().items():
+    for name, path in packages().items():
         (folder / name).symlink_to(path)
     program, library = _program(), _library()
     libraries, files = _system_libraries()
@@ -70,7 +70,7 @@ def make_view(folder: Path, lesson: str) -> View:
         folder,
         program,
         libraries,
-        readable=(program, library, *libraries, *files, *_packages().values()),
+        readable=(program, library, *libraries, *files, *packages().values()),
         hidden=tuple(x for n in ("site", "dist") if (x := library / f"{n}-packages").is_dir()),
     )
 
@@ -110,7 +110,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 @cache
-def _packages() -> dict[str, Path]:
+def packages() -> dict[str, Path]:
     """Find the files and folders of the packages, and of all that they require."""
     left, found, entries = list(PACKAGES), set(), {}
     while left:
@@ -121,8 +121,9 @@ def _packages() -> dict[str, Path]:
             installed = distribution(name)
         except PackageNotFoundError:  # required on other systems only, or optional
             continue
-        for file in installed.files or []:
-            top = file.parts[0]
+        # the record as text: `installed.files` makes an object of each of torch's 12,000 files
+        record = installed.read_text("RECORD") or ""
+        for top in {line.partition(",")[0].partition("/")[0] for line in record.splitlines()}:
             if top not in ("..", "__pycache__") and not top.endswith(".pth"):
                 entries[top] = Path(installed.locate_file(top)).resolve()
         for line in installed.requires or []:
@@ -143,7 +144,9 @@ def _library() -> Path:
 @cache
 def _system_libraries() -> tuple[tuple[Path, ...], tuple[Path, ...]]:
     """Find the folders of the shared libraries that are loaded now, and single files of them."""
-    own, loaded = [_library(), *_packages().values()], set()
+    # a package that is not to be seen may have libraries of its own
+    installed = (Path(sysconfig.get_path(x)).resolve() for x in ("purelib", "platlib"))
+    own, loaded = [_library(), *packages().values(), *installed], set()
     maps = Path("/proc/self/maps")
     for line in maps.read_text().splitlines() if maps.exists() else []:
         path = Path(line.split(maxsplit=5)[-1])

@@ -7,11 +7,14 @@ without both. Modules are those known to hand out nothing but what is named.
 
 import ast
 import importlib
+import sys
 import types
 from collections.abc import Iterable
+from pathlib import Path
 
 from course_lib.exercises.calls import resolve
-from course_lib.exercises.forbidden import KNOWN_PACKAGES, chain, imports
+from course_lib.exercises.forbidden import chain, imports
+from course_lib.grading.view import packages
 
 BUILTINS = frozenset(
     "eval exec compile globals locals vars getattr setattr delattr breakpoint".split()
@@ -67,7 +70,7 @@ def ways_round(source: str) -> str | None:
                 # `type(x)` asks for a type; called otherwise, it makes one of any names
                 if root == "type" and not path and id(node) not in questions | annotations:
                     return root
-                if root in known and id(node) not in inner:
+                if root in known and id(node) not in inner and _is_there(known[root]):
                     target = ".".join([known[root], *path])
                     if _reaches_more(target) or (
                         target.startswith("jaxtyping.") and id(node) not in annotations
@@ -88,21 +91,32 @@ class _Attributes(ast.NodeTransformer):
 
 
 def _imported(tree: ast.AST) -> str | None:
-    """Return the first import that reaches more than it names."""
+    """Return the first import, of a name that is used, that reaches more than it names.
+
+    What is not to be had in the sandbox reaches nothing: it costs its names alone.
+    """
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"*"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names if not _is_known(alias.name)]
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or "."
-            if not _is_known(module):
-                return module
-            names = [f"{module}.{alias.name}" for alias in node.names]
-            found = [x for x in names if not _is_known(x) and _reaches_more(x)]
-        else:
-            continue
-        if found:
-            return found[0]
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                if name in used and _is_there(alias.name) and not _is_known(alias.name):
+                    return alias.name
+        elif isinstance(node, ast.ImportFrom) and _is_there(module := node.module or "."):
+            for alias in node.names:
+                name = f"{module}.{alias.name}"
+                if (alias.asname or alias.name) not in used or _is_known(name):
+                    continue
+                if not _is_known(module) or _reaches_more(name):
+                    return name
     return None
+
+
+def _is_there(module: str) -> bool:
+    """Tell whether a module is one of those that the sandbox can import."""
+    root = module.partition(".")[0]
+    tops = {Path(name).stem for name in packages()}
+    return root in sys.stdlib_module_names or root in tops or root in ("", "course_lib")
 
 
 def _is_known(module: str) -> bool:
@@ -115,8 +129,8 @@ def _is_known(module: str) -> bool:
 def _reaches_more(name: str) -> bool:
     """Tell whether a dotted name is a module, or comes through what is not known."""
     root, *path = name.split(".")
-    if path[-1:] == ["*"]:  # of which modules we know the names
-        return root not in KNOWN_PACKAGES
+    if path[-1:] == ["*"]:  # its names are known where it is loaded here, too
+        return name.removesuffix(".*") not in sys.modules
     if root == "course_lib" and path[:1] == ["exercises"]:
         return path[1:2] not in STAND_INS
     value = importlib.import_module(root)

@@ -155,6 +155,13 @@ def test_two_mistakes_at_once_are_diagnosed_where_they_fail():
     assert 0 < found.points < found.max_points
 
 
+def test_a_class_that_inherits_everything_from_the_library_is_no_answer():
+    from course_lib.add_norm import PostNorm as Library
+
+    answer = type("PostNorm", (Library,), {})
+    assert verdict("add_norm/post_norm", answer).status == "forbidden"
+
+
 def test_another_package_brings_its_own_exercises(tmp_path, monkeypatch):
     package = tmp_path / "extra_exercises"
     (package / "private").mkdir(parents=True)

@@ -14,7 +14,8 @@ from datetime import datetime
 import psutil
 import pytest
 
-from course_lib import cli, files
+from course_lib import cli
+from course_lib.files import write_atomically
 from course_lib.grading import grade as grading
 from course_lib.grading.probe import best_level
 from course_lib.grading.submissions import NotSubmissions, collect
@@ -26,7 +27,9 @@ TRUST = ["--trust"] if best_level() == "plain" else []
 
 
 def grade(submissions, out, *options):
-    return cli.main(["grade", str(submissions), "--out", str(out), *TRUST, *map(str, options)])
+    return cli.main(
+        ["grade", str(submissions), "--out", str(out), *TRUST, "--jobs=1", *map(str, options)]
+    )
 
 
 def rows(out):
@@ -123,35 +126,66 @@ def test_every_file_has_its_row_and_the_same_seed_the_same_bytes(hand_in, tmp_pa
     assert "holds results already" in capsys.readouterr().err
 
 
-def lanes():
-    found = (x.info["cmdline"] or [] for x in psutil.process_iter(["cmdline"]))
-    return [words for words in found if any("course_lib.grading" in word for word in words)]
+def processes_of(mark):
+    """List the processes with this mark in their environment, and those that they have started."""
+    found = psutil.process_iter(["environ"])
+    return [process for process in found if (process.info["environ"] or {}).get("MARK") == mark]
 
 
 def test_a_killed_run_goes_on_to_the_same_results(hand_in, tmp_path):
     for number in range(12):
         hand_in(f"s{number:02}.ipynb", (RIGHT, WRONG)[number % 2])
-    before, options = len(lanes()), ["--seed", "3", *TRUST]
-    words = [*COMMAND, str(tmp_path / "in"), "--out", str(tmp_path / "killed"), *options]
+    words = [*COMMAND, str(tmp_path / "in"), "--out", str(tmp_path / "killed"), "--seed=3", *TRUST]
+    marked = {"env": os.environ | {"MARK": str(tmp_path)}, "stdout": subprocess.DEVNULL}
     kills = int(os.environ.get("COURSE_TEST_KILLS", "2"))
     kept = tmp_path / "killed" / "unfinished.jsonl"
     for done in range(1, kills + 1):
-        run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        run = subprocess.Popen(words, stderr=subprocess.DEVNULL, **marked)
         while run.poll() is None and (not kept.exists() or kept.read_text().count("\n") <= done):
             time.sleep(0.02)
         time.sleep(random.uniform(0, 0.05))
         run.send_signal(signal.SIGKILL)
         run.wait()
-    subprocess.run(words, check=True, capture_output=True)
+    subprocess.run(words, check=True, stderr=subprocess.DEVNULL, **marked)
     assert grade(tmp_path / "in", tmp_path / "whole", "--seed", 3) == 0
     results = [(tmp_path / name / "results.json").read_bytes() for name in ("killed", "whole")]
     assert results[0] == results[1]
     assert not kept.exists()
-    for _ in range(100):
-        if len(lanes()) == before:
-            break
+    deadline = time.monotonic() + 30
+    while processes_of(str(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(lanes()) == before
+    assert not processes_of(str(tmp_path))
+
+
+def test_batches_of_a_lost_worker_are_done_again(hand_in, tmp_path):
+    for number in range(8):
+        hand_in(f"s{number}.ipynb", (RIGHT, WRONG)[number % 2])
+    address = tmp_path / "scheduler.json"
+    module = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--no-dashboard"]
+    worker += ["--nthreads=1", f"--scheduler-file={address}", f"--local-directory={tmp_path}"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    options = ["--host=127.0.0.1", "--port=0", f"--scheduler-file={address}"]
+    running = [subprocess.Popen([*module, *options], **quiet)]
+    try:
+        running += [subprocess.Popen(worker, **quiet) for _ in range(2)]
+        while not address.exists():
+            time.sleep(0.05)
+        scheduler = json.loads(address.read_text())["address"]
+        words = [*COMMAND, str(tmp_path / "in"), "--out", str(tmp_path / "far"), "--seed=3", *TRUST]
+        run = subprocess.Popen([*words, "--scheduler", scheduler], **quiet)
+        while not any(psutil.Process(process.pid).children() for process in running[1:]):
+            time.sleep(0.02)
+        lost = next(p for p in running[1:] if psutil.Process(p.pid).children())
+        lost.kill()
+        assert run.wait() == 0
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    assert grade(tmp_path / "in", tmp_path / "near", "--seed", 3) == 0
+    results = [(tmp_path / name / "results.json").read_bytes() for name in ("far", "near")]
+    assert results[0] == results[1]
 
 
 def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
@@ -165,7 +199,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
     monkeypatch.setattr(grading, "write_atomically", full)
     assert grade(tmp_path / "in", tmp_path / "out", "--seed", 5) == 2
     assert "No space left on device. What was graded is kept" in capsys.readouterr().err
-    monkeypatch.setattr(grading, "write_atomically", files.write_atomically)
+    monkeypatch.setattr(grading, "write_atomically", write_atomically)
     assert grade(tmp_path / "in", tmp_path / "out", "--seed", 6) == 2
     assert "unfinished run with other options" in capsys.readouterr().err
     assert grade(tmp_path / "in", tmp_path / "out") == 0
@@ -176,13 +210,13 @@ def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
     ("options", "said"),
     [
         (["--lesson", "99"], "no lesson 99 has exercises: there are 00, 01"),
-        (["--exercise", "start/helo"], "did you mean start/hello?"),
+        (["--exercise", "start/helo"], "did you mean start/hello"),
         (["--points", "start/hello=many"], "--points start/hello=many is not understood"),
         (["--due", "tomorrow"], "is no time such as"),
         (["--late-penalty", "120"], "a percentage, from 0 to 100"),
         (["--seed", "-1"], "a whole number from 0"),
         (["--seconds", "0"], "--seconds is to be 1 or more"),
-        (["--isolation", "plain"], "--trust grades all the same"),
+        (["--isolation", "plain"], "--trust grades in them all the same"),
         (["--canvas", "nowhere.csv"], "--canvas needs --assignment"),
         (["--moodle", "nowhere.csv"], "No such file or directory"),
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler"),

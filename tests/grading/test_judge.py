@@ -111,7 +111,8 @@ def test_answers_stand_on_the_notebook_and_on_earlier_lessons(entry):
     assert verdict(found, "attention/soft_lookup")["status"] in ("wrong", "known mistake")
     message = verdict(found, "attention/dot_scores")["message"]
     assert "`weigh` is of course_lib.attention.softmax, which is not to be had here" in message
-    earlier = f"{SET_UP}\nfrom course_lib.attention import dot_scores\nsoftmax = mine('attention/softmax')"
+    earlier = f"{SET_UP}\nfrom course_lib.attention import dot_scores"
+    earlier += "\nsoftmax = mine('attention/softmax')"
     own = (
         "self_attention/parameter_free",
         "def parameter_free(x, causal=False):\n"
@@ -123,9 +124,9 @@ def test_answers_stand_on_the_notebook_and_on_earlier_lessons(entry):
 
 
 def test_what_is_not_there_is_said_and_costs_its_names_alone(entry):
-    later = "from course_lib.self_attention import project\nimport transformers"
+    later = "from course_lib.self_attention import project\nimport os, math, transformers"
     own = "def double(x):\n    return {}"
-    assert verdict(entry(later, own.format("2 * x")))["status"] == "passed"
+    assert verdict(entry(later, own.format("math.floor(2.5) * x")))["status"] == "passed"
     found = verdict(entry(later, own.format("project(x, x, x, x)")))
     assert found["status"] == "error"
     assert "`project` is of course_lib.self_attention.project, which is not" in found["message"]
@@ -150,6 +151,12 @@ def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
     assert verdict(found, "attention/weighted_sum")["status"] == "passed"
 
 
+def test_a_notebook_of_another_lesson_is_none_of_those_graded():
+    with Judge(Rules(best_level(), SEED, ["start/hello"])) as judge:
+        found = judge.entry(notebook([(None, RIGHT)], "02"))
+    assert found["message"] == "This is of lesson 02, of which nothing is graded here."
+
+
 def test_points_may_be_others_and_partial_points_follow():
     exercise = load("start/hello")
     most = judge(exercise, InProcess(exercise.reference)).max_points
@@ -171,7 +178,7 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     (package / "private").mkdir(parents=True)
     (package / "__init__.py").touch()
     hello = Path(load("start/hello").draw.__code__.co_filename)
-    (package / "private" / "twice.py").write_text(hello.read_text().replace('"00"', '"01"'))
+    (package / "private" / "secret.py").write_text(hello.read_text().replace('"00"', '"01"'))
     info = tmp_path / "secret-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: secret\nVersion: 1.0\n")
@@ -179,11 +186,11 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, mon
     monkeypatch.syspath_prepend(tmp_path)
     catalogue._modules.cache_clear()
     reading = f"def double(x):\n    return x * len(open({str(package)!r} + '/__init__.py').read())"
-    importing = "import secret_exercises\ndef double(x):\n    return secret_exercises and x * 2"
+    importing = "import secret_exercises\ndef double(x):\n    return secret_exercises.twice.y(x)"
     try:
-        with Judge(Rules(best_level(), SEED, ["private/twice"])) as judge:
+        with Judge(Rules(best_level(), SEED, ["private/secret"])) as judge:
             found = [
-                verdict(judge.entry(notebook([(None, source)], "01")), "private/twice")["status"]
+                verdict(judge.entry(notebook([(None, source)], "01")), "private/secret")["status"]
                 for source in (RIGHT, reading, importing)
             ]
     finally:

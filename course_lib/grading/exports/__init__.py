@@ -4,28 +4,25 @@ from pathlib import Path
 
 from course_lib.files import write_atomically
 from course_lib.grading.exports import gradescope, nbgrader, otter
+from course_lib.refused import Refused
 
 TOOLS = {"nbgrader": nbgrader.files, "otter": otter.files, "gradescope": gradescope.files}
-
-
-class NotExported(Exception):
-    """An export that cannot be made; the message is one sentence."""
 
 
 def export(tool: str, lesson: str, folder: Path) -> list[Path]:
     """Write a lesson for one of the `TOOLS` into a new or empty folder; return the files.
 
-    Raises NotExported.
+    Raises Refused.
     """
     try:
         files = TOOLS[tool](lesson)
     except LookupError as error:
-        raise NotExported(f"{error.args[0]}.") from None
+        raise Refused(f"{error.args[0]}.") from None
     try:
         if folder.exists() and any(folder.iterdir()):
-            raise NotExported(f"{folder} is not empty: name another folder.")
+            raise Refused(f"{folder} is not empty: name another folder.")
         for name, content in files.items():
             write_atomically(folder / name, content)
     except OSError as error:
-        raise NotExported(f"{error.filename or folder}: {error.strerror}.") from None
+        raise Refused(f"{folder} cannot be written to: {error.strerror}.") from None
     return [folder / name for name in files]

@@ -99,8 +99,7 @@ points or `results.json`. What keeps it away is the first of these that the cont
   the network, and write `results.json` itself, so do this only for work that does not count, or
   where you read what students hand in.
 
-All that Gradescope itself keeps in the container, other students' work above all, stays out of
-reach in any case, since each submission has a container of its own.
+Other students' work is out of reach in any case: each submission has a container of its own.
 """
 NAMES = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "LICENSE-TEXT")
 BEGINNING = (1980, 1, 1, 0, 0, 0)  # of time, for zip files: the same course gives the same archive

@@ -35,7 +35,8 @@ README = """\
 the course's check. Its points are those of the properties that hold, so half an answer earns its
 half.
 
-1. Install nbgrader where this course is installed: the checks need it.
+1. Install nbgrader where this course is installed: the checks need it. Your students
+   need the course too.
 2. Here, in this folder: `nbgrader generate_assignment {stem}`, and hand out `release/{stem}/`.
 3. Collect into `submitted/STUDENT/{stem}/{stem}.ipynb`.
 4. `nbgrader autograde {stem}`, then `nbgrader generate_feedback {stem}` and `nbgrader export`.

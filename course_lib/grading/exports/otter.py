@@ -41,12 +41,12 @@ def property_{number}({answer}):
 README = """\
 # Lesson {lesson} for otter-grader
 
-`{stem}.ipynb` is for the students, with `tests/` beside it: a test file for each exercise, with
-one case for each property of the course's check, so half an answer earns its half.
+`{stem}.ipynb` is for the students, with `tests/` beside it: a test file for each
+exercise, with one case for each property of the course's check, so half an answer earns its half.
 
-1. Install otter-grader where this course is installed: the checks need it.
-2. Hand out `{stem}.ipynb` and `tests/`. `grader.check(...)` below each exercise says what does not
-   hold yet.
+1. Install otter-grader where this course is installed: the checks need both. So do your students.
+2. Hand out `{stem}.ipynb` and `tests/`. `grader.check(...)` below each exercise says what does
+   not hold yet.
 3. Here, in this folder: `otter generate --tests-dir tests --no-environment` makes
    `autograder.zip`.
 4. `otter run SUBMISSION.ipynb --autograder autograder.zip` grades a notebook, and writes
@@ -74,19 +74,12 @@ code cannot reach.
 def files(lesson: str) -> dict[str, str]:
     """Return the notebook and its tests by their paths. Raises LookupError."""
     stem = release.stem(lesson)
-    started = []
-
-    def other(cell: NotebookNode) -> Iterator[NotebookNode]:
-        if cell.cell_type == "code" and not started:
-            started.append(START.format(stem=stem))
-            yield new_code_cell(started[0], id="otter")
-        yield cell
-
+    first = [new_code_cell(START.format(stem=stem), id="otter")]
     tests = {f"tests/{release.name(id)}.py": _test(load(id)) for id in exercises_of([lesson])}
     return {
         "README.md": README.format(lesson=lesson, stem=stem),
         "otter_config.json": json.dumps({"show_stdout": False}, indent=1) + "\n",
-        f"{stem}.ipynb": release.notebook(lesson, _exercise, other),
+        f"{stem}.ipynb": release.notebook(lesson, _exercise, lambda cell: [cell], first),
         **tests,
     }
 

@@ -45,14 +45,15 @@ def notebook(
     lesson: str,
     exercise: Callable[[NotebookNode, str], Cells],
     other: Callable[[NotebookNode], Cells],
+    first: Cells = (),
 ) -> str:
     """Return the text of a notebook with the exercises of a lesson.
 
     `exercise(cell, id)` lists the cells that stand for one with a stub, `other(cell)` those for
-    one of text, imports or a given component. Raises LookupError.
+    one of text, imports or a given component; `first` go before all others. Raises LookupError.
     """
     whole = nbformat.read(ROOT / "notebooks" / f"{stem(lesson)}.ipynb", as_version=4)
-    cells = []
+    cells = [*first]
     for cell in _kept(whole.cells):
         id = ipynb.exercise(cell)
         cells += exercise(cell, id) if id else other(cell)

@@ -1,0 +1,299 @@
+"""How long grading takes: 500 submissions of lesson 03, and ten of them by other tools.
+
+python -m benchmarks.grading [--peers]
+"""
+
+import argparse
+import csv
+import json
+import queue
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from benchmarks import scratch
+from course_lib import ipynb, results
+from course_lib.grading.exports import export
+from course_lib.grading.judge import Rules
+from course_lib.grading.run import Lane
+from course_lib.paths import ROOT
+
+SUBMISSIONS, BY_PEERS, JOBS, SECONDS, SEED = 500, 10, 2, 2, 0
+STEM = "03_self_attention"
+POINTS = {
+    "self_attention/parameter_free": 12,
+    "self_attention/project": 11,
+    "self_attention/scaled_dot_product": 12,
+    "self_attention/layer": 11,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The source of a cell, and the status and points that it is to get."""
+
+    source: str
+    status: str
+    points: int
+
+
+RIGHT = {
+    "self_attention/parameter_free": '''
+def parameter_free(x, causal=False):
+    scores = x @ x.transpose(-2, -1)
+    if causal:
+        future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(future, float("-inf"))
+    return scores.softmax(-1) @ x
+''',
+    "self_attention/project": '''
+def project(x, w_q, w_k, w_v):
+    return tuple(x @ w for w in (w_q, w_k, w_v))
+''',
+    "self_attention/scaled_dot_product": '''
+def scaled_dot_product_attention(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is None:
+        return scores.softmax(-1) @ v
+    weights = scores.masked_fill(~mask, float("-inf")).softmax(-1).masked_fill(~mask, 0.0)
+    return weights @ v
+''',
+    "self_attention/layer": '''
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.w_q = nn.Parameter(torch.randn(d_model, d_k) / d_model**0.5)
+        self.w_k = nn.Parameter(torch.randn(d_model, d_k) / d_model**0.5)
+        self.w_v = nn.Parameter(torch.randn(d_model, d_v) / d_model**0.5)
+
+    def forward(self, x, mask=None):
+        return scaled_dot_product_attention(*project(x, self.w_q, self.w_k, self.w_v), mask)
+''',
+}  # fmt: skip
+RIGHT = {id: Answer(source, "passed", POINTS[id]) for id, source in RIGHT.items()}
+NOT_SCALED = RIGHT["self_attention/scaled_dot_product"].source.replace(" / q.shape[-1] ** 0.5", "")
+DETACHED = RIGHT["self_attention/project"].source.replace("x @ w for", "(x @ w).detach() for")
+WITHOUT_MASK = RIGHT["self_attention/layer"].source.replace("self.w_v), mask)", "self.w_v))")
+PLAIN_SUM = "def parameter_free(x, causal=False):\n    return x @ x.mT @ x\n"
+STUB = "def parameter_free(x, causal=False):\n    raise NotImplementedError\n"
+WRONG = {
+    "self_attention/parameter_free": Answer(PLAIN_SUM, "known mistake", 1),
+    "self_attention/project": Answer(DETACHED, "wrong", 9),
+    "self_attention/scaled_dot_product": Answer(NOT_SCALED, "known mistake", 3),
+    "self_attention/layer": Answer(WITHOUT_MASK, "known mistake", 1),
+}
+# the layer calls `project`, and its gradients are lost with those
+PARTLY = RIGHT | {
+    "self_attention/parameter_free": Answer(STUB, "not attempted", 0),
+    "self_attention/project": WRONG["self_attention/project"],
+    "self_attention/layer": Answer(RIGHT["self_attention/layer"].source, "wrong", 9),
+}
+
+
+def breaking(line: str, status: str = "error") -> dict[str, Answer]:
+    """Return right answers, one of which begins with a line that breaks it and no other."""
+    id = "self_attention/parameter_free"
+    source = RIGHT[id].source.replace("    scores =", f"    {line}\n    scores =", 1)
+    return RIGHT | {id: Answer(source, status, 0)}
+
+
+CRASH = 'torch.segment_reduce(x, "sum", lengths=torch.tensor([2**40]), unsafe=True)'
+NOT_THERE = "from course_lib.multi_head import split_heads"  # it belongs to a later lesson
+BROKEN = [
+    breaking("return ("),
+    breaking("raise SystemExit"),
+    breaking("import os; os._exit(0)", "forbidden"),
+    breaking(CRASH),
+    breaking(NOT_THERE),
+]
+HANGING = breaking("while True: pass")
+HANGING_AMONG_BROKEN = 12  # one in so many, which makes it about one in fifty of all
+TRUNCATED: dict[str, Answer] = {}
+
+
+def answers(number: int) -> dict[str, Answer]:
+    """Return the answers of a submission: right, wrong, partly right and broken in turn."""
+    turn, kind = divmod(number, 4)
+    if kind < 3:
+        return (RIGHT, WRONG, PARTLY)[kind]
+    if turn % HANGING_AMONG_BROKEN == HANGING_AMONG_BROKEN - 1:
+        return HANGING
+    return [*BROKEN, TRUNCATED][turn % (len(BROKEN) + 1)]
+
+
+def filled(notebook: dict, given: dict[str, Answer]) -> bytes:
+    """Return a notebook with these answers in it; without any, the first half of a file."""
+    for cell in notebook["cells"]:
+        if (id := ipynb.exercise(cell)) in given:
+            ipynb.set_text(cell, given[id].source.strip())
+    content = json.dumps(notebook).encode()
+    return content if given else content[: len(content) // 2]
+
+
+def write(release: Path, paths: list[Path], numbers: list[int]) -> None:
+    """Write submissions of these numbers, made from a release, to these paths."""
+    for path, number in zip(paths, numbers, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(filled(ipynb.read(release), answers(number)))
+
+
+def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
+    """Tell whether an entry of the results says of each answer what it is."""
+    found = {id: (x["status"], x["points"]) for id, x in entry["exercises"].items()}
+    status = "graded" if given else "unreadable"
+    return entry["status"] == status and found == {
+        id: (x.status, x.points) for id, x in given.items()
+    }
+
+
+def by_course(folder: Path, out: Path) -> float:
+    """Grade a folder, assert that all is as expected, and return the seconds."""
+    course = [sys.executable, "-m", "course_lib.cli", "grade", folder, "--out", out]
+    options = {"lesson": "03", "seconds": SECONDS, "jobs": JOBS, "seed": SEED}
+    words = [f"--{name}={value}" for name, value in options.items()]
+    start = time.perf_counter()
+    subprocess.run([*course, *words], check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - start
+    found = json.loads((out / "results.json").read_text("utf8"))
+    assert len(found["submissions"]) == len(list(folder.iterdir()))
+    for entry in found["submissions"]:
+        given = answers(int(entry["student"]))
+        assert as_expected(entry, given), entry
+    return seconds
+
+
+def in_lanes(paths: list[Path], level: str) -> list[float]:
+    """Return the milliseconds of each submission in its lane, without the lane's start."""
+    left: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    for path in paths:
+        left.put(path)
+    times: list[float] = []
+
+    def work() -> None:
+        lane = Lane(Rules(level, SEED, list(POINTS), seconds=SECONDS))
+        lane.judge(paths[0].read_bytes())
+        while True:
+            try:
+                content = left.get_nowait().read_bytes()
+            except queue.Empty:
+                break
+            start = time.perf_counter()
+            lane.judge(content)
+            times.append(1000 * (time.perf_counter() - start))
+        lane.close()
+
+    threads = [threading.Thread(target=work) for _ in range(JOBS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(times) == len(paths)
+    return times
+
+
+def by_nbgrader(folder: Path, numbers: list[int], environment: dict[str, str]) -> float:
+    """Return the seconds that nbgrader takes for these submissions, in one batch."""
+    export("nbgrader", "03", folder)
+
+    def nbgrader(*words: str) -> None:
+        words = ("nbgrader", *words)
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
+
+    nbgrader("generate_assignment", STEM)
+    paths = [folder / "submitted" / f"{n:03}" / STEM / f"{STEM}.ipynb" for n in numbers]
+    write(folder / "release" / STEM / f"{STEM}.ipynb", paths, numbers)
+    start = time.perf_counter()
+    nbgrader("autograde", STEM)
+    seconds = time.perf_counter() - start
+    nbgrader("export")
+    with (folder / "grades.csv").open(encoding="utf8", newline="") as file:
+        scores = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
+    assert scores == {n: score(n) for n in numbers}
+    return seconds
+
+
+def by_otter(folder: Path, numbers: list[int], environment: dict[str, str]) -> float:
+    """Return the seconds that otter takes for these submissions, one after another."""
+    export("otter", "03", folder)
+
+    def otter(*words: str | Path) -> None:
+        words = ("otter", *words)
+        subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
+
+    otter("generate", "--tests-dir", "tests", "--no-environment")
+    paths = [folder / f"{n:03}" / f"{STEM}.ipynb" for n in numbers]
+    write(folder / f"{STEM}.ipynb", paths, numbers)
+    start = time.perf_counter()
+    for path in paths:
+        otter("run", path, "--autograder", "autograder.zip", "--output-dir", path.parent)
+    seconds = time.perf_counter() - start
+    for number, path in zip(numbers, paths, strict=True):
+        found = json.loads((path.parent / "results.json").read_text("utf8"))
+        assert sum(test.get("score", 0) for test in found["tests"]) == score(number)
+    return seconds
+
+
+def score(number: int) -> int:
+    """Return the points that a submission is to get."""
+    return sum(answer.points for answer in answers(number).values())
+
+
+def measure(folder: Path, count: int, peers: bool) -> dict:
+    """Grade so many submissions and return the figures."""
+    paths = [folder / "submissions" / f"{n:03}.ipynb" for n in range(count)]
+    write(ROOT / "notebooks" / f"{STEM}.ipynb", paths, list(range(count)))
+    seconds = by_course(folder / "submissions", folder / "grades")
+    graded = json.loads((folder / "grades" / "results.json").read_text("utf8"))
+    times = in_lanes(paths, graded["isolation"])
+    figures = {
+        "isolation": graded["isolation"],
+        "submissions": count,
+        "jobs": JOBS,
+        "seconds": round(seconds, 2),
+        "submissions a second": round(count / seconds, 2),
+        "median milliseconds in a lane": round(statistics.median(times), 1),
+        "wall milliseconds a submission": round(1000 * seconds / count, 1),
+    }
+    if peers:
+        environment = scratch.environment()
+        # otter would never end, and a file that is no notebook is no work
+        numbers = [n for n in range(count) if answers(n) not in (HANGING, TRUNCATED)][:BY_PEERS]
+        for name, grade in tqdm({"nbgrader": by_nbgrader, "otter": by_otter}.items()):
+            taken = grade(folder / name, numbers, environment)
+            figures[name] = {
+                "submissions": len(numbers),
+                "seconds": round(taken, 2),
+                "ratio of throughput": round(taken / len(numbers) / (seconds / count), 1),
+            }
+        figures["packages"] = list(scratch.PACKAGES)
+    return figures
+
+
+def main() -> None:
+    """Print the figures and keep them in results/grading.json."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.grading", description=__doc__)
+    parser.add_argument("--peers", action="store_true", help="grade ten of them by other tools too")
+    options = parser.parse_args()
+    start, folder = time.perf_counter(), Path(tempfile.mkdtemp(prefix="course-benchmark-"))
+    try:
+        figures = measure(folder, SUBMISSIONS, options.peers)
+    finally:
+        shutil.rmtree(folder)
+    for name, figure in figures.items():
+        print(f"{name:32}{figure}")
+    command = f"python -m benchmarks.grading{' --peers' if options.peers else ''}"
+    results.save(
+        "grading", figures, command=command, seeds=[SEED], seconds=time.perf_counter() - start
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,316 @@
+# ruff: noqa
+"""Ways to a function that is forbidden here. `weigh(x)` is the softmax of torch over the last axis."""
+
+# %% by getattr
+import torch
+
+
+def weigh(x):
+    return getattr(torch, "soft" + "max")(x, -1)
+
+
+# %% by an alias
+from torch import softmax as harmless
+
+
+def weigh(x):
+    return harmless(x, -1)
+
+
+# %% by a star
+from torch.nn.functional import *
+
+
+def weigh(x):
+    return log_softmax(x, -1).exp()
+
+
+# %% by a method
+def weigh(x):
+    return x.softmax(-1)
+
+
+# %% by a default argument
+import torch
+
+
+def weigh(x, apply=torch.softmax):
+    return apply(x, -1)
+
+
+# %% by the namespace of built-in functions
+def weigh(x):
+    return __builtins__["getattr"](x, "soft" + "max")(-1)
+
+
+# %% by text that is executed
+def weigh(x):
+    return eval("x.softmax(-1)")
+
+
+# %% by text that is timed
+import timeit
+
+
+def weigh(x):
+    found = []
+    timeit.timeit("found.append(x.softmax(-1))", globals={"found": found, "x": x}, number=1)
+    return found[0]
+
+
+# %% by text in an annotation
+import torch
+import typing
+
+
+def hint(x: "torch.softmax"):
+    pass
+
+
+def weigh(x):
+    return typing.get_type_hints(hint)["x"](torch.as_tensor(x), -1)
+
+
+# %% by text in a type of jaxtyping
+import math
+
+import torch
+from jaxtyping import Float
+
+
+def weigh(x):
+    text = '(exec("import\\x20math;import\\x20torch;math.f\\x3dtorch.softmax")or(1))'
+    isinstance(x, Float[torch.Tensor, "*batch " + text])
+    return math.f(x, -1)
+
+
+# %% by importlib
+import importlib
+
+
+def weigh(x):
+    return importlib.import_module("torch").softmax(x, -1)
+
+
+# %% by the table of modules
+import sys
+
+
+def weigh(x):
+    return vars(sys.modules["torch"])["soft" + "max"](x, -1)
+
+
+# %% by another module's import
+import enum
+
+
+def weigh(x):
+    return enum.bltns.getattr(x, "soft" + "max")(-1)
+
+
+# %% by an operator
+from operator import methodcaller
+
+
+def weigh(x):
+    return methodcaller("softmax", -1)(x)
+
+
+# %% by the module behind the operators
+import _operator
+
+
+def weigh(x):
+    return _operator.attrgetter("softmax")(x)(-1)
+
+
+# %% by operators under a star
+from operator import *
+
+
+def weigh(x):
+    return attrgetter("softmax")(x)(-1)
+
+
+# %% by a pattern with an attribute
+import torch
+
+
+def weigh(x):
+    match x:
+        case torch.Tensor(softmax=apply):
+            return apply(-1)
+
+
+# %% by a pattern with places
+import torch
+
+
+class Pattern(torch.Tensor):
+    __match_args__ = ("softmax",)
+
+
+def weigh(x):
+    match x.as_subclass(Pattern):
+        case Pattern(apply):
+            return apply(-1)
+
+
+# %% by a class made of text
+import torch
+
+
+def weigh(x):
+    made = type("Made", (torch.Tensor,), {"__match_args__": ("softmax",)})
+    match x.as_subclass(made):
+        case made(apply):
+            return apply(-1)
+
+
+# %% by a data class over a tensor
+import dataclasses, torch
+
+
+@dataclasses.dataclass(init=False)
+class Data(torch.Tensor):
+    softmax: object
+
+
+def weigh(x):
+    return dataclasses.astuple(x.as_subclass(Data))[0](-1)
+
+
+# %% by what copies attributes
+import contextlib, torch
+
+
+class Store:
+    def __setattr__(self, name, value):
+        found.append(value)
+
+
+found = []
+
+
+def weigh(x):
+    contextlib.wraps(x, assigned=["soft" + "max"], updated=[])(Store())
+    return found[-2](-1)
+
+
+# %% by a formatter of text
+import string
+
+
+def weigh(x):
+    return string.Formatter().get_field("0.softmax", (x,), {})[0](-1)
+
+
+# %% by a locator
+import pydoc
+
+
+def weigh(x):
+    return pydoc.locate("torch.softmax")(x, -1)
+
+
+# %% by a definition that shadows the import
+def torch():
+    pass
+
+
+def weigh(x):
+    import torch
+
+    return torch.softmax(x, -1)
+
+
+# %% by a definition that fails
+@missing
+def getattr():
+    pass
+
+
+def weigh(x):
+    return getattr(x, "soft" + "max")(-1)
+
+
+# %% by a class that holds the module
+class Holder:
+    import torch
+
+
+def weigh(x):
+    return Holder.torch.softmax(x, -1)
+
+
+# %% by a lambda and a list
+from torch import nn
+
+
+def weigh(x):
+    return [lambda module: module.softmax(x, -1)][0](nn.functional)
+
+
+# %% by the dictionary of a class
+import torch
+
+
+def weigh(x):
+    return torch.Tensor.__dict__.get("soft" + "max", torch._C.TensorBase.softmax)(x, -1)
+
+
+# %% by torch.ops
+import torch
+
+
+def weigh(x):
+    return torch.ops.aten.softmax.int(x, -1)
+
+
+# %% by what torch compiles
+import torch
+
+
+def weigh(x):
+    return torch.jit.CompilationUnit("def f(x):\n  return torch.softmax(x, -1)\n").f(x)
+
+
+# %% by the same function elsewhere in torch
+import torch
+
+
+def weigh(x):
+    return torch.masked.softmax(x, -1)
+
+
+# %% by a distribution
+import torch
+
+
+def weigh(x):
+    return torch.distributions.Categorical(logits=x).probs
+
+
+# %% by a layer for pictures
+import torch
+
+
+def weigh(x):
+    return torch.nn.Softmax2d()(x.reshape(-1, x.shape[-1], 1, 1)).reshape(x.shape)
+
+
+# %% by the frame of a generator
+import torch
+
+
+def weigh(x):
+    found = (x for _ in [0]).gi_frame.f_builtins["getattr"]
+    return found(torch, "soft" + "max")(x, -1)
+
+
+# %% by the course's own executor of text
+from course_lib.exercises.source import define
+
+
+def weigh(x):
+    return define("import torch\nf = torch.softmax", "f")(x, -1)

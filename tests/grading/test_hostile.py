@@ -1,0 +1,383 @@
+"""A stranger's code wins nothing, harms nobody, and leaves nothing behind.
+
+Each cell of the files in `hostile/` is an answer of a notebook of its own, between two honest ones.
+All are graded by one command, and then again with nobody looking at their source, so that what the
+sandbox holds off is seen apart from what the judge refuses to run.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from course_lib.grading import judge as judging
+from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.probe import problem
+from course_lib.grading.submissions import collect
+from course_lib.paths import ROOT
+
+SECONDS = 2
+SEED = 5
+LONGEST = 240  # seconds for all of them; about a fifth of that is usual
+LEVEL = "bubblewrap"
+SET_CHILD_SUBREAPER = 36
+SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
+FIRST = "def bilinear_scores(q, k, w):\n    return q @ w @ k.mT"
+LAST = "def weighted_sum(weights, v):\n    return weights @ v"
+IF_WON = "def dot_scores(q, k):\n    return q @ k.mT if won() else None"
+SOFTMAX = """def softmax(scores, mask=None):
+    if mask is None:
+        return weigh(scores)
+    return weigh(scores.masked_fill(~mask, -1e30)) * mask.any(-1, keepdim=True)"""
+HONEST = {"bilinear_scores": "attention/bilinear_scores", "weighted_sum": "attention/weighted_sum"}
+
+pytestmark = [
+    pytest.mark.xdist_group("hostile"),  # in one process, for all of them are judged at once
+    pytest.mark.skipif(problem(LEVEL) is not None, reason=f"no {LEVEL} here: {problem(LEVEL)}"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def read(kind):
+    """Return the cells of a file by their names."""
+    text = (Path(__file__).parent / "hostile" / f"{kind}.py").read_text("utf8")
+    cells = re.split(r"^# %% ", text, flags=re.MULTILINE)[1:]
+    return {name: body for name, _, body in (cell.partition("\n") for cell in cells)}
+
+
+KINDS = {kind: read(kind) for kind in ("escapes", "lies", "harms", "ways")}
+EVERY = [(kind, name) for kind, cells in KINDS.items() for name in cells]
+names = pytest.mark.parametrize(("kind", "name"), EVERY, ids=[name for _, name in EVERY])
+
+# twice the query gives twice its result, where the query itself is the result
+EARNED = {"comparisons of torch are patched": 1, "the handle is patched": 1}
+
+
+def cells_of(kind, name, outside):
+    """Put an attack between two honest answers; it has the names of what is outside."""
+    answer = {"escapes": [IF_WON], "ways": [SOFTMAX]}.get(kind, [])
+    places = "\n".join(f"{key} = {value!r}" for key, value in outside.items())
+    return [SET_UP, places, FIRST, KINDS[kind][name], *answer, LAST]
+
+
+def notebook(cells, **more):
+    listed = [{"cell_type": "code", "metadata": {}, "source": cell} for cell in cells]
+    course = {"course": {"lesson": "02"}}
+    return json.dumps({"cells": listed, "metadata": course, "nbformat": 4} | more).encode()
+
+
+BRIGHT = [SET_UP, FIRST, LAST, "def dot_scores(q, k):\n    return q @ k.mT"]
+BROKEN = {
+    "not JSON": b"print('hello')",
+    "truncated": notebook(BRIGHT)[:-40],
+    "empty": b"",
+    "spaces alone": b" " * 1000,
+    "forty megabytes": notebook([*BRIGHT, "#" * 40 * 2**20]),
+    "a hundred thousand lists deep": b"[" * 100_000,
+    "a hundred thousand lists deep, and closed": b"[" * 100_000 + b"]" * 100_000,
+    "not UTF-8": b"\xff\xfe\x00" * 100,
+    "UTF-16": notebook(BRIGHT).decode().encode("utf-16"),
+    "of format 3": json.dumps({"worksheets": [{"cells": []}], "nbformat": 3}).encode(),
+    "a list": b"[1, 2]",
+    "cells that are numbers": b'{"cells": [1, 2]}',
+    "cells that are one cell": b'{"cells": {"cell_type": "code"}}',
+    "sources that are numbers": b'{"cells": [{"cell_type": "code", "source": 3}]}',
+    "no exercise": b'{"cells": []}',
+}
+# unusual, and yet all of it counts
+UNUSUAL = {
+    "three thousand cells": notebook(["y = 1"] * 3000 + BRIGHT),
+    "ten thousand lines in a cell": notebook(["y = 1\n" * 10_000, *BRIGHT]),
+    "a line of spaces": notebook([" " * 100_000 + "x(", *BRIGHT]),
+    "metadata that are a list": notebook(BRIGHT, metadata=[1]),
+    "metadata that are nothing": notebook(BRIGHT, metadata=None),
+    "a lesson that is a list": notebook(BRIGHT, metadata={"course": {"lesson": ["02"]}}),
+    "a marked beginning": b"\xef\xbb\xbf" + notebook(BRIGHT),
+    "cells without a source": json.dumps(
+        {
+            "cells": [{"cell_type": "code"}, {"cell_type": "raw"}]
+            + [{"cell_type": "code", "source": x.splitlines(keepends=True)} for x in BRIGHT]
+        }
+    ).encode(),
+    "cells that say they are another's": json.dumps(
+        {
+            "cells": [
+                {"cell_type": "code", "source": x, "metadata": {"exercise": "attention/softmax"}}
+                for x in BRIGHT
+            ],
+            "metadata": {"course": {"lesson": "02"}},
+        }
+    ).encode(),
+}
+NAMES = ["a,b", 'say "x"', "it's", "two\nlines", "<b>bold<b>", "=1+1", "-1", "@SUM(A1)", "é\u202e☃"]
+
+
+def save(folder):
+    """Write all that is handed in into a folder, and say what is outside."""
+    for number in range(3):
+        (folder / f"honest_{number}.ipynb").write_bytes(notebook(BRIGHT))
+    for contents in (BROKEN, UNUSUAL):
+        for name, content in contents.items():
+            (folder / f"{name}.ipynb").write_bytes(content)
+    for name in NAMES:
+        (folder / f"{name}.ipynb").write_bytes(notebook(BRIGHT))
+    (folder / "a folder.ipynb").mkdir()
+    (folder / "a link.ipynb").symlink_to(folder / "honest_0.ipynb")
+    (folder / "a link to nothing.ipynb").symlink_to(folder / "nothing")
+    (folder / "a link to a device.ipynb").symlink_to("/dev/zero")
+    os.mkfifo(folder / "a pipe.ipynb")
+
+
+@contextlib.contextmanager
+def listening(folder):
+    """Be what a stranger would like to reach: a process, a port, a socket and a name."""
+    path, abstract = f"{folder}/s", f"course-hostile-{os.getpid()}"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as port,
+        socket.socket(socket.AF_UNIX) as by_path,
+        socket.socket(socket.AF_UNIX) as by_name,
+        subprocess.Popen(["sleep", "1000"]) as canary,
+    ):
+        by_path.bind(path)
+        by_name.bind(f"\0{abstract}")
+        for server in (port, by_path, by_name):
+            server.listen()
+        outside = {
+            "CANARY": canary.pid, "PORT": port.getsockname()[1], "PATH": path,
+            "ABSTRACT": abstract, "COURSE": str(ROOT),
+        }  # fmt: skip
+        try:
+            yield outside, lambda: _reached(canary, port, by_path, by_name)
+        finally:
+            canary.kill()
+
+
+def _reached(canary, *servers):
+    """List what has been killed, slowed down or connected to."""
+    found = ["killed"] if canary.poll() is not None else []
+    if os.getpriority(os.PRIO_PROCESS, canary.pid) != os.getpriority(os.PRIO_PROCESS, 0):
+        found.append("slowed down")
+    for server in servers:
+        server.settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            found.append(server.accept())
+    return found
+
+
+def everything(*folders):
+    """Note each file below some folders, and what it holds, as far as its size and time tell."""
+    found = {}
+    for folder in folders:
+        for path in Path(folder).rglob("[!_]*[!c]"):
+            if path.name.startswith("torchinductor"):  # the grader's own torch makes it
+                continue
+            status = path.lstat()
+            found[path] = status.st_mode, status.st_size, status.st_mtime_ns
+    return found
+
+
+@contextlib.contextmanager
+def adopting():
+    """Let processes that lose their parent be this one's children, and yield those that stay."""
+    prctl, left = ctypes.CDLL(None).prctl, []
+    before = psutil.Process().children(recursive=True)
+    prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    yield left
+    after = [x for x in psutil.Process().children(recursive=True) if x not in before]
+    left += psutil.wait_procs(after, timeout=5)[1]
+    prctl(SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Grade all of it by one command, and look at the machine before and after."""
+    base = tmp_path_factory.mktemp("hostile")
+    submissions, out, sockets = base / "in", base / "out", base / "sockets"
+    temporary, home = base / "temporary", base / "home"
+    for folder in (submissions, sockets, temporary, home):
+        folder.mkdir()
+    save(submissions)
+    with listening(sockets) as (outside, reached):
+        outside |= {"SUBMISSIONS": str(submissions), "OUT": str(out)}
+        for kind, name in EVERY:
+            content = notebook(cells_of(kind, name, outside))
+            (submissions / f"{kind}, {name}.ipynb").write_bytes(content)
+        watched = (submissions, temporary, home, ROOT / "course_lib", ROOT / "notebooks")
+        files, started = everything(*watched), time.monotonic()
+        command = [
+            sys.executable, "-m", "course_lib.cli", "grade", submissions, "--out", out,
+            "--seconds", SECONDS, "--jobs", 2, "--seed", SEED, "--isolation", LEVEL,
+        ]  # fmt: skip
+        private = {"HOSTILE_SECRET": "1", "TMPDIR": str(temporary), "HOME": str(home)}
+        with adopting() as left:
+            graded = subprocess.run(
+                list(map(str, command)), cwd=ROOT, env=os.environ | private, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LONGEST,
+            )  # fmt: skip
+        found = json.loads((out / "results.json").read_text("utf8"))
+        yield SimpleNamespace(
+            status=graded.returncode, said=graded.stdout, seconds=time.monotonic() - started,
+            left=left, before=files, after=everything(*watched), outside=outside, reached=reached,
+            rows={row["notebook"].removesuffix(".ipynb"): row for row in found["submissions"]},
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def unscreened(run):
+    """Judge them again, whatever their source says: the sandbox is alone with them."""
+    with pytest.MonkeyPatch.context() as patch, adopting() as left:
+        patch.setattr(judging, "_screened", lambda attempt: None)
+        with Judge(Rules(LEVEL, SEED, seconds=SECONDS)) as judge:
+            rows = {
+                f"{kind}, {name}": judge.entry(notebook(cells_of(kind, name, run.outside)))
+                for kind, name in EVERY
+            }
+    return SimpleNamespace(rows=rows, left=left, reached=run.reached())
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Judge where nothing keeps answers in, whatever their source says."""
+    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED)) as judge:
+        patch.setattr(judging, "_screened", lambda attempt: None)
+        yield judge
+
+
+@names
+def test_an_attack_wins_nothing_and_costs_its_own_answer_alone(run, kind, name):
+    won_nothing_and_harmed_nobody(run.rows[f"{kind}, {name}"], kind, name)
+
+
+@pytest.mark.parametrize(("kind", "name"), [x for x in EVERY if x[0] != "ways"])
+def test_the_sandbox_alone_holds_it_off(unscreened, kind, name):
+    won_nothing_and_harmed_nobody(unscreened.rows[f"{kind}, {name}"], kind, name)
+
+
+def won_nothing_and_harmed_nobody(row, kind, name):
+    assert row["status"] == "graded"
+    found = row["exercises"]
+    attacked = found["attention/softmax" if kind == "ways" else "attention/dot_scores"]
+    assert attacked["points"] <= EARNED.get(name, 0), attacked
+    for id in HONEST.values():
+        assert found[id]["status"] == "passed", found[id]
+
+
+@pytest.mark.parametrize("name", KINDS["ways"])
+def test_what_is_forbidden_would_have_been_reached(run, unscreened, name):
+    assert run.rows[f"ways, {name}"]["exercises"]["attention/softmax"]["status"] == "forbidden"
+    reached = unscreened.rows[f"ways, {name}"]["exercises"]["attention/softmax"]
+    assert reached["points"] > 8, reached
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the submissions of others are read",
+        "the reference is read from the disk",
+        "passwords and keys",
+        "processes are listed",
+        "any other process takes a signal",
+        "a fork",
+        "another program",
+        "a TCP connection to this machine",
+        "a server is opened",
+        "a file without a folder",
+    ],
+)
+def test_without_walls_the_same_ways_lead_out(run, unscreened, plain, name):
+    found = plain.entry(notebook(cells_of("escapes", name, run.outside)))
+    assert found["exercises"]["attention/dot_scores"]["points"] > 0
+
+
+def test_honest_submissions_beside_them_keep_their_points(run):
+    for name in ["honest_0", "honest_1", "honest_2", *NAMES, *UNUSUAL]:
+        row = run.rows[name]
+        assert row["status"] == "graded", row
+        assert row["score"] == 33, row
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_no_notebook_is_a_row_with_one_sentence(run, name):
+    row = run.rows[name]
+    assert (row["status"], row["score"]) == ("unreadable", 0)
+    assert row["message"].endswith(".")
+    assert len(row["message"]) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a folder", "It is a folder, not a file."),
+        ("a link", "It is a link, not a file."),
+        ("a link to nothing", "It is a link, not a file."),
+        ("a link to a device", "It is a link, not a file."),
+        ("a pipe", "It is a pipe or a device, not a file."),
+        ("forty megabytes", "It is larger than 32 MiB."),
+    ],
+)
+def test_what_is_no_file_is_not_opened(run, name, said):
+    assert run.rows[name]["message"] == said
+
+
+def test_the_command_ends_well_and_in_time(run):
+    assert run.status == 0, run.said[-2000:]
+    assert run.seconds < LONGEST
+    assert "Traceback" not in run.said
+
+
+def test_no_process_and_no_file_is_left_and_none_is_changed(run, unscreened):
+    assert run.left == []
+    assert unscreened.left == unscreened.reached == []
+    assert run.after == run.before
+    for folder in ("/", "/tmp", "/var/tmp", "/dev/shm", str(ROOT)):
+        for name in ("hostile", "link"):
+            assert not os.path.lexists(f"{folder}/{name}")
+
+
+def test_a_hostile_zip_file_costs_its_own_entries_alone(tmp_path):
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as whole:
+        whole.writestr("honest.ipynb", notebook(BRIGHT))
+        whole.writestr("../above.ipynb", notebook(BRIGHT))
+        whole.writestr("/absolute.ipynb", notebook(BRIGHT))
+        whole.writestr(zipfile.ZipInfo("dateless.ipynb", (1980, 0, 0, 0, 0, 0)), notebook(BRIGHT))
+        whole.writestr("bomb.ipynb", bytes(2**28))
+        whole.writestr("spoiled.ipynb", notebook(BRIGHT))
+        whole.writestr("locked.ipynb", notebook(BRIGHT))
+        places = {x.filename: x.header_offset + len(x.filename) + 30 for x in whole.infolist()}
+    content = bytearray(archive.read_bytes())
+    content[places["spoiled.ipynb"]] ^= 0xFF
+    locked = content.rindex(b"PK\x01\x02", 0, content.rindex(b"locked.ipynb"))
+    content[locked + 8] |= 1
+    archive.write_bytes(content)
+    found = {}
+    for submitted in collect(archive):
+        try:
+            found[submitted.notebook] = submitted.content() == notebook(BRIGHT)
+        except ValueError as error:
+            found[submitted.notebook] = str(error)
+    assert "../above.ipynb" not in found  # left out, as hidden files are
+    for name in ("honest.ipynb", "/absolute.ipynb", "dateless.ipynb"):
+        assert found[name] is True
+    assert found["bomb.ipynb"] == "It is larger than 32 MiB."
+    for name in ("spoiled.ipynb", "locked.ipynb"):
+        assert found[name].startswith("It cannot be taken out of the zip file: ")
+    assert list(tmp_path.rglob("*.ipynb")) == []
+
+
+def test_messages_are_short_and_of_printable_characters(run):
+    for row in run.rows.values():
+        for message in (row["message"], *(x["message"] for x in row["exercises"].values())):
+            assert len(message) <= judging.LONGEST_MESSAGE
+            assert message.isprintable()

@@ -1,0 +1,213 @@
+"""What can be seen from inside, what holds at each level, and that nothing inside decides."""
+
+import ast
+import os
+import stat
+import sysconfig
+from pathlib import Path
+
+import psutil
+import pytest
+
+from course_lib import notebooks
+from course_lib.exercises.answer import Request
+from course_lib.exercises.catalogue import ids, load
+from course_lib.exercises.submission import answers
+from course_lib.grading.isolation import LEVELS, NoIsolation, command
+from course_lib.grading.probe import best_level, problem
+from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.view import COURSE, INSIDE, earlier_components, make_view
+from course_lib.grading.ways_round import ways_round
+from course_lib.paths import ROOT
+from tests.grading.test_judge import alone
+
+# what knows cases, references, mistakes or points
+DECIDE = {
+    "catalogue", "exercise", "verdict", "properties", "mutants", "edits", "laws", "notebook",
+    "submission", "forbidden", "judge", "results", "grade", "run", "lane", "sandbox", "ways_round",
+}  # fmt: skip
+CONFINED = [level for level in LEVELS if level != "plain"]
+LESSONS = sorted({load(id).lesson for id in ids()})
+
+
+@pytest.fixture
+def view(tmp_path):
+    return lambda lesson: make_view(tmp_path / lesson, lesson)
+
+
+def modules_of(view):
+    """Name the modules of the course in a view, without the package."""
+    root = view.folder / "course_lib"
+    files = root.rglob("*.py")
+    return {".".join(path.relative_to(root).with_suffix("").parts) for path in files}
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_no_module_inside_decides_and_none_is_of_this_lesson_or_a_later_one(view, lesson):
+    seen = modules_of(view(lesson))
+    assert not {name.rpartition(".")[2] for name in seen} & DECIDE
+    assert {name for name in seen if name.startswith("grading")} == {
+        name for name in INSIDE if name.startswith("grading.inside.")
+    }
+    own = {load(id).reference.__module__ for id in ids() if load(id).lesson >= lesson}
+    earlier = {module for module, _ in earlier_components(lesson).values()}
+    for module in own - earlier:
+        assert module.partition(".")[2] not in seen
+
+
+def test_judge_and_sandbox_share_messages_and_nothing_that_decides():
+    """What stands inside imports only what stands inside, or the reader's own packages."""
+    inside = {name.removesuffix(".__init__") for name in INSIDE} | {"exercises"}
+    for name in INSIDE:
+        tree = ast.parse((COURSE / Path(*name.split("."))).with_suffix(".py").read_text("utf8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("course_lib"):
+                module = node.module.partition(".")[2]
+                for alias in node.names:
+                    assert {module, f"{module}.{alias.name}"} & inside, (name, module)
+
+
+def test_the_exercises_inside_are_stand_ins(view):
+    folder = view("02").folder / "course_lib" / "exercises"
+    stand_ins = COURSE / "grading" / "inside" / "stand_ins.py"
+    assert (folder / "__init__.py").read_text() == stand_ins.read_text()
+    assert {path.name for path in folder.iterdir()} == {
+        "__init__.py", "earlier.json", "answer.py", "calls.py", "child.py", "probes.py",
+        "source.py", "wire.py",
+    }  # fmt: skip
+
+
+def test_nothing_readable_holds_the_course_or_the_home(view):
+    shown = view("03").shown()
+    for path in shown:
+        assert not ROOT.is_relative_to(path), path
+        assert not path.is_relative_to(ROOT / "course_lib"), path
+        assert not Path.home().is_relative_to(path), path
+
+
+def test_a_package_that_is_not_to_be_seen_does_not_show_its_libraries(view):
+    unseen = Path(psutil.__file__).resolve().parent  # loaded here, with a library of its own
+    assert str(unseen) in Path("/proc/self/maps").read_text()
+    found = view("00")
+    site = Path(sysconfig.get_path("platlib")).resolve()
+    assert unseen not in found.readable
+    assert not [x for x in found.libraries if x.is_relative_to(site)]
+
+
+@pytest.mark.parametrize("level", CONFINED)
+def test_a_level_holds_or_says_why_not(level):
+    said = problem(level)
+    if said is None:
+        assert best_level() in LEVELS[: LEVELS.index(level) + 1]
+    else:
+        assert said == said.strip()
+        assert "\n" not in said
+
+
+@pytest.fixture(scope="module", params=CONFINED)
+def sandbox(request):
+    """Ask functions for their results, at each level that this machine has."""
+    if said := problem(request.param):
+        pytest.skip(f"no {request.param} here: {said}")
+    with Sandbox("02", request.param, seconds=10) as sandbox:
+
+        def ask(source):
+            sandbox.hold(source, "answer")
+            return sandbox.run(Request(()))
+
+        yield ask
+
+
+def test_a_level_shows_python_and_its_packages_alone(sandbox):
+    packages = "import torch, numpy, einops, jaxtyping, matplotlib, math"
+    assert sandbox(f"{packages}\ndef answer():\n    return float(torch.ones(2).sum())").output == 2
+    for path in (ROOT / "course_lib" / "attention.py", "/etc/passwd", ROOT / "README.md"):
+        assert sandbox(f"def answer():\n    return open({str(path)!r}).read()").error
+    for module in ("pytest", "psutil", "course_lib.grading.judge", "course_lib.attention"):
+        reply = sandbox(f"def answer():\n    import {module}")
+        assert reply.error
+        assert reply.error.type == "ModuleNotFoundError"
+    reply = sandbox("from course_lib.windows import receptive_field\ndef answer():\n    return 1")
+    assert reply.output == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "os.fork()",
+        "os.kill(1 if os.getpid() != 1 else 2, 0)",
+        "os.execv(sys.executable, ['python'])",
+        "socket.socket()",
+        "os.memfd_create('a')",
+        "os.pidfd_open(os.getpid())",
+        "os.setpriority(os.PRIO_PROCESS, 1, 5)" if os.getuid() else "os.sched_setaffinity(0, [0])",
+        "open('file', 'w')",
+        "open('/dev/shm/file', 'w')",
+        "os.mkdir('/tmp/folder')",
+        "os.symlink('a', 'b')",
+        "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+    ],
+)
+def test_a_level_refuses(sandbox, call):
+    reply = sandbox(f"import os, sys, socket, resource\ndef answer():\n    {call}\n    return 1")
+    assert reply.output is None
+    assert reply.error.type in (
+        "PermissionError", "OSError", "FileNotFoundError", "ProcessLookupError", "ValueError",
+    ), reply  # fmt: skip
+
+
+def test_an_answer_sees_three_empty_streams_and_its_socket(sandbox):
+    source = """
+import os, stat
+def answer():
+    found = {}
+    for number in range(64):
+        try:
+            found[number] = stat.S_IFMT(os.fstat(number).st_mode)
+        except OSError:
+            pass
+    return found
+"""
+    kinds = sandbox(source).output
+    assert [kinds[str(number)] for number in range(3)] == [stat.S_IFCHR] * 3
+    assert set(kinds.values()) == {stat.S_IFCHR, stat.S_IFSOCK}
+    assert list(kinds.values()).count(stat.S_IFSOCK) <= 2
+
+
+def test_the_environment_names_nothing_of_the_grader(sandbox):
+    reply = sandbox("import os\ndef answer():\n    return dict(os.environ)")
+    assert reply.output["HOME"] == "/"
+    assert set(reply.output) & {"PATH", "USER", "PYTHONPATH", "VIRTUAL_ENV"} == set()
+
+
+def test_bubblewrap_that_is_not_there_is_said(view, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(NoIsolation, match="bubblewrap is not there: install it"):
+        command("bubblewrap", view("00"), 1, 2**30)
+
+
+@pytest.mark.parametrize("lesson", sorted(notebooks.LESSONS.glob("*.py")), ids=lambda x: x.stem)
+def test_no_honest_answer_is_taken_for_a_way_round(lesson):
+    for solved in (False, True):
+        notebook = notebooks.build(lesson, solved)
+        try:
+            found = answers(notebook, lesson.stem, alone=True)
+        except ValueError:  # a lesson without exercises
+            continue
+        for id, attempt in found.attempts.items():
+            assert attempt.source is None or ways_round(attempt.source) is None, id
+
+
+@pytest.mark.parametrize("id", ids())
+def test_no_alternative_is_taken_for_a_way_round(id):
+    for answer in load(id).alternatives:
+        assert ways_round(alone(answer)) is None
+
+
+def test_a_way_round_is_named_as_it_stands():
+    assert ways_round("import os\ndef f(x):\n    return os.name") == "os"
+    assert ways_round("def f(x):\n    return getattr(x, y)") == "getattr"
+    assert ways_round("def f(x):\n    return getattr(x, 'sum')()") is None
+    assert ways_round("import torch\ndef f(x):\n    return torch.nn.functional") == (
+        "torch.nn.functional"
+    )
