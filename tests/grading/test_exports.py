@@ -2,6 +2,7 @@
 
 import io
 import json
+import linecache
 import re
 import shutil
 import subprocess
@@ -39,8 +40,10 @@ def code_of(notebook):
 def test_nbgraders_solutions_win_all_points_of_its_own_cells(lesson, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     notebook, scope, won, most = notebook_of("nbgrader", lesson), {}, 0, 0
-    for cell in code_of(notebook):
-        exec(cell.source, scope)
+    for number, cell in enumerate(code_of(notebook)):
+        file, lines = f"<cell {number}>", cell.source.splitlines(keepends=True)
+        linecache.cache[file] = (len(cell.source), None, lines, file)  # as a kernel does
+        exec(compile(cell.source, file, "exec"), scope)
         assert not cell.outputs
         if cell.metadata.nbgrader["grade"]:
             won += scope["found"].points
