@@ -73,16 +73,25 @@ class _Watch(TorchFunctionMode):
 
 @cache
 def resolve(name: str) -> Any:
-    """Return the object of a dotted name, or None where there is none."""
+    """Return the object of a dotted name, its module imported first; None where there is none."""
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         try:
-            value = importlib.import_module(".".join(parts[:cut]))
+            importlib.import_module(".".join(parts[:cut]))
+            break
         except ImportError:
             continue
-        for part in parts[cut:]:
-            value = getattr(value, part, None)
-        return value
+    return loaded(name)
+
+
+def loaded(name: str) -> Any:
+    """Return the object of a dotted name, or None; nothing is imported for it."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        if value := sys.modules.get(".".join(parts[:cut])):
+            for part in parts[cut:]:
+                value = getattr(value, part, None)
+            return value
     return None
 
 

@@ -1,10 +1,10 @@
 """Calls that an answer may not make, looked for in its source."""
 
 import ast
-import sys
 import types
 from functools import cache, lru_cache
-from typing import Any
+
+from course_lib.exercises.calls import loaded
 
 # whose objects one knows by what they are, not by how a source names them
 KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
@@ -46,7 +46,8 @@ def _canonical(name: str) -> str:
     """Return one name for all the paths by which an object can be reached."""
     if name.partition(".")[0] not in KNOWN_PACKAGES:
         return name
-    value = _loaded(name)
+    # to import what a stranger names would run it
+    value = loaded(name)
     if callable(value) and not isinstance(value, types.ModuleType):
         return f"{type(value).__name__} {id(value)}"
     return name
@@ -70,19 +71,8 @@ def imports(tree: ast.AST, stars: bool = True) -> dict[str, str]:
 
 
 def _public(module: str) -> list[str]:
-    found = _loaded(module)
+    found = loaded(module)
     return getattr(found, "__all__", None) or [name for name in dir(found) if name[0] != "_"]
-
-
-def _loaded(name: str) -> Any:
-    """Return the object of a dotted name, or None; to import what a stranger names would run it."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        if value := sys.modules.get(".".join(parts[:cut])):
-            for part in parts[cut:]:
-                value = getattr(value, part, None)
-            return value
-    return None
 
 
 def chain(node: ast.AST) -> list[str]:
