@@ -13,7 +13,6 @@ import importlib
 import re
 import sys
 from pathlib import Path
-from types import FunctionType
 
 import jupytext
 import nbformat
@@ -24,7 +23,7 @@ from tqdm import tqdm
 from traitlets.config import Config
 
 from course_lib.exercises.catalogue import load
-from course_lib.exercises.source import names_used, source_of, stub
+from course_lib.exercises.source import own_imports, source_of, stub
 from course_lib.files import write_atomically
 from course_lib.paths import ROOT
 
@@ -58,8 +57,11 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             id = cell.source.removeprefix(MARK).strip()
             exercise = load(id)
             text = stub(exercise.reference, exercise.method)
-            solution = _imports(exercise.reference, cells) + source_of(exercise.reference)
-            cell.source = (solution if solved else text).rstrip()
+            if solved:
+                before = "\n".join(x.source for x in cells if x.cell_type == "code")
+                imported = own_imports(exercise.reference, before)
+                text = (imported and f"{imported}\n\n") + source_of(exercise.reference)
+            cell.source = text.rstrip()
             cell.metadata["exercise"] = id
         elif cell.source.startswith(GIVEN):
             module, _, name = cell.source.removeprefix(GIVEN).strip().rpartition(".")
@@ -79,15 +81,6 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
-
-
-def _imports(reference: type | FunctionType, before: list[NotebookNode]) -> str:
-    """Import what a reference stands on in its own module, and no code cell before it mentions."""
-    code = "\n".join(cell.source for cell in before if cell.cell_type == "code")
-    used = names_used(reference, source_of(reference))
-    missing = [name for name in used if not re.search(rf"\b{name}\b", code)]
-    names = ", ".join(missing)
-    return f"from {reference.__module__} import {names}\n\n\n" if missing else ""
 
 
 def _name_cells(stem: str, cells: list[NotebookNode]) -> None:

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import linecache
+import re
 import symtable
 import textwrap
 import types
@@ -106,6 +107,16 @@ def names_used(thing: Any, source: str) -> dict[str, Any]:
     for function in functions(thing):
         scope |= function.__globals__
     return {name: scope[name] for name in sorted(read) if name in scope}
+
+
+def own_imports(thing: Any, code: str) -> str:
+    """Import, of what `thing` reads in its own module, what this code does not mention.
+
+    Returns a line, or nothing where nothing is missing.
+    """
+    used = names_used(thing, source_of(thing))
+    missing = [name for name in used if not re.search(rf"\b{name}\b", code)]
+    return f"from {thing.__module__} import {', '.join(missing)}\n" if missing else ""
 
 
 def _globals_read(source: str) -> set[str]:

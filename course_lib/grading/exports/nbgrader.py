@@ -1,15 +1,13 @@
 """nbgrader: `source/LESSON/LESSON.ipynb`, whose locked cells give the points of our checks."""
 
-import importlib
 from collections.abc import Iterator
-from types import ModuleType
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.exercises.catalogue import ids, load
+from course_lib.exercises.catalogue import load
 from course_lib.exercises.exercise import Exercise
-from course_lib.exercises.source import names_used, source_of, stub
+from course_lib.exercises.source import own_imports, source_of, stub
 from course_lib.exercises.verdict import max_points
 from course_lib.grading.exports import release
 
@@ -70,12 +68,15 @@ def files(lesson: str) -> dict[str, str]:
     }
 
 
-def _exercise(cell: NotebookNode, id: str) -> Iterator[NotebookNode]:
+def _exercise(cell: NotebookNode, id: str, code: str) -> Iterator[NotebookNode]:
     exercise, name = load(id), release.name(id)
     cell.source = _with_solution(exercise)
     cell.metadata["nbgrader"] = _cell(name, solution=True)
     yield cell
-    check = _helpers(exercise) + CHECK.format(id=id, name=exercise.name)
+    check = CHECK.format(id=id, name=exercise.name)
+    # what the solution stands on, and no student's answer
+    if imported := own_imports(exercise.reference, code):
+        check = f"### BEGIN HIDDEN TESTS\n{imported}### END HIDDEN TESTS\n{check}"
     graded = _cell(f"{name}-points", grade=True, locked=True) | {"points": max_points(exercise)}
     yield new_code_cell(check, id=f"{name}-points", metadata={"nbgrader": graded})
 
@@ -95,26 +96,6 @@ def _cell(id: str, grade: bool = False, locked: bool = False, solution: bool = F
         "solution": solution,
         "task": False,
     }
-
-
-def _helpers(exercise: Exercise) -> str:
-    """Import, out of the students' sight, what a reference stands on in its own module."""
-    reference = exercise.reference
-    known = {load(id).name for id in ids()}
-    own = vars(importlib.import_module(reference.__module__))
-    used = names_used(reference, source_of(reference))
-    names = [
-        name
-        for name, value in used.items()
-        if name not in known
-        and name in own
-        and getattr(value, "__module__", "course_lib.").startswith("course_lib.")
-        and not isinstance(value, ModuleType)
-    ]
-    if not names:
-        return ""
-    line = f"from {reference.__module__} import {', '.join(names)}"
-    return f"### BEGIN HIDDEN TESTS\n{line}\n### END HIDDEN TESTS\n"
 
 
 def _with_solution(exercise: Exercise) -> str:

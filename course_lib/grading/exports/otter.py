@@ -84,7 +84,7 @@ def files(lesson: str) -> dict[str, str]:
     }
 
 
-def _exercise(cell: NotebookNode, id: str) -> Iterator[NotebookNode]:
+def _exercise(cell: NotebookNode, id: str, code: str) -> Iterator[NotebookNode]:
     yield cell
     name = release.name(id)
     yield new_code_cell(f'grader.check("{name}")', id=f"{name}-points")

@@ -43,20 +43,22 @@ def name(id: str) -> str:
 
 def notebook(
     lesson: str,
-    exercise: Callable[[NotebookNode, str], Cells],
+    exercise: Callable[[NotebookNode, str, str], Cells],
     other: Callable[[NotebookNode], Cells],
     first: Cells = (),
 ) -> str:
     """Return the text of a notebook with the exercises of a lesson.
 
-    `exercise(cell, id)` lists the cells that stand for one with a stub, `other(cell)` those for
-    one of text, imports or a given component; `first` go before all others. Raises LookupError.
+    `exercise(cell, id, code)` lists the cells that stand for one with a stub, after this code;
+    `other(cell)` those for one of text, imports or a given component; `first` go before all others.
+    Raises LookupError.
     """
     whole = nbformat.read(ROOT / "notebooks" / f"{stem(lesson)}.ipynb", as_version=4)
     cells = [*first]
     for cell in _kept(whole.cells):
         id = ipynb.exercise(cell)
-        cells += exercise(cell, id) if id else other(cell)
+        code = "\n".join(map(ipynb.code, cells))
+        cells += exercise(cell, id, code) if id else other(cell)
     made = new_notebook(cells=cells, metadata=whole.metadata)
     nbformat.validate(made)
     return nbformat.writes(made) + "\n"
