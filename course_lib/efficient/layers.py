@@ -21,8 +21,8 @@ from course_lib.efficient.bigbird import bigbird_attention, neighbours
 from course_lib.efficient.linear import linear_attention
 from course_lib.efficient.linformer import linformer_attention
 from course_lib.efficient.lsh import draw_rotations, lsh_attention_in_rounds, lsh_buckets
-from course_lib.efficient.memory_compressed import compress
-from course_lib.efficient.tiled import attend, spans
+from course_lib.efficient.memory_compressed import BLOCK, compress
+from course_lib.efficient.tiled import attend, spans, tiled_attention
 from course_lib.efficient.window import window_attention
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention
@@ -37,11 +37,11 @@ Mask = Bool[Tensor, "..."] | None
 
 
 def tiled(
-    q: Queries, k: Keys, v: Values, mask: Mask = None, *, block: int = 256, causal: bool = False
+    q: Queries, k: Keys, v: Values, mask: Mask = None, *, block: int = BLOCK, causal: bool = False
 ) -> Found:
     """Attend to all words, with `causal` to all up to itself: exactly, and keep no square."""
     real, causal = _read(mask, q, k, causal)
-    everywhere = partial(_look_everywhere, block=block)
+    everywhere = partial(tiled_attention, block=block)
     rule = partial(_look_back, reach=q.shape[-2]) if causal else everywhere
     return _hiding(rule, q, k, v, real)
 
@@ -173,7 +173,7 @@ class MemoryCompressed(nn.Module):
             k, v = (x * real.unsqueeze(-1) for x in (k, v))
             real = F.pad(real, (0, -k.shape[-2] % width)).unflatten(-1, (-1, width)).any(-1)
         keys, values = compress(k, self.key_weight, width), compress(v, self.value_weight, width)
-        return _hiding(_look_everywhere, q, keys, values, real)
+        return _hiding(partial(tiled_attention, block=BLOCK), q, keys, values, real)
 
 
 class SharedQueryKey(MultiHeadAttention):
@@ -185,11 +185,6 @@ class SharedQueryKey(MultiHeadAttention):
 
 
 _listed = lru_cache(maxsize=8)(neighbours)
-
-
-def _look_everywhere(q: Queries, k: Keys, v: Values, block: int = 256) -> Found:
-    queries, keys = spans(q.shape[-2], block), spans(k.shape[-2], block)
-    return attend(q, k, v, [(rows, few, None) for rows in queries for few in keys])[0]
 
 
 def _look_back(q: Queries, k: Keys, v: Values, reach: int) -> Found:

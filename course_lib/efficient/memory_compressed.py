@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from course_lib.efficient.tiled import attend, spans
+from course_lib.efficient.tiled import tiled_attention
 
 BLOCK = 256  # queries and keys a tile
 
@@ -52,6 +52,4 @@ def memory_compressed_attention(
     # compress the keys and the values
     keys, values = compress(k, key_weight, stride), compress(v, value_weight, stride)
     # attend from every word to every state
-    queries, states = spans(q.shape[-2], BLOCK), spans(keys.shape[-2], BLOCK)
-    found, _ = attend(q, keys, values, [(rows, few, None) for rows in queries for few in states])
-    return found
+    return tiled_attention(q, keys, values, BLOCK)

@@ -20,19 +20,19 @@ def spans(n: int, size: int) -> list[slice]:
 
 
 def tiled_attention(
-    q: Float[Tensor, "... n d_k"],
-    k: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
+    q: Float[Tensor, "... query d_k"],
+    k: Float[Tensor, "... key d_k"],
+    v: Float[Tensor, "... key d_v"],
     block: int,
-) -> Float[Tensor, "... n d_v"]:
+) -> Float[Tensor, "... query d_v"]:
     """Attend by tiles of block x block: softmax(Q K^T / sqrt(d_k)) V, to the last digit or two.
 
-    Time O(n^2 d); memory O(n d + block^2). `block` need not divide n. Source: Dao et al. 2022,
-    algorithm 1.
+    Time O(n^2 d); memory O(n d + block^2). `block` need not divide the number of queries or keys.
+    Source: Dao et al. 2022, algorithm 1.
     """
     # let each block of queries meet each block of keys
-    blocks = spans(q.shape[-2], block)
-    tiles = [(rows, keys, None) for rows in blocks for keys in blocks]
+    queries, others = spans(q.shape[-2], block), spans(k.shape[-2], block)
+    tiles = [(rows, keys, None) for rows in queries for keys in others]
     # go through the tiles: keep each row's peak, its sum of exponentials and its sum of values,
     # and shrink both sums whenever the peak rises
     found, _ = attend(q, k, v, tiles)
