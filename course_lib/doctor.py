@@ -121,13 +121,12 @@ def _data() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
-    from course_lib.grading.probe import best_level, problem
+    from course_lib.grading.probe import best_level, problems
 
     if (level := best_level()) != "plain":
         yield "ok", f"`course grade` keeps students' code in {level}"
     else:
-        reasons = "; ".join(filter(None, map(problem, ("bubblewrap", "landlock"))))
-        yield "warn", f"`course grade`, for instructors, has no sandbox here: {reasons}."
+        yield "warn", f"`course grade`, for instructors, has no sandbox here: {problems()}."
 
 
 def _workspace(folder: Path) -> Iterator[Finding]:

@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -25,3 +28,26 @@ def save_notebook():
         return path
 
     return save
+
+
+@pytest.fixture
+def private_package(tmp_path, monkeypatch):
+    """Install a package of an instructor's own, whose exercise `private/twice` is of lesson 01."""
+    from course_lib.exercises import catalogue
+
+    package = tmp_path / "private_exercises"
+    (package / "private").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    hello = Path(catalogue.__file__).parent / "start" / "hello.py"
+    (package / "private" / "twice.py").write_text(hello.read_text().replace('"00"', '"01"'))
+    info = tmp_path / "private-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: private\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[course_lib.exercises]\nextra = private_exercises\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    catalogue._modules.cache_clear()
+    yield package
+    catalogue._modules.cache_clear()
+    catalogue.load.cache_clear()
+    for name in [x for x in sys.modules if x.partition(".")[0] == package.name]:
+        del sys.modules[name]

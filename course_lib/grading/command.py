@@ -14,9 +14,9 @@ from course_lib.exercises.catalogue import UnknownExercise, load
 from course_lib.files import write_atomically
 from course_lib.grading.grade import Judging
 from course_lib.grading.grade import grade as grade_all
-from course_lib.grading.isolation import LEVELS, CannotGrade, Level
+from course_lib.grading.isolation import CannotGrade, Level
 from course_lib.grading.judge import Rules, exercises_of
-from course_lib.grading.probe import best_level, problem
+from course_lib.grading.probe import best_level, problem, problems
 from course_lib.grading.reports import canvas, moodle
 from course_lib.grading.reports.template import Filled
 from course_lib.grading.results import Lateness
@@ -99,7 +99,7 @@ def _points(word: str) -> tuple[str, float]:
 def _level(options: Namespace) -> Level:
     level: Level = options.isolation or best_level()
     if level == "plain" and not options.trust:
-        reasons = "; ".join(filter(None, map(problem, LEVELS)))
+        reasons = problems()
         raise Refused(
             f"plain processes keep no student's code from your files{reasons and f' ({reasons})'}: "
             "--trust grades in them all the same."

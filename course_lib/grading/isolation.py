@@ -1,8 +1,10 @@
 """The ladder of isolation: how far the students' code is kept from everything else.
 
-bubblewrap  own user, pid, network, mount and IPC namespaces for every answer; seccomp; limits
+bubblewrap  own user, pid, network, mount and IPC namespaces for every process; seccomp; limits
 landlock    a read-only view, no network, seccomp, limits; the same namespaces as everybody
 plain       a process with limits: for code that is trusted
+
+A process serves the answers of one submission; after one that fails, a fresh process takes over.
 """
 
 import os

@@ -41,6 +41,11 @@ def problem(level: Level) -> str | None:
     return None
 
 
+def problems() -> str:
+    """Name what is wrong with each level, as part of a sentence; empty where nothing is."""
+    return "; ".join(filter(None, map(problem, LEVELS)))
+
+
 def best_level() -> Level:
     """Return the first level of the ladder that holds."""
     return next(level for level in LEVELS if level == "plain" or problem(level) is None)

@@ -1,9 +1,5 @@
 """What a verdict says of answers that no bank foresees."""
 
-import shutil
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from torch.nn import functional as F
@@ -162,21 +158,6 @@ def test_a_class_that_inherits_everything_from_the_library_is_no_answer():
     assert verdict("add_norm/post_norm", answer).status == "forbidden"
 
 
-def test_another_package_brings_its_own_exercises(tmp_path, monkeypatch):
-    package = tmp_path / "extra_exercises"
-    (package / "private").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    hello = Path(catalogue.load("start/hello").draw.__code__.co_filename)
-    shutil.copy(hello, package / "private" / "twice.py")
-    info = tmp_path / "extra-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[course_lib.exercises]\nextra = extra_exercises\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    catalogue._modules.cache_clear()
-    try:
-        assert "private/twice" in catalogue.ids()
-        assert verdict("private/twice", lambda x: x + x).status == "passed"
-    finally:
-        catalogue._modules.cache_clear()
-        sys.modules.pop("extra_exercises", None)
+def test_another_package_brings_its_own_exercises(private_package):
+    assert "private/twice" in catalogue.ids()
+    assert verdict("private/twice", lambda x: x + x).status == "passed"

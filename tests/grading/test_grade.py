@@ -241,4 +241,6 @@ def test_gradebooks_are_filled(hand_in, tmp_path, capsys):
     score = rows(tmp_path / "out")["lovelaceada_12_345_00.ipynb"]["score"]
     assert f"Ada,12,,{score}\n" in (tmp_path / "out" / "canvas.csv").read_text()
     assert f"Participant 12,Ada,{score}\n" in (tmp_path / "out" / "moodle.csv").read_text()
-    assert "Bob has no grade." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "canvas.csv:\n  Bob has no grade.\n" in said
+    assert "moodle.csv:\n  Every grade has its row, and every row its grade.\n" in said

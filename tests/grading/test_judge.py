@@ -3,13 +3,10 @@
 import ast
 import inspect
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from course_lib.exercises import catalogue
 from course_lib.exercises.answer import InProcess
 from course_lib.exercises.catalogue import load
 from course_lib.exercises.source import stub
@@ -173,27 +170,13 @@ def test_points_may_be_others_and_partial_points_follow():
     }
 
 
-def test_private_exercises_are_judged_and_their_files_stay_outside(tmp_path, monkeypatch):
-    package = tmp_path / "secret_exercises"
-    (package / "private").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    hello = Path(load("start/hello").draw.__code__.co_filename)
-    (package / "private" / "secret.py").write_text(hello.read_text().replace('"00"', '"01"'))
-    info = tmp_path / "secret-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: secret\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[course_lib.exercises]\nextra = secret_exercises\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    catalogue._modules.cache_clear()
-    reading = f"def double(x):\n    return x * len(open({str(package)!r} + '/__init__.py').read())"
-    importing = "import secret_exercises\ndef double(x):\n    return secret_exercises.twice.y(x)"
-    try:
-        with Judge(Rules(best_level(), SEED, ["private/secret"])) as judge:
-            found = [
-                verdict(judge.entry(notebook([(None, source)], "01")), "private/secret")["status"]
-                for source in (RIGHT, reading, importing)
-            ]
-    finally:
-        catalogue._modules.cache_clear()
-        sys.modules.pop("secret_exercises", None)
+def test_private_exercises_are_judged_and_their_files_stay_outside(private_package):
+    file = str(private_package / "__init__.py")
+    reading = f"def double(x):\n    return x * len(open({file!r}).read())"
+    importing = "import private_exercises\ndef double(x):\n    return private_exercises.twice.y(x)"
+    with Judge(Rules(best_level(), SEED, ["private/twice"])) as judge:
+        found = [
+            verdict(judge.entry(notebook([(None, source)], "01")), "private/twice")["status"]
+            for source in (RIGHT, reading, importing)
+        ]
     assert found == ["passed", "error", "error"]

@@ -1,4 +1,6 @@
-"""The process that has torch loaded and forks one child for each answer.
+"""The process that has torch loaded and forks the children that serve answers.
+
+A child serves those of one submission; after one that fails, a fresh child takes over.
 
     python -m course_lib.grading.inside.warden LEVEL SECONDS MEMORY PATH...
 
@@ -66,7 +68,12 @@ def _fork(level: str, descriptor: int, seconds: int, memory: int, paths: list[Pa
         with os.fdopen(os.dup(descriptor), "wb") as judge:
             wire.send(judge, failure("Confinement", str(error)))
         return 0
-    return child or _serve(level, descriptor, seconds, memory, paths)
+    if child == 0:
+        try:
+            _serve(level, descriptor, seconds, memory, paths)
+        finally:
+            os._exit(0)
+    return child
 
 
 def _serve(level: str, descriptor: int, seconds: int, memory: int, paths: list[Path]) -> None:
@@ -79,12 +86,11 @@ def _serve(level: str, descriptor: int, seconds: int, memory: int, paths: list[P
     try:
         # the time of all answers of a notebook; the judge's own clock ends each of them
         confinement.confine(level, 10 * seconds, memory, paths)
-        wire.send(replies, Reply())
-        serve(requests, replies)
     except OSError as error:
         wire.send(replies, failure("Confinement", str(error)))
-    finally:
-        os._exit(0)
+    else:
+        wire.send(replies, Reply())
+        serve(requests, replies)
 
 
 if __name__ == "__main__":

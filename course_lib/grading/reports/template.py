@@ -21,11 +21,12 @@ class Filled:
 
     def sentences(self) -> list[str]:
         """Say what is to be known, a sentence a line."""
-        return [
+        found = [
             *(f"{student} has no row in it." for student in self.students_without_row),
             *(f"{row} has no grade." for row in self.rows_without_grade),
             *self.remarks,
         ]
+        return found or ["Every grade has its row, and every row its grade."]
 
 
 class Template:
