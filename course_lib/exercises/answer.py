@@ -22,7 +22,7 @@ PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Request:
     """One call of an answer.
 

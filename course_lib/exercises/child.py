@@ -33,7 +33,9 @@ class Define:
     name: str
 
 
-KINDS = (Define, Description, Error, Foreign, Probe, Reply, Request)
+KINDS = {
+    kind.__name__: kind for kind in (Define, Description, Error, Foreign, Probe, Reply, Request)
+}
 
 
 class Remote:

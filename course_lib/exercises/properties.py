@@ -18,13 +18,17 @@ ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 NO_META = ("register_meta function", "called on meta tensors", "copy out of meta tensor")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
-    """One request to an answer, and the reference's reply to it."""
+    """One request to an answer, and the reference's reply to it.
+
+    A reply to the `fuller` question that is no error has the reply to this one in it.
+    """
 
     case: Case
     request: Request
     expected: Reply
+    fuller: "Question | None" = None
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,12 @@ class Trial:
 def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
     """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
     trials: list[Trial] = []
+    known: dict[Question, Reply] = {}
     try:
         for sentence, points, questions in _standard(exercise, seed):
             trials.append(trial := Trial(sentence, points))
             for question in questions:
-                reply = _ask(answer, question.case, question.request, trial)
+                reply = _reply(answer, question, trial, known)
                 held = same_reply(reply, question.expected, exercise)
                 held = held or (_on_meta(question.case) and _no_meta(reply))
                 trial.calls.append(Call(question.case, reply, question.expected, held))
@@ -71,6 +76,16 @@ def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
 
 class _Ended(Exception):
     """The answer hung, took its process with it, or let it speak nonsense."""
+
+
+def _reply(answer: Answer, question: Question, trial: Trial, known: dict) -> Reply:
+    """Ask a question, unless its reply is known by now or comes with a fuller one."""
+    if question not in known:
+        fuller = question.fuller and _reply(answer, question.fuller, trial, known)
+        if fuller and not fuller.error:
+            return replace(fuller, gradients=None)
+        known[question] = _ask(answer, question.case, question.request, trial)
+    return known[question]
 
 
 def _ask(answer: Answer, case: Case, request: Request, trial: Trial) -> Reply:
@@ -126,20 +141,19 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
         request = _request(exercise, case, seed, **more)
         return Question(case, request, reference.run(replace(request, watch=())))
 
-    values = [ask(case, watch=exercise.forbidden) for case in cases]
+    def value(case: Case) -> Question:
+        plain = ask(case, watch=exercise.forbidden)
+        if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
+            return plain
+        cotangent = change_tensors(plain.expected.output, lambda y: draw.normal(*y.shape))
+        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=exercise.forbidden))
+
+    values = list(map(value, cases))
+    gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
-    kinds = list({_kind(q.case): q for q in reversed(values)}.values())[::-1]
+    kinds = _one_of_each(values, Tensor.dim)
     asked = [("every case gives the right result", 4, values)]
-    smooth = [
-        q for q in values if differentiable(exercise, replace(q.expected, inputs=q.case.inputs))
-    ]
-    if smooth:
-        gradients = [
-            ask(
-                q.case, cotangent=change_tensors(q.expected.output, lambda y: draw.normal(*y.shape))
-            )
-            for q in smooth
-        ]
+    if gradients:
         doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in kinds]
         asked += [
             ("gradients flow, and are right", 2, gradients),
@@ -151,9 +165,10 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
             for q in kinds
         ]
         asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
-        on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in kinds]
+        few = _one_of_each(values, type)
+        on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
         # a refused case is refused there too, for what no meta tensor has there is no asking
-        if all(map(_same_error, on_meta, kinds)):
+        if all(map(_same_error, on_meta, few)):
             asked.append(("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
 
@@ -192,15 +207,18 @@ def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return change(value) if isinstance(value, Tensor) else value
 
 
-def _kind(case: Case) -> tuple:
-    """Tell cases apart by all but their numbers and sizes."""
+def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) -> list[Question]:
+    """Keep the first case of each kind, told by the types of its arguments, and this of tensors."""
 
     def kind(value: Any) -> Any:
         if isinstance(value, Tensor):
-            return value.dim()
+            return of_tensor(value)
         return value if isinstance(value, bool | str | Probe) else type(value)
 
-    return tuple(map(kind, (*case.build, *case.inputs)))
+    kinds: dict[tuple, Question] = {}
+    for question in questions:
+        kinds.setdefault(tuple(map(kind, (*question.case.build, *question.case.inputs))), question)
+    return list(kinds.values())
 
 
 def _on_meta(case: Case) -> bool:
@@ -246,10 +264,10 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
             return False
-        if a.is_meta or a.numel() == 0:
+        if a.is_meta or torch.equal(a, b):
             return True
         if not a.is_floating_point():
-            return torch.equal(a, b)
+            return False
         near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
         return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
     # a whole number is a float too, as Python's annotations have it

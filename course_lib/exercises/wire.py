@@ -48,15 +48,15 @@ def encoded(message: Any) -> bytes:
     return b"".join([len(header).to_bytes(4, "big"), header, *blobs])
 
 
-def receive(stream: BinaryIO, kinds: tuple[type, ...]) -> Any:
-    """Read one message, whose dataclasses may be of these kinds only.
+def receive(stream: BinaryIO, kinds: dict[str, type]) -> Any:
+    """Read one message, whose dataclasses may be of these kinds only, by name.
 
     Raises EOFError where the stream has ended, TooLarge and Malformed for what is no message.
     """
     length = int.from_bytes(_read(stream, 4), "big")
     if length > HEADER_LIMIT:
         raise TooLarge(f"over {HEADER_LIMIT // 2**20} MiB beside its tensors")
-    unpack = _Unpacker(stream, LIMIT - length, {kind.__name__: kind for kind in kinds})
+    unpack = _Unpacker(stream, LIMIT - length, kinds)
     try:
         return unpack(json.loads(_read(stream, length)))
     except (EOFError, OSError, TooLarge):
@@ -85,11 +85,9 @@ def _pack(value: Any, blobs: list[bytes]) -> Any:
     if type(value) is dict:
         return {"dict": [[str(key), _pack(item, blobs)] for key, item in value.items()]}
     if dataclasses.is_dataclass(value):
-        fields = [
-            [field.name, _pack(getattr(value, field.name), blobs)]
-            for field in dataclasses.fields(value)
-        ]
-        return {"kind": [type(value).__name__, fields]}
+        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        told = [[field.name, _pack(x, blobs)] for field, x in fields if x is not field.default]
+        return {"kind": [type(value).__name__, told]}
     raise TypeError(f"a {type(value).__name__} cannot be sent")
 
 

@@ -1,4 +1,4 @@
-"""The judge's end of the sandbox: a handle on answers, each in a confined process of its own."""
+"""The judge's end of the sandbox: a handle on answers in a confined process."""
 
 import io
 import os
@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from course_lib.exercises import wire
 from course_lib.exercises.answer import Description, Reply, Request
@@ -47,6 +48,7 @@ class Sandbox(Remote):
                 stdout=subprocess.DEVNULL, stderr=self._errors,
             )  # fmt: skip
         self._ready = False
+        self.executed: list[str] = []  # sources, by the process that runs now
 
     def __exit__(self, *exception: object) -> None:
         self._stop()
@@ -68,11 +70,14 @@ class Sandbox(Remote):
 
     def run(self, request: Request) -> Reply:
         """Call the answer; whatever it does comes back as a reply, the same in every run."""
-        # what is forbidden has been looked for where no answer can deny it
-        reply = super().run(replace(request, watch=()))
+        reply = super().run(request)
         if reply.error:
             object.__setattr__(reply.error, "message", ADDRESS.sub("", reply.error.message))
         return reply
+
+    def _define(self) -> None:
+        self.executed.append(self._definition.source)
+        super()._define()
 
     def _wait_for_warden(self) -> None:
         if not self._ready and self._control.recv(1) != b"+":
@@ -95,7 +100,7 @@ class Sandbox(Remote):
 
     def _speak(self, message: Any, seconds: float | None) -> Any:
         try:
-            self._channel.write(wire.encoded(message))
+            self._channel.write(_encoded(message))
             return wire.receive(self._stream, KINDS)
         except TimeoutError:
             raise TimeoutError(f"no answer within {self._seconds:g} seconds") from None
@@ -105,6 +110,7 @@ class Sandbox(Remote):
             self._running = False
             self._stream.close()
             self._control.sendall(b"-")
+            self.executed.clear()
 
     def _how_it_ended(self) -> str:
         self._control.sendall(b"?")
@@ -125,6 +131,19 @@ class Sandbox(Remote):
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"exit status {self._warden.returncode}"
+
+
+# most requests are the same for every submission
+_requests: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
+
+
+def _encoded(message: Any) -> bytes:
+    if not isinstance(message, Request):
+        return wire.encoded(message)
+    if message not in _requests:
+        # what is forbidden has been looked for where no answer can deny it
+        _requests[message] = wire.encoded(replace(message, watch=()))
+    return _requests[message]
 
 
 class _Channel(io.RawIOBase):
