@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -140,7 +141,7 @@ def verdict(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
         handle.hold(attempt.source, attempt.exercise.name)
         return _placed(judge(attempt.exercise, handle, seed), attempt.places)
     if attempt.problem:
-        message = f"This code cannot be executed: {attempt.problem}"
+        message = f"This code cannot be executed: {attempt.problem}."
         return untried(attempt.exercise, "error", message, seed)
     return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
 
@@ -217,6 +218,8 @@ def _needed(answer: _Statement, name: str, statements: list[_Statement]) -> list
     return [*ordered, answer]
 
 
+# a class hands in the same demonstrations again and again
+@lru_cache(maxsize=1024)
 def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
     first = text.lstrip().partition("\n")[0]
     if first.startswith("%%"):

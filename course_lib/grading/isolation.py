@@ -4,7 +4,7 @@ bubblewrap  own user, pid, network, mount and IPC namespaces for every process; 
 landlock    a read-only view, no network, seccomp, limits; the same namespaces as everybody
 plain       a process with limits: for code that is trusted
 
-A process serves the answers of one submission; after one that fails, a fresh process takes over.
+A process serves the answers of one submission; what fails in it is tried again in a fresh one.
 """
 
 import os

@@ -16,6 +16,7 @@ from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.ways_round import ways_round
 
 LONGEST_MESSAGE = 600
+CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,12 @@ class Rules:
 
 
 class Judge:
-    """Judges notebooks, each answer in a sandbox of its lesson. Use it as a context manager."""
+    """Judges notebooks, answers in the sandbox of their lesson. Use it as a context manager."""
 
     def __init__(self, rules: Rules):
         self._rules = rules
         self._open = contextlib.ExitStack()
         self._sandboxes: dict[str, Sandbox] = {}
-        self._ran: list[str] = []  # the sources that the processes have executed
 
     def __enter__(self) -> "Judge":
         return self
@@ -89,17 +89,19 @@ class Judge:
         return untried(attempt.exercise, "error", message, self._rules.seed)
 
     def _judged(self, attempt: Attempt) -> Verdict:
-        judged = verdict(attempt, self._sandbox(attempt), self._rules.seed)
-        if judged.status == "passed" or not attempt.source:
-            return judged
-        alone = len(self._ran) == 1
-        self._clear()
-        if alone:
+        if not attempt.source:
+            return verdict(attempt, None, self._rules.seed)
+        sandbox, banned = self._sandboxes[attempt.exercise.lesson], attempt.exercise.forbidden
+        # what one answer may call, it could leave behind for another that may not
+        if any(forbidden.in_source(source, {}, banned) for source in sandbox.executed):
+            sandbox.clear()
+        alone = not sandbox.executed
+        judged = verdict(attempt, sandbox, self._rules.seed)
+        if alone or judged.status in CERTAIN:
             return judged
         # another answer may have spoiled the process: once more, in a fresh one
-        judged = verdict(attempt, self._sandbox(attempt), self._rules.seed)
-        self._clear()
-        return judged
+        sandbox.clear()
+        return verdict(attempt, sandbox, self._rules.seed)
 
     def _prepare(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, and meanwhile ask the reference."""
@@ -109,20 +111,7 @@ class Judge:
             self._sandboxes[lesson] = self._open.enter_context(sandbox)
         max_points(attempt.exercise, rules.seed)
 
-    def _sandbox(self, attempt: Attempt) -> Sandbox:
-        """Return the sandbox of an exercise's lesson; its process has seen nothing forbidden here.
-
-        What one answer may call, it could leave behind for another that may not.
-        """
-        banned = attempt.exercise.forbidden
-        if any(forbidden.in_source(source, {}, banned) for source in self._ran):
-            self._clear()
-        if attempt.source:
-            self._ran.append(attempt.source)
-        return self._sandboxes.get(attempt.exercise.lesson)
-
     def _clear(self) -> None:
-        self._ran.clear()
         for sandbox in self._sandboxes.values():
             sandbox.clear()
 

@@ -10,6 +10,7 @@ import importlib
 import sys
 import types
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from pathlib import Path
 
 from course_lib.exercises.calls import resolve
@@ -46,15 +47,17 @@ METHODS = frozenset(
 )
 
 
+@lru_cache(maxsize=256)
 def ways_round(source: str) -> str | None:
     """Return the first thing of this kind as it stands in the source, or None."""
     tree = _Attributes().visit(ast.parse(source))
-    if target := _imported(tree):
+    nodes = list(ast.walk(tree))
+    if target := _imported(nodes):
         return target
     known = imports(tree)
-    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    annotations, questions = set(map(id, _annotations(tree))), set(map(id, _types_asked(tree)))
-    for node in ast.walk(tree):
+    inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    annotations, questions = set(map(id, _annotations(nodes))), set(map(id, _types_asked(nodes)))
+    for node in nodes:
         match node:
             # `case P(softmax=f)` is an attribute, and so is a place that `__match_args__` names
             case ast.MatchClass(patterns=[_, *_]) | ast.MatchClass(kwd_attrs=[_, *_]):
@@ -90,13 +93,13 @@ class _Attributes(ast.NodeTransformer):
         return node
 
 
-def _imported(tree: ast.AST) -> str | None:
+def _imported(nodes: list[ast.AST]) -> str | None:
     """Return the first import, of a name that is used, that reaches more than it names.
 
     What is not to be had in the sandbox reaches nothing: it costs its names alone.
     """
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {"*"}
-    for node in ast.walk(tree):
+    used = {node.id for node in nodes if isinstance(node, ast.Name)} | {"*"}
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.partition(".")[0]
@@ -114,9 +117,13 @@ def _imported(tree: ast.AST) -> str | None:
 
 def _is_there(module: str) -> bool:
     """Tell whether a module is one of those that the sandbox can import."""
-    root = module.partition(".")[0]
-    tops = {Path(name).stem for name in packages()}
-    return root in sys.stdlib_module_names or root in tops or root in ("", "course_lib")
+    return module.partition(".")[0] in _there()
+
+
+@cache
+def _there() -> frozenset[str]:
+    tops = (Path(name).stem for name in packages())
+    return sys.stdlib_module_names.union(tops, ["", "course_lib"])
 
 
 def _is_known(module: str) -> bool:
@@ -143,15 +150,15 @@ def _reaches_more(name: str) -> bool:
     return isinstance(value, types.ModuleType)
 
 
-def _annotations(tree: ast.AST) -> Iterable[ast.AST]:
-    for node in ast.walk(tree):
+def _annotations(nodes: list[ast.AST]) -> Iterable[ast.AST]:
+    for node in nodes:
         for name in ("annotation", "returns"):
             if isinstance(found := getattr(node, name, None), ast.AST):
                 yield from ast.walk(found)
 
 
-def _types_asked(tree: ast.AST) -> Iterable[ast.AST]:
-    for node in ast.walk(tree):
+def _types_asked(nodes: list[ast.AST]) -> Iterable[ast.AST]:
+    for node in nodes:
         match node:
             case ast.Call(function, [argument], []) if not isinstance(argument, ast.Starred):
                 yield function
