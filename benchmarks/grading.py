@@ -26,7 +26,7 @@ from course_lib.grading.judge import Rules
 from course_lib.grading.run import Lane
 from course_lib.paths import ROOT
 
-SUBMISSIONS, BY_PEERS, JOBS, SECONDS, SEED = 500, 10, 2, 2, 0
+SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0
 STEM = "03_self_attention"
 POINTS = {
     "self_attention/parameter_free": 12,
@@ -114,8 +114,6 @@ BROKEN = [
     breaking(CRASH),
     breaking(NOT_THERE),
 ]
-HANGING = breaking("while True: pass")
-HANGING_AMONG_BROKEN = 12  # one in so many, which makes it about one in fifty of all
 TRUNCATED: dict[str, Answer] = {}
 
 
@@ -124,8 +122,6 @@ def answers(number: int) -> dict[str, Answer]:
     turn, kind = divmod(number, 4)
     if kind < 3:
         return (RIGHT, WRONG, PARTLY)[kind]
-    if turn % HANGING_AMONG_BROKEN == HANGING_AMONG_BROKEN - 1:
-        return HANGING
     return [*BROKEN, TRUNCATED][turn % (len(BROKEN) + 1)]
 
 
@@ -157,7 +153,7 @@ def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
 def by_course(folder: Path, out: Path) -> float:
     """Grade a folder, assert that all is as expected, and return the seconds."""
     course = [sys.executable, "-m", "course_lib.cli", "grade", folder, "--out", out]
-    options = {"lesson": "03", "seconds": SECONDS, "jobs": JOBS, "seed": SEED}
+    options = {"lesson": "03", "jobs": JOBS, "seed": SEED}
     words = [f"--{name}={value}" for name, value in options.items()]
     start = time.perf_counter()
     subprocess.run([*course, *words], check=True, stdout=subprocess.DEVNULL)
@@ -178,7 +174,7 @@ def in_lanes(paths: list[Path], level: str) -> list[float]:
     times: list[float] = []
 
     def work() -> None:
-        lane = Lane(Rules(level, SEED, list(POINTS), seconds=SECONDS))
+        lane = Lane(Rules(level, SEED, list(POINTS)))
         lane.judge(paths[0].read_bytes())
         while True:
             try:
@@ -264,8 +260,8 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
     }
     if peers:
         environment = scratch.environment()
-        # otter would never end, and a file that is no notebook is no work
-        numbers = [n for n in range(count) if answers(n) not in (HANGING, TRUNCATED)][:BY_PEERS]
+        # a file that is no notebook is no work
+        numbers = [n for n in range(count) if answers(n) is not TRUNCATED][:BY_PEERS]
         for name, grade in tqdm({"nbgrader": by_nbgrader, "otter": by_otter}.items()):
             taken = grade(folder / name, numbers, environment)
             figures[name] = {

@@ -151,10 +151,10 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
     values = list(map(value, cases))
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
-    kinds = _one_of_each(values, Tensor.dim)
+    kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
     asked = [("every case gives the right result", 4, values)]
     if gradients:
-        doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in kinds]
+        doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
         asked += [
             ("gradients flow, and are right", 2, gradients),
             ("float64 goes in, float64 comes out", 1, doubles),
@@ -165,7 +165,6 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
             for q in kinds
         ]
         asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
-        few = _one_of_each(values, type)
         on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
         # a refused case is refused there too, for what no meta tensor has there is no asking
         if all(map(_same_error, on_meta, few)):
