@@ -72,6 +72,7 @@ def _warm_up() -> None:
     InProcess(lambda x: x @ x).run(Request((x,), cotangent=x, scattered=True, watch=("torch.mm",)))
     torch.manual_seed(0)
     gc.freeze()  # what a child never collects, it never copies
+    confinement.gather_pages()
 
 
 def _receive(judge: socket.socket) -> tuple[bytes, int] | None:
