@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+import os
 import queue
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
@@ -76,10 +77,13 @@ def fingerprint(content: bytes) -> str:
 
 
 class Lane:
-    """A process that judges one notebook at a time, and is started again where it ends."""
+    """A process that judges one notebook at a time, and is started again where it ends.
 
-    def __init__(self, rules: Rules):
-        self._rules = rules
+    It and the sandboxes that it starts keep to these processors, where any are given.
+    """
+
+    def __init__(self, rules: Rules, processors: Set[int] = frozenset()):
+        self._rules, self._processors = rules, processors
         self._limit = rules.seconds * (len(rules.exercises) or EXERCISES_OF_A_LESSON) + 120
         self._process: subprocess.Popen | None = None
 
@@ -120,6 +124,8 @@ class Lane:
             COMMAND, cwd=ROOT, text=True, encoding="utf8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
+        if self._processors:
+            os.sched_setaffinity(self._process.pid, self._processors)
         self._process.stdin.write(rules_line(self._rules))
         return self._process
 
@@ -134,13 +140,24 @@ class Lane:
             raise NoIsolation(said)
 
 
+def shares(jobs: int) -> list[Set[int]]:
+    """Deal the processors out to so many lanes; none to any where the system does not allow it.
+
+    A judge and its sandbox wait for each other in turn, and wake sooner on the same processor.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return [frozenset()] * jobs
+    ours = sorted(os.sched_getaffinity(0))
+    return [set(ours[number % len(ours) :: jobs]) for number in range(jobs)]
+
+
 def judged_here(
     rules: Rules, work: list[Submitted], jobs: int
 ) -> Iterator[tuple[Submitted, str, Entry]]:
     """Judge files in so many lanes; yield each with its fingerprint and entry as it is done."""
     lanes: queue.SimpleQueue[Lane] = queue.SimpleQueue()
-    for _ in range(jobs):
-        lanes.put(Lane(rules))
+    for processors in shares(jobs):
+        lanes.put(Lane(rules, processors))
 
     def judge(submitted: Submitted) -> tuple[Submitted, str, Entry]:
         lane = lanes.get()

@@ -25,8 +25,9 @@ COURSE = Path(course_lib.__file__).parent
 # what carries messages, and what serves them; nothing that decides
 INSIDE = (
     "__init__", "exercises.answer", "exercises.bounds", "exercises.calls", "exercises.child",
-    "exercises.probes", "exercises.source", "exercises.wire", "grading.inside.__init__",
-    "grading.inside.confinement", "grading.inside.escapes", "grading.inside.warden",
+    "exercises.compiler", "exercises.probes", "exercises.source", "exercises.wire",
+    "grading.inside.__init__", "grading.inside.confinement", "grading.inside.escapes",
+    "grading.inside.warden",
 )  # fmt: skip
 
 

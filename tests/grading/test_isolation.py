@@ -73,7 +73,7 @@ def test_the_exercises_inside_are_stand_ins(view):
     assert (folder / "__init__.py").read_text() == stand_ins.read_text()
     assert {path.name for path in folder.iterdir()} == {
         "__init__.py", "earlier.json", "answer.py", "bounds.py", "calls.py", "child.py",
-        "probes.py", "source.py", "wire.py",
+        "compiler.py", "probes.py", "source.py", "wire.py",
     }  # fmt: skip
 
 

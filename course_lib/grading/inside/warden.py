@@ -16,9 +16,7 @@ import os
 import signal
 import socket
 import sys
-import types
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -47,25 +45,8 @@ def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
             judge.sendall(status.to_bytes(4, "little"))
 
 
-class _Compiler(types.ModuleType):
-    """Stands in for torch's compiler, which takes a third of a process, until it is needed.
-
-    Operations on the meta device ask for it, and that it leave them alone.
-    """
-
-    @staticmethod
-    def disable(function: Any, *_: Any, **__: Any) -> Any:
-        return function
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules[self.__name__] is self:
-            del sys.modules[self.__name__], torch._dynamo
-        return getattr(importlib.import_module(self.__name__), name)
-
-
 def _warm_up() -> None:
     """Load what answers need, so that no child has to."""
-    sys.modules["torch._dynamo"] = torch._dynamo = _Compiler("torch._dynamo")
     for module, _ in json.loads(EARLIER.read_text("utf8")).values():
         importlib.import_module(module)
     x = torch.ones(2, 2)
