@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-.PHONY: learn test results notebooks clean
+.PHONY: learn test results bench notebooks clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -17,6 +17,10 @@ test: .venv/.test
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test
 	@$(BIN)/python -m experiments $(LESSON)
+
+# attention, ours and other people's, against the length of the text: twelve minutes
+bench: .venv/.test
+	@$(BIN)/python -m benchmarks.efficient
 
 # lessons/*.py become notebooks/*.ipynb, executed: all of them, or LESSON=02
 notebooks: .venv/.test

@@ -262,7 +262,7 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
         "milliseconds, mean with the start": round(1000 * seconds / count, 1),
     }
     if peers:
-        environment = scratch.environment()
+        environment = scratch.environment(scratch.GRADERS)
         # a file that is no notebook is no work
         numbers = [n for n in range(count) if answers(n) is not TRUNCATED][:BY_PEERS]
         for name, grade in tqdm({"nbgrader": by_nbgrader, "otter": by_otter}.items()):
@@ -272,7 +272,7 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
                 "seconds": round(taken, 2),
                 "ratio of throughput": round(taken / len(numbers) / (seconds / count), 1),
             }
-        figures["packages"] = list(scratch.PACKAGES)
+        figures["packages"] = list(scratch.GRADERS)
     return figures
 
 

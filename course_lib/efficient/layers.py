@@ -11,9 +11,10 @@ of blocks is filled up with hidden words and cut again.
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from math import isqrt
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -28,6 +29,7 @@ from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention
 
 ROWS = 64  # queries a tile of causal attention
+MANY = 128  # buckets: more than these are told by two digits
 
 Queries = Float[Tensor, "... query d_k"]
 Keys = Float[Tensor, "... key d_k"]
@@ -107,8 +109,7 @@ def lsh(
         )
     real, causal = _read(mask, q, k, causal)
     n, missing = q.shape[-2], -q.shape[-2] % chunk
-    rotations = (draw_rotations(q.shape[-1], buckets, seed + i).to(q) for i in range(rounds))
-    own = torch.stack([lsh_buckets(q.detach(), directions) for directions in rotations])
+    own = torch.stack([_hash(q.detach(), buckets, seed + i) for i in range(rounds)])
     if real is not None:
         # hidden words get a bucket of their own, the last, and nothing to say
         own, v = own.masked_fill(~real, buckets), v * real.unsqueeze(-1)
@@ -150,7 +151,9 @@ class Linformer(nn.Module):
         real, _ = _read(mask, q, k)
         if real is not None:
             k, v = (x * real.unsqueeze(-1) for x in (k, v))
-        return linformer_attention(q, k, v, self.e[:n], self.f[:n])
+        # a slice of all words would cost a copy of its gradient
+        e, f = (x if n == longest else x[:n] for x in (self.e, self.f))
+        return linformer_attention(q, k, v, e, f)
 
 
 class MemoryCompressed(nn.Module):
@@ -185,6 +188,24 @@ class SharedQueryKey(MultiHeadAttention):
 
 
 _listed = lru_cache(maxsize=8)(neighbours)
+
+
+def _hash(words: Queries, buckets: int, seed: int) -> Int[Tensor, "... query"]:
+    """Find the words' buckets; where there are many, digit by digit, each by directions of its own.
+
+    Source: Kitaev et al. 2020, not the text but the program that came with it.
+    """
+    bases, own = _bases(buckets), 0
+    rotations = draw_rotations(words.shape[-1], sum(bases), seed).to(words)
+    for base, directions in zip(bases, rotations.split([b // 2 for b in bases], -1), strict=True):
+        own = own * base + lsh_buckets(words, directions)
+    return own
+
+
+def _bases(buckets: int) -> list[int]:
+    """Factor a large number of buckets into two even ones, as near to each other as they can be."""
+    low = [b for b in range(2, isqrt(buckets) + 1, 2) if buckets % (2 * b) == 0]
+    return [buckets // low[-1], low[-1]] if buckets > MANY and low else [buckets]
 
 
 def _look_back(q: Queries, k: Keys, v: Values, reach: int) -> Found:

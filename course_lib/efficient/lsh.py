@@ -9,12 +9,14 @@ Source: Kitaev et al. 2020 ("Reformer"), section 2.
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.attention import softmax
 from course_lib.efficient.tiled import Tile, attend, spans
+
+CHUNKS = 2  # chunks a tile: more waste scores that the mask hides, fewer cost calls
 
 
 def draw_rotations(d: int, buckets: int, seed: int) -> Float[Tensor, "d half"]:
@@ -65,9 +67,9 @@ def lsh_attention(
     # sort the words by bucket; within a bucket they keep their order
     order = _sort(buckets, qk)
     # let the words of each chunk see those of the same bucket, there and in the chunk before
-    tiles = _tiles(order, buckets, chunk, causal)
+    tiles = _tiles(order, [_chains(order, buckets, chunk)], chunk, causal)
     # attend in this order to keys of length 1, and put the words back
-    found, log_total = _attend_in(order, qk, F.normalize(qk, dim=-1), v, tiles)
+    found, log_total = _attend_in(order, (qk, F.normalize(qk, dim=-1), v), tiles)
     # a word that sees nothing else looks at itself
     return torch.where(log_total.isneginf().unsqueeze(-1), v, found)
 
@@ -90,13 +92,13 @@ def lsh_attention_in_rounds(
     divide n.
     """
     _refuse_remainder(qk.shape[-2], chunk)
-    keys, results, earlier = F.normalize(qk, dim=-1), [], []
+    keys, results, chains = F.normalize(qk, dim=-1), [], []
     for own in buckets:
         order = _sort(own, qk)
+        chains.append(_chains(order, own, chunk))
         # show no pair that an earlier round has shown
-        tiles = _tiles(order, own, chunk, causal, earlier)
-        results.append(_attend_in(order, qk, keys, v, tiles))
-        earlier.append((own, order.argsort(dim=-1) // chunk))
+        tiles = _tiles(order, chains, chunk, causal)
+        results.append(_attend_in(order, (qk, keys, v), tiles))
     # weigh the rounds by their sums of exponentials
     log_totals = torch.stack([log_total for _, log_total in results], dim=-1)
     shares = softmax(log_totals).unsqueeze(-2).unbind(-1)
@@ -118,43 +120,53 @@ def _sort(buckets: Tensor, words: Tensor) -> Int[Tensor, "... n"]:
     return buckets.expand(words.shape[:-1]).argsort(dim=-1, stable=True)
 
 
+def _chains(
+    order: Int[Tensor, "... n"], buckets: Int[Tensor, "... n"], chunk: int
+) -> Int[Tensor, "... n"]:
+    """Number the words: i and j share a bucket, and j a near chunk, where i's less j's is 0 or 1.
+
+    Chunks count once and buckets twice: in sorted order both only rise, so words of two buckets are
+    2 apart or more.
+    """
+    return (order.argsort(dim=-1) // chunk + 2 * buckets).int()
+
+
 def _tiles(
     order: Int[Tensor, "... n"],
-    buckets: Int[Tensor, "... n"],
+    chains: Sequence[Int[Tensor, "... n"]],
     chunk: int,
     causal: bool,
-    earlier: Sequence[tuple[Tensor, Tensor]] = (),
 ) -> list[Tile]:
-    """Let words in `order` see the same bucket, but not themselves (with `causal`, none later).
+    """Let words in `order` see those next in their chain, not themselves (`causal`: none later).
 
-    Each of the earlier rounds is told by the buckets of the words, and their chunks.
+    The last of the chains is this round's; what the others show was seen before.
     """
-
-    def sort(x: Tensor) -> Tensor:
-        return x.expand(order.shape).gather(-1, order).reshape(-1, order.shape[-1])
-
-    places, buckets = order.reshape(-1, order.shape[-1]), sort(buckets)
-    earlier = [(sort(before), sort(chunks)) for before, chunks in earlier]
+    places = order.reshape(-1, order.shape[-1])
+    *earlier, own = (x.expand(order.shape).gather(-1, order).reshape(places.shape) for x in chains)
     tiles = []
-    for rows in spans(order.shape[-1], chunk):
+    for rows in spans(order.shape[-1], CHUNKS * chunk):
         keys = slice(max(0, rows.start - chunk), rows.stop)
-        behind = places[:, rows, None] - places[:, None, keys]
-        mask = (behind > 0) if causal else (behind != 0)
-        mask &= buckets[:, rows, None] == buckets[:, None, keys]
-        for before, chunks in earlier:
-            behind = chunks[:, rows, None] - chunks[:, None, keys]
-            same = before[:, rows, None] == before[:, None, keys]
-            mask &= ~(same & (behind >= 0) & (behind <= 1))
+        later, sooner = places[:, rows, None], places[:, None, keys]
+        mask = (later > sooner) if causal else (later != sooner)
+        mask &= _next(own, rows, keys)
+        for chain in earlier:
+            mask &= ~_next(chain, rows, keys)
         tiles.append((rows, keys, mask))
     return tiles
 
 
+def _next(chain: Int[Tensor, "batch n"], rows: slice, keys: slice) -> Bool[Tensor, "batch row key"]:
+    """Tell whether a row's number is a key's or one more: half the difference, rounded, is 0."""
+    return ((chain[:, rows, None] - chain[:, None, keys]) >> 1) == 0
+
+
 def _attend_in(
-    order: Tensor, q: Tensor, k: Tensor, v: Tensor, tiles: list[Tile]
+    order: Tensor, words: tuple[Tensor, ...], tiles: list[Tile]
 ) -> tuple[Float[Tensor, "... n d_v"], Float[Tensor, "... n"]]:
-    """Sort the words, attend, and put them back."""
+    """Sort the words, attend, and put them back; queries, keys and values are sorted as one."""
     back = order.argsort(dim=-1)
-    found, log_total = attend(*(_Reorder.apply(x, order, back) for x in (q, k, v)), tiles)
+    side_by_side = _Reorder.apply(torch.cat(words, dim=-1), order, back)
+    found, log_total = attend(*side_by_side.split([x.shape[-1] for x in words], dim=-1), tiles)
     return _Reorder.apply(found, back, order), log_total.gather(-1, back)
 
 

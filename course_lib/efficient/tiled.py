@@ -4,10 +4,14 @@ Time O(n^2 d) as dense attention, forward and backward; memory O(n d) in place o
 Source: Dao et al. 2022 ("FlashAttention"), algorithms 1 and 4.
 """
 
+import math
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+LOG2_E = math.log2(math.e)  # scores are counted in bits: 2^x takes a third of the time of e^x
 
 # a rectangle of the scores: its queries, its keys, and who may look at whom, None for all; the mask
 # is (row, key), or (batch, row, key) with all batch dimensions made one
@@ -70,12 +74,12 @@ class _Attend(torch.autograd.Function):
             scores = _scores(q[:, rows], k[:, keys], mask)
             before = peak[:, rows]
             risen = torch.maximum(before, scores.amax(-1, keepdim=True))
-            weights = scores.sub_(risen).exp_()
-            shrink = (before - risen).exp_()
+            weights = scores.sub_(risen).exp2_()
+            shrink = (before - risen).exp2_()
             total[:, rows].mul_(shrink).add_(weights.sum(-1, keepdim=True))
-            found[:, rows].mul_(shrink).add_(torch.bmm(weights, v[:, keys]))
+            found[:, rows].mul_(shrink).baddbmm_(weights, v[:, keys])
             peak[:, rows] = risen
-        log_total = peak + total.log()
+        log_total = (peak + total.log2()) / LOG2_E
         total.masked_fill_(total == 0, 1)
         found /= total
         ctx.save_for_backward(q, k, v, found, peak, total)
@@ -85,23 +89,23 @@ class _Attend(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, d_found: Tensor, d_log_total: Tensor):
-        """With w = exp(s - peak) / total: dS = w (dO V^T - sum(dO O) + d log_total)."""
+        """With w = 2^(s - peak) / total: dS = w (dO V^T - sum(dO O) + d log_total)."""
         q, k, v, found, peak, total = ctx.saved_tensors
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
         for rows, keys, mask in ctx.tiles:
-            weights = _scores(q[:, rows], k[:, keys], mask).sub_(peak[:, rows]).exp_()
+            weights = _scores(q[:, rows], k[:, keys], mask).sub_(peak[:, rows]).exp2_()
             # divide by the totals where it takes the fewest divisions
             d_out = d_found[:, rows] / total[:, rows]
             shift = (d_out * found[:, rows]).sum(-1, keepdim=True)
             shift -= d_log_total[:, rows] / total[:, rows]
-            d_v[:, keys] += torch.bmm(weights.mT, d_out)
+            d_v[:, keys].baddbmm_(weights.mT, d_out)
             d_scores = torch.bmm(d_out, v[:, keys].mT).sub_(shift).mul_(weights)
             d_scores *= q.shape[-1] ** -0.5
-            d_q[:, rows] += torch.bmm(d_scores, k[:, keys])
-            d_k[:, keys] += torch.bmm(d_scores.mT, q[:, rows])
+            d_q[:, rows].baddbmm_(d_scores, k[:, keys])
+            d_k[:, keys].baddbmm_(d_scores.mT, q[:, rows])
         return d_q, d_k, d_v, None
 
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    scores = torch.bmm(q * q.shape[-1] ** -0.5, k.mT)
+    scores = torch.bmm(q * (LOG2_E * q.shape[-1] ** -0.5), k.mT)
     return scores if mask is None else scores.masked_fill_(~mask, float("-inf"))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from course_lib.efficient.tiled import attend, spans
 
-ROWS = 64  # queries a tile: more waste scores that the mask hides, fewer cost calls
+ROWS = 128  # queries a tile: more waste scores that the mask hides, fewer cost calls
 
 
 def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:

@@ -232,6 +232,21 @@ def test_lsh_refuses_keys_that_are_not_the_queries(draw):
         MultiHeadAttention(D_MODEL, HEADS, RULES["lsh"]).double()(x, x, x)
 
 
+@pytest.mark.parametrize(
+    ("buckets", "bases"),
+    [(2, [2]), (128, [128]), (256, [16, 16]), (512, [32, 16]), (1000, [50, 20]), (1022, [1022])],
+)
+def test_many_buckets_are_told_by_two_digits_if_they_can_be(buckets, bases, draw):
+    assert layers._bases(buckets) == bases
+    own = layers._hash(draw(4000, 5).detach(), buckets, seed=0)
+    assert own.min() >= 0
+    assert own.max() < buckets
+    # opposite words are half the first base apart in it, and half the last in that
+    opposite = layers._hash(torch.cat([x := draw(3, 5).detach(), -x]), buckets, seed=0).view(2, 3)
+    for one, other in opposite.mT.tolist():
+        assert (one - other) % bases[-1] == bases[-1] // 2
+
+
 def test_linformer_refuses_a_text_longer_than_its_projections(draw):
     x = draw(N + 7, D_MODEL)
     with pytest.raises(ValueError, match="up to 47 words, not 48"):

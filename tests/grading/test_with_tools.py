@@ -74,7 +74,7 @@ GRADESCOPE = {
 def tools():
     """The variables under which nbgrader, otter and junitparser run."""
     try:
-        return scratch.environment()
+        return scratch.environment(scratch.GRADERS)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"the tools could not be installed: {error}")
 

@@ -1,0 +1,196 @@
+"""How long attention takes and how much memory, against the number of words: ours and others'.
+
+python -m benchmarks.efficient [--most 65536]
+"""
+
+import argparse
+import contextlib
+import gc
+import importlib
+import math
+import multiprocessing
+import resource
+import statistics
+import sys
+import time
+import warnings
+from collections import defaultdict
+from importlib import metadata
+from multiprocessing.connection import Connection
+
+import torch
+from tqdm import tqdm
+
+from benchmarks import scratch
+from benchmarks.variants import BUILD, OTHERS, D
+from course_lib import results
+
+NAME, COMMAND = "attention_speed", "make bench"
+LEAST, MOST = 512, 65536
+ROUNDS, SPENT = 5, 10.0  # rounds, unless so many seconds have gone into one variant at one length
+SECONDS, MIB = 20.0, 6 * 1024  # what a run at the next length may be expected to take
+WARM_UP = 5.0  # a first run that took longer counts
+SEED = 0
+
+
+def step(name: str, n: int) -> tuple[float, float]:
+    """Return the seconds of one step, forward and backward, and the MiB that it adds at its peak.
+
+    Belongs into a process of its own: a peak is never forgotten.
+    """
+    # a first small step loads what every step needs
+    _step("linear", 64)
+    before = _peak()
+    seconds = _step(name, n)
+    return seconds, _peak() - before
+
+
+def _step(name: str, n: int) -> float:
+    torch.manual_seed(SEED)
+    layer = BUILD[name](n)
+    x, cotangent = torch.randn(1, n, D, requires_grad=True), torch.randn(1, n, D)
+    for _ in range(2):
+        start = time.perf_counter()
+        layer(x).backward(cotangent)
+        seconds = time.perf_counter() - start
+        if seconds > WARM_UP:
+            break
+    return seconds
+
+
+def _peak() -> float:
+    """Return the most MiB that this process has ever held; macOS counts bytes, Linux KiB."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held / 2 ** (20 if sys.platform == "darwin" else 10)
+
+
+def measure(name: str, n: int) -> tuple[float, float]:
+    """Take a step in a child of this process, which has not computed anything itself.
+
+    Raises RuntimeError where the child died or the step failed.
+    """
+    context = multiprocessing.get_context("fork")
+    mine, its = context.Pipe(duplex=False)
+    child = context.Process(target=_report, args=(its, name, n))
+    child.start()
+    its.close()
+    try:
+        found = mine.recv()
+    except EOFError:
+        found = "its process died"
+    child.join()
+    if isinstance(found, str):
+        raise RuntimeError(f"{name} at n = {n}: {found}")
+    return found
+
+
+def _report(out: Connection, name: str, n: int) -> None:
+    warnings.simplefilter("ignore")
+    try:
+        # one of the packages prints a line
+        with contextlib.redirect_stdout(None):
+            found = step(name, n)
+        out.send(found)
+    except Exception as error:
+        out.send(repr(error))
+
+
+def fits(taken: list[float], most: float) -> bool:
+    """Tell whether the next length, twice the last, may be expected to take at most `most`."""
+    if len(taken) < 2:
+        return True
+    return taken[-1] * max(1.0, taken[-1] / max(taken[-2], 1e-9)) <= most
+
+
+def benchmark(names: list[str], most: int) -> dict:
+    """Return medians over interleaved rounds: seconds and MiB of each variant at each length."""
+    lengths = [LEAST * 2**i for i in range(int(math.log2(most / LEAST)) + 1)]
+    seconds, memory = ({name: [] for name in names} for _ in range(2))
+    left_out = {}
+    for n in tqdm(lengths, desc="lengths, some ten minutes in all"):
+        found = defaultdict(list)
+        running = [
+            name
+            for name in names
+            if name not in left_out
+            and fits(seconds[name], SECONDS)
+            and fits(memory[name], MIB)
+            # what was dropped once stays so
+            and len(seconds[name]) == lengths.index(n)
+        ]
+        for _ in range(ROUNDS):
+            for name in running:
+                if name in left_out or sum(taken for taken, _ in found[name]) > SPENT:
+                    continue
+                try:
+                    found[name].append(measure(name, n))
+                except RuntimeError as error:
+                    left_out[name] = str(error)
+        for name, rounds in found.items():
+            if name not in left_out:
+                taken, held = zip(*rounds, strict=True)
+                seconds[name].append(float(f"{statistics.median(taken):.4g}"))
+                memory[name].append(round(statistics.median(held)))
+    return {"n": lengths, "seconds": seconds, "MiB": memory, "left out": left_out}
+
+
+def slope(lengths: list[int], taken: list[float], first: int, last: int) -> float | None:
+    """Return by which power of n something grows between two lengths; None where it did not run."""
+    if last not in lengths[: len(taken)]:
+        return None
+    rise = taken[lengths.index(last)] / taken[lengths.index(first)]
+    return math.log(rise) / math.log(last / first)
+
+
+def table(figures: dict) -> str:
+    """Return the table of the README: milliseconds, memory, and the powers by which both grow."""
+    lengths, shown = figures["n"], [2048, 8192, 16384, MOST]
+    head = [*(f"n = {n:,}" for n in shown), f"GiB at {MOST:,}", "power of n: time", "memory"]
+    lines = [f"| milliseconds | {' | '.join(head)} |", f"|:-|{'-:|' * len(head)}"]
+    for name, seconds in figures["seconds"].items():
+        if not seconds:
+            continue
+        memory = figures["MiB"][name]
+        found = dict(zip(lengths, zip(seconds, memory, strict=True), strict=False))
+        cells = [f"{1000 * found[n][0]:,.0f}" if n in found else "—" for n in shown]
+        cells.append(f"{found[MOST][1] / 1024:.2f}" if MOST in found else "—")
+        for taken in (seconds, memory):
+            power = slope(lengths, taken, 8192, MOST)
+            cells.append("—" if power is None else f"{power:.2f}")
+        ours = name if name in OTHERS else f"**{name}**"
+        lines.append(f"| {ours} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table and keep the figures in results/attention_speed.json."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.efficient", description=__doc__)
+    parser.add_argument("--most", type=int, default=MOST, help="the longest text; not kept if less")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    for package in scratch.importable(scratch.ATTENTION):
+        print(f"{package} could not be fetched, so it is left out", file=sys.stderr)
+    # import all of it once, so that no child has to; what computes nothing may be forked safely
+    there, versions = list(BUILD), {}
+    for name, module in OTHERS.items():
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            there.remove(name)
+            print(f"{name} is left out: {error}", file=sys.stderr)
+        else:
+            package = module.partition(".")[0].replace("_", "-")
+            versions[package] = metadata.version(package)
+    gc.freeze()
+    figures = benchmark(there, options.most)
+    figures["packages"] = versions
+    print(table(figures))
+    for reason in figures["left out"].values():
+        print(f"left out: {reason}", file=sys.stderr)
+    if options.most == MOST:
+        taken = time.perf_counter() - start
+        results.save(NAME, figures, command=COMMAND, seeds=[SEED], seconds=taken)
+
+
+if __name__ == "__main__":
+    main()

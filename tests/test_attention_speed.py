@@ -1,0 +1,58 @@
+"""What `make bench` measured, and what it was to show."""
+
+import pytest
+
+from benchmarks.efficient import MOST, fits, slope, table
+from benchmarks.variants import OTHERS, RIVALS
+from course_lib import results
+from course_lib.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return results.load("attention_speed")["figures"]
+
+
+def seconds(figures, name, n):
+    taken = dict(zip(figures["n"], figures["seconds"][name], strict=False))
+    return taken.get(n, float("inf"))
+
+
+@pytest.mark.parametrize("n", [2048, 8192, 16384])
+@pytest.mark.parametrize("ours", RIVALS)
+def test_each_is_faster_than_its_packages(ours, n, figures):
+    for rival in RIVALS[ours]:
+        assert seconds(figures, ours, n) < seconds(figures, rival, n)
+
+
+@pytest.mark.parametrize("ours", RIVALS)
+def test_each_is_faster_than_dense_attention_and_grows_as_the_text_does(ours, figures):
+    for n in figures["n"][2:]:
+        assert seconds(figures, ours, n) < seconds(figures, "fused dense", n)
+    for what in ("seconds", "MiB"):
+        assert slope(figures["n"], figures[what][ours], 8192, MOST) <= 1.1
+    assert figures["MiB"][ours][-1] < 4 * 1024
+
+
+def test_the_readme_shows_the_figures(figures):
+    assert table(figures) in (ROOT / "README.md").read_text("utf8")
+
+
+def test_a_table_says_what_did_not_run():
+    lengths = [2048, 4096, 8192, 16384, 32768, 65536]
+    kept = {
+        "n": lengths,
+        "seconds": {"window": [n / 65536 for n in lengths], "fused dense": [1.0, 4.0, 16.0]},
+        "MiB": {"window": [n // 64 for n in lengths], "fused dense": [10, 20, 40]},
+    }
+    *_, window, dense = table(kept).splitlines()
+    assert window == "| **window** | 31 | 125 | 250 | 1,000 | 1.00 | 1.00 | 1.00 |"
+    assert dense == "| fused dense | 1,000 | 16,000 | — | — | — | — | — |"
+    assert "fused dense" in OTHERS
+
+
+def test_what_would_take_too_long_is_foreseen():
+    assert fits([], 20)
+    assert fits([1.0, 4.0], 20)
+    assert not fits([1.5, 6.0], 20)
+    assert fits([5.0, 9.0], 20)
