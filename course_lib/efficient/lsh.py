@@ -65,11 +65,12 @@ def lsh_attention(
     """
     _refuse_remainder(qk.shape[-2], chunk)
     # sort the words by bucket; within a bucket they keep their order
-    order = _sort(buckets, qk)
+    order, back = _sort(buckets, qk)
     # let the words of each chunk see those of the same bucket, there and in the chunk before
-    tiles = _tiles(order, [_chains(order, buckets, chunk)], chunk, causal)
+    tiles = _tiles(order, [_chains(back, buckets, chunk)], chunk, causal)
     # attend in this order to keys of length 1, and put the words back
-    found, log_total = _attend_in(order, (qk, F.normalize(qk, dim=-1), v), tiles)
+    words = torch.cat([qk, F.normalize(qk, dim=-1), v], dim=-1)
+    found, log_total = _attend_in(order, back, words, qk.shape[-1], tiles)
     # a word that sees nothing else looks at itself
     return torch.where(log_total.isneginf().unsqueeze(-1), v, found)
 
@@ -92,13 +93,13 @@ def lsh_attention_in_rounds(
     divide n.
     """
     _refuse_remainder(qk.shape[-2], chunk)
-    keys, results, chains = F.normalize(qk, dim=-1), [], []
+    words, results, chains = torch.cat([qk, F.normalize(qk, dim=-1), v], dim=-1), [], []
     for own in buckets:
-        order = _sort(own, qk)
-        chains.append(_chains(order, own, chunk))
+        order, back = _sort(own, qk)
+        chains.append(_chains(back, own, chunk))
         # show no pair that an earlier round has shown
         tiles = _tiles(order, chains, chunk, causal)
-        results.append(_attend_in(order, (qk, keys, v), tiles))
+        results.append(_attend_in(order, back, words, qk.shape[-1], tiles))
     # weigh the rounds by their sums of exponentials
     log_totals = torch.stack([log_total for _, log_total in results], dim=-1)
     shares = softmax(log_totals).unsqueeze(-2).unbind(-1)
@@ -116,19 +117,22 @@ def _refuse_remainder(n: int, chunk: int) -> None:
         )
 
 
-def _sort(buckets: Tensor, words: Tensor) -> Int[Tensor, "... n"]:
-    return buckets.expand(words.shape[:-1]).argsort(dim=-1, stable=True)
+def _sort(buckets: Tensor, words: Tensor) -> tuple[Int[Tensor, "... n"], Int[Tensor, "... n"]]:
+    """Find the word that comes at each place, in the order of buckets, and the place of each."""
+    order = buckets.expand(words.shape[:-1]).argsort(dim=-1, stable=True)
+    places = torch.arange(order.shape[-1], device=order.device).expand(order.shape)
+    return order, torch.empty_like(order).scatter_(-1, order, places)
 
 
 def _chains(
-    order: Int[Tensor, "... n"], buckets: Int[Tensor, "... n"], chunk: int
+    back: Int[Tensor, "... n"], buckets: Int[Tensor, "... n"], chunk: int
 ) -> Int[Tensor, "... n"]:
     """Number the words: i and j share a bucket, and j a near chunk, where i's less j's is 0 or 1.
 
     Chunks count once and buckets twice: in sorted order both only rise, so words of two buckets are
     2 apart or more.
     """
-    return (order.argsort(dim=-1) // chunk + 2 * buckets).int()
+    return (back // chunk + 2 * buckets).int()
 
 
 def _tiles(
@@ -141,14 +145,16 @@ def _tiles(
 
     The last of the chains is this round's; what the others show was seen before.
     """
-    places = order.reshape(-1, order.shape[-1])
-    *earlier, own = (x.expand(order.shape).gather(-1, order).reshape(places.shape) for x in chains)
+    words = order.reshape(-1, order.shape[-1])
+    *earlier, own = (x.expand(order.shape).gather(-1, order).reshape(words.shape) for x in chains)
     tiles = []
     for rows in spans(order.shape[-1], CHUNKS * chunk):
         keys = slice(max(0, rows.start - chunk), rows.stop)
-        later, sooner = places[:, rows, None], places[:, None, keys]
-        mask = (later > sooner) if causal else (later != sooner)
-        mask &= _next(own, rows, keys)
+        mask = _next(own, rows, keys)
+        if causal:
+            mask &= words[:, rows, None] > words[:, None, keys]
+        else:
+            mask.diagonal(rows.start - keys.start, -2, -1).fill_(False)
         for chain in earlier:
             mask &= ~_next(chain, rows, keys)
         tiles.append((rows, keys, mask))
@@ -161,12 +167,11 @@ def _next(chain: Int[Tensor, "batch n"], rows: slice, keys: slice) -> Bool[Tenso
 
 
 def _attend_in(
-    order: Tensor, words: tuple[Tensor, ...], tiles: list[Tile]
+    order: Tensor, back: Tensor, words: Float[Tensor, "... n d"], d_k: int, tiles: list[Tile]
 ) -> tuple[Float[Tensor, "... n d_v"], Float[Tensor, "... n"]]:
-    """Sort the words, attend, and put them back; queries, keys and values are sorted as one."""
-    back = order.argsort(dim=-1)
-    side_by_side = _Reorder.apply(torch.cat(words, dim=-1), order, back)
-    found, log_total = attend(*side_by_side.split([x.shape[-1] for x in words], dim=-1), tiles)
+    """Sort the words, attend, and put them back; a word is its query, its key and its value."""
+    sizes = [d_k, d_k, words.shape[-1] - 2 * d_k]
+    found, log_total = attend(*_Reorder.apply(words, order, back).split(sizes, dim=-1), tiles)
     return _Reorder.apply(found, back, order), log_total.gather(-1, back)
 
 

@@ -92,6 +92,7 @@ class _Attend(torch.autograd.Function):
         """With w = 2^(s - peak) / total: dS = w (dO V^T - sum(dO O) + d log_total)."""
         q, k, v, found, peak, total = ctx.saved_tensors
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
+        scale = q.shape[-1] ** -0.5
         for rows, keys, mask in ctx.tiles:
             weights = _scores(q[:, rows], k[:, keys], mask).sub_(peak[:, rows]).exp2_()
             # divide by the totals where it takes the fewest divisions
@@ -99,8 +100,7 @@ class _Attend(torch.autograd.Function):
             shift = (d_out * found[:, rows]).sum(-1, keepdim=True)
             shift -= d_log_total[:, rows] / total[:, rows]
             d_v[:, keys].baddbmm_(weights.mT, d_out)
-            d_scores = torch.bmm(d_out, v[:, keys].mT).sub_(shift).mul_(weights)
-            d_scores *= q.shape[-1] ** -0.5
+            d_scores = torch.bmm(d_out * scale, v[:, keys].mT).sub_(shift * scale).mul_(weights)
             d_q[:, rows].baddbmm_(d_scores, k[:, keys])
             d_k[:, keys].baddbmm_(d_scores.mT, q[:, rows])
         return d_q, d_k, d_v, None
