@@ -107,7 +107,7 @@ def benchmark(names: list[str], most: int) -> dict:
     lengths = [LEAST * 2**i for i in range(int(math.log2(most / LEAST)) + 1)]
     seconds, memory = ({name: [] for name in names} for _ in range(2))
     left_out = {}
-    for n in tqdm(lengths, desc="lengths, some ten minutes in all"):
+    for n in tqdm(lengths, desc="lengths, a quarter of an hour in all"):
         found = defaultdict(list)
         running = [
             name

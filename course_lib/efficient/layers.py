@@ -113,8 +113,9 @@ def lsh(
     if real is not None:
         # hidden words get a bucket of their own, the last, and nothing to say
         own, v = own.masked_fill(~real, buckets), v * real.unsqueeze(-1)
-    own = F.pad(own, (0, missing), value=buckets)
-    q, v = (F.pad(x, (0, 0, 0, missing)) for x in (q, v))
+    if missing:  # otherwise this would copy what it is given
+        own = F.pad(own, (0, missing), value=buckets)
+        q, v = (F.pad(x, (0, 0, 0, missing)) for x in (q, v))
     return lsh_attention_in_rounds(q, v, own, chunk, causal)[..., :n, :]
 
 

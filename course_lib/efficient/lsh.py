@@ -7,16 +7,18 @@ Source: Kitaev et al. 2020 ("Reformer"), section 2.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.attention import softmax
-from course_lib.efficient.tiled import Tile, attend, spans
+from course_lib.efficient.tiled import Tile, attend
 
-CHUNKS = 2  # chunks a tile: more waste scores that the mask hides, fewer cost calls
+CHUNKS = 32  # chunks a tile
+WORDS = 2**16  # words of all heads that are attended to in one go
 
 
 def draw_rotations(d: int, buckets: int, seed: int) -> Float[Tensor, "d half"]:
@@ -69,8 +71,8 @@ def lsh_attention(
     # let the words of each chunk see those of the same bucket, there and in the chunk before
     tiles = _tiles(order, [_chains(back, buckets, chunk)], chunk, causal)
     # attend in this order to keys of length 1, and put the words back
-    words = torch.cat([qk, F.normalize(qk, dim=-1), v], dim=-1)
-    found, log_total = _attend_in(order, back, words, qk.shape[-1], tiles)
+    words = qk, F.normalize(qk, dim=-1), v
+    found, log_total = _attend_in(order, back, words, tiles, chunk)
     # a word that sees nothing else looks at itself
     return torch.where(log_total.isneginf().unsqueeze(-1), v, found)
 
@@ -92,20 +94,35 @@ def lsh_attention_in_rounds(
     shows it, divided by their number N_ij: the same sum. Raises ValueError where `chunk` does not
     divide n.
     """
-    _refuse_remainder(qk.shape[-2], chunk)
-    words, results, chains = torch.cat([qk, F.normalize(qk, dim=-1), v], dim=-1), [], []
+    n = qk.shape[-2]
+    _refuse_remainder(n, chunk)
+    # a few heads at a time: what is needed of them can then stay near the processor
+    few = max(1, WORDS // n)
+    hashed = buckets.expand(-1, *qk.shape[:-1]).reshape(len(buckets), -1, n)
+    parts = [x.reshape(-1, *x.shape[-2:]).split(few) for x in (qk, v)]
+    found = [
+        _in_rounds(*part, chunk, causal)
+        for part in zip(*parts, hashed.split(few, dim=1), strict=True)
+    ]
+    return torch.cat(found).view(v.shape)
+
+
+def _in_rounds(
+    qk: Tensor, v: Tensor, buckets: Tensor, chunk: int, causal: bool
+) -> Float[Tensor, "text n d_v"]:
+    words, results, chains = (qk, F.normalize(qk, dim=-1), v), [], []
     for own in buckets:
         order, back = _sort(own, qk)
         chains.append(_chains(back, own, chunk))
         # show no pair that an earlier round has shown
         tiles = _tiles(order, chains, chunk, causal)
-        results.append(_attend_in(order, back, words, qk.shape[-1], tiles))
+        results.append(_attend_in(order, back, words, tiles, chunk))
     # weigh the rounds by their sums of exponentials
     log_totals = torch.stack([log_total for _, log_total in results], dim=-1)
     shares = softmax(log_totals).unsqueeze(-2).unbind(-1)
     joined = v.new_zeros(1)
     for share, (found, _) in zip(shares, results, strict=True):
-        joined = torch.addcmul(joined, share, found)
+        joined = torch.addcmul(joined, found, share)
     return torch.where(log_totals.isneginf().all(-1, keepdim=True), v, joined)
 
 
@@ -143,50 +160,67 @@ def _tiles(
 ) -> list[Tile]:
     """Let words in `order` see those next in their chain, not themselves (`causal`: none later).
 
-    The last of the chains is this round's; what the others show was seen before.
+    The last of the chains is this round's; what the others show was seen before. The texts stand
+    one behind the other, and their chains have nothing to do with each other.
     """
-    words = order.reshape(-1, order.shape[-1])
-    *earlier, own = (x.expand(order.shape).gather(-1, order).reshape(words.shape) for x in chains)
+    words, n = order.flatten(), order.shape[-1]
+    texts = torch.arange(len(words) // n, device=order.device).unsqueeze(-1)
+    sorted_chains = (x.expand(order.shape).gather(-1, order).reshape(-1, n) for x in chains)
+    *earlier, own = ((x + texts * (x.amax() + 2)).int().flatten() for x in sorted_chains)
+    # the first chunk has none before it
+    edges = [0, *range(chunk, len(words), CHUNKS * chunk), len(words)]
     tiles = []
-    for rows in spans(order.shape[-1], CHUNKS * chunk):
-        keys = slice(max(0, rows.start - chunk), rows.stop)
-        mask = _next(own, rows, keys)
+    for start, stop in pairwise(edges):
+        rows, keys = slice(start, stop), slice(max(0, start - chunk), stop)
+        mask = _less(own, rows, keys, chunk) >> 1 == 0
         if causal:
-            mask &= words[:, rows, None] > words[:, None, keys]
+            mask &= _less(words, rows, keys, chunk) > 0
         else:
-            mask.diagonal(rows.start - keys.start, -2, -1).fill_(False)
+            # at the end of its window, a chunk meets itself
+            mask.diagonal(mask.shape[-1] - chunk, -2, -1).fill_(False)
         for chain in earlier:
-            mask &= ~_next(chain, rows, keys)
+            mask &= _less(chain, rows, keys, chunk) >> 1 != 0
         tiles.append((rows, keys, mask))
     return tiles
 
 
-def _next(chain: Int[Tensor, "batch n"], rows: slice, keys: slice) -> Bool[Tensor, "batch row key"]:
-    """Tell whether a row's number is a key's or one more: half the difference, rounded, is 0."""
-    return ((chain[:, rows, None] - chain[:, None, keys]) >> 1) == 0
+def _less(
+    x: Int[Tensor, "n"], rows: slice, keys: slice, chunk: int
+) -> Int[Tensor, "chunk row key"]:
+    """Subtract from each row's number those of the keys in its chunk's window."""
+    windows = x[keys].unfold(0, keys.stop - keys.start - (rows.stop - rows.start) + chunk, chunk)
+    return x[rows].view(-1, chunk, 1) - windows.unsqueeze(1)
 
 
 def _attend_in(
-    order: Tensor, back: Tensor, words: Float[Tensor, "... n d"], d_k: int, tiles: list[Tile]
+    order: Tensor,
+    back: Tensor,
+    words: tuple[Tensor, ...],
+    tiles: list[Tile],
+    chunk: int,
 ) -> tuple[Float[Tensor, "... n d_v"], Float[Tensor, "... n"]]:
-    """Sort the words, attend, and put them back; a word is its query, its key and its value."""
-    sizes = [d_k, d_k, words.shape[-1] - 2 * d_k]
-    found, log_total = attend(*_Reorder.apply(words, order, back).split(sizes, dim=-1), tiles)
-    return _Reorder.apply(found, back, order), log_total.gather(-1, back)
+    """Sort queries, keys and values, attend, and put the words back."""
+    n, texts = order.shape[-1], order.numel() // order.shape[-1]
+    text = torch.arange(texts, device=order.device).unsqueeze(-1)
+    # a row of numbers for each word of each text, in the order in which heads lie in memory
+    there = (order.reshape(texts, n) * texts + text).flatten()
+    back_again = (back.reshape(texts, n) + text * n).T.flatten()
+    rows = (x.reshape(texts, n, -1).transpose(0, 1).flatten(0, 1) for x in words)
+    one_text = (_Permute.apply(x, there, back_again) for x in rows)
+    found, log_total = attend(*one_text, tiles, chunk)
+    found = _Permute.apply(found, back_again, there).view(n, texts, -1).transpose(0, 1)
+    return found.reshape(*order.shape, -1), log_total.view(order.shape).gather(-1, back)
 
 
-class _Reorder(torch.autograd.Function):
-    """Put words into another order: `gather`, but by whole words, forward and backward."""
+class _Permute(torch.autograd.Function):
+    """Put rows into another order, and gradients back into this one."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, order: Tensor, back: Tensor):
-        ctx.save_for_backward(order, back)
-        n = order.shape[-1]
-        starts = n * torch.arange(order.numel() // n, device=x.device).unsqueeze(-1)
-        words = (order.reshape(-1, n) + starts).flatten()
-        return x.reshape(-1, x.shape[-1]).index_select(0, words).view(x.shape)
+    def forward(ctx, x: Tensor, there: Tensor, back: Tensor):
+        ctx.save_for_backward(there, back)
+        return x.index_select(0, there)
 
     @staticmethod
     def backward(ctx, d_x: Tensor):
-        order, back = ctx.saved_tensors
-        return _Reorder.apply(d_x, back, order), None, None
+        there, back = ctx.saved_tensors
+        return _Permute.apply(d_x, back, there), None, None

@@ -48,15 +48,21 @@ def attend(
     k: Float[Tensor, "... key d_k"],
     v: Float[Tensor, "... key d_v"],
     tiles: list[Tile],
+    chunk: int | None = None,
 ) -> tuple[Float[Tensor, "... query d_v"], Float[Tensor, "... query"]]:
     """Attend to the pairs that the tiles cover, and return log_total beside the result.
+
+    With `chunk`, for one text without batch dimensions, the queries of a tile are cut into chunks
+    of this length, each of which sees a window of the tile's keys: the first window begins with
+    them, the last ends with them, each begins a chunk later than the one before, and their length
+    is a multiple of a chunk's. The mask is then (chunk of queries, row, key).
 
     o_i = sum_j exp(s_ij - log_total_i) v_j, s_ij = q_i . k_j / sqrt(d_k), log_total_i =
     log sum_j exp(s_ij), over the pairs in a tile (each pair in one at most). A row that sees
     nothing gives zeros, and minus infinity. Time O(d) a pair; memory O(n d), and one tile.
     """
     flat = (x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
-    found, log_total = _Attend.apply(*flat, tiles)
+    found, log_total = _Attend.apply(*flat, tiles, chunk)
     return found.view(*q.shape[:-1], v.shape[-1]), log_total.view(q.shape[:-1])
 
 
@@ -64,26 +70,27 @@ class _Attend(torch.autograd.Function):
     """The scores s = q k^T are not kept: going back, each tile is computed again."""
 
     @staticmethod
-    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, tiles: list[Tile]):
+    def forward(ctx, q: Tensor, k: Tensor, v: Tensor, tiles: list[Tile], chunk: int | None):
         """Softmax online (Milakov and Gimelshein 2018, algorithm 3), then the average."""
         found = v.new_zeros(*q.shape[:-1], v.shape[-1])
         total = q.new_zeros(*q.shape[:-1], 1)
         # the lowest number there is, since minus infinity less itself is none
         peak = torch.full_like(total, torch.finfo(q.dtype).min)
         for rows, keys, mask in tiles:
-            scores = _scores(q[:, rows], k[:, keys], mask)
-            before = peak[:, rows]
+            cut = _Cut(rows, keys, chunk)
+            scores = _scores(cut.rows(q), cut.keys(k), mask)
+            before = cut.rows(peak)
             risen = torch.maximum(before, scores.amax(-1, keepdim=True))
             weights = scores.sub_(risen).exp2_()
             shrink = (before - risen).exp2_()
-            total[:, rows].mul_(shrink).add_(weights.sum(-1, keepdim=True))
-            found[:, rows].mul_(shrink).baddbmm_(weights, v[:, keys])
-            peak[:, rows] = risen
+            cut.rows(total).mul_(shrink).add_(weights.sum(-1, keepdim=True))
+            cut.rows(found).mul_(shrink).baddbmm_(weights, cut.keys(v))
+            before.copy_(risen)
         log_total = (peak + total.log2()) / LOG2_E
         total.masked_fill_(total == 0, 1)
         found /= total
         ctx.save_for_backward(q, k, v, found, peak, total)
-        ctx.tiles = tiles
+        ctx.tiles, ctx.chunk = tiles, chunk
         return found, log_total
 
     @staticmethod
@@ -94,18 +101,51 @@ class _Attend(torch.autograd.Function):
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
         scale = q.shape[-1] ** -0.5
         for rows, keys, mask in ctx.tiles:
-            weights = _scores(q[:, rows], k[:, keys], mask).sub_(peak[:, rows]).exp2_()
+            cut = _Cut(rows, keys, ctx.chunk)
+            some_q, some_k, some_v = cut.rows(q), cut.keys(k), cut.keys(v)
+            weights = _scores(some_q, some_k, mask).sub_(cut.rows(peak)).exp2_()
             # divide by the totals where it takes the fewest divisions
-            d_out = d_found[:, rows] / total[:, rows]
-            shift = (d_out * found[:, rows]).sum(-1, keepdim=True)
-            shift -= d_log_total[:, rows] / total[:, rows]
-            d_v[:, keys].baddbmm_(weights.mT, d_out)
-            d_scores = torch.bmm(d_out * scale, v[:, keys].mT).sub_(shift * scale).mul_(weights)
-            d_q[:, rows].baddbmm_(d_scores, k[:, keys])
-            d_k[:, keys].baddbmm_(d_scores.mT, q[:, rows])
-        return d_q, d_k, d_v, None
+            d_out = cut.rows(d_found) / cut.rows(total)
+            shift = (d_out * cut.rows(found)).sum(-1, keepdim=True)
+            shift -= cut.rows(d_log_total) / cut.rows(total)
+            cut.add_product(d_v, weights.mT, d_out)
+            d_scores = torch.bmm(d_out * scale, some_v.mT).sub_(shift * scale).mul_(weights)
+            cut.rows(d_q).baddbmm_(d_scores, some_k)
+            cut.add_product(d_k, d_scores.mT, some_q)
+        return d_q, d_k, d_v, None, None
 
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
     scores = torch.bmm(q * (LOG2_E * q.shape[-1] ** -0.5), k.mT)
     return scores if mask is None else scores.masked_fill_(~mask, float("-inf"))
+
+
+class _Cut:
+    """What a tile is about: a part of each text in a batch, or chunks of the one text there is."""
+
+    def __init__(self, rows: slice, keys: slice, chunk: int | None):
+        self._rows, self._keys, self._chunk = rows, keys, chunk
+        if chunk:
+            self._window = (keys.stop - keys.start) - (rows.stop - rows.start) + chunk
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Return a view of the queries' part."""
+        if self._chunk is None:
+            return x[:, self._rows]
+        return x[0, self._rows].unflatten(0, (-1, self._chunk))
+
+    def keys(self, x: Tensor) -> Tensor:
+        """Return a view of the keys' part; windows overlap, so nothing may be written to it."""
+        if self._chunk is None:
+            return x[:, self._keys]
+        return x[0, self._keys].unfold(0, self._window, self._chunk).mT
+
+    def add_product(self, x: Tensor, a: Tensor, b: Tensor) -> None:
+        """Add the product of two batches of matrices to the keys' part."""
+        if self._chunk is None:
+            x[:, self._keys].baddbmm_(a, b)
+            return
+        size = self._rows.stop - self._rows.start
+        for number, part in enumerate(torch.bmm(a, b).split(self._chunk, dim=1)):
+            start = self._keys.start + number * self._chunk
+            x[0, start : start + size].unflatten(0, (-1, self._chunk)).add_(part)
