@@ -27,7 +27,7 @@ from course_lib import results
 
 NAME, COMMAND = "attention_speed", "make bench"
 LEAST, MOST = 512, 65536
-ROUNDS, SPENT = 5, 10.0  # rounds, unless so many seconds have gone into one variant at one length
+ROUNDS, SPENT = 5, 6.0  # rounds, unless so many seconds have gone into one variant at one length
 SECONDS, MIB = 20.0, 6 * 1024  # what a run at the next length may be expected to take
 WARM_UP = 5.0  # a first run that took longer counts
 SEED = 0
@@ -126,12 +126,25 @@ def benchmark(names: list[str], most: int) -> dict:
                     found[name].append(measure(name, n))
                 except RuntimeError as error:
                     left_out[name] = str(error)
-        for name, rounds in found.items():
-            if name not in left_out:
-                taken, held = zip(*rounds, strict=True)
-                seconds[name].append(float(f"{statistics.median(taken):.4g}"))
-                memory[name].append(round(statistics.median(held)))
+        ended = {name: rounds for name, rounds in found.items() if name not in left_out}
+        taken = at_one_speed({name: [t for t, _ in rounds] for name, rounds in ended.items()})
+        for name, rounds in ended.items():
+            seconds[name].append(float(f"{statistics.median(taken[name]):.4g}"))
+            memory[name].append(round(statistics.median(held for _, held in rounds)))
     return {"n": lengths, "seconds": seconds, "MiB": memory, "left out": left_out}
+
+
+def at_one_speed(taken: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Bring all rounds to the same speed, as that of a machine drifts: to the median of theirs."""
+    drifts = [
+        statistics.median(times[i] / times[0] for times in taken.values() if i < len(times))
+        for i in range(max(map(len, taken.values())))
+    ]
+    usual = statistics.median(drifts)
+    return {
+        name: [time * usual / drift for time, drift in zip(times, drifts, strict=False)]
+        for name, times in taken.items()
+    }
 
 
 def slope(lengths: list[int], taken: list[float], first: int, last: int) -> float | None:

@@ -109,7 +109,7 @@ class _Attend(torch.autograd.Function):
             shift = (d_out * cut.rows(found)).sum(-1, keepdim=True)
             shift -= cut.rows(d_log_total) / cut.rows(total)
             cut.add_product(d_v, weights.mT, d_out)
-            d_scores = torch.bmm(d_out * scale, some_v.mT).sub_(shift * scale).mul_(weights)
+            d_scores = torch.bmm(d_out, some_v.mT).sub_(shift).mul_(weights).mul_(scale)
             cut.rows(d_q).baddbmm_(d_scores, some_k)
             cut.add_product(d_k, d_scores.mT, some_q)
         return d_q, d_k, d_v, None, None
