@@ -19,7 +19,7 @@ from course_lib.exercises.answer import Answer
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.exercise import Exercise
 from course_lib.exercises.source import define, is_stub
-from course_lib.exercises.verdict import Verdict, judge, untried
+from course_lib.exercises.verdict import Verdict, judge, sentence, untried
 from course_lib.ipynb import NotANotebook
 
 MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
@@ -141,7 +141,7 @@ def verdict(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
         handle.hold(attempt.source, attempt.exercise.name)
         return _placed(judge(attempt.exercise, handle, seed), attempt.places)
     if attempt.problem:
-        message = f"This code cannot be executed: {attempt.problem}."
+        message = sentence(f"This code cannot be executed: {attempt.problem}")
         return untried(attempt.exercise, "error", message, seed)
     return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
 

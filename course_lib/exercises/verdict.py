@@ -52,6 +52,11 @@ def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> 
     return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
 
 
+def sentence(text: str) -> str:
+    """End a text with a full stop, unless it ends as a sentence does."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()
@@ -107,7 +112,7 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
     if description.kind == wanted:
         return None
     if description.kind == "error":
-        return f"This code cannot be executed: {description.source}"
+        return sentence(f"This code cannot be executed: {description.source}")
     name = exercise.name
     if description.kind in ("function", "class"):
         return f"`{name}` is to be a {wanted}, and this is a {description.kind}."

@@ -10,7 +10,7 @@ from course_lib import ipynb
 from course_lib.exercises import forbidden
 from course_lib.exercises.catalogue import ids, load
 from course_lib.exercises.submission import Attempt, answers, verdict
-from course_lib.exercises.verdict import Verdict, max_points, untried
+from course_lib.exercises.verdict import Verdict, max_points, sentence, untried
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.ways_round import ways_round
@@ -171,7 +171,7 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
     error = judged.failure and judged.failure.error
     if not error or judged.status != "error":
         return judged.message
-    parts = [f"{judged.message.rstrip('. ')}."]
+    parts = [sentence(judged.message)]
     if error.line:
         parts.append(f"Line {error.line}: {error.text}.")
     if error.type == "NameError":
