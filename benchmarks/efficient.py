@@ -27,7 +27,7 @@ from course_lib import results
 
 NAME, COMMAND = "attention_speed", "make bench"
 LEAST, MOST = 512, 65536
-ROUNDS, SPENT = 5, 6.0  # rounds, unless so many seconds have gone into one variant at one length
+ROUNDS, SPENT = 7, 6.0  # rounds, unless so many seconds have gone into one variant at one length
 SECONDS, MIB = 20.0, 6 * 1024  # what a run at the next length may be expected to take
 WARM_UP = 5.0  # a first run that took longer counts
 SEED = 0
@@ -95,42 +95,46 @@ def _report(out: Connection, name: str, n: int) -> None:
         out.send(repr(error))
 
 
-def fits(taken: list[float], most: float) -> bool:
-    """Tell whether the next length, twice the last, may be expected to take at most `most`."""
-    if len(taken) < 2:
-        return True
-    return taken[-1] * max(1.0, taken[-1] / max(taken[-2], 1e-9)) <= most
+def due(rounds: dict[int, list[tuple[float, float]]], n: int) -> bool:
+    """Tell whether a variant is to run at n, after its rounds of (seconds, MiB) at other lengths.
+
+    Again, where its rounds have not taken long; for the first time, where the first round at the
+    two lengths before lets it be expected that neither time nor memory is too much.
+    """
+    if n in rounds:
+        return sum(seconds for seconds, _ in rounds[n]) <= SPENT
+    last = [rounds[length][0] for length in rounds if length < n][-2:]
+    return len(last) < 2 or all(
+        new * max(1.0, new / max(old, most / 1000)) <= most
+        for old, new, most in zip(*last, (SECONDS, MIB), strict=True)
+    )
 
 
 def benchmark(names: list[str], most: int) -> dict:
-    """Return medians over interleaved rounds: seconds and MiB of each variant at each length."""
+    """Return medians: seconds and MiB of each variant at each length.
+
+    A round goes through all lengths, so that a slow minute of the machine falls on none alone.
+    """
     lengths = [LEAST * 2**i for i in range(int(math.log2(most / LEAST)) + 1)]
-    seconds, memory = ({name: [] for name in names} for _ in range(2))
-    left_out = {}
-    for n in tqdm(lengths, desc="lengths, a quarter of an hour in all"):
-        found = defaultdict(list)
-        running = [
-            name
-            for name in names
-            if name not in left_out
-            and fits(seconds[name], SECONDS)
-            and fits(memory[name], MIB)
-            # what was dropped once stays so
-            and len(seconds[name]) == lengths.index(n)
-        ]
-        for _ in range(ROUNDS):
-            for name in running:
-                if name in left_out or sum(taken for taken, _ in found[name]) > SPENT:
+    found, left_out = {name: {} for name in names}, {}
+    for _ in tqdm(range(ROUNDS), desc="rounds, a quarter of an hour in all"):
+        for n in lengths:
+            for name, rounds in found.items():
+                if (name in left_out and n not in rounds) or not due(rounds, n):
                     continue
                 try:
-                    found[name].append(measure(name, n))
+                    measured = measure(name, n)
                 except RuntimeError as error:
                     left_out[name] = str(error)
-        ended = {name: rounds for name, rounds in found.items() if name not in left_out}
-        taken = at_one_speed({name: [t for t, _ in rounds] for name, rounds in ended.items()})
-        for name, rounds in ended.items():
+                else:
+                    rounds.setdefault(n, []).append(measured)
+    seconds, memory = ({name: [] for name in names} for _ in range(2))
+    for n in lengths:
+        steps = {name: rounds[n] for name, rounds in found.items() if n in rounds}
+        taken = at_one_speed({name: [t for t, _ in own] for name, own in steps.items()})
+        for name, own in steps.items():
             seconds[name].append(float(f"{statistics.median(taken[name]):.4g}"))
-            memory[name].append(round(statistics.median(held for _, held in rounds)))
+            memory[name].append(round(statistics.median(held for _, held in own)))
     return {"n": lengths, "seconds": seconds, "MiB": memory, "left out": left_out}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.efficient import MOST, at_one_speed, fits, slope, table
+from benchmarks.efficient import MOST, at_one_speed, due, slope, table
 from benchmarks.variants import OTHERS, RIVALS
 from course_lib import results
 from course_lib.paths import ROOT
@@ -56,7 +56,13 @@ def test_a_machine_that_slows_down_changes_no_figure():
 
 
 def test_what_would_take_too_long_is_foreseen():
-    assert fits([], 20)
-    assert fits([1.0, 4.0], 20)
-    assert not fits([1.5, 6.0], 20)
-    assert fits([5.0, 9.0], 20)
+    assert due({}, 512)
+    assert due({512: [(1.0, 10)], 1024: [(4.0, 40)]}, 2048)
+    assert not due({512: [(1.5, 10)], 1024: [(6.0, 40)]}, 2048)
+    assert not due({512: [(1.0, 500)], 1024: [(4.0, 2000)]}, 2048)
+    assert due({512: [(5.0, 0)], 1024: [(9.0, 20)]}, 2048)
+
+
+def test_what_took_long_has_fewer_rounds():
+    assert due({512: [(3.0, 10)] * 2, 1024: [(9.0, 10)]}, 512)
+    assert not due({512: [(3.0, 10)] * 3}, 512)

@@ -76,15 +76,16 @@ class _Attend(torch.autograd.Function):
         total = q.new_zeros(*q.shape[:-1], 1)
         # the lowest number there is, since minus infinity less itself is none
         peak = torch.full_like(total, torch.finfo(q.dtype).min)
+        room = q.new_empty(0)
         for rows, keys, mask in tiles:
             cut = _Cut(rows, keys, chunk)
-            scores = _scores(cut.rows(q), cut.keys(k), mask)
+            scores = _scores(cut.rows(q), cut.keys(k), mask, room)
             before = cut.rows(peak)
             risen = torch.maximum(before, scores.amax(-1, keepdim=True))
             weights = scores.sub_(risen).exp2_()
             shrink = (before - risen).exp2_()
             cut.rows(total).mul_(shrink).add_(weights.sum(-1, keepdim=True))
-            cut.rows(found).mul_(shrink).baddbmm_(weights, cut.keys(v))
+            cut.rows(found).mul_(shrink).add_(torch.bmm(weights, cut.keys(v)))
             before.copy_(risen)
         log_total = (peak + total.log2()) / LOG2_E
         total.masked_fill_(total == 0, 1)
@@ -100,24 +101,31 @@ class _Attend(torch.autograd.Function):
         q, k, v, found, peak, total = ctx.saved_tensors
         d_q, d_k, d_v = (torch.zeros_like(x) for x in (q, k, v))
         scale = q.shape[-1] ** -0.5
+        room, another = q.new_empty(0), q.new_empty(0)
         for rows, keys, mask in ctx.tiles:
             cut = _Cut(rows, keys, ctx.chunk)
             some_q, some_k, some_v = cut.rows(q), cut.keys(k), cut.keys(v)
-            weights = _scores(some_q, some_k, mask).sub_(cut.rows(peak)).exp2_()
+            weights = _scores(some_q, some_k, mask, room).sub_(cut.rows(peak)).exp2_()
             # divide by the totals where it takes the fewest divisions
             d_out = cut.rows(d_found) / cut.rows(total)
             shift = (d_out * cut.rows(found)).sum(-1, keepdim=True)
             shift -= cut.rows(d_log_total) / cut.rows(total)
             cut.add_product(d_v, weights.mT, d_out)
-            d_scores = torch.bmm(d_out, some_v.mT).sub_(shift).mul_(weights).mul_(scale)
-            cut.rows(d_q).baddbmm_(d_scores, some_k)
+            d_scores = _product(d_out, some_v.mT, another).sub_(shift).mul_(weights)
+            d_scores.mul_(scale)
+            cut.rows(d_q).add_(torch.bmm(d_scores, some_k))
             cut.add_product(d_k, d_scores.mT, some_q)
         return d_q, d_k, d_v, None, None
 
 
-def _scores(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    scores = torch.bmm(q * (LOG2_E * q.shape[-1] ** -0.5), k.mT)
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None, room: Tensor) -> Tensor:
+    scores = _product(q * (LOG2_E * q.shape[-1] ** -0.5), k.mT, room)
     return scores if mask is None else scores.masked_fill_(~mask, float("-inf"))
+
+
+def _product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:
+    """Multiply two batches of matrices, into memory that one tile leaves to the next."""
+    return torch.bmm(a, b, out=room.resize_(*a.shape[:-1], b.shape[-1]))
 
 
 class _Cut:
@@ -143,7 +151,7 @@ class _Cut:
     def add_product(self, x: Tensor, a: Tensor, b: Tensor) -> None:
         """Add the product of two batches of matrices to the keys' part."""
         if self._chunk is None:
-            x[:, self._keys].baddbmm_(a, b)
+            x[:, self._keys].add_(torch.bmm(a, b))
             return
         size = self._rows.stop - self._rows.start
         for number, part in enumerate(torch.bmm(a, b).split(self._chunk, dim=1)):
