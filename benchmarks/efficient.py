@@ -14,7 +14,6 @@ import statistics
 import sys
 import time
 import warnings
-from collections import defaultdict
 from importlib import metadata
 from multiprocessing.connection import Connection
 
@@ -27,7 +26,7 @@ from course_lib import results
 
 NAME, COMMAND = "attention_speed", "make bench"
 LEAST, MOST = 512, 65536
-ROUNDS, SPENT = 7, 6.0  # rounds, unless so many seconds have gone into one variant at one length
+ROUNDS, SPENT = 7, 12.0  # rounds, unless so many seconds have gone into one variant at one length
 SECONDS, MIB = 20.0, 6 * 1024  # what a run at the next length may be expected to take
 WARM_UP = 5.0  # a first run that took longer counts
 SEED = 0
@@ -117,7 +116,7 @@ def benchmark(names: list[str], most: int) -> dict:
     """
     lengths = [LEAST * 2**i for i in range(int(math.log2(most / LEAST)) + 1)]
     found, left_out = {name: {} for name in names}, {}
-    for _ in tqdm(range(ROUNDS), desc="rounds, a quarter of an hour in all"):
+    for _ in tqdm(range(ROUNDS), desc="rounds, twenty minutes in all"):
         for n in lengths:
             for name, rounds in found.items():
                 if (name in left_out and n not in rounds) or not due(rounds, n):

@@ -64,5 +64,5 @@ def test_what_would_take_too_long_is_foreseen():
 
 
 def test_what_took_long_has_fewer_rounds():
-    assert due({512: [(3.0, 10)] * 2, 1024: [(9.0, 10)]}, 512)
-    assert not due({512: [(3.0, 10)] * 3}, 512)
+    assert due({512: [(3.0, 10)] * 2, 1024: [(19.0, 10)]}, 512)
+    assert not due({512: [(5.0, 10)] * 3}, 512)
