@@ -18,7 +18,7 @@ test: .venv/.test
 results: .venv/.test
 	@$(BIN)/python -m experiments $(LESSON)
 
-# attention, ours and other people's, against the length of the text: a quarter of an hour
+# attention, ours and other people's, against the length of the text: twenty minutes
 bench: .venv/.test
 	@$(BIN)/python -m benchmarks.efficient
 

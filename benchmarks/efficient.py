@@ -16,6 +16,7 @@ import time
 import warnings
 from importlib import metadata
 from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 import torch
 from tqdm import tqdm
@@ -32,16 +33,30 @@ WARM_UP = 5.0  # a first run that took longer counts
 SEED = 0
 
 
-def step(name: str, n: int) -> tuple[float, float]:
-    """Return the seconds of one step, forward and backward, and the MiB that it adds at its peak.
+class Step(NamedTuple):
+    """Forward and backward: seconds, MiB added at the peak, and the seconds of a yardstick."""
 
-    Belongs into a process of its own: a peak is never forgotten.
-    """
+    seconds: float
+    added: float
+    yardstick: float
+
+
+def step(name: str, n: int) -> Step:
+    """Take a step of n words. Belongs into a process of its own: a peak is never forgotten."""
     # a first small step loads what every step needs
     _step("linear", 64)
-    before = _peak()
+    earlier, before = _yardstick(), _peak()
     seconds = _step(name, n)
-    return seconds, _peak() - before
+    return Step(seconds, _peak() - before, (earlier + _yardstick()) / 2)
+
+
+def _yardstick() -> float:
+    """Return the seconds that some matrix products take just now: machines do not keep one pace."""
+    a = torch.ones(512, 512)
+    start = time.perf_counter()
+    for _ in range(15):
+        a @ a
+    return time.perf_counter() - start
 
 
 def _step(name: str, n: int) -> float:
@@ -63,7 +78,7 @@ def _peak() -> float:
     return held / 2 ** (20 if sys.platform == "darwin" else 10)
 
 
-def measure(name: str, n: int) -> tuple[float, float]:
+def measure(name: str, n: int) -> Step:
     """Take a step in a child of this process, which has not computed anything itself.
 
     Raises RuntimeError where the child died or the step failed.
@@ -94,15 +109,15 @@ def _report(out: Connection, name: str, n: int) -> None:
         out.send(repr(error))
 
 
-def due(rounds: dict[int, list[tuple[float, float]]], n: int) -> bool:
-    """Tell whether a variant is to run at n, after its rounds of (seconds, MiB) at other lengths.
+def due(rounds: dict[int, list[Step]], n: int) -> bool:
+    """Tell whether a variant is to run at n, after the rounds that it has had, by length.
 
     Again, where its rounds have not taken long; for the first time, where the first round at the
     two lengths before lets it be expected that neither time nor memory is too much.
     """
     if n in rounds:
-        return sum(seconds for seconds, _ in rounds[n]) <= SPENT
-    last = [rounds[length][0] for length in rounds if length < n][-2:]
+        return sum(taken.seconds for taken in rounds[n]) <= SPENT
+    last = [rounds[length][0][:2] for length in rounds if length < n][-2:]
     return len(last) < 2 or all(
         new * max(1.0, new / max(old, most / 1000)) <= most
         for old, new, most in zip(*last, (SECONDS, MIB), strict=True)
@@ -122,32 +137,28 @@ def benchmark(names: list[str], most: int) -> dict:
                 if (name in left_out and n not in rounds) or not due(rounds, n):
                     continue
                 try:
-                    measured = measure(name, n)
+                    taken = measure(name, n)
                 except RuntimeError as error:
                     left_out[name] = str(error)
                 else:
-                    rounds.setdefault(n, []).append(measured)
-    seconds, memory = ({name: [] for name in names} for _ in range(2))
-    for n in lengths:
-        steps = {name: rounds[n] for name, rounds in found.items() if n in rounds}
-        taken = at_one_speed({name: [t for t, _ in own] for name, own in steps.items()})
-        for name, own in steps.items():
-            seconds[name].append(float(f"{statistics.median(taken[name]):.4g}"))
-            memory[name].append(round(statistics.median(held for _, held in own)))
-    return {"n": lengths, "seconds": seconds, "MiB": memory, "left out": left_out}
+                    rounds.setdefault(n, []).append(taken)
+    return {"n": lengths, **medians(found), "left out": left_out}
 
 
-def at_one_speed(taken: dict[str, list[float]]) -> dict[str, list[float]]:
-    """Bring all rounds to the same speed, as that of a machine drifts: to the median of theirs."""
-    drifts = [
-        statistics.median(times[i] / times[0] for times in taken.values() if i < len(times))
-        for i in range(max(map(len, taken.values())))
-    ]
-    usual = statistics.median(drifts)
-    return {
-        name: [time * usual / drift for time, drift in zip(times, drifts, strict=False)]
-        for name, times in taken.items()
-    }
+def medians(found: dict[str, dict[int, list[Step]]]) -> dict[str, dict[str, list[float]]]:
+    """Return the median seconds and MiB of each variant, by length.
+
+    Seconds are those of a machine that takes for the yardstick what this one took as a rule.
+    """
+    steps = [taken for rounds in found.values() for own in rounds.values() for taken in own]
+    usual = statistics.median(taken.yardstick for taken in steps)
+    seconds, memory = ({name: [] for name in found} for _ in range(2))
+    for name, rounds in found.items():
+        for own in rounds.values():
+            typical = usual * statistics.median(taken.seconds / taken.yardstick for taken in own)
+            seconds[name].append(float(f"{typical:.4g}"))
+            memory[name].append(round(statistics.median(taken.added for taken in own)))
+    return {"seconds": seconds, "MiB": memory}
 
 
 def slope(lengths: list[int], taken: list[float], first: int, last: int) -> float | None:

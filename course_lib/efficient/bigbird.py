@@ -86,24 +86,23 @@ def bigbird_attention(
             f"neighbours of {blocks} blocks must be from 0 to {blocks - 1}, or -1 for none, not "
             f"from {neighbours.min()} to {neighbours.max()}: are they counted in words?"
         )
-    # let each block of queries meet the stretches of keys that its row lists
+    # let each block of queries meet the blocks of keys that its row lists
     tiles = [
-        (rows, keys, None)
+        (rows, stretches, None)
         for rows, row in zip(spans(n, block), lists, strict=True)
-        for keys in _stretches(row, block)
+        for stretches in _stretches(sorted(row), block)
     ]
-    # attend to all stretches of a row as to one
+    # attend to all tiles of a row as to one
     found, _ = attend(q, k, v, tiles)
     return found
 
 
-def _stretches(row: set[int], block: int) -> list[slice]:
-    """Join blocks that stand side by side, as far as a tile goes, into stretches of words."""
-    longest = max(1, KEYS // block)
-    stretches = []
-    # blocks side by side are as far from their places in the sorted list
-    for _, run in groupby(enumerate(sorted(row)), key=lambda pair: pair[1] - pair[0]):
-        run = [other for _, other in run]
-        parts = (run[part] for part in spans(len(run), longest))
-        stretches += [slice(part[0] * block, (part[-1] + 1) * block) for part in parts]
-    return stretches
+def _stretches(row: list[int], block: int) -> list[list[slice]]:
+    """Share out a row's blocks to tiles; in each, blocks side by side make one stretch of words."""
+    tiles = []
+    for part in spans(len(row), max(1, KEYS // block)):
+        # blocks side by side are as far from their places in the row
+        runs = groupby(enumerate(row[part]), key=lambda pair: pair[1] - pair[0])
+        blocks = [[other for _, other in run] for _, run in runs]
+        tiles.append([slice(run[0] * block, (run[-1] + 1) * block) for run in blocks])
+    return tiles

@@ -215,7 +215,7 @@ def _look_back(q: Queries, k: Keys, v: Values, reach: int) -> Found:
     for rows in spans(q.shape[-2], ROWS):
         keys = slice(max(0, rows.start - reach), rows.stop)
         distance = places[rows].unsqueeze(-1) - places[keys]
-        tiles.append((rows, keys, (distance >= 0) & (distance <= reach)))
+        tiles.append((rows, [keys], (distance >= 0) & (distance <= reach)))
     return attend(q, k, v, tiles)[0]
 
 

@@ -39,6 +39,6 @@ def linformer_attention(
     keys = einsum(e, k, "n k, ... n d -> ... k d")
     values = einsum(f, v, "n k, ... n d -> ... k d")
     # attend to the mixtures
-    everything = slice(0, e.shape[-1])
+    everything = [slice(0, e.shape[-1])]
     found, _ = attend(q, keys, values, [(rows, everything, None) for rows in spans(n, ROWS)])
     return found

@@ -180,7 +180,7 @@ def _tiles(
             mask.diagonal(mask.shape[-1] - chunk, -2, -1).fill_(False)
         for chain in earlier:
             mask &= _less(chain, rows, keys, chunk) >> 1 != 0
-        tiles.append((rows, keys, mask))
+        tiles.append((rows, [keys], mask))
     return tiles
 
 

@@ -5,6 +5,7 @@ Source: Dao et al. 2022 ("FlashAttention"), algorithms 1 and 4.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,9 +14,10 @@ from torch.autograd.function import once_differentiable
 
 LOG2_E = math.log2(math.e)  # scores are counted in bits: 2^x takes a third of the time of e^x
 
-# a rectangle of the scores: its queries, its keys, and who may look at whom, None for all; the mask
-# is (row, key), or (batch, row, key) with all batch dimensions made one
-Tile = tuple[slice, slice, Bool[Tensor, "..."] | None]
+# a rectangle of the scores: its queries; its keys, stretches that are put side by side; and who may
+# look at whom, None for all: a mask (row, key), or (batch, row, key) with all batch dimensions made
+# one
+Tile = tuple[slice, Sequence[slice], Bool[Tensor, "..."] | None]
 
 
 def spans(n: int, size: int) -> list[slice]:
@@ -36,7 +38,7 @@ def tiled_attention(
     """
     # let each block of queries meet each block of keys
     queries, others = spans(q.shape[-2], block), spans(k.shape[-2], block)
-    tiles = [(rows, keys, None) for rows in queries for keys in others]
+    tiles = [(rows, [keys], None) for rows in queries for keys in others]
     # go through the tiles: keep each row's peak, its sum of exponentials and its sum of values,
     # and shrink both sums whenever the peak rises
     found, _ = attend(q, k, v, tiles)
@@ -53,9 +55,9 @@ def attend(
     """Attend to the pairs that the tiles cover, and return log_total beside the result.
 
     With `chunk`, for one text without batch dimensions, the queries of a tile are cut into chunks
-    of this length, each of which sees a window of the tile's keys: the first window begins with
-    them, the last ends with them, each begins a chunk later than the one before, and their length
-    is a multiple of a chunk's. The mask is then (chunk of queries, row, key).
+    of this length, each of which sees a window of the tile's only stretch of keys: the first window
+    begins with it, the last ends with it, each begins a chunk later than the one before, and their
+    length is a multiple of a chunk's. The mask is then (chunk of queries, row, key).
 
     o_i = sum_j exp(s_ij - log_total_i) v_j, s_ij = q_i . k_j / sqrt(d_k), log_total_i =
     log sum_j exp(s_ij), over the pairs in a tile (each pair in one at most). A row that sees
@@ -131,10 +133,11 @@ def _product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:
 class _Cut:
     """What a tile is about: a part of each text in a batch, or chunks of the one text there is."""
 
-    def __init__(self, rows: slice, keys: slice, chunk: int | None):
+    def __init__(self, rows: slice, keys: Sequence[slice], chunk: int | None):
         self._rows, self._keys, self._chunk = rows, keys, chunk
         if chunk:
-            self._window = (keys.stop - keys.start) - (rows.stop - rows.start) + chunk
+            (self._stretch,) = keys
+            self._window = _length(self._stretch) - _length(rows) + chunk
 
     def rows(self, x: Tensor) -> Tensor:
         """Return a view of the queries' part."""
@@ -143,17 +146,25 @@ class _Cut:
         return x[0, self._rows].unflatten(0, (-1, self._chunk))
 
     def keys(self, x: Tensor) -> Tensor:
-        """Return a view of the keys' part; windows overlap, so nothing may be written to it."""
-        if self._chunk is None:
-            return x[:, self._keys]
-        return x[0, self._keys].unfold(0, self._window, self._chunk).mT
+        """Return the keys' part, to which nothing may be written: windows overlap."""
+        if self._chunk:
+            return x[0, self._stretch].unfold(0, self._window, self._chunk).mT
+        stretches = [x[:, keys] for keys in self._keys]
+        return stretches[0] if len(stretches) == 1 else torch.cat(stretches, dim=1)
 
     def add_product(self, x: Tensor, a: Tensor, b: Tensor) -> None:
         """Add the product of two batches of matrices to the keys' part."""
+        product = torch.bmm(a, b)
         if self._chunk is None:
-            x[:, self._keys].add_(torch.bmm(a, b))
+            parts = product.split([_length(keys) for keys in self._keys], dim=1)
+            for keys, part in zip(self._keys, parts, strict=True):
+                x[:, keys].add_(part)
             return
-        size = self._rows.stop - self._rows.start
-        for number, part in enumerate(torch.bmm(a, b).split(self._chunk, dim=1)):
-            start = self._keys.start + number * self._chunk
-            x[0, start : start + size].unflatten(0, (-1, self._chunk)).add_(part)
+        for number, part in enumerate(product.split(self._chunk, dim=1)):
+            start = self._stretch.start + number * self._chunk
+            there = x[0, start : start + _length(self._rows)]
+            there.unflatten(0, (-1, self._chunk)).add_(part)
+
+
+def _length(span: slice) -> int:
+    return span.stop - span.start

@@ -43,7 +43,7 @@ def window_attention(
         keys = slice(max(0, rows.start - reach), min(n, rows.stop + reach))
         # hide the pairs in it that are too far apart
         distance = (places[rows].unsqueeze(-1) - places[keys]).abs()
-        tiles.append((rows, keys, distance <= reach))
+        tiles.append((rows, [keys], distance <= reach))
     # attend in each block to its own stretch
     found, _ = attend(q, k, v, tiles)
     return found
