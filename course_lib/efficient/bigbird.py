@@ -92,7 +92,7 @@ def bigbird_attention(
         for rows, row in zip(spans(n, block), lists, strict=True)
         for stretches in _stretches(sorted(row), block)
     ]
-    # attend to all tiles of a row as to one
+    # attend to all blocks of a row as to one
     found, _ = attend(q, k, v, tiles)
     return found
 
