@@ -4,6 +4,7 @@ A worker starts the sandboxed lane as a child and hands it the notebooks; studen
 in the worker itself. The batch of a worker that is lost is done again by another.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from math import ceil
@@ -12,6 +13,7 @@ from course_lib.grading.isolation import CannotGrade
 from course_lib.grading.judge import Rules
 from course_lib.grading.run import Entry, Lane, fingerprint
 from course_lib.grading.submissions import Submitted
+from course_lib.paths import ROOT
 
 LARGEST_BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
 
@@ -28,7 +30,8 @@ def judged_by_dask(
         from distributed import Client, KilledWorker, as_completed
     except ImportError:
         raise CannotGrade(
-            'Dask is not installed: `python -m pip install "transformer-course[cluster]"`.'
+            f'Dask is not installed: `{sys.executable} -m pip install -c "{ROOT}/constraints.txt" '
+            f'-e "{ROOT}[cluster]"`.'
         ) from None
 
     try:

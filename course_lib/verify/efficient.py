@@ -146,7 +146,7 @@ def _attend(inputs: Inputs):
         for key in keys:
             if inputs.sizes(1) > [2]:
                 mask[row, key] = inputs.mask(2, 2)[: row.stop - row.start, : key.stop - key.start]
-                tiles.append((row, key, mask[row, key]))
+                tiles.append((row, [key], mask[row, key]))
     # compare the logarithms of the rows that see something
     some = mask.any(-1)
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)

@@ -19,6 +19,7 @@ from course_lib.files import write_atomically
 from course_lib.grading import grade as grading
 from course_lib.grading.probe import best_level
 from course_lib.grading.submissions import NotSubmissions, collect
+from course_lib.paths import ROOT
 
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"
@@ -229,6 +230,13 @@ def test_options_that_make_no_sense_are_one_sentence(hand_in, tmp_path, capsys, 
     assert cli.main(words) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out" / "results.json").exists()
+
+
+def test_without_dask_it_says_what_installs_it(hand_in, tmp_path, capsys, monkeypatch):
+    hand_in("ada.ipynb")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert grade(tmp_path / "in", tmp_path / "out", "--scheduler", "tcp://127.0.0.1:1") == 2
+    assert f'-e "{ROOT}[cluster]"`.' in capsys.readouterr().err
 
 
 def test_gradebooks_are_filled(hand_in, tmp_path, capsys):
