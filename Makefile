@@ -24,7 +24,7 @@ bench: .venv/.test
 
 # lessons/*.py become notebooks/*.ipynb, executed: all of them, or LESSON=02
 notebooks: .venv/.test
-	@$(BIN)/python -m course_lib.notebooks $(LESSON)
+	@$(BIN)/python -m lessons $(LESSON)
 
 clean:
 	rm -rf .venv build *.egg-info

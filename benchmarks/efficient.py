@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from benchmarks import scratch
 from benchmarks.variants import BUILD, OTHERS, D
-from course_lib import results
+from course_lib.instruments import results
 
 NAME, COMMAND = "attention_speed", "make bench"
 LEAST, MOST = 512, 65536

@@ -21,11 +21,12 @@ from pathlib import Path
 from tqdm import tqdm
 
 from benchmarks import scratch
-from course_lib import ipynb, results
+from course_lib.files import ipynb
+from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
 from course_lib.grading.judge import Rules
-from course_lib.grading.run import Lane, shares
-from course_lib.paths import ROOT
+from course_lib.grading.workers import Lane, shares
+from course_lib.instruments import results
 
 SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0
 STEM = "03_self_attention"
@@ -153,7 +154,7 @@ def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
 
 def by_course(folder: Path, out: Path) -> float:
     """Grade a folder, assert that all is as expected, and return the seconds."""
-    course = [sys.executable, "-m", "course_lib.cli", "grade", folder, "--out", out]
+    course = [sys.executable, "-m", "course_lib.command_line", "grade", folder, "--out", out]
     options = {"lesson": "03", "jobs": JOBS, "seed": SEED}
     words = [f"--{name}={value}" for name, value in options.items()]
     start = time.perf_counter()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from course_lib.paths import ROOT
+from course_lib.files.paths import ROOT
 
 FOLDER = Path(os.environ.get("COURSE_TOOLS", ROOT / "build" / "tools"))
 GRADERS = ("nbgrader==0.9.6", "otter-grader==7.0.0", "junitparser==5.0.3")

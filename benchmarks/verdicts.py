@@ -8,9 +8,9 @@ import subprocess
 import sys
 import time
 
-from course_lib.exercises import catalogue
-from course_lib.exercises.answer import InProcess
-from course_lib.exercises.verdict import judge
+from course_lib.answers.answer import InProcess
+from course_lib.checking import catalogue
+from course_lib.checking.verdict import judge
 
 ROUNDS = 20
 

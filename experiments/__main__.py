@@ -7,7 +7,7 @@ import sys
 import time
 
 import experiments
-from course_lib import results
+from course_lib.instruments import results
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ import torch
 
 from course_lib.add_norm import PreNorm
 from course_lib.data import characters
-from course_lib.stack import NormAlone, Residual, Stack, bare
+from course_lib.instruments.deep_stack import NormAlone, Residual, Stack, bare
 from experiments import stacks
 
 LESSON = "07"

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib import training
 from course_lib.data import characters
 from course_lib.efficient import layers
 from course_lib.encoder import Encoder, EncoderBlock
+from course_lib.instruments import training
 from course_lib.multi_head import MultiHeadAttention
 
 LESSON = "12"

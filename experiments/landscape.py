@@ -2,10 +2,10 @@
 
 import torch
 
-from course_lib import landscape
 from course_lib.add_norm import PreNorm
 from course_lib.data import characters
-from course_lib.stack import NormAlone
+from course_lib.instruments import loss_landscape
+from course_lib.instruments.deep_stack import NormAlone
 from experiments import stacks
 
 LESSON = "07"
@@ -53,5 +53,5 @@ def _surface(wrap, seed: int) -> list[list[float]]:
     _, held_out = characters.split()
     batch = next(characters.batches(held_out, stacks.SETTINGS["n"], STRETCHES, 0))
     generator = torch.Generator().manual_seed(seed)
-    losses = landscape.surface(model, stacks.loss, batch, DISTANCES, generator)
+    losses = loss_landscape.surface(model, stacks.loss, batch, DISTANCES, generator)
     return [[round(loss, 3) for loss in row] for row in losses.tolist()]

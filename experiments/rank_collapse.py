@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib import training
 from course_lib.feed_forward import FeedForward
+from course_lib.instruments import training
+from course_lib.instruments.deep_stack import Residual
 from course_lib.self_attention import SelfAttention
-from course_lib.stack import Residual
 
 LESSON = "05"
 SEEDS = (0, 1, 2)

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from course_lib import training
 from course_lib.data import spelling
+from course_lib.instruments import training
 from course_lib.pretrained import g2p
 from course_lib.rnn import gru_cell, lstm_cell, rnn_cell
 from course_lib.seq2seq import Seq2Seq

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib import training
+from course_lib.instruments import training
 from course_lib.masks import shift_right
 from course_lib.transformer import Transformer, greedy
 

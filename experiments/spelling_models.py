@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from course_lib import training
 from course_lib.data import spelling
+from course_lib.instruments import training
 from course_lib.seq2seq import Seq2Seq, next_token_loss
 
 LENGTHS = list(range(3, 15))  # letters

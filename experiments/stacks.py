@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from course_lib import training
 from course_lib.data import characters
-from course_lib.stack import Stack
+from course_lib.instruments import training
+from course_lib.instruments.deep_stack import Stack
 
 SETTINGS = {"d_model": 32, "heads": 4, "n": 16, "batch": 16}
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from course_lib.exercises import check, hint, mine, reveal
-from course_lib.lessons import course_map, topic_map
+from course_lib.files.course_map import course_map, topic_map
 
 # %% [markdown]
 # ## Predict

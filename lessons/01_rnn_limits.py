@@ -11,7 +11,7 @@ from einops import einsum, rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.data import needs, shakespeare, spelling
 from course_lib.exercises import check, hint, mine, reveal
 

@@ -10,7 +10,7 @@ import torch
 from einops import einsum, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, mine, reveal
 from course_lib.seq2seq import Seq2Seq, next_token_loss

@@ -9,7 +9,7 @@
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from course_lib import plots, training
+from course_lib.instruments import plots, training
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.data import needs, shakespeare, word_vectors
 from course_lib.exercises import check, hint, mine, reveal

@@ -10,7 +10,7 @@ import torch
 from einops import einsum, rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.data import trees
 from course_lib.exercises import check, mine, reveal
@@ -222,7 +222,7 @@ assert reaching[39] < 0.1 * len(act_3)
 # To see what that does, we need a task for which order is everything: *each word must name the word that stands just before it*. The model is one layer of attention and a small network. Words get new random vectors at every step, so nobody can learn that *Caesar* follows *great*: only places help.
 
 # %%
-from course_lib.position_schemes import Learned, Reader, answers, naming_loss
+from course_lib.instruments.position_schemes import Learned, Reader, answers, naming_loss
 
 vocab = trees.vocab(act_3 + act_4)
 learning, held_out = trees.join(act_3, vocab), trees.join(act_4, vocab)
@@ -498,8 +498,15 @@ plots.show(
 # Seven schemes, and only two points at which they differ: what happens to words before attention, `place`, and how queries and keys meet, `attend`. `course_lib/position_schemes.py` has each of them in a few lines, from the functions that you have built. The model around them is one and the same.
 
 # %%
-from course_lib import position_schemes
-from course_lib.position_schemes import Alibi, Dependency, NoPositions, Relative, Rotary, Sinusoidal
+from course_lib.instruments import position_schemes
+from course_lib.instruments.position_schemes import (
+    Alibi,
+    Dependency,
+    NoPositions,
+    Relative,
+    Rotary,
+    Sinusoidal,
+)
 
 SCHEMES = {
     "none": NoPositions,

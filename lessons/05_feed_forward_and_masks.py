@@ -11,7 +11,7 @@ import torch
 from einops import rearrange, reduce
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.data import batches, characters, needs, shakespeare, word_vectors
 from course_lib.exercises import check, mine, reveal
 

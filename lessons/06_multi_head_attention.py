@@ -11,7 +11,7 @@ from collections.abc import Callable
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.data import characters, needs
 from course_lib.exercises import check, hint, mine, reveal
 

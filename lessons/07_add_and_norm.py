@@ -11,7 +11,7 @@ from einops import einsum, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
-from course_lib import landscape, plots, results, training
+from course_lib.instruments import loss_landscape, plots, results, training
 from course_lib.data import characters, needs, shakespeare, word_vectors
 from course_lib.exercises import check, mine, reveal
 
@@ -21,7 +21,7 @@ from course_lib.exercises import check, mine, reveal
 # `Stack` reads characters of Shakespeare and scores the next one after each: embeddings and positions, as many blocks as you like, one linear layer at the end. Its argument `wrap` says how each layer meets the words. We begin with `bare`: the layer stands in the way, and only what it writes goes on.
 
 # %%
-from course_lib.stack import NormAlone, Residual, Stack, bare
+from course_lib.instruments.deep_stack import NormAlone, Residual, Stack, bare
 
 needs("shakespeare")
 
@@ -281,7 +281,7 @@ needs("shakespeare")
 print(f"{sum(weight.numel() for weight in new(NormAlone, 8).parameters()):,} numbers")
 
 # %% [markdown]
-# How long is a step? Twice the weights before a norm are the same function, so plain distances mean little. Li et al. draw each row of a matrix as long as the model's own row: at a distance of 1, as much has been added to each row as was there. `landscape.direction` draws so, and `landscape.surface` walks.
+# How long is a step? Twice the weights before a norm are the same function, so plain distances mean little. Li et al. draw each row of a matrix as long as the model's own row: at a distance of 1, as much has been added to each row as was there. `loss_landscape.direction` draws so, and `loss_landscape.surface` walks.
 #
 # Eight blocks, with norms in both; only the sum differs. **Around which of the two is the landscape flatter?**
 
@@ -294,7 +294,7 @@ def around(wrap):
     model, _ = trained(wrap, 8, steps=200)
     batch = next(characters.batches(held_out, 16, 64, seed=0))
     distances, generator = torch.linspace(-1, 1, 9), torch.Generator().manual_seed(0)
-    return landscape.surface(model, loss, batch, distances, generator)
+    return loss_landscape.surface(model, loss, batch, distances, generator)
 
 
 coarse = {"without sums": around(NormAlone), "with sums": around(TorchPreNorm)}

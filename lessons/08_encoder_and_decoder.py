@@ -12,7 +12,7 @@ from einops import einsum, rearrange, reduce, repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.exercises import check, mine, reveal
 
 # %%
@@ -448,7 +448,7 @@ needs("minilm", "shakespeare")
 # %%
 from contextlib import ExitStack
 
-from course_lib.watching import watching
+from course_lib.instruments.recording import watching
 
 
 def gaze(text):
@@ -1279,7 +1279,7 @@ guess = None  # in your own words
 
 
 # %% tags=["training"]
-from course_lib.watching import watching
+from course_lib.instruments.recording import watching
 
 
 def door(task):

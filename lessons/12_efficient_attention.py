@@ -12,7 +12,7 @@ from einops import einsum, rearrange, reduce, repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from course_lib import plots, results, training
+from course_lib.instruments import plots, results, training
 from course_lib.exercises import check, mine, reveal
 
 # %%
@@ -381,7 +381,7 @@ needs("minilm", "shakespeare")
 
 # %%
 from course_lib.pretrained import minilm
-from course_lib.watching import watching
+from course_lib.instruments.recording import watching
 
 reader = minilm.load()
 attentions = [block.attention.sublayer.attention for block in reader.blocks]

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from course_lib.paths import ROOT
+from course_lib.files.paths import ROOT
 
 SOLVED = ROOT / "build" / "solved"
 # two processes on two cores: more threads than that would wait for each other
@@ -35,7 +35,7 @@ def stages() -> dict[str, list[str]]:
         "format": ["ruff", "format", "--check"],
         "components, shapes executed": ["pytest", hook, "-n2", *components],
         "data, exercises, grading, models": ["pytest", "-n2", "--dist=loadgroup", *folders],
-        "build solved notebooks": ["course_lib.notebooks", "--solved", str(SOLVED)],
+        "build solved notebooks": ["lessons", "--solved", str(SOLVED)],
         "notebooks, untouched and solved": ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)],
     }
 

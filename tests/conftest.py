@@ -33,12 +33,13 @@ def save_notebook():
 @pytest.fixture
 def private_package(tmp_path, monkeypatch):
     """Install a package of an instructor's own, whose exercise `private/twice` is of lesson 01."""
-    from course_lib.exercises import catalogue
+    from course_lib import exercises
+    from course_lib.checking import catalogue
 
     package = tmp_path / "private_exercises"
     (package / "private").mkdir(parents=True)
     (package / "__init__.py").touch()
-    hello = Path(catalogue.__file__).parent / "start" / "hello.py"
+    hello = Path(exercises.__file__).parent / "start" / "hello.py"
     (package / "private" / "twice.py").write_text(hello.read_text().replace('"00"', '"01"'))
     info = tmp_path / "private-1.0.dist-info"
     info.mkdir()

@@ -4,8 +4,8 @@ import pytest
 
 from benchmarks.efficient import MOST, Step, due, medians, slope, table
 from benchmarks.variants import OTHERS, RIVALS
-from course_lib import results
-from course_lib.paths import ROOT
+from course_lib.files.paths import ROOT
+from course_lib.instruments import results
 
 
 @pytest.fixture(scope="module")

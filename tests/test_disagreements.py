@@ -7,16 +7,16 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib import training
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import dot_scores, softmax
 from course_lib.decoder import cross_attention
 from course_lib.feed_forward import MinimalBlock, feed_forward
+from course_lib.instruments import training
+from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import sinusoidal
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
-from course_lib.stack import Stack, bare
 from course_lib.windows import layers_needed, receptive_field
 
 

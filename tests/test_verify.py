@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.paths import ROOT
+from course_lib.files.paths import ROOT
 from course_lib.verify import COMPARISONS, Comparison, as_markdown, measure, verify
 
 

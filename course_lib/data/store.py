@@ -26,7 +26,7 @@ from pathlib import Path
 import platformdirs
 from tqdm.auto import tqdm
 
-from course_lib.files import write_atomically
+from course_lib.files.atomic import write_atomically
 
 SCRATCH_BYTES = 64_000_000  # what pip unpacks beside an item, while it reads an sdist's metadata
 

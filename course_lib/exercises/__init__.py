@@ -1,5 +1,5 @@
-"""Exercises: this folder's files are the engine, its folders hold one file an exercise."""
+"""Exercises, one file each, in a folder for each topic; and what notebooks call to answer them."""
 
-from course_lib.exercises.notebook import check, hint, mine, reveal, solution, verdict
+from course_lib.checking.notebook import check, hint, mine, reveal, solution, verdict
 
 __all__ = ["check", "hint", "mine", "reveal", "solution", "verdict"]

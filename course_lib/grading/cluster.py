@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from math import ceil
 
+from course_lib.files.paths import ROOT
 from course_lib.grading.isolation import CannotGrade
 from course_lib.grading.judge import Rules
-from course_lib.grading.run import Entry, Lane, fingerprint
 from course_lib.grading.submissions import Submitted
-from course_lib.paths import ROOT
+from course_lib.grading.workers import Entry, Lane, fingerprint
 
 LARGEST_BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
 

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
-from course_lib.grading.view import View
+from course_lib.grading.sandbox_files import View
 
 Level = Literal["bubblewrap", "landlock", "plain"]
 LEVELS: tuple[Level, ...] = get_args(Level)

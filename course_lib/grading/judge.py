@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib import ipynb
-from course_lib.exercises import forbidden
-from course_lib.exercises.catalogue import ids, load
-from course_lib.exercises.submission import Attempt, answers, verdict
-from course_lib.exercises.verdict import Verdict, max_points, sentence, untried
+from course_lib.checking import forbidden_source
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.notebook_answers import Attempt, answers, verdict
+from course_lib.checking.verdict import Verdict, max_points, sentence, untried
+from course_lib.files import ipynb
+from course_lib.grading.evasion import ways_round
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
-from course_lib.grading.ways_round import ways_round
 
 LONGEST_MESSAGE = 600
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
@@ -93,7 +93,7 @@ class Judge:
             return verdict(attempt, None, self._rules.seed)
         sandbox, banned = self._sandboxes[attempt.exercise.lesson], attempt.exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
-        if any(forbidden.in_source(source, {}, banned) for source in sandbox.executed):
+        if any(forbidden_source.in_source(source, {}, banned) for source in sandbox.executed):
             sandbox.clear()
         alone = not sandbox.executed
         judged = verdict(attempt, sandbox, self._rules.seed)
@@ -157,7 +157,7 @@ def plain(text: str) -> str:
 
 def _screened(attempt: Attempt) -> str | None:
     """Say what in the source may not be used, if anything may not."""
-    called = forbidden.in_source(attempt.source, {}, attempt.exercise.forbidden)
+    called = forbidden_source.in_source(attempt.source, {}, attempt.exercise.forbidden)
     if called:
         return f"This calls `{called[0]}`: here you build it yourself."
     way = ways_round(attempt.source)
@@ -184,6 +184,6 @@ def _not_there(source: str, message: str) -> list[str]:
     return [
         f"`{name}` is of {module}, which is not to be had here: an answer stands on its own "
         "notebook and on the components of earlier lessons."
-        for name, module in forbidden.imports(ast.parse(source)).items()
+        for name, module in forbidden_source.imports(ast.parse(source)).items()
         if f"'{name}'" in message
     ]

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from course_lib.exercises import wire
-from course_lib.exercises.answer import Description, Reply, Request
-from course_lib.exercises.child import KINDS, Remote
+from course_lib.answers import messages
+from course_lib.answers.answer import Description, Reply, Request
+from course_lib.answers.process import KINDS, Remote
 from course_lib.grading.isolation import Level, NoIsolation, command
-from course_lib.grading.view import make_view
+from course_lib.grading.sandbox_files import make_view
 
 SECONDS = 20  # for all that an exercise asks of an answer
 MEMORY = 2**31
@@ -39,7 +39,7 @@ class Sandbox(Remote):
         self._folder = tempfile.TemporaryDirectory(prefix="course-sandbox-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
         view = make_view(Path(self._folder.name).resolve(), lesson)
-        words, environment = command(level, view, "warden", seconds, memory)
+        words, environment = command(level, view, "fork_server", seconds, memory)
         self._control, theirs = socket.socketpair()
         self._control.settimeout(START_SECONDS)
         with theirs:
@@ -91,9 +91,9 @@ class Sandbox(Remote):
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
         self._channel = _Channel(ours)
         self._stream, self._running = io.BufferedReader(self._channel, 2**16), True
-        # nothing of the answer's has run yet, so this is the warden's own word
+        # nothing of the answer's has run yet, so this is the fork server's own word
         self._channel.deadline = time.monotonic() + START_SECONDS
-        ready = wire.receive(self._stream, KINDS)
+        ready = messages.receive(self._stream, KINDS)
         if ready != Reply():
             raise NoIsolation(f"{self._level} does not hold here ({ready.error.message}).")
         self._channel.deadline = time.monotonic() + self._seconds
@@ -101,7 +101,7 @@ class Sandbox(Remote):
     def _speak(self, message: Any, seconds: float | None) -> Any:
         try:
             self._channel.write(_encoded(message))
-            return wire.receive(self._stream, KINDS)
+            return messages.receive(self._stream, KINDS)
         except TimeoutError:
             raise TimeoutError(f"no answer within {self._seconds:g} seconds") from None
 
@@ -139,10 +139,10 @@ _requests: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
 
 def _encoded(message: Any) -> bytes:
     if not isinstance(message, Request):
-        return wire.encoded(message)
+        return messages.encoded(message)
     if message not in _requests:
         # what is forbidden has been looked for where no answer can deny it
-        _requests[message] = wire.encoded(replace(message, watch=()))
+        _requests[message] = messages.encoded(replace(message, watch=()))
     return _requests[message]
 
 

@@ -11,7 +11,7 @@ from collections import namedtuple
 import pytest
 
 from course_lib.data import store
-from course_lib.paths import ROOT
+from course_lib.files.paths import ROOT
 
 BACKEND = "def prepare_metadata_for_build_wheel(folder, settings=None):\n" + "\n".join(
     f"    {line}"

@@ -14,13 +14,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from course_lib.cli import main
-from course_lib.exercises.catalogue import ids, load
-from course_lib.exercises.source import is_stub
-from course_lib.exercises.verdict import max_points
+from course_lib.answers.source import is_stub
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.verdict import max_points
+from course_lib.command_line.main import main
+from course_lib.files.errors import Refused
+from course_lib.grading.detect import best_level
 from course_lib.grading.exports import TOOLS, export, release
-from course_lib.grading.probe import best_level
-from course_lib.refused import Refused
 
 LESSONS = sorted({load(id).lesson for id in ids()})
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)
@@ -182,7 +182,11 @@ def test_gradescopes_archive_holds_what_installs_the_course_and_nothing_else(aut
         "README.md", "setup.sh", "run_autograder", "course",
     }  # fmt: skip
     names = {x.relative_to(source).as_posix() for x in source.rglob("*")}
-    assert {"course/pyproject.toml", "course/constraints.txt", "course/course_lib/cli.py"} <= names
+    assert {
+        "course/pyproject.toml",
+        "course/constraints.txt",
+        "course/course_lib/command_line/main.py",
+    } <= names
     assert not [x for x in names if "__pycache__" in x or x.endswith((".pyc", ".ipynb"))]
 
 

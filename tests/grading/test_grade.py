@@ -14,21 +14,21 @@ from datetime import datetime
 import psutil
 import pytest
 
-from course_lib import cli
-from course_lib.files import write_atomically
-from course_lib.grading import grade as grading
-from course_lib.grading.probe import best_level
+from course_lib.command_line import main
+from course_lib.files.atomic import write_atomically
+from course_lib.files.paths import ROOT
+from course_lib.grading import pipeline as grading
+from course_lib.grading.detect import best_level
 from course_lib.grading.submissions import NotSubmissions, collect
-from course_lib.paths import ROOT
 
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"
-COMMAND = [sys.executable, "-m", "course_lib.cli", "grade"]
+COMMAND = [sys.executable, "-m", "course_lib.command_line", "grade"]
 TRUST = ["--trust"] if best_level() == "plain" else []
 
 
 def grade(submissions, out, *options):
-    return cli.main(
+    return main.main(
         ["grade", str(submissions), "--out", str(out), *TRUST, "--jobs=1", *map(str, options)]
     )
 
@@ -227,7 +227,7 @@ def test_options_that_make_no_sense_are_one_sentence(hand_in, tmp_path, capsys, 
     hand_in("ada.ipynb")
     trust = [] if "--isolation" in options else TRUST
     words = ["grade", str(tmp_path / "in"), "--out", str(tmp_path / "out"), *trust, *options]
-    assert cli.main(words) == 2
+    assert main.main(words) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out" / "results.json").exists()
 

@@ -21,11 +21,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from course_lib.files.paths import ROOT
 from course_lib.grading import judge as judging
+from course_lib.grading.detect import problem
 from course_lib.grading.judge import Judge, Rules
-from course_lib.grading.probe import problem
 from course_lib.grading.submissions import collect
-from course_lib.paths import ROOT
 
 SECONDS = 2
 SEED = 5
@@ -216,7 +216,7 @@ def run(tmp_path_factory):
         watched = (submissions, temporary, home, ROOT / "course_lib", ROOT / "notebooks")
         files, started = everything(*watched), time.monotonic()
         command = [
-            sys.executable, "-m", "course_lib.cli", "grade", submissions, "--out", out,
+            sys.executable, "-m", "course_lib.command_line", "grade", submissions, "--out", out,
             "--seconds", SECONDS, "--jobs", 2, "--seed", SEED, "--isolation", LEVEL,
         ]  # fmt: skip
         private = {"HOSTILE_SECRET": "1", "TMPDIR": str(temporary), "HOME": str(home)}

@@ -9,22 +9,23 @@ from pathlib import Path
 import psutil
 import pytest
 
-from course_lib import notebooks
-from course_lib.exercises.answer import Request
-from course_lib.exercises.catalogue import ids, load
-from course_lib.exercises.submission import answers
+from course_lib.answers.answer import Request
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.notebook_answers import answers
+from course_lib.files.paths import ROOT
+from course_lib.grading.detect import best_level, problem
+from course_lib.grading.evasion import ways_round
 from course_lib.grading.isolation import LEVELS, NoIsolation, command
-from course_lib.grading.probe import best_level, problem
 from course_lib.grading.sandbox import Sandbox
-from course_lib.grading.view import COURSE, INSIDE, earlier_components, make_view
-from course_lib.grading.ways_round import ways_round
-from course_lib.paths import ROOT
+from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_view
+from lessons import build
 from tests.grading.test_judge import alone
 
 # what knows cases, references, mistakes or points
 DECIDE = {
-    "catalogue", "exercise", "verdict", "properties", "mutants", "edits", "laws", "notebook",
-    "submission", "forbidden", "judge", "results", "grade", "run", "lane", "sandbox", "ways_round",
+    "catalogue", "exercise", "verdict", "trial", "mutants", "edits", "laws", "notebook",
+    "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
+    "sandbox", "evasion",
 }  # fmt: skip
 CONFINED = [level for level in LEVELS if level != "plain"]
 LESSONS = sorted({load(id).lesson for id in ids()})
@@ -69,12 +70,9 @@ def test_judge_and_sandbox_share_messages_and_nothing_that_decides():
 
 def test_the_exercises_inside_are_stand_ins(view):
     folder = view("02").folder / "course_lib" / "exercises"
-    stand_ins = COURSE / "grading" / "inside" / "stand_ins.py"
+    stand_ins = COURSE / "grading" / "inside" / "exercises_stub.py"
     assert (folder / "__init__.py").read_text() == stand_ins.read_text()
-    assert {path.name for path in folder.iterdir()} == {
-        "__init__.py", "earlier.json", "answer.py", "bounds.py", "calls.py", "child.py",
-        "compiler.py", "probes.py", "source.py", "wire.py",
-    }  # fmt: skip
+    assert {path.name for path in folder.iterdir()} == {"__init__.py", "earlier.json"}
 
 
 def test_nothing_readable_holds_the_course_or_the_home(view):
@@ -186,10 +184,10 @@ def test_bubblewrap_that_is_not_there_is_said(view, monkeypatch):
         command("bubblewrap", view("00"), 1, 2**30)
 
 
-@pytest.mark.parametrize("lesson", sorted(notebooks.LESSONS.glob("*.py")), ids=lambda x: x.stem)
+@pytest.mark.parametrize("lesson", sorted(build.LESSONS.glob("*.py")), ids=lambda x: x.stem)
 def test_no_honest_answer_is_taken_for_a_way_round(lesson):
     for solved in (False, True):
-        notebook = notebooks.build(lesson, solved)
+        notebook = build.build(lesson, solved)
         try:
             found = answers(notebook, lesson.stem, alone=True)
         except ValueError:  # a lesson without exercises

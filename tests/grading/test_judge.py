@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from course_lib.exercises.answer import InProcess
-from course_lib.exercises.catalogue import load
-from course_lib.exercises.source import stub
-from course_lib.exercises.verdict import judge
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import stub
+from course_lib.checking.catalogue import load
+from course_lib.checking.verdict import judge
+from course_lib.grading.detect import best_level
 from course_lib.grading.judge import Judge, Rules
-from course_lib.grading.probe import best_level
 from course_lib.grading.sandbox import Sandbox
 
 SEED = 11

@@ -17,13 +17,13 @@ from course_lib.grading import reports
 from course_lib.grading.reports import (
     canvas,
     class_page,
-    facts,
     feedback,
-    gradescope,
+    gradescope_json,
     junit,
     moodle,
-    nbgrader,
+    nbgrader_csv,
     spreadsheet,
+    statistics,
     summary,
 )
 from course_lib.grading.reports.names import names
@@ -188,7 +188,7 @@ def test_a_spreadsheet_reads_back_what_went_in(results):
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
-    for text, mark in ((spreadsheet.render(hostile), "\ufeff"), (nbgrader.render(hostile), "")):
+    for text, mark in ((spreadsheet.render(hostile), "\ufeff"), (nbgrader_csv.render(hostile), "")):
         rows = rows_of(text, mark)
         assert len(rows) == 1 + 2 * len(HOSTILE)
         # whatever a spreadsheet takes for the end of a cell
@@ -208,7 +208,7 @@ def test_harmless_cells_are_left_as_they_are():
 
 
 def test_nbgrader_rows_hold_the_penalty_and_no_superseded_notebook(results):
-    head, *rows = rows_of(nbgrader.render(results))
+    head, *rows = rows_of(nbgrader_csv.render(results))
     table = {row[3]: dict(zip(head, row, strict=True)) for row in rows}
     assert list(table) == ["ada", "bob", "carl", "frida"]
     assert table["bob"]["assignment"] == "03_self_attention"
@@ -218,7 +218,7 @@ def test_nbgrader_rows_hold_the_penalty_and_no_superseded_notebook(results):
 
 
 def test_gradescope_shows_each_exercise_and_takes_the_score_after_the_penalty(results):
-    files = gradescope.render(results)
+    files = gradescope_json.render(results)
     bob = json.loads(files["bob-03_self_attention.json"])
     assert bob["score"] == 8.55
     assert bob["stdout_visibility"] == "hidden"
@@ -270,9 +270,9 @@ def test_the_hardest_exercise_comes_first_and_so_does_the_commonest_mistake():
         submission("bob", score=0, exercises={"a/easy": verdict(), "a/hard": both, "b/c": one}),
         submission("eve", exercises={"a/easy": verdict(), "a/hard": both, "b/c": verdict()}),
     )
-    assert [x.id for x in facts.exercises(results)] == ["a/hard", "b/c", "a/easy"]
-    assert facts.known_mistakes(results) == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
-    assert facts.distribution(results) == [1, 0, 0, 0, 0, 0, 1, 0, 0, 1]
+    assert [x.id for x in statistics.exercises(results)] == ["a/hard", "b/c", "a/easy"]
+    assert statistics.known_mistakes(results) == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
+    assert statistics.distribution(results) == [1, 0, 0, 0, 0, 0, 1, 0, 0, 1]
 
 
 def test_what_a_terminal_or_a_page_obeys_is_replaced():

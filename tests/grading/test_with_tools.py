@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks import scratch
 from benchmarks.grading import POINTS, STEM, answers, write
-from course_lib.cli import main
+from course_lib.command_line.main import main
 from course_lib.grading.exports import export
 
 pytestmark = pytest.mark.skipif(

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.add_norm import erase_direction
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=erase_direction,

@@ -3,8 +3,8 @@
 import torch
 
 from course_lib.add_norm import PostNorm
-from course_lib.exercises.exercise import Draw, Exercise
-from course_lib.exercises.probes import Probe
+from course_lib.answers.probe_layers import Probe
+from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=PostNorm,

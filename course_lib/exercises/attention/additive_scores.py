@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.attention import additive_scores
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=additive_scores,

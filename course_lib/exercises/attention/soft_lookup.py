@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.attention import soft_lookup
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=soft_lookup,

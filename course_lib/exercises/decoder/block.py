@@ -3,8 +3,8 @@
 import torch
 
 from course_lib.add_norm import PreNorm
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.decoder import DecoderBlock
-from course_lib.exercises.exercise import Draw, Exercise
 from course_lib.masks import causal_mask
 
 exercise = Exercise(

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.decoder import grouped_query_attention
-from course_lib.exercises.exercise import Draw, Exercise
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(

@@ -2,8 +2,8 @@
 
 import torch
 
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.efficient.bigbird import bigbird_attention, bigbird_mask, neighbours
-from course_lib.exercises.exercise import Draw, Exercise
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(

@@ -1,7 +1,7 @@
 """What it costs that words meet: by attention, and by a recurrent network."""
 
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.efficient.cost import operations
-from course_lib.exercises.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=operations,

@@ -2,9 +2,9 @@
 
 import torch
 
+from course_lib.answers.probe_layers import Probe
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.efficient.reversible import ReversibleBlock, halves
-from course_lib.exercises.exercise import Draw, Exercise
-from course_lib.exercises.probes import Probe
 
 exercise = Exercise(
     reference=ReversibleBlock,

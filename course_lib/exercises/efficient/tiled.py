@@ -3,8 +3,8 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.efficient.tiled import tiled_attention
-from course_lib.exercises.exercise import Draw, Exercise
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(

@@ -4,8 +4,8 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.add_norm import PreNorm
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.encoder import EncoderBlock
-from course_lib.exercises.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=EncoderBlock,

@@ -2,8 +2,8 @@
 
 import torch
 
-from course_lib.exercises.exercise import Draw, Exercise
-from course_lib.exercises.probes import Probe
+from course_lib.answers.probe_layers import Probe
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.masks import leaks_future
 
 DRAWN = "torch.rand(x.shape, generator=torch.Generator().manual_seed(0))"

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.self_attention import scaled_dot_product_attention
 

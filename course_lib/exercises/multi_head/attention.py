@@ -4,7 +4,7 @@ import torch
 from einops import rearrange, reduce
 from torch.nn import functional as F
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 
 exercise = Exercise(

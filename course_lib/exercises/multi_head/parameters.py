@@ -1,6 +1,6 @@
 """How many numbers multi-head attention learns."""
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import parameter_count
 
 exercise = Exercise(

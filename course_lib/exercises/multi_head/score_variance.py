@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import score_variance
 
 exercise = Exercise(

@@ -3,7 +3,7 @@
 import torch
 from einops import rearrange
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import split_heads
 
 exercise = Exercise(

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.positions import alibi
 
 exercise = Exercise(

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.positions import sinusoidal
 
 exercise = Exercise(

@@ -4,7 +4,7 @@ from itertools import product
 
 import torch
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.positions import tree_distance
 
 exercise = Exercise(

@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.rnn import sequential_steps
 from course_lib.windows import layers_needed
 

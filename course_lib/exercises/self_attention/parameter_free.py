@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.attention import softmax
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import parameter_free
 
 exercise = Exercise(

@@ -3,7 +3,7 @@
 import torch
 
 from course_lib.attention import softmax
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(

@@ -1,6 +1,6 @@
 """The first exercise: twice the input, and the input left alone."""
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.start import double
 
 exercise = Exercise(

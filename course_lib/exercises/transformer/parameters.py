@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from torch import nn
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.transformer import parameter_count
 
 exercise = Exercise(

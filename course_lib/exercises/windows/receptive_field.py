@@ -1,6 +1,6 @@
 """How much of the sentence one state sees through stacked windows."""
 
-from course_lib.exercises.exercise import Draw, Exercise
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.windows import receptive_field
 
 exercise = Exercise(

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from course_lib.files import write_atomically
+from course_lib.files.atomic import write_atomically
+from course_lib.files.errors import Refused
 from course_lib.grading.exports import gradescope, nbgrader, otter
-from course_lib.refused import Refused
 
 TOOLS = {"nbgrader": nbgrader.files, "otter": otter.files, "gradescope": gradescope.files}
 

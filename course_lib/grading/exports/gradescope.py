@@ -4,8 +4,8 @@ import io
 import zipfile
 from pathlib import Path
 
+from course_lib.files.paths import ROOT
 from course_lib.grading.exports import release
-from course_lib.paths import ROOT
 
 SETUP = """\
 #!/usr/bin/env bash
@@ -60,7 +60,7 @@ import json
 import sys
 from pathlib import Path
 
-from course_lib.grading.reports.gradescope import document
+from course_lib.grading.reports.gradescope_json import document
 
 submissions = json.loads(Path(sys.argv[1]).read_text("utf8"))["submissions"]
 # of several notebooks one counts

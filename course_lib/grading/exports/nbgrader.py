@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.exercises.catalogue import load
-from course_lib.exercises.exercise import Exercise
-from course_lib.exercises.source import own_imports, source_of, stub
-from course_lib.exercises.verdict import max_points
+from course_lib.answers.source import own_imports, source_of, stub
+from course_lib.checking.catalogue import load
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.verdict import max_points
 from course_lib.grading.exports import release
 
 CONFIG = """\

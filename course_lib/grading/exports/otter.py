@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from course_lib.checking.catalogue import load
+from course_lib.checking.exercise import Exercise
 from course_lib.exercises import verdict
-from course_lib.exercises.catalogue import load
-from course_lib.exercises.exercise import Exercise
 from course_lib.grading.exports import release
 from course_lib.grading.judge import exercises_of
 

@@ -12,11 +12,11 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_notebook
 
-from course_lib import ipynb
-from course_lib.exercises.catalogue import load
-from course_lib.exercises.verdict import max_points
+from course_lib.checking.catalogue import load
+from course_lib.checking.verdict import max_points
+from course_lib.files import ipynb
+from course_lib.files.paths import ROOT
 from course_lib.grading.judge import exercises_of
-from course_lib.paths import ROOT
 
 SECTION = "## "
 NOTE = "These are the lesson's exercises. What it shows between them stands in its own notebook."

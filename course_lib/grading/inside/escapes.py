@@ -17,7 +17,7 @@ SECONDS, MEMORY = 10, 2**30
 
 
 def main(level: str, secret: str, process: int, paths: list[Path]) -> None:
-    """Fork a child as the warden does, and let it try."""
+    """Fork a child as the fork server does, and let it try."""
     try:
         if child := confinement.fork(level):
             os.waitpid(child, 0)

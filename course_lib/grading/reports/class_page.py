@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from course_lib.grading.reports import facts
+from course_lib.grading.reports import statistics
 from course_lib.grading.reports.names import names
 from course_lib.grading.reports.pages import render as page
 
@@ -16,13 +16,13 @@ def render(results: dict[str, Any]) -> str:
     return page(
         "class.html",
         results=results,
-        lessons=[facts.lesson_title(lesson) for lesson in lessons],
-        graded=facts.graded(results),
+        lessons=[statistics.lesson_title(lesson) for lesson in lessons],
+        graded=statistics.graded(results),
         students=len({x["student"] for x in submissions}),
-        median=facts.median_share(results),
-        distribution=facts.distribution(results),
-        exercises=facts.exercises(results),
+        median=statistics.median_share(results),
+        distribution=statistics.distribution(results),
+        exercises=statistics.exercises(results),
         SHOWN=SHOWN,
-        mistakes=facts.known_mistakes(results),
+        mistakes=statistics.known_mistakes(results),
         named=list(zip(names(results), submissions, strict=True)),
     )

@@ -3,7 +3,7 @@
 from html import escape
 from typing import Any
 
-from course_lib.grading.reports.facts import exercise_title
+from course_lib.grading.reports.statistics import exercise_title
 from course_lib.grading.reports.template import Filled, Template, by_student, match
 from course_lib.grading.reports.text import clean, number, one_line
 

@@ -6,8 +6,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from course_lib.exercises.panel import COLOURS, ROW_COLOURS, SIGNS
-from course_lib.grading.reports.facts import STATUSES, exercise_title, lesson_title
+from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS
+from course_lib.grading.reports.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.text import clean, count, number
 
 

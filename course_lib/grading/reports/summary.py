@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from course_lib.grading.reports import facts
+from course_lib.grading.reports import statistics
 from course_lib.grading.reports.text import count, number, one_line
 
 SHOWN = 10  # rows of a table; the class page has them all
@@ -12,8 +12,8 @@ SYNTAX = re.compile(r"([\\`*_\[\]|~#!$@:])")
 
 def render(results: dict[str, Any]) -> str:
     """Return the summary: totals, distribution, hardest exercises, known mistakes, not graded."""
-    submissions, graded = results["submissions"], facts.graded(results)
-    share = facts.median_share(results)
+    submissions, graded = results["submissions"], statistics.graded(results)
+    share = statistics.median_share(results)
     median = "" if share is None else f", with a median of {share:.0%} of the points"
     parts = [
         "# Grades",
@@ -21,13 +21,13 @@ def render(results: dict[str, Any]) -> str:
         f"Isolation: {results['isolation']}; seed of the inputs: {results['seed']}.",
     ]
     if share is not None:
-        bars = enumerate(facts.distribution(results))
+        bars = enumerate(statistics.distribution(results))
         rows = [[_tenth(i), str(n), "█" * round(40 * n / len(graded))] for i, n in bars]
         parts += ["## Distribution", _table(["points", "-submissions", ""], rows)]
-    if exercises := facts.exercises(results):
+    if exercises := statistics.exercises(results):
         rows = [
             [
-                facts.exercise_title(x.id),
+                statistics.exercise_title(x.id),
                 x.id,
                 f"{x.passed:.0%}",
                 f"{number(x.mean_points)} of {number(x.max_points)}",
@@ -36,8 +36,10 @@ def render(results: dict[str, Any]) -> str:
         ]
         head = ["exercise", "id", "-passed", "-mean points"]
         parts += ["## Hardest exercises", _table(head, rows)]
-    if mistakes := facts.known_mistakes(results):
-        rows = [[str(n), facts.exercise_title(id), message] for id, message, n in mistakes[:SHOWN]]
+    if mistakes := statistics.known_mistakes(results):
+        rows = [
+            [str(n), statistics.exercise_title(id), message] for id, message, n in mistakes[:SHOWN]
+        ]
         head = ["-students", "exercise", "mistake"]
         parts += ["## What to say again on Monday", _table(head, rows)]
     if left := [x for x in submissions if x["status"] != "graded"]:
@@ -62,4 +64,4 @@ def _cell(text: str) -> str:
 
 
 def _tenth(i: int) -> str:
-    return f"{100 * i // facts.BARS} to {100 * (i + 1) // facts.BARS}%"
+    return f"{100 * i // statistics.BARS} to {100 * (i + 1) // statistics.BARS}%"

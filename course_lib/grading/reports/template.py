@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from course_lib.grading.reports.facts import graded
+from course_lib.grading.reports.statistics import graded
 from course_lib.grading.reports.text import one_line
 
 

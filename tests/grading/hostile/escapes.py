@@ -46,7 +46,7 @@ def won():
 
 
 # %% the checks are imported
-from course_lib.exercises.verdict import judge as found
+from course_lib.checking.verdict import judge as found
 
 
 def won():
@@ -168,7 +168,7 @@ def won():
     return True
 
 
-# %% the warden is killed
+# %% the fork server is killed
 import os
 
 

@@ -103,13 +103,13 @@ def dot_scores(q, k):
 
 # %% messages are patched
 import torch
-from course_lib.exercises import wire
-from course_lib.exercises.answer import Reply
+from course_lib.answers import messages
+from course_lib.answers.answer import Reply
 
 
 def dot_scores(q, k):
-    wire.encoded = lambda message: b""
-    wire.send = lambda stream, message: None
+    messages.encoded = lambda message: b""
+    messages.send = lambda stream, message: None
     return q
 
 
@@ -123,7 +123,7 @@ def dot_scores(q, k):
 
 
 # %% the handle is patched
-from course_lib.exercises.answer import InProcess, Reply
+from course_lib.answers.answer import InProcess, Reply
 
 
 def dot_scores(q, k):
@@ -210,7 +210,7 @@ def dot_scores(q, k):
 
 # %% a verdict in place of a reply
 import os
-from course_lib.exercises import wire
+from course_lib.answers import messages
 
 
 def dot_scores(q, k):
@@ -224,27 +224,29 @@ def dot_scores(q, k):
 
 # %% replies in advance, on every descriptor
 import os
-from course_lib.exercises import wire
-from course_lib.exercises.answer import Reply
+from course_lib.answers import messages
+from course_lib.answers.answer import Reply
 
 
 def dot_scores(q, k):
     for descriptor in range(3, 64):
         try:
-            os.write(descriptor, wire.encoded(Reply(q.detach(), (q.detach(), k.detach()))) * 200)
+            os.write(
+                descriptor, messages.encoded(Reply(q.detach(), (q.detach(), k.detach()))) * 200
+            )
         except OSError:
             continue
 
 
 # %% replies before any request
 import os
-from course_lib.exercises import wire
-from course_lib.exercises.answer import Description, Reply
+from course_lib.answers import messages
+from course_lib.answers.answer import Description, Reply
 
 
 class Early:
     for descriptor in (3, 4):
-        os.write(descriptor, wire.encoded(Reply()) + wire.encoded(Description("function")))
+        os.write(descriptor, messages.encoded(Reply()) + messages.encoded(Description("function")))
 
 
 def dot_scores(q, k):
@@ -253,10 +255,10 @@ def dot_scores(q, k):
 
 # %% replies whose fields hold messages
 import os
-from course_lib.exercises import wire
-from course_lib.exercises.answer import Description, Error, Foreign, Reply, Request
-from course_lib.exercises.child import Define
-from course_lib.exercises.probes import Probe
+from course_lib.answers import messages
+from course_lib.answers.answer import Description, Error, Foreign, Reply, Request
+from course_lib.answers.process import Define
+from course_lib.answers.probe_layers import Probe
 
 
 def dot_scores(q, k):
@@ -264,7 +266,7 @@ def dot_scores(q, k):
     outer = Reply(
         inner, inner, {"0": inner}, Error(inner, inner, inner, inner, inner), inner, inner
     )
-    os.write(4, wire.encoded(outer) + wire.encoded(Reply(inner)))
+    os.write(4, messages.encoded(outer) + messages.encoded(Reply(inner)))
 
 
 # %% replies with tensors of other sizes than they say

@@ -309,7 +309,7 @@ def weigh(x):
 
 
 # %% by the course's own executor of text
-from course_lib.exercises.source import define
+from course_lib.answers.source import define
 
 
 def weigh(x):

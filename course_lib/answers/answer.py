@@ -1,0 +1,305 @@
+"""The handle behind which an answer stands: requests go in, replies come out, both plain data.
+
+No check ever touches the learner's object. `InProcess` holds it in this process;
+`child.ChildProcess` holds it in another one and speaks the same two methods.
+"""
+
+import contextlib
+import io
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.answers import allocation, forbidden_calls, probe_layers, without_dynamo
+from course_lib.answers.source import functions, names_used, source_of
+
+without_dynamo.leave_out()
+
+PRINTED_CHARACTERS = 2_000
+NESTED_ITEMS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One call of an answer.
+
+    `build` and `weights` are the constructor's arguments and the parameters by name, where the
+    answer is a class, and `method` is the one to call (`__call__` is `forward` too). A `Probe`
+    among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
+    structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
+    non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
+    last inputs are passed by the names in `keywords`. `watch` names functions whose call is
+    reported. A tensor of more than `most` numbers, made on the way, is an error.
+    """
+
+    inputs: tuple
+    build: tuple = ()
+    weights: dict[str, Tensor] | None = None
+    method: str = "__call__"
+    cotangent: Any = None
+    scattered: bool = False
+    keywords: tuple[str, ...] = ()
+    watch: tuple[str, ...] = ()
+    most: int | None = None
+
+
+@dataclass(frozen=True)
+class Error:
+    """An exception as data: its type, its message, and where in the answer it arose."""
+
+    type: str
+    message: str
+    function: str | None = None
+    line: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """Stands for a value that is neither a tensor nor plain data."""
+
+    type: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one call did. Gradients are by input and weight.
+
+    `inputs` are the inputs after it, where they were scattered.
+    """
+
+    output: Any = None
+    inputs: tuple = ()
+    gradients: dict[str, Tensor | None] | None = None
+    error: Error | None = None
+    forbidden: tuple[str, ...] = ()
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of an answer before it is called.
+
+    `kind` is "function", "class" or the name of another type; `aliases` maps the names that the
+    source uses to the dotted names that they stand for.
+    """
+
+    kind: str
+    source: str | None = None
+    aliases: dict[str, str] | None = None
+
+
+class Answer(Protocol):
+    """All that a check can do to an answer."""
+
+    def describe(self) -> Description:
+        """Tell what the answer is, without calling it."""
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer; whatever it does comes back as a reply."""
+
+
+class InProcess:
+    """An answer in this very process. What it holds is called, never inspected by a check."""
+
+    def __init__(self, answer: Any):
+        self._answer = answer
+
+    def kind(self) -> str:
+        """Tell a function and a class from the rest, which is named by its type."""
+        if isinstance(self._answer, type):
+            return "class"
+        if callable(self._answer) and not isinstance(self._answer, nn.Module):
+            return "function"
+        return type(self._answer).__name__
+
+    def describe(self) -> Description:
+        """Tell what the answer is, without calling it."""
+        answer, kind = self._answer, self.kind()
+        if kind not in ("function", "class"):
+            return Description(kind)
+        # an object may make it hard to look at it; then it is known by what it does alone
+        try:
+            source = source_of(answer)
+            names = names_used(answer, source) if source else {}
+            if kind == "class" and not source:  # no method of its own: it is what it inherits
+                names = {f"base_{i}": base for i, base in enumerate(answer.__bases__)}
+                source = f"class {answer.__name__}({', '.join(names)}):\n    pass\n"
+        except Exception:
+            return Description(kind)
+        return Description(kind, source, forbidden_calls.aliases(names))
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer on copies of the inputs, and report what it did."""
+        leaves = [_leaf(value, request) for value in probe_layers.made(request.inputs)]
+        # what is handed over is no leaf, so that changing it in place raises no autograd error
+        inputs = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
+        printed = _Bounded()
+        with (
+            _settings_kept(),
+            contextlib.redirect_stdout(printed),
+            forbidden_calls.watching(request.watch, self._answer) as seen,
+            allocation.tensors_up_to(request.most),
+        ):
+            try:
+                call, weights = self._callable(request)
+                if request.scattered:
+                    with contextlib.suppress(Exception):
+                        _call(call, [_other(x) for x in inputs], request)
+                output = _call(call, inputs, request)
+                gradients = _gradients(output, request.cotangent, leaves, weights)
+                after = tuple(map(as_data, inputs)) if request.scattered else ()
+                reply = Reply(as_data(output), after, gradients)
+            # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                reply = Reply(error=_error(error, self._file()))
+        return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
+
+    def _callable(self, request: Request) -> tuple[Callable, dict[str, Tensor]]:
+        """Return what is to be called: the function, or a module that holds the weights asked."""
+        if not isinstance(self._answer, type):
+            return self._answer, {}
+        module = self._answer(*probe_layers.made(request.build))
+        if request.weights is None or not isinstance(module, nn.Module):
+            return getattr(module, request.method), {}
+        weight = next(iter(request.weights.values()), None)
+        if weight is not None:
+            module.to(device=weight.device, dtype=weight.dtype)
+        module.load_state_dict(request.weights, assign=weight is not None and weight.is_meta)
+        return getattr(module, request.method), dict(module.named_parameters())
+
+    def _file(self) -> str | None:
+        """Name the file, or the notebook cell, in which the answer's code stands."""
+        return next((f.__code__.co_filename for f in functions(self._answer)), None)
+
+
+def as_data(value: Any) -> Any:
+    """Copy a value into tensors and plain data; anything else becomes `Foreign`."""
+    if isinstance(value, Tensor):
+        if value.is_nested or value.layout != torch.strided:
+            return Foreign("tensor that is nested or sparse")
+        return value.detach().as_subclass(torch.Tensor).clone()
+    if type(value) is int and value.bit_length() > 64:
+        return Foreign("whole number of more than 64 bits")
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, tuple) or type(value) is list:
+        plain = tuple if isinstance(value, tuple) else list
+        return plain(as_data(item) for item in islice(value, NESTED_ITEMS))
+    if type(value) is dict:
+        return {str(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
+    return Foreign(type(value).__name__)
+
+
+def checked(reply: Reply) -> Reply:
+    """Return a reply from afar with each field of the type that it is to have, or as malformed."""
+    error, gradients = reply.error, reply.gradients
+    texts = [reply.printed, *(reply.forbidden if isinstance(reply.forbidden, tuple) else [None])]
+    if isinstance(error, Error):
+        texts += [error.type, error.message, error.function or "", error.text or ""]
+        numbered = error.line is None or type(error.line) is int
+    else:
+        numbered = error is None
+    known = gradients is None or (
+        isinstance(gradients, dict)
+        and all(x is None or isinstance(x, Tensor) for x in gradients.values())
+    )
+    whole = numbered and known and isinstance(reply.inputs, tuple)
+    if not whole or not all(isinstance(text, str) for text in texts):
+        return Reply(error=Error("Malformed", "the reply has fields of other types"))
+    return replace(reply, output=as_data(reply.output), inputs=as_data(reply.inputs))
+
+
+class _Bounded(io.StringIO):
+    """Keeps the first characters printed and drops the rest; stays open."""
+
+    def close(self) -> None:
+        pass
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, PRINTED_CHARACTERS - self.tell())])
+        return len(text)
+
+
+@contextlib.contextmanager
+def _settings_kept() -> Iterator[None]:
+    """Let an answer find torch as it is by default, and leave it so for the next one."""
+    dtype = torch.get_default_dtype()
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
+
+
+def _call(answer: Callable, inputs: list, request: Request) -> Any:
+    by_place = len(inputs) - len(request.keywords)
+    by_name = dict(zip(request.keywords, inputs[by_place:], strict=True))
+    return answer(*inputs[:by_place], **by_name)
+
+
+def _other(value: Any) -> Any:
+    """Return other numbers of the same size."""
+    if not isinstance(value, Tensor):
+        return value
+    return ~value if value.dtype == torch.bool else -value.detach()
+
+
+def _leaf(value: Any, request: Request) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    value = value.clone()
+    if request.scattered and value.dim() > 0:
+        turned = value.transpose(0, -1)
+        value = torch.stack([turned, turned], dim=-1)[..., 1].transpose(0, -1)
+    differentiable = request.cotangent is not None and value.is_floating_point()
+    return value.requires_grad_(differentiable)
+
+
+def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] | None:
+    """Pull `cotangent` back to the float inputs ("0", "1", ...) and to the weights (by name)."""
+    if cotangent is None:
+        return None
+    wanted = {str(i): x for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad}
+    wanted |= weights
+    outputs = output if isinstance(output, tuple | list) else (output,)
+    cotangents = cotangent if isinstance(cotangent, tuple | list) else (cotangent,)
+    pairs = [
+        (y, v)
+        for y, v in zip(outputs, cotangents, strict=False)
+        if isinstance(y, Tensor) and y.requires_grad and y.shape == v.shape and y.dtype == v.dtype
+    ]
+    if not pairs:
+        return dict.fromkeys(wanted)
+    found = torch.autograd.grad(
+        [y for y, _ in pairs], list(wanted.values()), [v for _, v in pairs], allow_unused=True
+    )
+    return dict(zip(wanted, found, strict=True))
+
+
+def _error(error: BaseException, file: str | None) -> Error:
+    """Describe an exception, with the last line of the answer's own that led to it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == file]
+    place = own[-1] if own else None
+    return Error(
+        type=type(error).__name__,
+        message=_message(error)[:PRINTED_CHARACTERS],
+        function=frames[-1].name if frames else None,
+        line=place.lineno if place else None,
+        text=place.line if place else None,
+    )
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as another:
+        return f"its message cannot be had, because of a {type(another).__name__}"

@@ -1,0 +1,195 @@
+"""An answer in a child process, asked over bounded messages."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from course_lib.answers import messages
+from course_lib.answers.answer import (
+    Description,
+    Error,
+    Foreign,
+    InProcess,
+    Reply,
+    Request,
+    checked,
+)  # fmt: skip
+from course_lib.answers.probe_layers import Probe
+from course_lib.answers.source import define
+
+SECONDS = 10.0
+START_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Define:
+    """Take the object called `name` of this source as the answer from now on."""
+
+    source: str
+    name: str
+
+
+KINDS = {
+    kind.__name__: kind for kind in (Define, Description, Error, Foreign, Probe, Reply, Request)
+}
+
+
+class Remote:
+    """A handle on answers in another process, one after another; what it says is not trusted.
+
+    A call that takes too long, or ends the process, is an error in its reply; the next call finds
+    a fresh process. How a process is started, asked and stopped is up to `_start`, `_speak`,
+    `_stop` and `_how_it_ended`. Use it as a context manager.
+    """
+
+    _running = False
+    _definition: Define | None = None
+    _broken: Reply | None = None  # why the definition could not be executed
+
+    def __enter__(self) -> "Remote":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop()
+
+    def hold(self, source: str, name: str) -> None:
+        """Let `name`, defined by `source`, be the answer from now on."""
+        self._definition, self._broken = Define(source, name), None
+        if self._running:
+            self._define()
+
+    def describe(self) -> Description:
+        """Tell what the answer is; kind "error" where its source could not be executed."""
+        return self._description("describe")
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer; whatever it does comes back as a reply."""
+        reply = self._ask(request)
+        return checked(reply) if isinstance(reply, Reply) else failure("Malformed", "no reply came")
+
+    def _description(self, question: str) -> Description:
+        reply = self._ask(question)
+        if isinstance(reply, Description) and isinstance(reply.kind, str):
+            return reply
+        error = isinstance(reply, Reply) and checked(reply).error
+        return Description("error", f"{error.type}: {error.message}" if error else "no reply")
+
+    def _ask(self, message: Any) -> Any:
+        if not self._running and self._broken is None:
+            self._start()
+            if self._running and self._definition:
+                self._define()
+        return self._broken or self._exchange(message)
+
+    def _define(self) -> None:
+        reply = self._exchange(self._definition)
+        self._broken = None if reply == Reply() else reply
+
+    def _exchange(self, message: Any, seconds: float | None = None) -> Any:
+        try:
+            return self._speak(message, seconds)
+        except TimeoutError as error:
+            self._stop()
+            return failure("Timeout", str(error))
+        except (EOFError, OSError):
+            self._stop()
+            return failure("Crash", f"the process ended, {self._how_it_ended()}")
+        except (messages.TooLarge, messages.Malformed) as error:
+            self._stop()
+            return failure(type(error).__name__, str(error))
+
+
+class ChildProcess(Remote):
+    """A Python process like this one; a call may take so many seconds."""
+
+    def __init__(self, seconds: float = SECONDS):
+        self._seconds = seconds
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "course_lib.answers.process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._running = True
+        # Python and torch are still loading, which is not the answer's time
+        ready = self._exchange("describe", START_SECONDS)
+        self._broken = ready if isinstance(ready, Reply) else None
+
+    def _speak(self, message: Any, seconds: float | None = None) -> Any:
+        seconds, expired = seconds or self._seconds, threading.Event()
+
+        def expire():
+            expired.set()
+            self._process.kill()
+
+        timer = threading.Timer(seconds, expire)
+        timer.start()
+        try:
+            messages.send(self._process.stdin, message)
+            return messages.receive(self._process.stdout, KINDS)
+        except (EOFError, OSError):
+            if expired.is_set():
+                raise TimeoutError(f"no answer within {seconds:g} seconds") from None
+            raise
+        finally:
+            timer.cancel()
+
+    def _stop(self) -> None:
+        if self._running:
+            self._running = False
+            self._process.kill()
+            self._process.communicate()
+
+    def _how_it_ended(self) -> str:
+        return f"with exit status {self._process.returncode}"
+
+
+def failure(kind: str, message: str) -> Reply:
+    """Reply that a call failed outside of the answer's own code."""
+    return Reply(error=Error(kind, message))
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Read requests from one stream and answer them on another, until it ends."""
+    answer, reply = InProcess(None), None
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            message = messages.receive(requests, KINDS)
+            if isinstance(message, Define):
+                answer, reply = _hold(message)
+            elif message == "describe":
+                reply = answer.describe()
+            elif message == "kind":
+                reply = Description(answer.kind())
+            else:
+                reply = answer.run(message)
+            try:
+                messages.send(replies, reply)
+            except (TypeError, messages.TooLarge) as error:
+                messages.send(replies, failure(type(error).__name__, f"its result is {error}"))
+
+
+def _hold(definition: Define) -> tuple[InProcess, Reply]:
+    try:
+        with contextlib.redirect_stdout(None):
+            return InProcess(define(definition.source, definition.name)), Reply()
+    except BaseException as error:  # the source is a stranger's: it may raise anything
+        return InProcess(None), failure(type(error).__name__, str(error))
+
+
+def main() -> None:
+    """Serve this process's parent."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # what the answer prints must not run into the messages
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    serve(sys.stdin.buffer, replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What an exercise file says: a reference, its cases, properties, mistakes and alternatives."""
+
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.answers import probe_layers
+
+
+class Draw:
+    """Draws inputs from a seed: the same seed, the same inputs."""
+
+    def __init__(self, seed: int):
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def normal(self, *shape: int) -> Tensor:
+        """Draw from the unit normal distribution."""
+        return torch.randn(shape, generator=self._generator)
+
+    def integers(self, low: int, high: int, *shape: int) -> Tensor:
+        """Draw whole numbers, low included and high not."""
+        return torch.randint(low, high, shape, generator=self._generator)
+
+    def mask(self, *shape: int) -> Tensor:
+        """Draw a boolean mask that shows at least one key a row, and hides at least one."""
+        order = self.normal(*shape).argsort(-1)
+        return order < self.integers(1, shape[-1], *shape[:-1], 1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of arguments. `build` are the constructor's, where the answer is a class."""
+
+    name: str
+    inputs: tuple
+    build: tuple = ()
+
+    @property
+    def size(self) -> int:
+        """The number of elements of all inputs: the smallest failing case is shown."""
+        return sum(x.numel() if isinstance(x, Tensor) else 1 for x in self.inputs)
+
+
+@dataclass(frozen=True)
+class Property:
+    """A law beside equality, its sentence and its points.
+
+    `holds(answer, draw)` calls `answer(*inputs, build=(), most=None)` and returns whether the law
+    holds. `most` bounds the numbers of any one tensor that the call makes.
+    """
+
+    sentence: str
+    points: int
+    holds: Callable
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A complete wrong answer that learners give, with the sentence that helps."""
+
+    sentence: str
+    answer: Callable
+
+    @property
+    def name(self) -> str:
+        """The name of the wrong function or class."""
+        return self.answer.__name__
+
+
+@dataclass(eq=False)
+class Exercise:
+    """One exercise. Its points are those of the standard properties and of its own.
+
+    `equivalent` lists one-place edits of the reference that change nothing (see `edits`).
+    `method` is the one to write, where the reference is a class. `forbidden` are dotted names;
+    the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
+    `canonical` brings any two results that differ in what is free, such as an order, to one form.
+    `id` and `module` are known once `catalogue` has loaded the file.
+    """
+
+    reference: types.FunctionType | type
+    lesson: str
+    title: str
+    minutes: int
+    difficulty: int
+    hints: tuple[str, ...]
+    forbidden: tuple[str, ...] = ()
+    equivalent: tuple[str, ...] = ()
+    method: str | None = None
+    tolerance: float = 1e-5
+    canonical: Callable[[Any], Any] = lambda result: result
+    id: str = ""
+    properties: list[Property] = field(default_factory=list)
+    mistakes: list[Mistake] = field(default_factory=list)
+    alternatives: list[Callable] = field(default_factory=list)
+    draw: Callable[[Draw], Iterator[tuple]] | None = None
+
+    def __post_init__(self):
+        own = f"{self.reference.__module__}.{self.reference.__qualname__}"
+        self.forbidden = (*self.forbidden, own)
+
+    @property
+    def name(self) -> str:
+        """The name that the answer has in a notebook."""
+        return self.reference.__name__
+
+    @property
+    def parameters(self) -> list[inspect.Parameter]:
+        """The arguments that the answer is called with."""
+        if self.method is None:
+            return list(inspect.signature(self.reference).parameters.values())
+        return list(inspect.signature(getattr(self.reference, self.method)).parameters.values())[1:]
+
+    def cases(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
+        """Take a generator of (name, inputs) or (name, inputs, build), the simplest case first."""
+        self.draw = draw
+        return draw
+
+    def property(self, sentence: str, points: int = 1) -> Callable:
+        """Take the function below as a property with this sentence."""
+        return lambda holds: self.properties.append(Property(sentence, points, holds)) or holds
+
+    def mistake(self, sentence: str) -> Callable:
+        """Take the function or class below as a known mistake with this sentence."""
+        return lambda answer: self.mistakes.append(Mistake(sentence, answer)) or answer
+
+    def alternative(self, answer: Callable) -> Callable:
+        """Take the function or class below as a right answer in another style."""
+        self.alternatives.append(answer)
+        return answer
+
+    @cache  # noqa: B019 - an exercise lives as long as the program
+    def weights(self, build: tuple, seed: int) -> dict[str, Tensor] | None:
+        """Draw the weights that answer and reference are given, where they are modules.
+
+        None of them is 0 or 1, as biases and gains are at first, so that a forgotten one shows.
+        """
+        if self.method is None:
+            return None
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            initial = self.reference(*probe_layers.made(build)).state_dict()
+            return {name: w + torch.randn_like(w) / 4 for name, w in initial.items()}

@@ -1,0 +1,104 @@
+"""What a notebook calls: check, hint, solution, mine and reveal."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import define, self_contained, source_of
+from course_lib.checking import panel
+from course_lib.checking.catalogue import load
+from course_lib.checking.verdict import Verdict, judge, untried
+from course_lib.files.workspace import Workspace
+
+
+def verdict(id: str, answer: Any, seed: int = 0) -> Verdict:
+    """Judge an answer in this process. Raises UnknownExercise alone."""
+    return judge(load(id), InProcess(answer), seed)
+
+
+def check(id: str, answer: Any) -> None:
+    """Show the verdict on an answer, record it in the workspace, and keep a passed answer there."""
+    if answer is load(id).reference:
+        message = (
+            f"This is the library's own `{load(id).name}`: run the cell with yours, then check."
+        )
+        found = untried(load(id), "not attempted", message)
+    else:
+        found = verdict(id, answer)
+    _display(panel.text(found), panel.html(found))
+    if workspace := Workspace.find():
+        record(workspace, found, lambda: answer)
+
+
+def record(workspace: Workspace, found: Verdict, answer: Callable[[], Any]) -> None:
+    """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
+    try:
+        workspace.note_check(found.exercise, found.status, found.points, found.max_points)
+        if found.status == "passed":
+            _keep(workspace, found.exercise, answer)
+    except OSError as error:
+        print(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
+
+
+def hint(id: str, number: int | None = None) -> None:
+    """Show a hint: the one of this number (from 1), or the next that has not been read."""
+    hints, workspace = load(id).hints, Workspace.find()
+    read = workspace.record(id).hints if workspace else 0
+    number = min(max(number or read + 1, 1), len(hints))
+    more = " Ask again for the next one." if workspace and number < len(hints) else ""
+    print(f"Hint {number} of {len(hints)}.{more}\n{hints[number - 1]}")
+    if workspace:
+        try:
+            workspace.note_hint(id, number)
+        except OSError:
+            print(f"(Not recorded: {workspace.folder} cannot be written to.)")
+
+
+def solution(id: str) -> None:
+    """Print the reference: the very code that the library runs on."""
+    print(source_of(load(id).reference))
+
+
+def mine(id: str) -> Callable:
+    """Return the learner's passed answer, or the library's where there is none, and say which."""
+    exercise, workspace = load(id), Workspace.find()
+    source = workspace.answer(id) if workspace else None
+    if source is None:
+        print(f"{exercise.name}: the library's, until yours has passed {id}")
+        return exercise.reference
+    try:
+        answer = define(source, exercise.name)
+    except Exception as error:
+        print(f"{exercise.name}: the library's; yours cannot be executed any more ({error})")
+        return exercise.reference
+    print(f"{exercise.name}: your own")
+    return answer
+
+
+def reveal(guess: Any, measured: Any) -> None:
+    """Print a measurement beside the guess that was made before it."""
+    shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
+    said = "You made no guess" if guess is None else f"You said {guess}"
+    print(f"{said}; measured: {shown}.")
+
+
+def _keep(workspace: Workspace, id: str, answer: Callable[[], Any]) -> None:
+    """Keep a passed answer, if it also passes on its own, away from the notebook's variables."""
+    try:
+        source = self_contained(answer())
+        alone = verdict(id, define(source, load(id).name))
+        if alone.status != "passed":
+            raise ValueError(alone.message)
+    except Exception as error:
+        print(f"Passed, but later lessons cannot run on it, because {error}.")
+        return
+    workspace.keep(id, source)
+
+
+def _display(text: str, html: str) -> None:
+    ipython = sys.modules.get("IPython")
+    if ipython and ipython.get_ipython() and hasattr(ipython.get_ipython(), "kernel"):
+        ipython.display.display({"text/html": html, "text/plain": text}, raw=True)
+    else:
+        print(text)

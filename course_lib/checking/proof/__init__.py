@@ -1,0 +1,1 @@
+"""Proofs of the exercises: the laws, and the wrong answers that are derived by machine."""

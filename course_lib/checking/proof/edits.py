@@ -1,0 +1,80 @@
+"""Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one.
+
+Each is a wrong answer that a check must catch, unless the edit changes nothing that can be seen;
+such ones are listed by their exercise as `equivalent`.
+"""
+
+import ast
+import copy
+from collections.abc import Iterator
+
+from course_lib.answers.source import function_in, source_of
+from course_lib.checking.exercise import Exercise
+
+EXCHANGED = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+    ast.MatMult: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitOr,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+
+
+def edits(exercise: Exercise) -> Iterator[tuple[str, str]]:
+    """Yield each edit, as "old -> new", and the whole source with it."""
+    source = source_of(exercise.reference)
+    tree = ast.parse(source)
+    for statement in function_in(tree, exercise.method).body:
+        for old in _nodes(statement):
+            for new in _edited(old):
+                # where the copy would come to the old node, it finds the new one
+                changed = copy.deepcopy(tree, {id(old): new})
+                yield f"{ast.unparse(old)} -> {ast.unparse(new)}", ast.unparse(changed)
+
+
+def _nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it but for what is raised: its text is nobody's answer."""
+    if not isinstance(node, ast.Raise):
+        yield node
+        for child in ast.iter_child_nodes(node):
+            yield from _nodes(child)
+
+
+def _edited(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.BinOp(left, op, right):
+            yield ast.BinOp(left, EXCHANGED[type(op)](), right)
+            yield from (left, right)
+        case ast.Compare(left, [op], right):
+            yield ast.Compare(left, [EXCHANGED[type(op)]()], right)
+        case ast.BoolOp(op, values):
+            yield ast.BoolOp(EXCHANGED[type(op)](), values)
+        case ast.UnaryOp(_, operand):
+            yield operand
+        case ast.Constant(int() | float() as number) if type(number) is not bool:
+            yield from (ast.Constant(number + 1), ast.Constant(number - 1))
+        case ast.Call(ast.Attribute(ast.Name("torch" | "F"), _), [first, *_]):
+            if not isinstance(first, ast.Starred):
+                yield first
+        case ast.Call(ast.Attribute(receiver, _), _):
+            yield receiver
+        case ast.Call(ast.Name(), [first, *_]):
+            yield first

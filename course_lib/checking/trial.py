@@ -1,0 +1,283 @@
+"""Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_lib.answers.answer import Answer, InProcess, Reply, Request
+from course_lib.answers.probe_layers import Probe
+from course_lib.checking.exercise import Case, Draw, Exercise
+
+FLOAT64_TOLERANCE = 1e-9
+ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
+# what torch says of an operation that must see numbers, such as x[mask], on its meta device
+NO_META = ("register_meta function", "called on meta tensors", "copy out of meta tensor")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One request to an answer, and the reference's reply to it.
+
+    A reply to the `fuller` question that is no error has the reply to this one in it.
+    """
+
+    case: Case
+    request: Request
+    expected: Reply
+    fuller: "Question | None" = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an answer, and the reference's reply where the two are to be equal."""
+
+    case: Case
+    reply: Reply
+    expected: Reply | None
+    held: bool
+
+
+@dataclass
+class Trial:
+    """One property tried on one answer."""
+
+    sentence: str
+    points: int
+    held: bool = False
+    calls: list[Call] = field(default_factory=list)
+
+
+def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
+    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
+    trials: list[Trial] = []
+    known: dict[Question, Reply] = {}
+    try:
+        for sentence, points, questions in _standard(exercise, seed):
+            trials.append(trial := Trial(sentence, points))
+            for question in questions:
+                reply = _reply(answer, question, trial, known)
+                held = same_reply(reply, question.expected, exercise)
+                held = held or (_on_meta(question.case) and _no_meta(reply))
+                trial.calls.append(Call(question.case, reply, question.expected, held))
+            trial.held = all(call.held for call in trial.calls)
+        for law in exercise.properties:
+            trials.append(trial := Trial(law.sentence, law.points))
+            held = _holds(law.holds, exercise, answer, seed, trial)
+            # of an answer that knows one number only, many laws hold, and say nothing
+            trial.held = held and (trials[0].held or not _constant(trial.calls))
+    except _Ended:
+        pass
+    return trials
+
+
+class _Ended(Exception):
+    """The answer hung, took its process with it, or let it speak nonsense."""
+
+
+def _reply(answer: Answer, question: Question, trial: Trial, known: dict) -> Reply:
+    """Ask a question, unless its reply is known by now or comes with a fuller one."""
+    if question not in known:
+        fuller = question.fuller and _reply(answer, question.fuller, trial, known)
+        if fuller and not fuller.error:
+            return replace(fuller, gradients=None)
+        known[question] = _ask(answer, question.case, question.request, trial)
+    return known[question]
+
+
+def _ask(answer: Answer, case: Case, request: Request, trial: Trial) -> Reply:
+    reply = answer.run(request)
+    if reply.error and reply.error.type in ENDED:
+        trial.calls.append(Call(case, reply, None, held=False))
+        raise _Ended
+    return reply
+
+
+def _holds(law: Callable, exercise: Exercise, answer: Answer, seed: int, trial: Trial) -> bool:
+    def call(*inputs: Any, build: tuple = (), most: int | None = None) -> Any:
+        case = Case("", inputs, build)
+        reply = _ask(answer, case, _request(exercise, case, seed, most=most), trial)
+        trial.calls.append(Call(case, reply, None, held=reply.error is None))
+        return reply.output
+
+    try:
+        return bool(law(call, Draw(seed)))
+    except _Ended:
+        raise
+    # a law is written for right outputs: on others it may fail in any way
+    except Exception:
+        return False
+
+
+def _constant(calls: list[Call]) -> bool:
+    """Tell whether no two numbers of all the results differ."""
+    numbers: set[float] = set()
+
+    def collect(output: Any) -> None:
+        if isinstance(output, tuple | list):
+            for part in output:
+                collect(part)
+        elif isinstance(output, Tensor):
+            numbers.update(output.flatten().tolist())
+        elif isinstance(output, int | float):
+            numbers.add(output)
+
+    for call in calls:
+        collect(call.reply.output)
+    return len(numbers) < 2
+
+
+@lru_cache(maxsize=256)
+def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Question]]]:
+    """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
+    reference = InProcess(exercise.reference)
+    cases = [Case(*case) for case in exercise.draw(Draw(seed))]
+    draw = Draw(seed)
+
+    def ask(case: Case, **more: Any) -> Question:
+        request = _request(exercise, case, seed, **more)
+        return Question(case, request, reference.run(replace(request, watch=())))
+
+    def value(case: Case) -> Question:
+        plain = ask(case, watch=exercise.forbidden)
+        if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
+            return plain
+        cotangent = change_tensors(plain.expected.output, lambda y: draw.normal(*y.shape))
+        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=exercise.forbidden))
+
+    values = list(map(value, cases))
+    gradients = [q.fuller for q in values if q.fuller]
+    # where numbers and sizes make no difference, one case of each kind will do
+    kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
+    asked = [("every case gives the right result", 4, values)]
+    if gradients:
+        doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
+        asked += [
+            ("gradients flow, and are right", 2, gradients),
+            ("float64 goes in, float64 comes out", 1, doubles),
+        ]
+    if any(isinstance(x, Tensor) for x in cases[0].inputs):
+        scattered = [
+            ask(q.case, scattered=True, keywords=_optional(exercise, len(q.case.inputs)))
+            for q in kinds
+        ]
+        asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
+        on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
+        # a refused case is refused there too, for what no meta tensor has there is no asking
+        if all(map(_same_error, on_meta, few)):
+            asked.append(("the result is on the inputs' device", 1, [values[0], *on_meta]))
+    return asked
+
+
+def _request(
+    exercise: Exercise, case: Case, seed: int, dtype: torch.dtype = torch.float32, **more: Any
+) -> Request:
+    """Ask for a case, with weights of the inputs' device and dtype; tokens leave `dtype`."""
+    weights = exercise.weights(case.build, seed)
+    if weights is not None:
+        tensors = [x for x in case.inputs if isinstance(x, Tensor)]
+        dtype = next((x.dtype for x in tensors if is_float(x)), dtype)
+        weights = {name: w.to(tensors[0].device, dtype) for name, w in weights.items()}
+    method = "__call__" if exercise.method in (None, "forward") else exercise.method
+    return Request(case.inputs, case.build, weights, method, **more)
+
+
+def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
+    """Name the optional arguments among the first `given` ones: a caller may use their names."""
+    return tuple(p.name for p in exercise.parameters[:given] if p.default is not p.empty)
+
+
+def _double(x: Tensor) -> Tensor:
+    # the factor gives the numbers digits that a float32 cannot hold
+    return 1.1 * x.double() if x.is_floating_point() else x
+
+
+def _each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    return replace(case, inputs=tuple(change_tensors(x, change) for x in case.inputs))
+
+
+def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Change each tensor of a value, also inside a tuple, and nothing else."""
+    if isinstance(value, tuple):
+        return tuple(change_tensors(item, change) for item in value)
+    return change(value) if isinstance(value, Tensor) else value
+
+
+def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) -> list[Question]:
+    """Keep the first case of each kind, told by the types of its arguments, and this of tensors."""
+
+    def kind(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return of_tensor(value)
+        return value if isinstance(value, bool | str | Probe) else type(value)
+
+    kinds: dict[tuple, Question] = {}
+    for question in questions:
+        kinds.setdefault(tuple(map(kind, (*question.case.build, *question.case.inputs))), question)
+    return list(kinds.values())
+
+
+def _on_meta(case: Case) -> bool:
+    return any(isinstance(x, Tensor) and x.is_meta for x in case.inputs)
+
+
+def _no_meta(reply: Reply) -> bool:
+    """Tell whether an answer could not be tried on the meta device, through no fault of its own."""
+    return bool(reply.error and any(words in reply.error.message for words in NO_META))
+
+
+def _same_error(a: Question, b: Question) -> bool:
+    kinds = [question.expected.error and question.expected.error.type for question in (a, b)]
+    return kinds[0] == kinds[1]
+
+
+def differentiable(exercise: Exercise, reply: Reply) -> bool:
+    """Tell whether a reply has an output of floats, and an input of floats or weights."""
+    items = reply.output if isinstance(reply.output, tuple) else (reply.output,)
+    sources = any(is_float(x) for x in reply.inputs) or exercise.method is not None
+    return sources and all(map(is_float, items))
+
+
+def is_float(value: Any) -> bool:
+    """Tell whether a value is a tensor of floats."""
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def same_reply(a: Reply, b: Reply, exercise: Exercise) -> bool:
+    """Tell whether two answers did the same: output, gradients, changed inputs, exception."""
+    if a.error or b.error:
+        return bool(a.error and b.error) and a.error.type == b.error.type
+    tolerance, form = exercise.tolerance, exercise.canonical
+    return (
+        same(form(a.output), form(b.output), tolerance)
+        and same(a.gradients, b.gradients, 10 * tolerance)
+        and same(a.inputs, b.inputs, 0.0)
+    )
+
+
+def same(a: Any, b: Any, tolerance: float) -> bool:
+    """Tell whether two results are equal: type, shape, dtype, device, and nearly the numbers."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
+            return False
+        if a.is_meta or torch.equal(a, b):
+            return True
+        if not a.is_floating_point():
+            return False
+        near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
+        return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
+    # a whole number is a float too, as Python's annotations have it
+    if type(a) is int and type(b) is float:
+        a = float(a)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
+    if isinstance(a, float):
+        return a == b or abs(a - b) <= tolerance * max(1.0, abs(b))
+    return a == b

@@ -1,0 +1,152 @@
+"""What `course doctor` looks at: whether this machine can run the course, and what to do if not.
+
+A check yields (level, sentence) and may raise anything, which is a finding too. Each imports what
+it needs itself, for on a broken machine the rest may not be at hand.
+"""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from course_lib.files.paths import ROOT
+
+Finding = tuple[Literal["ok", "warn", "broken"], str]
+
+GIGABYTE = 1e9
+MEMORY, DISK = 4 * GIGABYTE, 1 * GIGABYTE  # total memory and free disk that are enough
+INSTALL = f"run `{sys.executable} -m pip install -e .` in {ROOT}"
+
+
+def findings(workspace: Path) -> Iterator[Finding]:
+    """Yield what each check finds; `workspace` is the learner's folder, made or not."""
+    checks = (
+        _python, _packages, _torch, _kernel, _machine, _data, _isolation,
+        lambda: _workspace(workspace),
+    )  # fmt: skip
+    for check in checks:
+        try:
+            yield from check()
+        except Exception as error:
+            yield "broken", f"{type(error).__name__}: {error}. Repair the installation: {INSTALL}."
+
+
+def _python() -> Iterator[Finding]:
+    from packaging.specifiers import SpecifierSet
+
+    wanted, version = _project()["requires-python"], platform.python_version()
+    if SpecifierSet(wanted).contains(version, prereleases=True):
+        yield "ok", f"Python {version}, {sys.executable}"
+    else:
+        yield "broken", f"Python {version} runs, and {wanted} is needed: make an environment of it."
+
+
+def _packages() -> Iterator[Finding]:
+    from packaging.requirements import Requirement
+
+    wanted = [Requirement(line) for line in _project()["dependencies"]]
+    problems = []
+    for requirement in wanted:
+        try:
+            version = importlib.metadata.version(requirement.name)
+        except importlib.metadata.PackageNotFoundError:
+            problems.append(f"{requirement} is not installed: {INSTALL}.")
+            continue
+        if not requirement.specifier.contains(version, prereleases=True):
+            problems.append(f"{requirement} is needed, and {version} is installed: {INSTALL}.")
+    yield from (("broken", problem) for problem in problems)
+    if not problems:
+        yield "ok", f"all {len(wanted)} packages are there, in the ranges of pyproject.toml"
+
+
+def _torch() -> Iterator[Finding]:
+    import torch
+
+    x = torch.ones(3, requires_grad=True)
+    (x @ x).backward()
+    if x.grad.numpy().tolist() != [2.0, 2.0, 2.0]:
+        yield "broken", f"torch {torch.__version__} takes a wrong gradient: {INSTALL}."
+    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "the CPU"
+    yield "ok", f"torch {torch.__version__} for {build}, {torch.get_num_threads()} threads"
+
+
+def _kernel() -> Iterator[Finding]:
+    from jupyter_client.kernelspec import KernelSpecManager
+
+    program = KernelSpecManager().get_kernel_spec("python3").argv[0]
+    named = Path(program).name == program  # Lab takes `python` as the one that it runs on
+    if named or Path(program).parent == Path(sys.executable).parent:
+        yield "ok", "notebooks run on this Python"
+    else:
+        yield (
+            "warn",
+            f"notebooks run on another Python, {program}: `jupyter kernelspec remove python3` "
+            "takes that kernel away.",
+        )
+
+
+def _machine() -> Iterator[Finding]:
+    import psutil
+
+    memory = psutil.virtual_memory()
+    amount = f"{memory.total / GIGABYTE:.1f} GB of memory, {memory.available / GIGABYTE:.1f} free"
+    if memory.total < MEMORY:
+        yield "warn", f"{amount}: close other programs before the lessons that train."
+    else:
+        yield "ok", amount
+    yield "ok", f"{os.cpu_count()} cores"
+
+
+def _data() -> Iterator[Finding]:
+    from course_lib.data import store
+
+    for name, item in store.ITEMS.items():
+        if store.is_intact(name):
+            yield "ok", f"{name}: {item.what}"
+        elif (store.cache_folder() / item.file).exists():
+            repair = f"`course fetch --remove {name}`, then `course fetch {name}`"
+            yield "broken", f"{name} is damaged: run {repair}."
+        else:
+            where = " and ".join(item.lessons)
+            yield "warn", f"{name} is missing, for lesson {where}: run `course fetch {name}`."
+    folder = store.cache_folder()
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    yield "ok", f"the cache {folder} holds {size / 1e6:.1f} MB"
+    yield _room(folder, "set COURSE_CACHE to a folder on another disk")
+
+
+def _isolation() -> Iterator[Finding]:
+    from course_lib.grading.detect import best_level, problems
+
+    if (level := best_level()) != "plain":
+        yield "ok", f"`course grade` keeps students' code in {level}"
+    else:
+        yield "warn", f"`course grade`, for instructors, has no sandbox here: {problems()}."
+
+
+def _workspace(folder: Path) -> Iterator[Finding]:
+    if not folder.is_dir():
+        yield "warn", f"there is no workspace {folder} yet: `course learn` makes it."
+        return
+    if not os.access(folder, os.W_OK):
+        yield "broken", f"the workspace {folder} cannot be written to: change its permissions."
+        return
+    count = len(list(folder.glob("*.ipynb")))
+    yield "ok", f"the workspace {folder} holds {count} notebooks"
+    yield _room(folder, "make room before you go on")
+
+
+def _room(folder: Path, advice: str) -> Finding:
+    there = next(x for x in (folder, *folder.parents) if x.exists())
+    free = shutil.disk_usage(there).free
+    amount = f"{free / GIGABYTE:.1f} GB free in {there}"
+    return ("warn", f"{amount}: {advice}.") if free < DISK else ("ok", amount)
+
+
+def _project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]

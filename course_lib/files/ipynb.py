@@ -1,0 +1,90 @@
+"""Notebook files: read tolerantly, written whole, what is not touched left as it was."""
+
+import json
+from pathlib import Path
+
+from course_lib.files.atomic import write_atomically
+
+
+class NotANotebook(ValueError):
+    """A file that is no notebook of this course; the message is one sentence."""
+
+
+def read(path: Path) -> dict:
+    """Return a notebook as its JSON says it. Raises NotANotebook."""
+    try:
+        return parse(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        raise NotANotebook(f"there is no file {path}.") from None
+    except OSError as error:
+        raise NotANotebook(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def parse(content: bytes, name: str) -> dict:
+    """Return the notebook that a file of this name holds. Raises NotANotebook."""
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list) or not all(map(_is_cell, cells)):
+        raise NotANotebook(
+            f"{name} is not a notebook of format 4: open it in JupyterLab and save it again."
+        )
+    return notebook
+
+
+def write(path: Path, notebook: dict) -> None:
+    """Write a notebook as JupyterLab does, the whole or nothing. Raises OSError."""
+    text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False)
+    write_atomically(path, text + "\n")
+
+
+def text(cell: dict) -> str:
+    """Return the source of a cell."""
+    source = cell.get("source", "")
+    lines = source if isinstance(source, str) else "".join(source)
+    return lines.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def code(cell: dict) -> str:
+    """Return the source of a code cell, and nothing of another."""
+    return text(cell) if cell["cell_type"] == "code" else ""
+
+
+def set_text(cell: dict, source: str) -> None:
+    """Give a cell another source; what the old one put out goes with it."""
+    cell["source"] = source.rstrip().splitlines(keepends=True)
+    clear(cell)
+
+
+def clear(cell: dict) -> None:
+    """Take out what running a cell has put in."""
+    if cell["cell_type"] == "code":
+        cell["outputs"], cell["execution_count"] = [], None
+
+
+def exercise(cell: dict) -> str | None:
+    """Return the id of the exercise whose cell this is, or None."""
+    id = cell.get("metadata", {}).get("exercise")
+    return id if isinstance(id, str) and cell["cell_type"] == "code" else None
+
+
+def lesson(notebook: dict) -> str | None:
+    """Return the number of the notebook's lesson, or None."""
+    metadata = notebook.get("metadata")
+    course = metadata.get("course") if isinstance(metadata, dict) else None
+    number = course.get("lesson") if isinstance(course, dict) else None
+    return number if isinstance(number, str) else None
+
+
+def _is_cell(cell: object) -> bool:
+    if not isinstance(cell, dict) or not isinstance(cell.get("metadata", {}), dict):
+        return False
+    source = cell.get("source", "")
+    lines = [source] if isinstance(source, str) else source
+    return (
+        isinstance(cell.get("cell_type"), str)
+        and isinstance(lines, list)
+        and all(isinstance(line, str) for line in lines)
+    )

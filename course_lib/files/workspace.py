@@ -1,0 +1,117 @@
+"""A learner's workspace: their notebooks, the record of each check, and their passed answers.
+
+workspace/01_rnn_limits.ipynb            theirs; never overwritten
+workspace/.course/records/rnn/cell.json  one file an exercise, so two notebooks never collide
+workspace/.course/answers/rnn/cell.py    the source of a passed answer, able to stand alone
+workspace/.course/backups/rnn/           what `course reset` took out
+workspace/.course/releases.json          which release of each notebook was handed out
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from course_lib.files.atomic import write_atomically
+
+MARK = ".course"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of one exercise: the last status, and the best points so far."""
+
+    status: str = "not attempted"
+    points: int = 0
+    max_points: int = 0
+    passed: bool = False
+    attempts: int = 0
+    hints: int = 0
+    when: str = ""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder that holds the mark `.course`."""
+
+    folder: Path
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> "Workspace | None":
+        """Return the workspace that a folder lies in, or None."""
+        start = (start or Path.cwd()).resolve()
+        for folder in (start, *start.parents):
+            if (folder / MARK).is_dir():
+                return cls(folder)
+        return None
+
+    @classmethod
+    def make(cls, folder: Path) -> "Workspace":
+        """Make a folder a workspace, if it is none yet. Raises OSError."""
+        (folder / MARK).mkdir(parents=True, exist_ok=True)
+        return cls(folder.resolve())
+
+    def record(self, id: str) -> Record:
+        """Return the record of an exercise; an unreadable one counts as none."""
+        try:
+            return Record(**json.loads(self._file("records", id, "json").read_text("utf8")))
+        except (OSError, ValueError, TypeError):
+            return Record()
+
+    def note_check(self, id: str, status: str, points: int, max_points: int) -> None:
+        """Record the outcome of a check. Raises OSError; the old record then stays."""
+        old = self.record(id)
+        if status == "not attempted" and old.attempts == 0:
+            return
+        self._write(
+            id,
+            Record(
+                status=status,
+                points=max(points, old.points),
+                max_points=max_points,
+                passed=old.passed or status == "passed",
+                attempts=old.attempts + (status != "not attempted"),
+                hints=old.hints,
+                when=datetime.now().isoformat(timespec="seconds"),
+            ),
+        )
+
+    def note_hint(self, id: str, number: int) -> None:
+        """Record how many hints of an exercise have been read. Raises OSError."""
+        old = asdict(self.record(id))
+        self._write(id, Record(**old | {"hints": max(number, old["hints"])}))
+
+    def keep(self, id: str, source: str) -> None:
+        """Keep the source of a passed answer. Raises OSError; an older one then stays."""
+        write_atomically(self._file("answers", id, "py"), source)
+
+    def answer(self, id: str) -> str | None:
+        """Return the source of the passed answer, or None."""
+        try:
+            return self._file("answers", id, "py").read_text("utf8")
+        except OSError:
+            return None
+
+    def back_up(self, id: str, source: str) -> Path:
+        """Keep what is about to be replaced, and return where. Raises OSError."""
+        moment = datetime.now().strftime("%Y-%m-%d-%H%M%S-%f")
+        path = self._file("backups", f"{id}/{moment}", "py")
+        write_atomically(path, source)
+        return path
+
+    def releases(self) -> dict[str, str]:
+        """Return the release of each notebook that was handed out, by file name."""
+        try:
+            return dict(json.loads((self.folder / MARK / "releases.json").read_text("utf8")))
+        except (OSError, ValueError):
+            return {}
+
+    def note_releases(self, releases: dict[str, str]) -> None:
+        """Record which releases were handed out. Raises OSError."""
+        write_atomically(self.folder / MARK / "releases.json", json.dumps(releases, indent=1))
+
+    def _write(self, id: str, record: Record) -> None:
+        write_atomically(self._file("records", id, "json"), json.dumps(asdict(record), indent=1))
+
+    def _file(self, kind: str, id: str, ending: str) -> Path:
+        return self.folder / MARK / kind / f"{id}.{ending}"

@@ -1,0 +1,164 @@
+"""`course grade`: its options become rules, what is wrong with them one sentence."""
+
+import contextlib
+import os
+import secrets
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from course_lib.checking.catalogue import UnknownExercise, load
+from course_lib.files.atomic import write_atomically
+from course_lib.files.errors import Refused
+from course_lib.grading.detect import best_level, problem, problems
+from course_lib.grading.grades import Lateness
+from course_lib.grading.isolation import CannotGrade, Level
+from course_lib.grading.judge import Rules, exercises_of
+from course_lib.grading.pipeline import Judging
+from course_lib.grading.pipeline import grade as grade_all
+from course_lib.grading.reports import canvas, moodle
+from course_lib.grading.reports.template import Filled
+from course_lib.grading.submissions import NotSubmissions, collect
+from course_lib.grading.workers import Kept, OtherRules, judged_here
+
+LARGEST_SEED = 2**31 - 1
+
+Gradebook = tuple[str, Callable[..., Filled], str]  # its name, what fills it, and the template
+
+
+def grade(options: Namespace) -> int:
+    """Grade what was handed in; return 0 once every submission has its row."""
+    folder = options.out
+    if (folder / "results.json").exists() and Kept(folder).rules() is None:
+        raise Refused(f"{folder} holds results already: name another folder, or move these away.")
+    with _one_sentence(folder):
+        rules, lateness = _rules(options), _lateness(options)
+        submitted, gradebooks = collect(options.submissions), _gradebooks(options)
+        found = grade_all(submitted, rules, folder, lateness, _judging(options))
+        for name, fill, template in gradebooks:
+            filled = fill(found, template=template)
+            write_atomically(folder / name, filled.text)
+            print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
+    _report(found, folder)
+    return 0
+
+
+@contextlib.contextmanager
+def _one_sentence(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (CannotGrade, NotSubmissions, UnknownExercise) as error:
+        raise Refused(str(error)) from None
+    except OtherRules:
+        raise Refused(
+            f"{folder} holds an unfinished run with other options: go on with those, or name "
+            "another folder."
+        ) from None
+    except OSError as error:
+        raise Refused(
+            f"{error.filename or folder}: {error.strerror}. What was graded is kept in {folder}; "
+            "the same command goes on."
+        ) from None
+
+
+def _rules(options: Namespace) -> Rules:
+    before = Kept(options.out).rules()
+    if options.seed is not None and not 0 <= options.seed <= LARGEST_SEED:
+        raise Refused(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
+    if options.seconds < 1:
+        raise Refused("--seconds is to be 1 or more.")
+    seed = options.seed
+    if seed is None:
+        seed = before.seed if before else secrets.randbelow(LARGEST_SEED + 1)
+    for id in options.exercise:
+        load(id)
+    try:
+        exercises = exercises_of(options.lesson)
+    except LookupError as error:
+        raise Refused(f"{error.args[0]}.") from None
+    points = dict(map(_points, options.points))
+    chosen = list(dict.fromkeys(exercises + options.exercise))
+    return Rules(_level(options), seed, chosen, points, options.seconds)
+
+
+def _points(word: str) -> tuple[str, float]:
+    id, _, number = word.rpartition("=")
+    load(id)
+    try:
+        points = float(number)
+    except ValueError:
+        points = -1.0
+    if not 0 <= points < 1e6:
+        raise Refused(f"--points {word} is not understood: it is ID=N, as in masks/causal=10.")
+    return id, points
+
+
+def _level(options: Namespace) -> Level:
+    level: Level = options.isolation or best_level()
+    if level == "plain" and not options.trust:
+        reasons = problems()
+        raise Refused(
+            f"plain processes keep no student's code from your files{reasons and f' ({reasons})'}: "
+            "--trust grades in them all the same."
+        )
+    if found := problem(level):
+        raise Refused(f"{found}.")
+    return level
+
+
+def _lateness(options: Namespace) -> Lateness:
+    if not 0 <= options.late_penalty <= 100:
+        raise Refused("--late-penalty is a percentage, from 0 to 100.")
+    try:
+        due = options.due and datetime.fromisoformat(options.due)
+    except ValueError:
+        raise Refused(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
+    return Lateness(due or None, options.late_penalty)
+
+
+def _judging(options: Namespace) -> Judging:
+    if options.scheduler:
+        from course_lib.grading.cluster import judged_by_dask
+
+        return partial(judged_by_dask, scheduler=options.scheduler)
+    jobs = options.jobs or os.cpu_count() or 1
+    return partial(judged_here, jobs=max(1, jobs))
+
+
+def _gradebooks(options: Namespace) -> list[Gradebook]:
+    """Read the gradebooks that are to be filled in, and try them, before anything is graded."""
+    found: list[Gradebook] = []
+    if options.canvas:
+        if not options.assignment:
+            raise Refused("--canvas needs --assignment, the name of the column to fill in.")
+        fill = partial(canvas.fill, assignment=options.assignment)
+        found.append(("canvas.csv", fill, _template(options.canvas)))
+    if options.moodle:
+        found.append(("moodle.csv", moodle.fill, _template(options.moodle)))
+    for _, fill, template in found:
+        try:
+            fill({"submissions": []}, template=template)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+    return found
+
+
+def _template(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError:
+        raise Refused(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
+
+
+def _report(found: dict[str, Any], folder: Path) -> None:
+    rows = found["submissions"]
+    graded = [x for x in rows if x["status"] == "graded"]
+    how = f"{found['isolation']}, seed {found['seed']}"
+    print(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
+    for row in rows:
+        if row["status"] != "graded":
+            print(f"{row['notebook'] or row['student']}: {row['message']}")
+    print(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")

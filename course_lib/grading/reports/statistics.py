@@ -1,0 +1,98 @@
+"""What the results say of the class: how it did, what was hardest, which mistakes it made."""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean, median
+from typing import Any
+
+from course_lib.checking import catalogue
+from course_lib.files.course_map import lessons
+
+STATUSES = ("passed", "known mistake", "wrong", "error", "forbidden", "not attempted")
+BARS = 10  # of the distribution, each as wide as a tenth of the points
+
+
+@dataclass(frozen=True)
+class ExerciseFacts:
+    """How the class did on one exercise."""
+
+    id: str
+    answers: int
+    statuses: dict[str, int]
+    mean_points: float
+    max_points: float
+
+    @property
+    def passed(self) -> float:
+        """Share of the notebooks with this exercise in which it passed."""
+        return self.statuses["passed"] / self.answers
+
+
+def graded(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """List the submissions that were graded."""
+    return [x for x in results["submissions"] if x["status"] == "graded"]
+
+
+def exercises(results: dict[str, Any]) -> list[ExerciseFacts]:
+    """List the exercises: first the one that passed in the smallest share of the notebooks."""
+    verdicts: dict[str, list[dict[str, Any]]] = {}
+    for submission in graded(results):
+        for id, verdict in submission["exercises"].items():
+            verdicts.setdefault(id, []).append(verdict)
+    found = []
+    for id, own in verdicts.items():
+        counts = Counter(x["status"] for x in own)
+        statuses = {status: counts[status] for status in STATUSES}
+        means = fmean(x["points"] for x in own), fmean(x["max_points"] for x in own)
+        found.append(ExerciseFacts(id, len(own), statuses, *means))
+    return sorted(found, key=lambda x: (x.passed, x.mean_points / (x.max_points or 1), x.id))
+
+
+def known_mistakes(results: dict[str, Any]) -> list[tuple[str, str, int]]:
+    """List the known mistakes as (exercise, message, how many made it), the commonest first."""
+    counts = Counter(
+        (id, verdict["message"])
+        for submission in graded(results)
+        for id, verdict in submission["exercises"].items()
+        if verdict["status"] == "known mistake"
+    )
+    found = [(id, message, n) for (id, message), n in counts.items()]
+    return sorted(found, key=lambda x: (-x[2], x[0], x[1]))
+
+
+def distribution(results: dict[str, Any]) -> list[int]:
+    """Count the graded notebooks by their share of the points, in tenths; the last has all."""
+    bars = [0] * BARS
+    for submission in _with_points(results):
+        tenth = int(submission["score"] * BARS / submission["max_score"])
+        bars[min(tenth, BARS - 1)] += 1
+    return bars
+
+
+def median_share(results: dict[str, Any]) -> float | None:
+    """Return the median share of the points; None where nothing could be won."""
+    shares = [x["score"] / x["max_score"] for x in _with_points(results)]
+    return median(shares) if shares else None
+
+
+def exercise_title(id: str) -> str:
+    """Return the title of an exercise, or its id where it is not installed here."""
+    try:
+        return catalogue.load(id).title
+    except catalogue.UnknownExercise:
+        return id
+
+
+def lesson_title(number: str | None) -> str:
+    """Return a lesson's number and title: `03 Self-attention`; empty where there is none."""
+    return f"{number} {_lesson_titles().get(number, '')}".strip() if number else ""
+
+
+@cache
+def _lesson_titles() -> dict[str, str]:
+    return {lesson.number: lesson.title for lesson in lessons()}
+
+
+def _with_points(results: dict[str, Any]) -> list[dict[str, Any]]:
+    return [x for x in graded(results) if x["max_score"]]

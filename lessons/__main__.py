@@ -1,0 +1,7 @@
+"""Build and execute notebooks: `python -m lessons [01 02 ...] [--solved FOLDER]`."""
+
+import sys
+
+from lessons.build import main
+
+sys.exit(main())

@@ -1,0 +1,142 @@
+"""Lessons become notebooks: `python -m lessons [01 02 ...] [--solved FOLDER]`.
+
+Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes the stub
+in notebooks/NN_name.ipynb, which is executed and committed, and the reference in a solved build,
+which leaves out the cells tagged `training` and fails where a check does not pass. A cell
+`# given: feed_forward.FeedForward` becomes that component's source, so that a notebook has all
+that its exercises stand on.
+"""
+
+import argparse
+import hashlib
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbformat.v4 import new_notebook
+from tqdm import tqdm
+from traitlets.config import Config
+
+from course_lib.answers.source import own_imports, source_of, stub
+from course_lib.checking.catalogue import load
+from course_lib.files.atomic import write_atomically
+from course_lib.files.paths import ROOT
+
+LESSONS, NOTEBOOKS = ROOT / "lessons", ROOT / "notebooks"
+MARK, GIVEN = "# exercise: ", "# given: "
+CHECK = re.compile(r"check(\(.*\))")
+ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
+BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
+CELL_SECONDS = 120
+
+
+def lesson_files(numbers: list[str] | None = None) -> list[Path]:
+    """List the lessons' files, all or those of these numbers. Raises LookupError for another."""
+    files = {file.stem[:2]: file for file in sorted(LESSONS.glob("[0-9][0-9]_*.py"))}
+    unknown = sorted(set(numbers or []) - files.keys())
+    if unknown:
+        raise LookupError(f"no lesson {', '.join(unknown)}: there are {', '.join(files)}")
+    return [files[number] for number in numbers or files]
+
+
+def build(lesson: Path, solved: bool = False) -> NotebookNode:
+    """Build the notebook of a lesson, without outputs: untouched, or with the references in."""
+    source = jupytext.read(lesson, fmt="py:percent")
+    cells = []
+    for cell in source.cells:
+        tags = cell.metadata.get("tags", [])
+        if solved and "training" in tags:
+            continue
+        cell.metadata = {"tags": tags} if tags else {}
+        if cell.source.startswith(MARK):
+            id = cell.source.removeprefix(MARK).strip()
+            exercise = load(id)
+            text = stub(exercise.reference, exercise.method)
+            if solved:
+                before = "\n".join(x.source for x in cells if x.cell_type == "code")
+                imported = own_imports(exercise.reference, before)
+                text = (imported and f"{imported}\n\n") + source_of(exercise.reference)
+            cell.source = text.rstrip()
+            cell.metadata["exercise"] = id
+        elif cell.source.startswith(GIVEN):
+            module, _, name = cell.source.removeprefix(GIVEN).strip().rpartition(".")
+            component = getattr(importlib.import_module(f"course_lib.{module}"), name)
+            cell.source = source_of(component).rstrip()
+            cell.metadata["given"] = f"{module}.{name}"
+        elif solved and (checked := CHECK.fullmatch(cell.source)):
+            cell.source += f"\n{ASSERTION.format(checked[1])}"
+        cells.append(cell)
+    _name_cells(lesson.stem, cells)
+    title = cells[0].source.splitlines()[0].lstrip("# ")
+    return new_notebook(
+        cells=cells,
+        metadata={
+            "course": {"lesson": lesson.stem[:2], "title": title},
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        },
+    )
+
+
+def _name_cells(stem: str, cells: list[NotebookNode]) -> None:
+    """Give each cell an id made of its text, so that two builds agree and edits stay local."""
+    seen: set[str] = set()
+    for cell in cells:
+        text = f"{cell.cell_type}\n{cell.source}"
+        while (name := f"{stem[:2]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}") in seen:
+            text += "\n"
+        seen.add(name)
+        cell.id = name
+
+
+def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
+    """Run a notebook in a folder and keep what a reader should see of its outputs."""
+    # messages between us and the kernel are encrypted where jupyter_client can
+    encrypted = Config(KernelManager={"transport_encryption": "auto"})
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(
+        notebook, timeout=CELL_SECONDS, resources=resources, config=encrypted, coalesce_streams=True
+    ).execute()
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if _lasting(output)]
+
+
+def _lasting(output: NotebookNode) -> bool:
+    """Tell what still says something once the cell has run: no progress bar, no live widget."""
+    if output.output_type == "stream":
+        output.text = BAR.sub("", output.text)
+        return bool(output.text)
+    return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
+
+
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook, the whole or nothing. Raises OSError."""
+    nbformat.validate(notebook)
+    write_atomically(path, nbformat.writes(notebook) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Build and execute notebooks, or build solved ones into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m lessons", description=__doc__)
+    parser.add_argument("numbers", nargs="*", help="lessons to build, such as 01 (all of them)")
+    parser.add_argument("--solved", type=Path, help="write solved notebooks here, unexecuted")
+    options = parser.parse_args(arguments)
+    try:
+        lessons = lesson_files(options.numbers)
+    except LookupError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for lesson in tqdm(lessons, disable=bool(options.solved)):
+        notebook = build(lesson, solved=bool(options.solved))
+        if not options.solved:
+            execute(notebook)
+        write(notebook, (options.solved or NOTEBOOKS) / f"{lesson.stem}.ipynb")
+    return 0

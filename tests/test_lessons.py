@@ -1,0 +1,109 @@
+"""The laws of the lessons and of the notebooks built from them."""
+
+import statistics
+
+import nbformat
+import pytest
+
+from course_lib.checking import catalogue
+from course_lib.files.course_map import lessons, topics
+from lessons.build import NOTEBOOKS, build, execute, lesson_files
+
+FILES = lesson_files()
+
+
+@pytest.fixture(params=FILES, ids=lambda file: file.stem)
+def lesson(request):
+    return request.param
+
+
+def sources(notebook):
+    return [(cell.id, cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+
+
+def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
+    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    assert sources(committed) == sources(build(lesson)), "stale: run `make notebooks`"
+    for cell in committed.cells:
+        if cell.cell_type == "code":
+            assert cell.execution_count
+            assert not any(output.output_type == "error" for output in cell.outputs)
+
+
+def test_a_lesson_runs_to_its_end_without_its_data(lesson, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
+    notebook = build(lesson)
+    # the cells that train run in nbval, and nothing else stands on them
+    notebook.cells = [c for c in notebook.cells if "training" not in c.metadata.get("tags", [])]
+    execute(notebook, tmp_path)
+    assert not [x for cell in notebook.cells for x in cell.get("outputs", []) if "ename" in x]
+
+
+def test_two_builds_are_byte_identical(lesson):
+    assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
+
+
+def test_every_exercise_stands_in_exactly_one_lesson():
+    stands = [
+        (cell.metadata["exercise"], file.stem[:2])
+        for file in FILES
+        for cell in build(file).cells
+        if "exercise" in cell.metadata
+    ]
+    assert sorted(stands) == sorted((id, catalogue.load(id).lesson) for id in catalogue.ids())
+
+
+def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
+    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    checks = [cell for cell in committed.cells if cell.source.startswith("check(")]
+    assert len(checks) == sum("exercise" in cell.metadata for cell in committed.cells)
+    for cell in checks:
+        assert "not attempted yet" in cell.outputs[0].data["text/plain"]
+
+
+def test_a_solved_notebook_has_no_stub_and_no_training(lesson):
+    text = nbformat.writes(build(lesson, solved=True))
+    assert "raise NotImplementedError" not in text.replace("`raise NotImplementedError`", "")
+    assert '"training"' not in text
+    assert text.count('.status == \\"passed\\"') == text.count('"exercise":')
+
+
+def test_a_solved_exercise_imports_the_helpers_that_no_cell_has_named_before():
+    [lesson] = lesson_files(["12"])
+    solved = [cell for cell in build(lesson, solved=True).cells if "exercise" in cell.metadata]
+    sources = {cell.metadata["exercise"]: cell.source for cell in solved}
+    assert sources["efficient/operations"].startswith("def operations(")
+    assert sources["efficient/tiled"].startswith(
+        "from course_lib.efficient.tiled import attend, spans\n\n\ndef tiled_attention("
+    )
+
+
+def test_cells_are_short(lesson):
+    taken = {"exercise", "given"}  # components' own source
+    cells = [cell for cell in build(lesson).cells if not taken & cell.metadata.keys()]
+    code = [len(cell.source.splitlines()) for cell in cells if cell.cell_type == "code"]
+    assert statistics.median(code) <= 5
+    assert max(code) <= 15
+    assert code[0] <= 8, "the set-up cell"
+    lines = [x for cell in cells if cell.cell_type == "code" for x in cell.source.splitlines()]
+    assert max(map(len, lines)) <= 100
+
+
+def test_text_cells_are_no_walls(lesson):
+    for cell in build(lesson).cells:
+        if cell.cell_type == "markdown" and "|" not in cell.source:
+            assert len(cell.source.split()) <= 100, cell.source[:60]
+
+
+def test_every_figure_has_alternative_text(lesson):
+    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    for cell in committed.cells:
+        for output in cell.get("outputs", []):
+            if "image/png" in output.get("data", {}):
+                assert len(output.metadata["image/png"]["alt"].split()) >= 5, cell.source
+
+
+def test_the_map_knows_every_topic_and_lesson():
+    assert [topic.id for topic in topics()] == [f"T{n:02}" for n in range(1, 61)]
+    assert {topic.lesson for topic in topics()} <= {lesson.number for lesson in lessons()}
+    assert {file.stem[:2] for file in FILES} == {x.number for x in lessons() if x.written}
