@@ -1,3 +1,3 @@
-"""Now `course_lib.instruments.position_schemes`: notebooks handed out before version 0.2 import it from here."""
+"""Moved: notebooks handed out before version 0.2 import it from here."""
 
 from course_lib.instruments.position_schemes import *  # noqa: F403
