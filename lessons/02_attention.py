@@ -10,10 +10,13 @@ import torch
 from einops import einsum, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor
-from course_lib.instruments import plots, results, training
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, mine, reveal
+from course_lib.instruments import plots, results, training
 from course_lib.seq2seq import Seq2Seq, next_token_loss
+
+# %% tags=["parameters"]
+SEED = 0  # of the trainings below: another one trains other models
 
 # %% [markdown]
 # ## A table that answers softly
@@ -230,7 +233,7 @@ guess = None  # two shares: (one vector, attention)
 
 
 # %% tags=["training"]
-def trained(attention, seed=0):
+def trained(attention, seed=SEED):
     letters, sounds = len(spelling.LETTERS), len(spelling.SOUNDS)
     with training.seeded(seed):
         model = Seq2Seq(letters, sounds, 32, 64, bidirectional=True, attention=attention)
@@ -342,8 +345,9 @@ plots.show(figure, "Two alignments of sounds with letters: near-diagonal bands o
 words = [word for word, _ in held_out if len(word) == 10][:200]
 steps = [gaze(word)[0].argmax(-1).diff() for word in words]
 forward = torch.cat(steps) >= 0
-print(f"{forward.float().mean():.0%} of the moves of its gaze go forward or stay")
-assert forward.float().mean() > 0.8
+share = forward.float().mean().item()
+claim = "over 0.8 of the moves of its gaze go forward or stay"
+training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %% [markdown]
 # ## One step between any two
@@ -384,9 +388,9 @@ def with_factor(factor):
 
 
 shares = {factor: round(with_factor(factor), 2) for factor in (0, 0.5, 1, 2, 100)}
-print(shares)
 reveal(guess, "flat" if shares[0] < shares[100] else "sharp")
-assert shares[0] <= shares[1] / 2
+claim = "weights that are all equal read at most half as many words as its own"
+training.expect(claim, shares[0] <= shares[1] / 2, shares, attending)
 
 # %% [markdown]
 # - Leave the mask out of `attend` and pronounce *cat* alone, then beside *phonograph* in one batch. Why may it change?

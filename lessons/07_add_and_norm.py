@@ -11,9 +11,12 @@ from einops import einsum, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
-from course_lib.instruments import loss_landscape, plots, results, training
 from course_lib.data import characters, needs, shakespeare, word_vectors
 from course_lib.exercises import check, mine, reveal
+from course_lib.instruments import loss_landscape, plots, results, training
+
+# %% tags=["parameters"]
+SEED = 0  # of the trainings below: another one trains other models
 
 # %% [markdown]
 # ## Thirty-two blocks
@@ -180,7 +183,7 @@ assert round(trivial, 2) == 3.36
 
 # %% tags=["training"]
 def trained(wrap, blocks, steps=120, learning_rate=0.003, warm_up=0.05):
-    model, stretches = new(wrap, blocks), characters.batches(learning, 16, 16, seed=0)
+    model, stretches = new(wrap, blocks, SEED), characters.batches(learning, 16, 16, SEED)
     rates = {"learning_rate": learning_rate, "warm_up": warm_up}
     history = training.train(model, stretches, loss, steps=steps, seconds=30, **rates)
     return model, history.losses
@@ -198,8 +201,10 @@ deep_both, _ = trained(TorchPreNorm, 32)
 
 # %% tags=["training"]
 live = {"bare": held_out_loss(deep_bare), "sum and norm": held_out_loss(deep_both)}
-print({name: round(value, 2) for name, value in live.items()})
-assert live["bare"] > trivial - 0.1 and live["sum and norm"] < live["bare"] - 0.2
+claim = f"bare stays at the frequencies' {trivial:.2f}, sum and norm is over 0.2 lower"
+holds = live["bare"] > trivial - 0.1 and live["sum and norm"] < live["bare"] - 0.2
+losses = {name: round(value, 2) for name, value in live.items()}
+training.expect(claim, holds, losses, deep_bare, deep_both)
 
 # %% [markdown]
 # Would patience help the bare stack? Adam divides each gradient by its own size, so small ones need not stay small; but it adds ε = 10⁻⁸ to the size first. See how many gradients are smaller than that.
@@ -294,16 +299,19 @@ def around(wrap):
     model, _ = trained(wrap, 8, steps=200)
     batch = next(characters.batches(held_out, 16, 64, seed=0))
     distances, generator = torch.linspace(-1, 1, 9), torch.Generator().manual_seed(0)
-    return loss_landscape.surface(model, loss, batch, distances, generator)
+    return model, loss_landscape.surface(model, loss, batch, distances, generator)
 
 
-coarse = {"without sums": around(NormAlone), "with sums": around(TorchPreNorm)}
+(alone, high), (summed, low) = around(NormAlone), around(TorchPreNorm)
+coarse = {"without sums": high, "with sums": low}
 
 # %% tags=["training"]
 for name, losses in coarse.items():
     print(f"{name:12} {losses[4, 4]:.2f} in the middle, {losses.max():.1f} at most")
 reveal(guess, min(coarse, key=lambda name: coarse[name].max()))
-assert coarse["without sums"][4, 4] > coarse["with sums"][4, 4] + 0.2
+middles = [round(losses[4, 4].item(), 2) for losses in coarse.values()]
+claim = "without sums the middle is over 0.2 nats higher"
+training.expect(claim, middles[0] > middles[1] + 0.2, middles, alone, summed)
 
 # %% [markdown]
 # Nine by nine points are coarse. `make results LESSON=07` took 25 by 25, around models from three seeds; here is the first. Inside the white line, the loss is below that of the frequencies alone.
@@ -782,8 +790,9 @@ without, _ = trained(PostNorm, 8, **bold, warm_up=0)
 
 # %% tags=["training"]
 risen, _ = trained(PostNorm, 8, **bold, warm_up=0.3)
-print(f"post-norm: without {held_out_loss(without):.2f}, with {held_out_loss(risen):.2f}")
-assert held_out_loss(without) > held_out_loss(risen) + 0.2
+came = [round(held_out_loss(model), 2) for model in (without, risen)]
+claim = "post-norm without a warm-up ends over 0.2 nats higher than with one"
+training.expect(claim, came[0] > came[1] + 0.2, came, without, risen)
 
 # %% [markdown]
 # `make results LESSON=07` has all four runs from three seeds; each line is a mean over 20 steps, and the dotted one is the loss of frequencies alone.
@@ -961,7 +970,7 @@ before, after = loss_by_character(top), loss_by_character(erase_direction(top, u
 rises = {c: round(after[c] - before[c], 2) for c in before}
 print(rises)
 reveal(guess, max(rises, key=rises.get))
-assert rises["e"] > 0.5
+training.expect("e is then worse by over 0.5 nats", rises["e"] > 0.5, rises, deep_both)
 
 # %% [markdown]
 # - Give `Stack` a `wrap` of your own that multiplies what the layer found by 0.1 before adding. What does the gradient do in 32 blocks, without any norm?

@@ -1,33 +1,49 @@
-"""The one training loop that every lesson shares."""
+"""The one training loop that every lesson shares, and the claims about what it trains."""
 
 import math
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
+from IPython.display import display
 from torch import Tensor, nn
 from tqdm import tqdm
 
 Batch = TypeVar("Batch")
 
-CLIP = 1.0  # longest gradient that a step may follow
+CLIP = 1.0  # largest norm of a gradient that a step follows
+CLAIM = "application/vnd.course.claim+json"  # how `python -m experiments.claims` finds them
 
 
 @dataclass(frozen=True)
 class History:
-    """What a training run saw: the loss of each step, and the seconds it took in all."""
+    """What a training run saw: the loss of each step, and the seconds it took in all.
+
+    `asked` is how many steps the run should have taken.
+    """
 
     losses: list[float]
     seconds: float
+    asked: int
 
     @property
     def steps(self) -> int:
         """Return how many steps were taken."""
         return len(self.losses)
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether all steps were taken, and the clock did not end the run."""
+        return self.steps == self.asked
+
+
+class ClaimFailed(AssertionError):
+    """A claim about a trained model that does not hold here; the message says what came."""
 
 
 @contextmanager
@@ -56,10 +72,13 @@ def train(
     none), and falls linearly to 0. The budget ends with `steps`, with `seconds` or with `batches`,
     whichever comes first; where the machine is too slow for the steps, the learning rate falls by
     the clock. The seed serves what the model itself draws, such as dropout; the order of the
-    batches is theirs.
+    batches is theirs. The history is returned, and kept as `model.history`. The environment
+    variable COURSE_CLOCK is a factor on `seconds`: "inf" stops the clock, "0.01" is for tests.
 
     Raises FloatingPointError when the loss is no longer a finite number.
     """
+    if seconds is not None:
+        seconds *= float(os.environ.get("COURSE_CLOCK", "1"))
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     losses, used, start = [], 0.0, time.perf_counter()
     rising = max(warm_up, 1 / steps)
@@ -82,7 +101,46 @@ def train(
             if used >= 1:
                 break
     model.eval()
-    return History(losses, time.perf_counter() - start)
+    model.history = History(losses, time.perf_counter() - start, steps)
+    return model.history
+
+
+def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
+    """Hold trained models to a claim, and show what came beside it.
+
+    What a training reaches differs between machines, thread counts and versions of torch, so a
+    claim needs a margin: results/claims.json has what ten seeds gave. It binds only where each
+    of `models` has taken all of its steps; where the clock ended a training, that is said instead.
+
+    Raises ClaimFailed where the claim does not hold.
+    """
+    short = [model.history for model in models if not model.history.complete]
+    if short:
+        said = f"{short[0].steps} of {short[0].asked} steps were taken before the time was up"
+        text = f"– expected: {claim}. Came: {came}. Not judged here: {said}."
+    elif holds:
+        text = f"✓ expected: {claim}. Came: {came}."
+    else:
+        text = f"✗ expected: {claim}. Came: {came}."
+    said = {"claim": claim, "holds": None if short else bool(holds), "came": _plain(came)}
+    display({"text/plain": text, CLAIM: said}, raw=True)
+    if not short and not holds:
+        raise ClaimFailed(
+            f"expected: {claim}. Came: {came}. Ten seeds on several thread counts have shown this "
+            "claim (results/claims.json), but another processor or version of torch may train "
+            "otherwise: if nothing was changed above, it is the machine and no mistake of yours"
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers, and lists or tables of them, as JSON has them."""
+    if isinstance(value, Tensor):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _share_used(share_of_steps: float, elapsed: float, seconds: float | None) -> float:

@@ -1,13 +1,14 @@
 """The training loop, on models small enough to know the answer."""
 
 import itertools
-import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from course_lib.instruments.training import seeded, train
+from course_lib.instruments import training
+from course_lib.instruments.training import CLAIM, ClaimFailed, expect, seeded, train
 
 
 class Point(nn.Module):
@@ -44,32 +45,87 @@ def test_without_a_warm_up_the_first_step_is_the_longest():
     torch.testing.assert_close(rates(model)[0].item(), 0.01, atol=2e-4, rtol=0)
 
 
-def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_falls_by_it():
-    model = Point()
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test moves by hand: `clock.now += seconds`."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: clock.now)
+    return clock
 
+
+def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_falls_by_it(clock):
     def slow(model, batch):
-        time.sleep(0.005)
+        clock.now += 0.005
         return slope(model, batch)
 
+    model = Point()
     history = train(
         model, itertools.repeat(None), slow, steps=10_000, learning_rate=0.01, seconds=0.4
     )
-    assert history.steps < 100
-    assert 0.4 <= history.seconds < 1
+    assert history is model.history
+    assert history.steps == pytest.approx(80, abs=1)
+    assert not history.complete
     assert rates(model)[-1] < 0.1 * rates(model).max()
 
 
-def test_a_machine_that_is_fast_enough_but_for_its_first_step_is_not_changed_by_the_clock():
+def test_a_machine_that_is_fast_enough_but_for_its_first_step_is_not_changed_by_the_clock(clock):
     def slow_at_first(model, batch):
-        time.sleep(0 if model.path else 0.2)
+        clock.now += 0.01 if model.path else 0.2
         return slope(model, batch)
 
     paths = []
     for seconds in (None, 5.0):
         model = Point()
-        train(model, range(50), slow_at_first, steps=50, learning_rate=0.01, seconds=seconds)
+        history = train(
+            model, range(50), slow_at_first, steps=50, learning_rate=0.01, seconds=seconds
+        )
+        assert history.complete
         paths.append(model.path)
     assert paths[0] == paths[1]
+
+
+@pytest.mark.parametrize(("factor", "steps"), [("0.01", 1), ("1", 40), ("inf", 100)])
+def test_the_environment_lengthens_and_shortens_the_time(clock, monkeypatch, factor, steps):
+    def slow(model, batch):
+        clock.now += 0.01
+        return slope(model, batch)
+
+    monkeypatch.setenv("COURSE_CLOCK", factor)
+    history = train(Point(), range(100), slow, steps=100, learning_rate=0.01, seconds=0.4)
+    assert history.steps == pytest.approx(steps, abs=1)
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Collect what is displayed."""
+    kept = []
+    monkeypatch.setattr(training, "display", lambda data, raw: kept.append(data))
+    return kept
+
+
+def trained(steps, asked=10):
+    model = Point()
+    train(model, range(steps), slope, steps=asked, learning_rate=0.01)
+    return model
+
+
+def test_a_claim_that_holds_is_shown_with_what_came(shown):
+    expect("x moves", True, torch.tensor([0.5]), trained(10))
+    [data] = shown
+    assert data["text/plain"] == "✓ expected: x moves. Came: tensor([0.5000])."
+    assert data[CLAIM] == {"claim": "x moves", "holds": True, "came": [0.5]}
+
+
+def test_a_claim_that_fails_says_what_came_and_that_the_machine_may_be_the_reason(shown):
+    with pytest.raises(ClaimFailed, match=r"x moves. Came: 0.5.*it is the machine"):
+        expect("x moves", False, 0.5, trained(10))
+    assert shown[0][CLAIM]["holds"] is False
+
+
+def test_a_claim_about_a_training_that_the_clock_ended_binds_nobody(shown):
+    expect("x moves", False, 0.5, trained(10), trained(4))
+    assert "4 of 10 steps were taken before the time was up" in shown[0]["text/plain"]
+    assert shown[0][CLAIM]["holds"] is None
 
 
 def test_a_seed_gives_the_same_losses_and_leaves_the_global_generator_alone():
