@@ -741,7 +741,7 @@ for name, places in leaks.items():
     print(f"{name:5} leaks at {places}" if places else f"{name:5} leaks nowhere")
 cheats = [name for name in leaks if leaks[name]]
 reveal(guess, (cheats, min(boasts, key=boasts.get)))
-assert cheats == ["Bob", "Cleo", "Dan"]
+assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs do"
 
 # %% [markdown]
 # Bob's mask is one step too generous, which is all it takes. Cleo's is zero *after* the softmax, and training has learned to read the denominator. Dan's mask is correct; but he took the mean over the whole line first, the future included. That is the kind of leak that nobody sees in a mask.
@@ -765,7 +765,7 @@ def past_only(model):
 
 honest = {name: past_only(model) for name, model in models.items()}
 reveal(guess, [name for name in models if honest[name] < boasts[name] + 0.01])
-assert abs(honest["Ann"] - boasts["Ann"]) < 1e-3
+assert abs(honest["Ann"] - boasts["Ann"]) < 1e-3, "Ann never saw what is hidden now"
 rises = [round(honest[name] - boasts[name], 2) for name in cheats]
 claim = "each cheat loses more than 0.1 nats when it sees only the past"
 training.expect(claim, min(rises) > 0.1, rises, *models.values())
