@@ -4,10 +4,11 @@ import statistics
 
 import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons, topics
-from lessons.build import NOTEBOOKS, build, execute, lesson_files
+from lessons.build import NOTEBOOKS, build, lesson_files
 
 FILES = lesson_files()
 
@@ -30,13 +31,24 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
             assert not any(output.output_type == "error" for output in cell.outputs)
 
 
-def test_a_lesson_runs_to_its_end_without_its_data(lesson, tmp_path, monkeypatch):
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """A shell that runs cells in this process, in an empty folder."""
+    shell = InteractiveShell.instance()
+    shell.reset(new_session=False)
+    monkeypatch.chdir(tmp_path)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+# what matplotlib does with torch's tensors; in a kernel nobody sees it
+@pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept:DeprecationWarning")
+def test_a_lesson_runs_to_its_end_without_its_data(lesson, shell, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
-    notebook = build(lesson)
-    # the cells that train run in nbval, and nothing else stands on them
-    notebook.cells = [c for c in notebook.cells if "training" not in c.metadata.get("tags", [])]
-    execute(notebook, tmp_path)
-    assert not [x for cell in notebook.cells for x in cell.get("outputs", []) if "ename" in x]
+    for cell in build(lesson).cells:
+        # the cells that train run in nbval, and nothing else depends on them
+        if cell.cell_type == "code" and "training" not in cell.metadata.get("tags", []):
+            shell.run_cell(cell.source).raise_error()
 
 
 def test_two_builds_are_byte_identical(lesson):
