@@ -30,8 +30,8 @@ def find_workspace() -> Workspace | None:
 
 def workspace() -> Workspace:
     """Return the same workspace. Raises CommandError where there is none."""
-    if found := find_workspace():
-        return found
+    if around := find_workspace():
+        return around
     raise CommandError("there is no workspace here: run `course learn` first, or go to its folder.")
 
 
