@@ -42,9 +42,9 @@ RECORD = {
 }
 # what 0.1.0 called the release of the notebook that is handed out below
 RELEASES = {"08_encoder_and_decoder.ipynb": "f04560fb1af6c873"}
-# each name that a notebook of 0.1.0 imports from a place or by a name that is another today, or
-# from a module that lessons share with the library's own work
+# what notebooks of 0.1.0 import
 IMPORTS = """
+from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib import landscape, plots, position_schemes, results, training
 from course_lib.data import batches, characters, needs, shakespeare, spelling, store, trees
 from course_lib.data import word_vectors
@@ -101,7 +101,8 @@ def notebook(workspace, save_notebook):
         "from collections.abc import Callable\nimport torch\nfrom torch import Tensor, nn\n"
         "from einops import rearrange\nfrom jaxtyping import Bool, Float\n"
         "from course_lib.exercises import check, hint, mine, reveal",
-        "MultiHeadAttention = mine('multi_head/attention')\nlayer_norm = mine('add_norm/layer_norm')",
+        "MultiHeadAttention = mine('multi_head/attention')",
+        "layer_norm = mine('add_norm/layer_norm')",
         "from course_lib.encoder import residual\nfrom course_lib.feed_forward import FeedForward\n"
         "from course_lib.multi_head import ToThemselves",
         ("encoder/block", own(KEPT["encoder/block"])),
@@ -109,12 +110,10 @@ def notebook(workspace, save_notebook):
     )
 
 
-def test_it_opens_with_its_records_and_answers(workspace, capsys):
+def test_it_opens_with_its_records_and_answers(workspace):
     for exercise_id, source in KEPT.items():
         assert workspace.record(exercise_id) == Record(**RECORD)
         assert workspace.answer(exercise_id) == source
-    assert main(["progress"]) == 0
-    assert "00 Start here 1 1 1 10 of 10" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.usefixtures("workspace")
