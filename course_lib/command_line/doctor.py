@@ -1,4 +1,4 @@
-"""What `course doctor` looks at: whether this machine can run the course, and what to do if not.
+"""`course doctor`: whether this machine can run the course, and what to do if not.
 
 A check yields (level, sentence) and may raise anything, which is a finding too. Each imports what
 it needs itself, for on a broken machine the rest may not be at hand.
@@ -10,17 +10,36 @@ import platform
 import shutil
 import sys
 import tomllib
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from course_lib.command_line.shared import WORKSPACE, find_workspace
 from course_lib.files.paths import ROOT
+
+NAME = "doctor"
+WHAT = "look for what would keep the course from running"
+EXAMPLE = ""
 
 Finding = tuple[Literal["ok", "warn", "broken"], str]
 
 GIGABYTE = 1e9
 MEMORY, DISK = 4 * GIGABYTE, 1 * GIGABYTE  # total memory and free disk that are enough
 INSTALL = f"run `{sys.executable} -m pip install -e .` in {ROOT}"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare nothing: it looks at this machine and at the workspace."""
+
+
+def run(options: Namespace) -> int:
+    """Print what each check finds; return 1 if something is broken."""
+    workspace, broken = find_workspace(), False
+    for level, sentence in findings(workspace.folder if workspace else WORKSPACE):
+        print(f"{level:<7}{sentence}", flush=True)
+        broken = broken or level == "broken"
+    return int(broken)
 
 
 def findings(workspace: Path) -> Iterator[Finding]:
@@ -50,7 +69,7 @@ def _packages() -> Iterator[Finding]:
     from packaging.requirements import Requirement
 
     wanted = [Requirement(line) for line in _project()["dependencies"]]
-    problems = []
+    problems: list[str] = []
     for requirement in wanted:
         try:
             version = importlib.metadata.version(requirement.name)
@@ -59,7 +78,8 @@ def _packages() -> Iterator[Finding]:
             continue
         if not requirement.specifier.contains(version, prereleases=True):
             problems.append(f"{requirement} is needed, and {version} is installed: {INSTALL}.")
-    yield from (("broken", problem) for problem in problems)
+    for problem in problems:
+        yield "broken", problem
     if not problems:
         yield "ok", f"all {len(wanted)} packages are there, in the ranges of pyproject.toml"
 
@@ -69,7 +89,7 @@ def _torch() -> Iterator[Finding]:
 
     x = torch.ones(3, requires_grad=True)
     (x @ x).backward()
-    if x.grad.numpy().tolist() != [2.0, 2.0, 2.0]:
+    if x.grad is None or x.grad.numpy().tolist() != [2.0, 2.0, 2.0]:
         yield "broken", f"torch {torch.__version__} takes a wrong gradient: {INSTALL}."
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "the CPU"
     yield "ok", f"torch {torch.__version__} for {build}, {torch.get_num_threads()} threads"

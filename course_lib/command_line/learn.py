@@ -1,22 +1,26 @@
-"""What `course learn` does: fetch what the lessons need, hand out notebooks, start JupyterLab.
+"""`course learn`: fetch what the lessons need, hand out the notebooks, start JupyterLab.
 
 Nothing here imports torch, so that Lab is there within seconds.
 """
 
 import contextlib
-import hashlib
-import json
 import os
 import socket
 import subprocess
 import sys
-from itertools import count
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from course_lib.command_line.shared import WORKSPACE
 from course_lib.data import store
-from course_lib.files import ipynb
+from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import hand_out
 from course_lib.files.workspace import Workspace
+
+NAME = "learn"
+WHAT = "fetch the data, hand out the notebooks, and start JupyterLab with all further options"
+EXAMPLE = "--no-browser --port=8899"
 
 FIRST = "00_start_here.ipynb"
 SETTINGS = (
@@ -28,9 +32,47 @@ SETTINGS = (
     "--KernelManager.transport_encryption=auto",
     "--ServerApp.tornado_settings={'ws_ping_interval': 30000, 'ws_ping_timeout': 30000}",
 )
-PAGE = (
-    ROOT / "course_lib" / "command_line" / "lab"
-)  # turns off Lab's question whether to fetch news
+# turns off Lab's question whether to fetch news
+PAGE = ROOT / "course_lib" / "command_line" / "lab"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what is ours: what is not understood goes on to Lab."""
+    parser.set_defaults(takes_further=True)
+    parser.add_argument(
+        "--workspace",
+        type=Path,
+        metavar="FOLDER",
+        default=WORKSPACE,
+        help="where your notebooks are to be (workspace in the course's folder)",
+    )
+    parser.add_argument(
+        "--port",
+        "--ServerApp.port",
+        dest="port",
+        type=int,
+        metavar="NUMBER",
+        help="where Lab listens (the next free one from 8888)",
+    )
+
+
+def run(options: Namespace) -> int:
+    """Fetch what is missing, bring the workspace up to date, and become JupyterLab."""
+    notebooks, folder = ROOT / "notebooks", options.workspace.absolute()
+    if options.port is not None and (problem := port_problem(options.port)):
+        print(f"course: {problem}", file=sys.stderr)
+        return 1
+    if not notebooks.is_dir():
+        raise CommandError(
+            f"there is no folder {notebooks}: install the course from its repository."
+        )
+    fetch_missing(notebooks)
+    try:
+        messages = hand_out(Workspace.make(folder), notebooks)
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be written to: {error.strerror}.") from error
+    print(*messages, f"Your notebooks are in {folder}.", sep="\n")
+    return become(lab_command(folder, options.port, options.further))
 
 
 def fetch_missing(notebooks: Path) -> None:
@@ -48,33 +90,6 @@ def fetch_missing(notebooks: Path) -> None:
         store.fetch(missing)
     except store.FetchError as failure:
         print(f"{failure}\nThe lessons work without, and leave out what needs it.")
-
-
-def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
-    """Copy the notebooks that a workspace lacks, and tell in a sentence each what is new.
-
-    One that is there is never overwritten: where its release has changed, the new one is put
-    beside it, with the passed answers in. Raises OSError or NotANotebook.
-    """
-    messages = []
-    for path in sorted(notebooks.glob("*.ipynb")):
-        notebook, theirs = ipynb.read(path), workspace.folder / path.name
-        releases, release = workspace.releases(), _release(notebook)
-        for cell in notebook["cells"]:
-            ipynb.clear(cell)
-        if not os.path.lexists(theirs):
-            _write_trusted(theirs, notebook)
-        elif releases.get(path.name, release) != release:
-            beside, carried = _beside(theirs), _carry_answers(workspace, notebook)
-            _write_trusted(beside, notebook)
-            answers = f", with your answers to {', '.join(carried)} in it" if carried else ""
-            messages.append(
-                f"{path.name} has changed since you got it: yours stays as it is, and the new "
-                f"one lies beside it as {beside.name}{answers}."
-            )
-        if releases.get(path.name) != release:
-            workspace.note_releases(releases | {path.name: release})
-    return messages
 
 
 def port_problem(port: int) -> str | None:
@@ -114,35 +129,3 @@ def become(command: list[str]) -> int:
         while True:
             with contextlib.suppress(KeyboardInterrupt):  # it is the command's to act on
                 return process.wait()
-
-
-def _write_trusted(path: Path, notebook: dict) -> None:
-    """Write a notebook, and sign it as Lab does one that it has saved, so that it trusts it."""
-    from nbformat import from_dict
-    from nbformat.sign import NotebookNotary
-
-    ipynb.write(path, notebook)
-    NotebookNotary().sign(from_dict(notebook))
-
-
-def _release(notebook: dict) -> str:
-    """Return a name for what a notebook says, whatever its outputs."""
-    cells = notebook["cells"]
-    said = [[cell["cell_type"], ipynb.text(cell), ipynb.exercise(cell)] for cell in cells]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
-
-
-def _beside(path: Path) -> Path:
-    names = (f"{path.stem}.new{'' if n == 1 else f'-{n}'}.ipynb" for n in count(1))
-    return next(path.with_name(x) for x in names if not os.path.lexists(path.with_name(x)))
-
-
-def _carry_answers(workspace: Workspace, notebook: dict) -> list[str]:
-    """Put the passed answers into a notebook's exercise cells; return the ids of those."""
-    carried = []
-    for cell in notebook["cells"]:
-        id = ipynb.exercise(cell)
-        if id and (answer := workspace.answer(id)):
-            ipynb.set_text(cell, answer)
-            carried.append(id)
-    return carried

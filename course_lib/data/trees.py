@@ -36,7 +36,7 @@ def documents() -> dict[str, list[Sentence]]:
 
 def parse(text: str) -> dict[str, list[Sentence]]:
     """Read documents in the format CoNLL-U, where words count from 1 and the root's head is 0."""
-    name, found = "", {}
+    name, sentences = "", {}
     for block in text.split("\n\n"):
         rows = []
         for line in block.splitlines():
@@ -47,8 +47,8 @@ def parse(text: str) -> dict[str, list[Sentence]]:
         if rows:
             _, words, _, _, _, _, heads, labels, _, _ = map(list, zip(*rows, strict=True))
             places = torch.tensor([int(head) - 1 for head in heads])
-            found.setdefault(name, []).append(Sentence(words, places, labels))
-    return found
+            sentences.setdefault(name, []).append(Sentence(words, places, labels))
+    return sentences
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,9 @@
-"""What a command refuses."""
+"""What ends a command with one sentence: the message of each error here is one."""
 
 
-class Refused(Exception):
-    """What the reader asks for cannot be done; the message is one sentence."""
+class CommandError(Exception):
+    """What the reader asks for cannot be done."""
+
+
+class NotANotebook(CommandError, ValueError):
+    """A file is no notebook of this course."""

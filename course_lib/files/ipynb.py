@@ -1,13 +1,13 @@
-"""Notebook files: read tolerantly, written whole, what is not touched left as it was."""
+"""Notebook files: read tolerantly, written whole, what is not touched left as it was.
+
+Why not nbformat: it refuses or repairs a file that is slightly off, and takes longer to import.
+"""
 
 import json
 from pathlib import Path
 
 from course_lib.files.atomic import write_atomically
-
-
-class NotANotebook(ValueError):
-    """A file that is no notebook of this course; the message is one sentence."""
+from course_lib.files.errors import NotANotebook
 
 
 def read(path: Path) -> dict:
@@ -66,8 +66,9 @@ def clear(cell: dict) -> None:
 
 def exercise(cell: dict) -> str | None:
     """Return the id of the exercise whose cell this is, or None."""
-    id = cell.get("metadata", {}).get("exercise")
-    return id if isinstance(id, str) and cell["cell_type"] == "code" else None
+    exercise_id = cell.get("metadata", {}).get("exercise")
+    named = isinstance(exercise_id, str) and cell["cell_type"] == "code"
+    return exercise_id if named else None
 
 
 def lesson(notebook: dict) -> str | None:

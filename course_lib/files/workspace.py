@@ -8,7 +8,7 @@ workspace/.course/releases.json          which release of each notebook was hand
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -51,20 +51,22 @@ class Workspace:
         (folder / MARK).mkdir(parents=True, exist_ok=True)
         return cls(folder.resolve())
 
-    def record(self, id: str) -> Record:
+    def record(self, exercise_id: str) -> Record:
         """Return the record of an exercise; an unreadable one counts as none."""
         try:
-            return Record(**json.loads(self._file("records", id, "json").read_text("utf8")))
+            return Record(
+                **json.loads(self._file("records", exercise_id, "json").read_text("utf8"))
+            )
         except (OSError, ValueError, TypeError):
             return Record()
 
-    def note_check(self, id: str, status: str, points: int, max_points: int) -> None:
+    def note_check(self, exercise_id: str, status: str, points: int, max_points: int) -> None:
         """Record the outcome of a check. Raises OSError; the old record then stays."""
-        old = self.record(id)
+        old = self.record(exercise_id)
         if status == "not attempted" and old.attempts == 0:
             return
         self._write(
-            id,
+            exercise_id,
             Record(
                 status=status,
                 points=max(points, old.points),
@@ -76,26 +78,26 @@ class Workspace:
             ),
         )
 
-    def note_hint(self, id: str, number: int) -> None:
+    def note_hint(self, exercise_id: str, number: int) -> None:
         """Record how many hints of an exercise have been read. Raises OSError."""
-        old = asdict(self.record(id))
-        self._write(id, Record(**old | {"hints": max(number, old["hints"])}))
+        old = self.record(exercise_id)
+        self._write(exercise_id, replace(old, hints=max(number, old.hints)))
 
-    def keep(self, id: str, source: str) -> None:
+    def keep(self, exercise_id: str, source: str) -> None:
         """Keep the source of a passed answer. Raises OSError; an older one then stays."""
-        write_atomically(self._file("answers", id, "py"), source)
+        write_atomically(self._file("answers", exercise_id, "py"), source)
 
-    def answer(self, id: str) -> str | None:
+    def answer(self, exercise_id: str) -> str | None:
         """Return the source of the passed answer, or None."""
         try:
-            return self._file("answers", id, "py").read_text("utf8")
+            return self._file("answers", exercise_id, "py").read_text("utf8")
         except OSError:
             return None
 
-    def back_up(self, id: str, source: str) -> Path:
+    def back_up(self, exercise_id: str, source: str) -> Path:
         """Keep what is about to be replaced, and return where. Raises OSError."""
         moment = datetime.now().strftime("%Y-%m-%d-%H%M%S-%f")
-        path = self._file("backups", f"{id}/{moment}", "py")
+        path = self._file("backups", f"{exercise_id}/{moment}", "py")
         write_atomically(path, source)
         return path
 
@@ -110,8 +112,10 @@ class Workspace:
         """Record which releases were handed out. Raises OSError."""
         write_atomically(self.folder / MARK / "releases.json", json.dumps(releases, indent=1))
 
-    def _write(self, id: str, record: Record) -> None:
-        write_atomically(self._file("records", id, "json"), json.dumps(asdict(record), indent=1))
+    def _write(self, exercise_id: str, record: Record) -> None:
+        write_atomically(
+            self._file("records", exercise_id, "json"), json.dumps(asdict(record), indent=1)
+        )
 
-    def _file(self, kind: str, id: str, ending: str) -> Path:
-        return self.folder / MARK / kind / f"{id}.{ending}"
+    def _file(self, kind: str, exercise_id: str, ending: str) -> Path:
+        return self.folder / MARK / kind / f"{exercise_id}.{ending}"

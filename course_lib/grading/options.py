@@ -12,7 +12,7 @@ from typing import Any
 
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.files.atomic import write_atomically
-from course_lib.files.errors import Refused
+from course_lib.files.errors import CommandError
 from course_lib.grading.detect import best_level, problem, problems
 from course_lib.grading.grades import Lateness
 from course_lib.grading.isolation import CannotGrade, Level
@@ -33,7 +33,9 @@ def grade(options: Namespace) -> int:
     """Grade what was handed in; return 0 once every submission has its row."""
     folder = options.out
     if (folder / "results.json").exists() and Kept(folder).rules() is None:
-        raise Refused(f"{folder} holds results already: name another folder, or move these away.")
+        raise CommandError(
+            f"{folder} holds results already: name another folder, or move these away."
+        )
     with _one_sentence(folder):
         rules, lateness = _rules(options), _lateness(options)
         submitted, gradebooks = collect(options.submissions), _gradebooks(options)
@@ -51,14 +53,14 @@ def _one_sentence(folder: Path) -> Iterator[None]:
     try:
         yield
     except (CannotGrade, NotSubmissions, UnknownExercise) as error:
-        raise Refused(str(error)) from None
+        raise CommandError(str(error)) from None
     except OtherRules:
-        raise Refused(
+        raise CommandError(
             f"{folder} holds an unfinished run with other options: go on with those, or name "
             "another folder."
         ) from None
     except OSError as error:
-        raise Refused(
+        raise CommandError(
             f"{error.filename or folder}: {error.strerror}. What was graded is kept in {folder}; "
             "the same command goes on."
         ) from None
@@ -67,9 +69,9 @@ def _one_sentence(folder: Path) -> Iterator[None]:
 def _rules(options: Namespace) -> Rules:
     before = Kept(options.out).rules()
     if options.seed is not None and not 0 <= options.seed <= LARGEST_SEED:
-        raise Refused(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
+        raise CommandError(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
     if options.seconds < 1:
-        raise Refused("--seconds is to be 1 or more.")
+        raise CommandError("--seconds is to be 1 or more.")
     seed = options.seed
     if seed is None:
         seed = before.seed if before else secrets.randbelow(LARGEST_SEED + 1)
@@ -78,7 +80,7 @@ def _rules(options: Namespace) -> Rules:
     try:
         exercises = exercises_of(options.lesson)
     except LookupError as error:
-        raise Refused(f"{error.args[0]}.") from None
+        raise CommandError(f"{error.args[0]}.") from None
     points = dict(map(_points, options.points))
     chosen = list(dict.fromkeys(exercises + options.exercise))
     return Rules(_level(options), seed, chosen, points, options.seconds)
@@ -92,7 +94,7 @@ def _points(word: str) -> tuple[str, float]:
     except ValueError:
         points = -1.0
     if not 0 <= points < 1e6:
-        raise Refused(f"--points {word} is not understood: it is ID=N, as in masks/causal=10.")
+        raise CommandError(f"--points {word} is not understood: it is ID=N, as in masks/causal=10.")
     return id, points
 
 
@@ -100,22 +102,22 @@ def _level(options: Namespace) -> Level:
     level: Level = options.isolation or best_level()
     if level == "plain" and not options.trust:
         reasons = problems()
-        raise Refused(
+        raise CommandError(
             f"plain processes keep no student's code from your files{reasons and f' ({reasons})'}: "
             "--trust grades in them all the same."
         )
     if found := problem(level):
-        raise Refused(f"{found}.")
+        raise CommandError(f"{found}.")
     return level
 
 
 def _lateness(options: Namespace) -> Lateness:
     if not 0 <= options.late_penalty <= 100:
-        raise Refused("--late-penalty is a percentage, from 0 to 100.")
+        raise CommandError("--late-penalty is a percentage, from 0 to 100.")
     try:
         due = options.due and datetime.fromisoformat(options.due)
     except ValueError:
-        raise Refused(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
+        raise CommandError(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
     return Lateness(due or None, options.late_penalty)
 
 
@@ -133,7 +135,7 @@ def _gradebooks(options: Namespace) -> list[Gradebook]:
     found: list[Gradebook] = []
     if options.canvas:
         if not options.assignment:
-            raise Refused("--canvas needs --assignment, the name of the column to fill in.")
+            raise CommandError("--canvas needs --assignment, the name of the column to fill in.")
         fill = partial(canvas.fill, assignment=options.assignment)
         found.append(("canvas.csv", fill, _template(options.canvas)))
     if options.moodle:
@@ -142,7 +144,7 @@ def _gradebooks(options: Namespace) -> list[Gradebook]:
         try:
             fill({"submissions": []}, template=template)
         except ValueError as error:
-            raise Refused(str(error)) from None
+            raise CommandError(str(error)) from None
     return found
 
 
@@ -150,7 +152,7 @@ def _template(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError:
-        raise Refused(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
+        raise CommandError(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
 
 
 def _report(found: dict[str, Any], folder: Path) -> None:

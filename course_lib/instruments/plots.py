@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 from torch import Tensor
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito 2008
@@ -15,7 +16,7 @@ COLOUR_MAP = "cividis"
 Place = tuple[float, float]
 
 plt.rcParams |= {
-    "axes.prop_cycle": plt.cycler(color=COLOURS),
+    "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlelocation": "left",
@@ -69,7 +70,7 @@ def graph(
     faces = [(colours or {}).get(place, PALE[0]) for place in labels]
     ax.scatter(*zip(*labels, strict=True), s=330, color=faces, edgecolors="0.3", zorder=2)
     for (x, y), label in labels.items():
-        ax.text(x, y, label, ha="center", va="center_baseline", zorder=3)
+        ax.text(x, y, str(label), ha="center", va="center_baseline", zorder=3)
     ax.margins(0.12, 0.25)
     ax.set_axis_off()
 

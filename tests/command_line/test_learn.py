@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from course_lib.command_line import commands, learn
+from course_lib.command_line import learn
 from course_lib.command_line.main import main
 from course_lib.data import store
 from course_lib.files import ipynb
@@ -28,7 +28,7 @@ def course(tmp_path, save_notebook, monkeypatch):
     notebook = ipynb.read(notebooks / "00_start.ipynb")
     notebook["cells"][1] |= {"execution_count": 1, "outputs": [{"output_type": "stream"}]}
     ipynb.write(notebooks / "00_start.ipynb", notebook)
-    monkeypatch.setattr(commands, "ROOT", notebooks.parent)
+    monkeypatch.setattr(learn, "ROOT", notebooks.parent)
     monkeypatch.setattr(store, "fetch", lambda names: 0)
     started = []
     monkeypatch.setattr(learn, "become", lambda command: started.append(command) or 0)
@@ -152,7 +152,7 @@ def test_data_that_do_not_come_stop_nobody(course, monkeypatch, capsys):
 
 
 def test_without_the_repository_there_is_nothing_to_hand_out(course, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    monkeypatch.setattr(learn, "ROOT", tmp_path)
     assert main(["learn"]) == 2
     assert "install the course from its repository" in capsys.readouterr().err
 

@@ -8,14 +8,15 @@ import re
 import sys
 import types
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from course_lib.answers import process as answer_process
 from course_lib.answers.source import stub
 from course_lib.checking import catalogue
-from course_lib.command_line import commands
-from course_lib.command_line.main import _parser, main
+from course_lib.command_line import shared
+from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store
 from course_lib.files import ipynb
 from course_lib.files.workspace import Workspace
@@ -56,6 +57,12 @@ def warm(process, monkeypatch):
 
 def sources(path):
     return [ipynb.text(cell) for cell in ipynb.read(path)["cells"]]
+
+
+def test_each_file_is_a_command():
+    folder = Path(shared.__file__).parent
+    files = {file.stem for file in folder.glob("*.py")}
+    assert files - {"__init__", "__main__", "main", "shared"} == set(COMMANDS)
 
 
 def test_without_a_command_it_helps(capsys):
@@ -107,7 +114,7 @@ def test_bad_input_is_one_sentence(workspace, notebook, save_notebook, capsys, w
 
 def test_outside_of_a_workspace_its_commands_say_so(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(commands, "WORKSPACE", tmp_path / "none")
+    monkeypatch.setattr(shared, "WORKSPACE", tmp_path / "none")
     for words in (["progress"], ["reset", ID]):
         assert main(words) == 2
         assert "run `course learn` first" in capsys.readouterr().err

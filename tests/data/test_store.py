@@ -1,6 +1,8 @@
 """The cache of fetched packages, with tiny packages made here and no network."""
 
+import ast
 import dataclasses
+import functools
 import hashlib
 import io
 import shutil
@@ -211,14 +213,49 @@ def test_each_failure_of_pip_becomes_one_sentence(shelf, said, sentence):
     assert "\n" not in reason
 
 
+@functools.cache
+def items_read_by(module):
+    """Name the items that a module of the course reads, itself or through those it imports."""
+    path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
+    if not path.is_file() or path.stem == "store":
+        return frozenset()
+    return used_in(path.read_text("utf8"))
+
+
+def used_in(source):
+    """Name the items that a source reads or needs, or whose reader it imports."""
+    items = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            words = {x.value for x in node.args if isinstance(x, ast.Constant)}
+            items |= words & set(store.ITEMS)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for parent in ("course_lib.data", "course_lib.pretrained"):
+                if node.module == parent:
+                    items |= {x for a in node.names for x in items_read_by(f"{parent}.{a.name}")}
+                elif node.module.startswith(f"{parent}."):
+                    items |= items_read_by(node.module)
+    return frozenset(items)
+
+
+def test_each_item_names_the_lessons_that_use_it():
+    used = {
+        path.name[:2]: used_in(path.read_text("utf8"))
+        for path in (ROOT / "lessons").glob("[0-9][0-9]_*.py")
+    }
+    for item in store.ITEMS.values():
+        assert item.lessons == tuple(sorted(x for x in used if item.name in used[x])), item.name
+
+
 def test_the_data_page_tells_of_every_item():
     page = (ROOT / "DATA.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert len(rows) == len(store.ITEMS)
     for row, item in zip(rows, store.ITEMS.values(), strict=True):
-        for told in (f"`{item.name}`", f"`{item.requirement}`", item.licence, *item.lessons):
-            assert told in row
-        assert f"{item.size / 1e6:.1f} MB" in row
+        name, _, requirement, size, licence, lessons = row.strip("| ").split(" | ")
+        assert (name, requirement) == (f"`{item.name}`", f"`{item.requirement}`")
+        assert (size, licence) == (f"{item.size / 1e6:.1f} MB", item.licence)
+        assert tuple(lessons.split(", ")) == item.lessons
 
 
 @pytest.mark.parametrize("harm", [lambda data: data[:-1], lambda data: b"?" + data[1:]])

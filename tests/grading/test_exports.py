@@ -18,7 +18,7 @@ from course_lib.answers.source import is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
 from course_lib.command_line.main import main
-from course_lib.files.errors import Refused
+from course_lib.files.errors import CommandError
 from course_lib.grading.detect import best_level
 from course_lib.grading.exports import TOOLS, export, release
 
@@ -304,5 +304,5 @@ def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr("course_lib.grading.exports.write_atomically", write)
-    with pytest.raises(Refused, match=r"new cannot be written to: No space left on device\.$"):
+    with pytest.raises(CommandError, match=r"new cannot be written to: No space left on device\.$"):
         export("nbgrader", "03", tmp_path / "new")

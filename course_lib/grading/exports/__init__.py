@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from course_lib.files.atomic import write_atomically
-from course_lib.files.errors import Refused
+from course_lib.files.errors import CommandError
 from course_lib.grading.exports import gradescope, nbgrader, otter
 
 TOOLS = {"nbgrader": nbgrader.files, "otter": otter.files, "gradescope": gradescope.files}
@@ -12,17 +12,17 @@ TOOLS = {"nbgrader": nbgrader.files, "otter": otter.files, "gradescope": gradesc
 def export(tool: str, lesson: str, folder: Path) -> list[Path]:
     """Write a lesson for one of the `TOOLS` into a new or empty folder; return the files.
 
-    Raises Refused.
+    Raises CommandError.
     """
     try:
         files = TOOLS[tool](lesson)
     except LookupError as error:
-        raise Refused(f"{error.args[0]}.") from None
+        raise CommandError(f"{error.args[0]}.") from None
     try:
         if folder.exists() and any(folder.iterdir()):
-            raise Refused(f"{folder} is not empty: name another folder.")
+            raise CommandError(f"{folder} is not empty: name another folder.")
         for name, content in files.items():
             write_atomically(folder / name, content)
     except OSError as error:
-        raise Refused(f"{folder} cannot be written to: {error.strerror}.") from None
+        raise CommandError(f"{folder} cannot be written to: {error.strerror}.") from None
     return [folder / name for name in files]

@@ -1,0 +1,52 @@
+"""`course check`: judge the answers of a notebook, each behind a process boundary."""
+
+import contextlib
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from pathlib import Path
+
+from course_lib.command_line.shared import load
+from course_lib.files.errors import CommandError
+from course_lib.files.workspace import Workspace
+
+NAME = "check"
+WHAT = "judge the exercises of a notebook, without running its other cells"
+EXAMPLE = "workspace/00_start_here.ipynb --exercise start/hello"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare the notebook, and the one exercise of it that may be asked for."""
+    parser.add_argument("notebook", metavar="NOTEBOOK", type=Path)
+    parser.add_argument("--exercise", metavar="ID", help="judge this one alone")
+
+
+def run(options: Namespace) -> int:
+    """Print a panel for each answer, and record it; return 1 if one is wrong."""
+    from course_lib.answers.process import ChildProcess
+    from course_lib.checking import panel
+    from course_lib.checking.notebook import record
+    from course_lib.checking.notebook_answers import read, verdicts
+
+    submission, folder = read(options.notebook), options.notebook.absolute().parent
+    if options.exercise:
+        load(options.exercise)
+        if options.exercise not in submission.attempts:
+            others = ", ".join(submission.attempts)
+            raise CommandError(f"{options.notebook} has no {options.exercise}: it has {others}.")
+        attempts = {options.exercise: submission.attempts[options.exercise]}
+        submission = replace(submission, attempts=attempts)
+    for remark in submission.remarks:
+        print(remark)
+    workspace, judged = Workspace.find(folder), []
+    # an answer reads what its notebook could read: the files beside it, and the workspace
+    with contextlib.chdir(folder), ChildProcess() as child:
+        for verdict in verdicts(submission, child):
+            attempted = verdict.status != "not attempted"
+            print(panel.text(verdict) if attempted else f"○ {verdict.exercise}: not attempted yet")
+            if workspace:
+                record(workspace, verdict, submission.attempts[verdict.exercise].define)
+            judged.append(verdict)
+    passed = sum(x.status == "passed" for x in judged)
+    points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)
+    print(f"{passed} of {len(judged)} exercises passed, {points} of {most} points.")
+    return int(any(x.status not in ("passed", "not attempted") for x in judged))

@@ -1,0 +1,69 @@
+"""`course grade`: judge a folder or zip file of notebooks that were handed in."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+NAME = "grade"
+WHAT = "judge notebooks that were handed in, each answer in a sandbox, and write the grades"
+EXAMPLE = "submissions.zip --out grades --lesson 03"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what is graded, by which rules, how, and which gradebooks are filled in."""
+    parser.add_argument(
+        "submissions", metavar="SUBMISSIONS", type=Path, help="a folder, a zip file or a notebook"
+    )
+    parser.add_argument(
+        "--out", metavar="FOLDER", type=Path, required=True, help="where results are to be written"
+    )
+    parser.add_argument(
+        "--lesson", metavar="NN", action="append", default=[],
+        help="grade this lesson's exercises (those of each notebook's own lesson); repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--exercise", metavar="ID", action="append", default=[],
+        help="grade this exercise; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--points", metavar="ID=N", action="append", default=[],
+        help="let an exercise be worth N points; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--due", metavar="TIME", help='what comes later is late: "2026-12-01 23:59"'
+    )
+    parser.add_argument(
+        "--late-penalty", metavar="PERCENT", type=float, default=0.0,
+        help="take so much off the score of what is late (0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", metavar="N", type=int, default=20, help="for each answer, in all (20)"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, help="notebooks judged at once (one a processor)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, help="of the inputs (drawn, and recorded)")
+    parser.add_argument(
+        "--isolation", choices=("bubblewrap", "landlock", "plain"), metavar="LEVEL",
+        help="bubblewrap, landlock or plain (the first that this machine has)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--trust", action="store_true",
+        help="allow plain processes, which keep no student's code from your files",
+    )  # fmt: skip
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="hand batches to this Dask scheduler"
+    )
+    parser.add_argument(
+        "--canvas", metavar="FILE", type=Path, help="fill in this gradebook, exported from Canvas"
+    )
+    parser.add_argument("--assignment", metavar="NAME", help="the column of --canvas")
+    parser.add_argument(
+        "--moodle", metavar="FILE", type=Path, help="fill in this grading worksheet of Moodle"
+    )
+
+
+def run(options: Namespace) -> int:
+    """Write results and reports; return 0 once every submission has its row."""
+    from course_lib.grading.options import grade
+
+    return grade(options)

@@ -1,0 +1,52 @@
+"""What several commands share: the workspace, an exercise by its id, a table."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from course_lib.files.errors import CommandError
+from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Workspace
+
+if TYPE_CHECKING:
+    from course_lib.checking.exercise import Exercise
+
+WORKSPACE = ROOT / "workspace"
+
+
+def load(exercise_id: str) -> "Exercise":
+    """Return an exercise. Raises CommandError for an id that none has."""
+    from course_lib.checking import catalogue
+
+    try:
+        return catalogue.load(exercise_id)
+    except catalogue.UnknownExercise as error:
+        raise CommandError(str(error)) from None
+
+
+def find_workspace() -> Workspace | None:
+    """Return the workspace around the current folder, else the course's own, else None."""
+    return Workspace.find() or Workspace.find(WORKSPACE)
+
+
+def workspace() -> Workspace:
+    """Return the same workspace. Raises CommandError where there is none."""
+    if around := find_workspace():
+        return around
+    raise CommandError("there is no workspace here: run `course learn` first, or go to its folder.")
+
+
+def show(names: tuple[str, ...], rows: list[tuple]) -> None:
+    """Print a table, its numbers to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE)
+    for name, value in zip(names, rows[0], strict=True):
+        justify = "right" if isinstance(value, int) else "left"
+        table.add_column(name, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*map(str, row))
+    # a terminal's width, or that of a wide one where this goes into a file
+    width = None if sys.stdout.isatty() else 120
+    Console(width=width, markup=False, highlight=False).print(table)
