@@ -24,7 +24,7 @@ exercise = Exercise(
     equivalent=("0 -> -1", "neighbours.tolist() -> neighbours"),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.kernel.attend",
     ),
 )
 
