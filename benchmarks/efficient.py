@@ -21,7 +21,7 @@ from typing import NamedTuple
 import torch
 from tqdm import tqdm
 
-from benchmarks import scratch
+from benchmarks import environments
 from benchmarks.variants import BUILD, OTHERS, D
 from course_lib.instruments import results
 
@@ -89,13 +89,13 @@ def measure(name: str, n: int) -> Step:
     child.start()
     its.close()
     try:
-        found = mine.recv()
+        reply = mine.recv()
     except EOFError:
-        found = "its process died"
+        reply = "its process died"
     child.join()
-    if isinstance(found, str):
-        raise RuntimeError(f"{name} at n = {n}: {found}")
-    return found
+    if isinstance(reply, str):
+        raise RuntimeError(f"{name} at n = {n}: {reply}")
+    return reply
 
 
 def _report(out: Connection, name: str, n: int) -> None:
@@ -103,8 +103,8 @@ def _report(out: Connection, name: str, n: int) -> None:
     try:
         # one of the packages prints a line
         with contextlib.redirect_stdout(None):
-            found = step(name, n)
-        out.send(found)
+            taken = step(name, n)
+        out.send(taken)
     except Exception as error:
         out.send(repr(error))
 
@@ -130,10 +130,10 @@ def benchmark(names: list[str], most: int) -> dict:
     A round goes through all lengths, so that a slow minute of the machine falls on none alone.
     """
     lengths = [LEAST * 2**i for i in range(int(math.log2(most / LEAST)) + 1)]
-    found, left_out = {name: {} for name in names}, {}
+    steps, left_out = {name: {} for name in names}, {}
     for _ in tqdm(range(ROUNDS), desc="rounds, twenty minutes in all"):
         for n in lengths:
-            for name, rounds in found.items():
+            for name, rounds in steps.items():
                 if (name in left_out and n not in rounds) or not due(rounds, n):
                     continue
                 try:
@@ -142,18 +142,18 @@ def benchmark(names: list[str], most: int) -> dict:
                     left_out[name] = str(error)
                 else:
                     rounds.setdefault(n, []).append(taken)
-    return {"n": lengths, **medians(found), "left out": left_out}
+    return {"n": lengths, **medians(steps), "left out": left_out}
 
 
-def medians(found: dict[str, dict[int, list[Step]]]) -> dict[str, dict[str, list[float]]]:
+def medians(steps: dict[str, dict[int, list[Step]]]) -> dict[str, dict[str, list[float]]]:
     """Return the median seconds and MiB of each variant, by length.
 
     Seconds are those of a machine that takes for the yardstick what this one took as a rule.
     """
-    steps = [taken for rounds in found.values() for own in rounds.values() for taken in own]
-    usual = statistics.median(taken.yardstick for taken in steps)
-    seconds, memory = ({name: [] for name in found} for _ in range(2))
-    for name, rounds in found.items():
+    every = [taken for rounds in steps.values() for own in rounds.values() for taken in own]
+    usual = statistics.median(taken.yardstick for taken in every)
+    seconds, memory = ({name: [] for name in steps} for _ in range(2))
+    for name, rounds in steps.items():
         for own in rounds.values():
             typical = usual * statistics.median(taken.seconds / taken.yardstick for taken in own)
             seconds[name].append(float(f"{typical:.4g}"))
@@ -178,9 +178,9 @@ def table(figures: dict) -> str:
         if not seconds:
             continue
         memory = figures["MiB"][name]
-        found = dict(zip(lengths, zip(seconds, memory, strict=True), strict=False))
-        cells = [f"{1000 * found[n][0]:,.0f}" if n in found else "—" for n in shown]
-        cells.append(f"{found[MOST][1] / 1024:.2f}" if MOST in found else "—")
+        at = dict(zip(lengths, zip(seconds, memory, strict=True), strict=False))
+        cells = [f"{1000 * at[n][0]:,.0f}" if n in at else "—" for n in shown]
+        cells.append(f"{at[MOST][1] / 1024:.2f}" if MOST in at else "—")
         for taken in (seconds, memory):
             power = slope(lengths, taken, 8192, MOST)
             cells.append("—" if power is None else f"{power:.2f}")
@@ -195,18 +195,18 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST, help="the longest text; not kept if less")
     options = parser.parse_args()
     start = time.perf_counter()
-    for package in scratch.importable(scratch.ATTENTION):
+    for package in environments.importable(environments.ATTENTION):
         print(f"{package} could not be fetched, so it is left out", file=sys.stderr)
     # import all of it once, so that no child has to; what computes nothing may be forked safely
     there, versions = list(BUILD), {}
-    for name, module in OTHERS.items():
+    for name, other in OTHERS.items():
         try:
-            importlib.import_module(module)
+            importlib.import_module(other.module)
         except ImportError as error:
             there.remove(name)
             print(f"{name} is left out: {error}", file=sys.stderr)
         else:
-            package = module.partition(".")[0].replace("_", "-")
+            package = other.module.partition(".")[0].replace("_", "-")
             versions[package] = metadata.version(package)
     gc.freeze()
     figures = benchmark(there, options.most)

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks import scratch
+from benchmarks import environments
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
+from course_lib.grading.isolation import Level
 from course_lib.grading.judge import Rules
 from course_lib.grading.workers import Lane, shares
 from course_lib.instruments import results
@@ -47,7 +48,7 @@ class Answer:
     points: int
 
 
-RIGHT = {
+SOURCES = {
     "self_attention/parameter_free": '''
 def parameter_free(x, causal=False):
     scores = x @ x.transpose(-2, -1)
@@ -80,7 +81,10 @@ class SelfAttention(nn.Module):
         return scaled_dot_product_attention(*project(x, self.w_q, self.w_k, self.w_v), mask)
 ''',
 }  # fmt: skip
-RIGHT = {id: Answer(source, "passed", POINTS[id]) for id, source in RIGHT.items()}
+RIGHT = {
+    exercise_id: Answer(source, "passed", POINTS[exercise_id])
+    for exercise_id, source in SOURCES.items()
+}
 NOT_SCALED = RIGHT["self_attention/scaled_dot_product"].source.replace(" / q.shape[-1] ** 0.5", "")
 DETACHED = RIGHT["self_attention/project"].source.replace("x @ w for", "(x @ w).detach() for")
 WITHOUT_MASK = RIGHT["self_attention/layer"].source.replace("self.w_v), mask)", "self.w_v))")
@@ -102,9 +106,9 @@ PARTLY = RIGHT | {
 
 def breaking(line: str, status: str = "error") -> dict[str, Answer]:
     """Return right answers, one of which begins with a line that breaks it and no other."""
-    id = "self_attention/parameter_free"
-    source = RIGHT[id].source.replace("    scores =", f"    {line}\n    scores =", 1)
-    return RIGHT | {id: Answer(source, status, 0)}
+    exercise_id = "self_attention/parameter_free"
+    source = RIGHT[exercise_id].source.replace("    scores =", f"    {line}\n    scores =", 1)
+    return RIGHT | {exercise_id: Answer(source, status, 0)}
 
 
 CRASH = 'torch.segment_reduce(x, "sum", lengths=torch.tensor([2**40]), unsafe=True)'
@@ -130,8 +134,8 @@ def answers(number: int) -> dict[str, Answer]:
 def filled(notebook: dict, given: dict[str, Answer]) -> bytes:
     """Return a notebook with these answers in it; without any, the first half of a file."""
     for cell in notebook["cells"]:
-        if (id := ipynb.exercise(cell)) in given:
-            ipynb.set_text(cell, given[id].source.strip())
+        if (exercise_id := ipynb.exercise(cell)) in given:
+            ipynb.set_text(cell, given[exercise_id].source.strip())
     content = json.dumps(notebook).encode()
     return content if given else content[: len(content) // 2]
 
@@ -145,11 +149,10 @@ def write(release: Path, paths: list[Path], numbers: list[int]) -> None:
 
 def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
     """Tell whether an entry of the results says of each answer what it is."""
-    found = {id: (x["status"], x["points"]) for id, x in entry["exercises"].items()}
+    verdicts = {name: (x["status"], x["points"]) for name, x in entry["exercises"].items()}
     status = "graded" if given else "unreadable"
-    return entry["status"] == status and found == {
-        id: (x.status, x.points) for id, x in given.items()
-    }
+    expected = {name: (x.status, x.points) for name, x in given.items()}
+    return entry["status"] == status and verdicts == expected
 
 
 def by_course(folder: Path, out: Path) -> float:
@@ -160,15 +163,15 @@ def by_course(folder: Path, out: Path) -> float:
     start = time.perf_counter()
     subprocess.run([*course, *words], check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - start
-    found = json.loads((out / "results.json").read_text("utf8"))
-    assert len(found["submissions"]) == len(list(folder.iterdir()))
-    for entry in found["submissions"]:
+    graded = json.loads((out / "results.json").read_text("utf8"))
+    assert len(graded["submissions"]) == len(list(folder.iterdir()))
+    for entry in graded["submissions"]:
         given = answers(int(entry["student"]))
         assert as_expected(entry, given), entry
     return seconds
 
 
-def in_lanes(paths: list[Path], level: str) -> list[float]:
+def in_lanes(paths: list[Path], level: Level) -> list[float]:
     """Return the milliseconds of each submission in its lane, without the lane's start."""
     left: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for path in paths:
@@ -234,8 +237,8 @@ def by_otter(folder: Path, numbers: list[int], environment: dict[str, str]) -> f
         otter("run", path, "--autograder", "autograder.zip", "--output-dir", path.parent)
     seconds = time.perf_counter() - start
     for number, path in zip(numbers, paths, strict=True):
-        found = json.loads((path.parent / "results.json").read_text("utf8"))
-        assert sum(test.get("score", 0) for test in found["tests"]) == score(number)
+        graded = json.loads((path.parent / "results.json").read_text("utf8"))
+        assert sum(test.get("score", 0) for test in graded["tests"]) == score(number)
     return seconds
 
 
@@ -263,7 +266,7 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
         "milliseconds, mean with the start": round(1000 * seconds / count, 1),
     }
     if peers:
-        environment = scratch.environment(scratch.GRADERS)
+        environment = environments.environment(environments.GRADERS)
         # a file that is no notebook is no work
         numbers = [n for n in range(count) if answers(n) is not TRUNCATED][:BY_PEERS]
         for name, grade in tqdm({"nbgrader": by_nbgrader, "otter": by_otter}.items()):
@@ -273,7 +276,7 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
                 "seconds": round(taken, 2),
                 "ratio of throughput": round(taken / len(numbers) / (seconds / count), 1),
             }
-        figures["packages"] = list(scratch.GRADERS)
+        figures["packages"] = list(environments.GRADERS)
     return figures
 
 

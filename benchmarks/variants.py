@@ -6,24 +6,33 @@ keys (LSH both by one matrix), values and results, and none drops anything.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.efficient import layers
-from course_lib.multi_head import MultiHeadAttention, ToThemselves
+from course_lib.efficient.variants import VARIANTS
+from course_lib.multi_head import MultiHeadAttention
 
 D, HEADS, D_K = 256, 4, 64
-WIDTH, MIXTURES, BLOCK, ROUNDS = 256, 256, 64, 2
-GLOBAL, RANDOM = 2, 3
+# what the table sets ours to for benchmarks: the same for the others
+WIDTH, MIXTURES, BLOCK, ROUNDS, RANDOM = 256, 256, 64, 2, 3
 
 Layer = Callable[[Tensor], Tensor]
 
 
-def ours(rule: Callable, kind: type = MultiHeadAttention) -> Layer:
-    """Let the words attend to themselves by a rule."""
-    return ToThemselves(kind(D, HEADS, rule))
+def ours(n: int, name: str, **more: Any) -> Layer:
+    """Let the words attend to themselves by a variant of ours."""
+    variant = VARIANTS[name]
+    layer = variant.layer(D, HEADS, variant.set_up(variant.benchmark, n, D_K, **more))
+    return lambda x: layer(x, x, x)
+
+
+def fused(n: int) -> Layer:
+    """Dense attention by torch's own function."""
+    layer = MultiHeadAttention(D, HEADS, F.scaled_dot_product_attention)
+    return lambda x: layer(x, x, x)
 
 
 def multi_head(n: int) -> Layer:
@@ -34,21 +43,21 @@ def multi_head(n: int) -> Layer:
 
 def linformer(n: int) -> Layer:
     """Keys and values in mixtures."""
-    from linformer import LinformerSelfAttention
+    from linformer import LinformerSelfAttention  # pyright: ignore[reportMissingImports]
 
     return LinformerSelfAttention(D, n, k=MIXTURES, heads=HEADS)
 
 
 def reformer_pytorch(n: int) -> Layer:
     """Two rounds of hashes."""
-    from reformer_pytorch import LSHSelfAttention
+    from reformer_pytorch import LSHSelfAttention  # pyright: ignore[reportMissingImports]
 
     return LSHSelfAttention(D, heads=HEADS, bucket_size=BLOCK, n_hashes=ROUNDS)
 
 
 def local_attention(n: int) -> Layer:
     """A window, without the rotary positions."""
-    from local_attention import LocalMHA
+    from local_attention import LocalMHA  # pyright: ignore[reportMissingImports]
 
     return LocalMHA(
         dim=D, window_size=WIDTH // 2, dim_head=D_K, heads=HEADS, use_rotary_pos_emb=False
@@ -57,16 +66,17 @@ def local_attention(n: int) -> Layer:
 
 def performer_pytorch(n: int, causal: bool = False) -> Layer:
     """Random features in the place of the softmax."""
-    from performer_pytorch import SelfAttention
+    from performer_pytorch import SelfAttention  # pyright: ignore[reportMissingImports]
 
     return SelfAttention(D, heads=HEADS, dim_head=D_K, causal=causal, qkv_bias=True)
 
 
 def longformer(n: int) -> Layer:
     """A window; the layer alone has no output matrix."""
+    from transformers.models.longformer import LongformerConfig
     from transformers.models.longformer import modeling_longformer as longformer
 
-    config = longformer.LongformerConfig(
+    config = LongformerConfig(
         hidden_size=D,
         num_attention_heads=HEADS,
         attention_window=[WIDTH],
@@ -79,9 +89,10 @@ def longformer(n: int) -> Layer:
 
 def big_bird(n: int) -> Layer:
     """Blocks; the layer alone has no output matrix."""
+    from transformers.models.big_bird import BigBirdConfig
     from transformers.models.big_bird import modeling_big_bird as big_bird
 
-    config = big_bird.BigBirdConfig(
+    config = BigBirdConfig(
         hidden_size=D, num_attention_heads=HEADS, block_size=BLOCK, num_random_blocks=RANDOM
     )
     attention, out = big_bird.BigBirdBlockSparseAttention(config, seed=0), nn.Linear(D, D)
@@ -92,9 +103,10 @@ def big_bird(n: int) -> Layer:
 
 def reformer(n: int) -> Layer:
     """Two rounds of hashes; the layer alone has no output matrix."""
+    from transformers.models.reformer import ReformerConfig
     from transformers.models.reformer import modeling_reformer as reformer
 
-    config = reformer.ReformerConfig(
+    config = ReformerConfig(
         hidden_size=D,
         num_attention_heads=HEADS,
         attention_head_size=D_K,
@@ -107,45 +119,26 @@ def reformer(n: int) -> Layer:
     return lambda x: out(attention(x).hidden_states)
 
 
-BUILD: dict[str, Callable[[int], Layer]] = {
-    "fused dense": lambda n: ours(F.scaled_dot_product_attention),
-    "nn.MultiheadAttention": multi_head,
-    "window": lambda n: ours(partial(layers.window, width=WIDTH)),
-    "local-attention": local_attention,
-    "Longformer": longformer,
-    "BigBird": lambda n: ours(
-        partial(layers.bigbird, block=BLOCK, window=3, global_blocks=GLOBAL, random_blocks=RANDOM)
-    ),
-    "HF BigBird": big_bird,
-    "Linformer": lambda n: ours(layers.Linformer(n, MIXTURES)),
-    "linformer": linformer,
-    "LSH": lambda n: ours(
-        partial(layers.lsh, buckets=n // BLOCK, chunk=BLOCK, rounds=ROUNDS), layers.SharedQueryKey
-    ),
-    "reformer-pytorch": reformer_pytorch,
-    "Reformer": reformer,
-    "linear": lambda n: ours(layers.linear),
-    "performer-pytorch": performer_pytorch,
-    "causal linear": lambda n: ours(partial(layers.linear, causal=True)),
-    "causal performer-pytorch": partial(performer_pytorch, causal=True),
-    "tiled": lambda n: ours(layers.tiled),
-    "memory-compressed": lambda n: ours(layers.MemoryCompressed(D_K)),
-}
+class Other(NamedTuple):
+    """A layer that others made, and the module to import for it."""
 
-# what others made, and the module to import for it; the rest is ours
+    make: Callable[[int], Layer]
+    module: str
+
+
 OTHERS = {
-    "fused dense": "torch",
-    "nn.MultiheadAttention": "torch",
-    "local-attention": "local_attention",
-    "Longformer": "transformers.models.longformer.modeling_longformer",
-    "HF BigBird": "transformers.models.big_bird.modeling_big_bird",
-    "linformer": "linformer",
-    "reformer-pytorch": "reformer_pytorch",
-    "Reformer": "transformers.models.reformer.modeling_reformer",
-    "performer-pytorch": "performer_pytorch",
-    "causal performer-pytorch": "performer_pytorch",
+    "fused dense": Other(fused, "torch"),
+    "nn.MultiheadAttention": Other(multi_head, "torch"),
+    "local-attention": Other(local_attention, "local_attention"),
+    "Longformer": Other(longformer, "transformers.models.longformer.modeling_longformer"),
+    "HF BigBird": Other(big_bird, "transformers.models.big_bird.modeling_big_bird"),
+    "linformer": Other(linformer, "linformer"),
+    "reformer-pytorch": Other(reformer_pytorch, "reformer_pytorch"),
+    "Reformer": Other(reformer, "transformers.models.reformer.modeling_reformer"),
+    "performer-pytorch": Other(performer_pytorch, "performer_pytorch"),
+    "causal performer-pytorch": Other(partial(performer_pytorch, causal=True), "performer_pytorch"),
 }
-# whom each of ours is to be faster than
+# whom each of ours is to be faster than; a causal form is timed if it has rivals
 RIVALS = {
     "window": ["local-attention", "Longformer"],
     "BigBird": ["HF BigBird"],
@@ -154,3 +147,18 @@ RIVALS = {
     "linear": ["performer-pytorch"],
     "causal linear": ["causal performer-pytorch"],
 }
+
+
+def _in_order() -> dict[str, Callable[[int], Layer]]:
+    """List dense attention, then each of ours with its rivals behind it."""
+    build = {name: OTHERS[name].make for name in ("fused dense", "nn.MultiheadAttention")}
+    for name in VARIANTS:
+        build[name] = partial(ours, name=name)
+        build |= {rival: OTHERS[rival].make for rival in RIVALS.get(name, [])}
+        if rivals := RIVALS.get(f"causal {name}"):
+            build[f"causal {name}"] = partial(ours, name=name, causal=True)
+            build |= {rival: OTHERS[rival].make for rival in rivals}
+    return build
+
+
+BUILD = _in_order()

@@ -1,6 +1,6 @@
 """How long a verdict takes in a warm process, and what importing the course costs.
 
-python benchmarks/verdicts.py
+python -m benchmarks.verdicts
 """
 
 import statistics
@@ -15,9 +15,9 @@ from course_lib.checking.verdict import judge
 ROUNDS = 20
 
 
-def milliseconds(id: str) -> float:
+def milliseconds(exercise_id: str) -> float:
     """Return the median time of a verdict on the reference, after one that warms up."""
-    exercise, times = catalogue.load(id), []
+    exercise, times = catalogue.load(exercise_id), []
     for _ in range(ROUNDS + 1):
         start = time.perf_counter()
         judge(exercise, InProcess(exercise.reference))
@@ -37,9 +37,9 @@ def import_seconds() -> float:
 
 def main() -> None:
     """Print a line an exercise, the median over all of them, and the cost of importing."""
-    times = {id: milliseconds(id) for id in catalogue.ids()}
-    for id, time_taken in times.items():
-        print(f"{id:35} {time_taken:6.1f} ms")
+    times = {exercise_id: milliseconds(exercise_id) for exercise_id in catalogue.ids()}
+    for exercise_id, time_taken in times.items():
+        print(f"{exercise_id:35} {time_taken:6.1f} ms")
     print(f"{'median verdict':35} {statistics.median(times.values()):6.1f} ms")
     print(f"{'import, beyond torch and matplotlib':35} {1000 * import_seconds():6.1f} ms")
 

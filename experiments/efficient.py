@@ -4,13 +4,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.data import characters
-from course_lib.efficient import layers
+from course_lib.efficient.variants import VARIANTS
 from course_lib.encoder import Encoder, EncoderBlock
 from course_lib.instruments import training
 from course_lib.multi_head import MultiHeadAttention
@@ -25,26 +26,20 @@ NEEDLES = 10
 DISTANCES = [2, 8, 16, 32, 64, 96, 128, 192, 250]
 TESTED = 256  # texts for each distance
 
-CAUSAL = ("exact", "window", "LSH", "linear")
+# tiled attention is exact, and stands for dense attention
+NAMES = {"exact": "tiled"} | {name: name for name in VARIANTS if name != "tiled"}
+CAUSAL = tuple(name for name in NAMES if VARIANTS[NAMES[name]].causal)
 
 
-def rules(n: int) -> dict[str, Callable]:
-    """Return what makes each variant's layer, for texts of n words: attention(d_model, heads)."""
-    widths = {"block": 8, "window": 3, "global_blocks": 1, "random_blocks": 2}
-    hashing = {"buckets": n // 32, "chunk": 32, "rounds": 2}
-    return {
-        "exact": partial(MultiHeadAttention, attention=layers.tiled),
-        "window": partial(MultiHeadAttention, attention=partial(layers.window, width=64)),
-        "BigBird": partial(MultiHeadAttention, attention=partial(layers.bigbird, **widths)),
-        "LSH": partial(layers.SharedQueryKey, attention=partial(layers.lsh, **hashing)),
-        "linear": partial(MultiHeadAttention, attention=layers.linear),
-        "Linformer": lambda d_model, heads: MultiHeadAttention(
-            d_model, heads, layers.Linformer(n, 32)
-        ),
-        "memory-compressed": lambda d_model, heads: MultiHeadAttention(
-            d_model, heads, layers.MemoryCompressed(d_model // heads, 4)
-        ),
-    }
+def attention(name: str, n: int, **more: Any) -> Callable[[int, int], nn.Module]:
+    """Return what makes a variant's layer, for texts of n words: attention(d_model, heads)."""
+    variant = VARIANTS[NAMES[name]]
+
+    def make(d_model: int, heads: int) -> nn.Module:
+        rule = variant.set_up(variant.experiment, n, d_model // heads, **more)
+        return variant.layer(d_model, heads, rule)
+
+    return make
 
 
 class Reader(nn.Module):
@@ -72,9 +67,7 @@ def measure() -> dict:
         "distances": DISTANCES,
         "milliseconds": milliseconds(),
         "next": {name: [next_letter(name, seed) for seed in SEEDS] for name in CAUSAL},
-        "found": {
-            name: [needles_found(name, seed) for seed in SEEDS] for name in rules(NEEDLE["n"])
-        },
+        "found": {name: [needles_found(name, seed) for seed in SEEDS] for name in NAMES},
     }
 
 
@@ -97,17 +90,6 @@ def new(vocab: int, n: int, attention: Callable, seed: int) -> Reader:
         return Reader(vocab, n, attention)
 
 
-def causal(attention: Callable) -> Callable:
-    """Return the same attention, which looks back alone."""
-
-    def layer(d_model: int, heads: int) -> nn.Module:
-        made = attention(d_model, heads)
-        made.attention = partial(made.attention, causal=True)
-        return made
-
-    return layer
-
-
 def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
     """Return the mean cross-entropy in nats; a target of -100 stands for none."""
     tokens, targets = batch
@@ -118,7 +100,7 @@ def next_letter(name: str, seed: int) -> float:
     """Train a model that looks back to predict the next letter; return its held-out loss."""
     vocab, n = len(characters.vocab()), LETTERS["n"]
     learning, held_out = characters.split()
-    model = new(vocab, n, causal(rules(n)[name]), seed)
+    model = new(vocab, n, attention(name, n, causal=True), seed)
     train(model, characters.batches(learning, n, LETTERS["batch"], seed), LETTERS, seed)
     return held_out_loss(model, characters.batches(held_out, n, 8, 0))
 
@@ -138,7 +120,7 @@ def held_out_loss(model: nn.Module, batches: Iterator) -> float:
 def milliseconds() -> dict[str, float]:
     """Time a training step by variant, all in turn, and plain dense attention: the median of 7."""
     n, size = LETTERS["n"], LETTERS["batch"]
-    makers = {"dense": MultiHeadAttention} | rules(n)
+    makers = {"dense": MultiHeadAttention} | {name: attention(name, n) for name in NAMES}
     models = {name: new(len(characters.vocab()), n, maker, 0) for name, maker in makers.items()}
     batch = next(characters.batches(characters.split()[0], n, size, 0))
     taken = {name: [] for name in models}
@@ -172,7 +154,7 @@ def needles_found(name: str, seed: int) -> list[float]:
     """Train a model to name the needle; return how often it is right, by distance."""
     learning, held_out = characters.split()
     n = NEEDLE["n"]
-    model = new(len(characters.vocab()) + NEEDLES + 1, n, rules(n)[name], seed)
+    model = new(len(characters.vocab()) + NEEDLES + 1, n, attention(name, n), seed)
     train(model, needles(learning, None, NEEDLE["batch"], seed), NEEDLE, seed)
     return [share_found(model, held_out, distance) for distance in DISTANCES]
 
@@ -181,5 +163,5 @@ def needles_found(name: str, seed: int) -> list[float]:
 def share_found(model: nn.Module, text: Tensor, distance: int) -> float:
     """Return the share of texts in which the needle gets the highest score."""
     tokens, targets = next(needles(text, distance, TESTED, 1))
-    found = torch.cat([model(few)[:, -1].argmax(-1) for few in tokens.split(32)])
-    return (found == targets[:, -1]).float().mean().item()
+    named = torch.cat([model(few)[:, -1].argmax(-1) for few in tokens.split(32)])
+    return (named == targets[:, -1]).float().mean().item()

@@ -23,7 +23,7 @@ from functools import partial
 from itertools import pairwise
 from time import perf_counter
 from course_lib.data import characters, needs, shakespeare
-from course_lib.efficient import layers
+from course_lib.efficient import bigbird, linear, linformer, lsh, tiled, window
 
 softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
 scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
@@ -188,7 +188,7 @@ assert found < 1e-10
 guess = None  # a factor
 
 # %% tags=["nbval-check-output"]
-tiled_bytes = [kept(partial(layers.tiled, *[words(4, n, 64)] * 3)) for n in (1024, 2048)]
+tiled_bytes = [kept(partial(tiled.rule, *[words(4, n, 64)] * 3)) for n in (1024, 2048)]
 reveal(guess, tiled_bytes[1] / tiled_bytes[0])
 print(f"at n = 2048: {held['attention'][-1] / tiled_bytes[1]:.0f} times less than dense")
 assert tiled_bytes[1] == 2 * tiled_bytes[0]
@@ -721,17 +721,17 @@ guess = None  # a list of names
 
 # %%
 rules = {
-    "window": partial(layers.window, width=9),
-    "BigBird": partial(layers.bigbird, block=4, window=3, global_blocks=1, random_blocks=1),
-    "Linformer": layers.Linformer(21, 5),
-    "LSH": partial(layers.lsh, buckets=4, chunk=8),
-    "linear": layers.linear,
+    "window": partial(window.rule, width=9),
+    "BigBird": partial(bigbird.rule, block=4, window=3, global_blocks=1, random_blocks=1),
+    "Linformer": linformer.Linformer(21, 5),
+    "LSH": partial(lsh.rule, buckets=4, chunk=8),
+    "linear": linear.rule,
 }
 
 # %%
 x, refused = words(21, 12), []
 for name, rule in rules.items():
-    layer = (layers.SharedQueryKey if name == "LSH" else MultiHeadAttention)(12, 3, rule)
+    layer = (lsh.SharedQueryKey if name == "LSH" else MultiHeadAttention)(12, 3, rule)
     try:
         layer(x, x, x, causal_mask(21))
     except ValueError as error:
@@ -778,9 +778,7 @@ guess = None  # "exact" or "window"
 # %% tags=["training"]
 learning, held_out = characters.split()
 with training.seeded(SEED):
-    model = LanguageModel(
-        len(characters.vocab()), 512, partial(layers.window, width=64, causal=True)
-    )
+    model = LanguageModel(len(characters.vocab()), 512, partial(window.rule, width=64, causal=True))
 stretches = characters.batches(learning, 512, 4, SEED)
 history = training.train(model, stretches, loss, steps=300, learning_rate=0.005, seconds=30)
 
@@ -901,7 +899,7 @@ def long_layer(rule):
 
 
 # %%
-for name, rule in {"window": partial(layers.window, width=256), "linear": layers.linear}.items():
+for name, rule in {"window": partial(window.rule, width=256), "linear": linear.rule}.items():
     elapsed, memory = long_layer(rule)
     print(f"{name}: {elapsed:.1f} s, {memory / 2**20:.0f} MiB kept")
     assert memory < 2**30
@@ -927,8 +925,8 @@ guess = None  # yes or no
 # %%
 needs()
 with training.seeded(0):
-    rule = partial(layers.lsh, buckets=4, chunk=4, causal=True)
-    layer = layers.SharedQueryKey(12, 3, rule)
+    rule = partial(lsh.rule, buckets=4, chunk=4, causal=True)
+    layer = lsh.SharedQueryKey(12, 3, rule)
 x = words(32, 12)
 layer(x, x, x)[:16].sum().backward()
 looked_at, x = x.grad[16:], x.detach()

@@ -52,8 +52,8 @@ def test_a_table_says_what_did_not_run():
 
 
 def test_a_machine_that_slows_down_changes_no_figure():
-    found = {"a": {512: [Step(1.0, 10, 0.1), Step(4.0, 10, 0.4), Step(2.0, 10, 0.2)]}}
-    assert medians(found) == {"seconds": {"a": [2.0]}, "MiB": {"a": [10]}}
+    steps = {"a": {512: [Step(1.0, 10, 0.1), Step(4.0, 10, 0.4), Step(2.0, 10, 0.2)]}}
+    assert medians(steps) == {"seconds": {"a": [2.0]}, "MiB": {"a": [10]}}
 
 
 def rounds(**lengths):

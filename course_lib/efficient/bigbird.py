@@ -5,16 +5,29 @@ backward; a row that lists every block adds O(n block d) to the time.
 Source: Zaheer et al. 2020 ("Big Bird"), section 2, figure 1, and appendix D on blocks.
 """
 
+from functools import lru_cache, partial
 from itertools import groupby
 
 import torch
 from einops import repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn import functional as F
 
-from course_lib.efficient.tiled import attend, spans
+from course_lib.efficient.kernel import attend, spans
+from course_lib.efficient.masking import (
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    hiding,
+    read_mask,
+    refuse_another_text,
+)
+from course_lib.efficient.variant import Variant
 
-KEYS = 512  # keys a tile at most, or one block: a row that lists every block is many tiles
+TILE_KEYS = 512  # keys a tile at most, or one block: a row that lists every block is many tiles
 
 
 def neighbours(
@@ -93,16 +106,56 @@ def bigbird_attention(
         for stretches in _stretches(sorted(row), block)
     ]
     # attend to all blocks of a row as to one
-    found, _ = attend(q, k, v, tiles)
-    return found
+    output, _ = attend(q, k, v, tiles)
+    return output
 
 
 def _stretches(row: list[int], block: int) -> list[list[slice]]:
     """Share out a row's blocks to tiles; in each, blocks side by side make one stretch of words."""
     tiles = []
-    for part in spans(len(row), max(1, KEYS // block)):
+    for part in spans(len(row), max(1, TILE_KEYS // block)):
         # blocks side by side are as far from their places in the row
         runs = groupby(enumerate(row[part]), key=lambda pair: pair[1] - pair[0])
         blocks = [[other for _, other in run] for _, run in runs]
         tiles.append([slice(run[0] * block, (run[-1] + 1) * block) for run in blocks])
     return tiles
+
+
+# a list is asked for in every layer and every step
+_listed = lru_cache(maxsize=8)(neighbours)
+
+
+def rule(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    mask: Mask = None,
+    *,
+    block: int,
+    window: int,
+    global_blocks: int,
+    random_blocks: int,
+    seed: int = 0,
+) -> Output:
+    """Attend to a window of blocks, to global and to random ones; there is no causal form."""
+    refuse_another_text(q, k)
+    real, _ = read_mask(mask, q, k)
+    n, missing = q.shape[-2], -q.shape[-2] % block
+    if missing:
+        real = torch.ones(n, dtype=torch.bool, device=q.device) if real is None else real
+        real = F.pad(real, (0, missing))
+        q, k, v = (F.pad(x, (0, 0, 0, missing)) for x in (q, k, v))
+    listed = _listed((n + missing) // block, window, global_blocks, random_blocks, seed)
+    attention = partial(bigbird_attention, neighbours=listed, block=block)
+    return hiding(attention, q, k, v, real)[..., :n, :]
+
+
+VARIANT = Variant(
+    name="BigBird",
+    function=bigbird_attention,
+    rule=rule,
+    twin="the same, the listed blocks as its mask",
+    example=lambda n, d_k: {"block": 4, "window": 3, "global_blocks": 1, "random_blocks": 1},
+    experiment=lambda n, d_k: {"block": 8, "window": 3, "global_blocks": 1, "random_blocks": 2},
+    benchmark=lambda n, d_k: {"block": 64, "window": 3, "global_blocks": 2, "random_blocks": 3},
+)

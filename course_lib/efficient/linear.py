@@ -13,9 +13,19 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from course_lib.efficient.tiled import spans
+from course_lib.efficient.kernel import spans
+from course_lib.efficient.masking import (
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    read_mask,
+    refuse_another_text,
+)
+from course_lib.efficient.variant import Variant
 
-CHUNK = 128  # words that are read at once
+CHUNK_WORDS = 128  # words that are read at once
 
 
 def linear_attention(
@@ -36,12 +46,12 @@ def linear_attention(
     state = q.new_zeros(len(words[0]), q.shape[-1], v.shape[-1] + 1)
     if causal:
         # causal: go through the words, each one adds itself to the state and reads it
-        found, _ = _Scan.apply(_read_and_add, state, *words)
+        output, _ = _Scan.apply(_read_and_add, state, *words)
     else:
         # otherwise: add all words to the state, then read it
         _, state = _Scan.apply(_add, state, *words[1:])
-        found, _ = _Scan.apply(_read, state, words[0])
-    return found.view(v.shape)
+        output, _ = _Scan.apply(_read, state, words[0])
+    return output.view(v.shape)
 
 
 def _features(x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
@@ -82,7 +92,7 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def forward(ctx, step: Callable, state: Tensor, *words: Tensor):
         states, results = [], []
-        for rows in spans(words[0].shape[-2], CHUNK):
+        for rows in spans(words[0].shape[-2], CHUNK_WORDS):
             states.append(state)
             result, state = step(state, *(x[:, rows] for x in words))
             results.append(result)
@@ -95,7 +105,9 @@ class _Scan(torch.autograd.Function):
     def backward(ctx, d_results: Tensor, d_state: Tensor):
         words, states = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
         d_words = [torch.empty_like(x) for x in words]
-        for rows, state in zip(spans(words[0].shape[-2], CHUNK)[::-1], states[::-1], strict=True):
+        for rows, state in zip(
+            spans(words[0].shape[-2], CHUNK_WORDS)[::-1], states[::-1], strict=True
+        ):
             chunks = [x[:, rows] for x in words]
             inputs = [x.detach().requires_grad_() for x in (state, *chunks)]
             with torch.enable_grad():
@@ -104,3 +116,25 @@ class _Scan(torch.autograd.Function):
             for d_x, d_chunk in zip(d_words, d_chunks, strict=True):
                 d_x[:, rows] = d_chunk
         return None, d_state, *d_words
+
+
+def rule(q: Queries, k: Keys, v: Values, mask: Mask = None, *, causal: bool = False) -> Output:
+    """Read the sum of all words, or of those before: elu + 1 in the place of the softmax."""
+    refuse_another_text(q, k)
+    real, causal = read_mask(mask, q, k, causal)
+    if real is not None:
+        # where the feature of a key is 0, it has no weight
+        k = k.masked_fill(~real.unsqueeze(-1), float("-inf"))
+    return linear_attention(q, k, v, causal)
+
+
+VARIANT = Variant(
+    name="linear",
+    function=linear_attention,
+    rule=rule,
+    twin="its n x n weights, made and divided by their sums",
+    example=lambda n, d_k: {},
+    experiment=lambda n, d_k: {},
+    benchmark=lambda n, d_k: {},
+    causal=True,
+)

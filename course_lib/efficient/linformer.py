@@ -4,13 +4,25 @@ Time and memory for n words: O(n k d) and O((n + k) d), forward and backward.
 Source: Wang et al. 2020 ("Linformer"), eq. 7.
 """
 
+import torch
 from einops import einsum
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from course_lib.efficient.tiled import attend, spans
+from course_lib.efficient.kernel import attend, spans
+from course_lib.efficient.masking import (
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    read_mask,
+    refuse_another_text,
+)
+from course_lib.efficient.variant import Variant
 
-ROWS = 512  # queries a tile
+TILE_QUERIES = 512  # queries a tile
+ROWS = TILE_QUERIES  # the name that solutions exported for teachers import
 
 
 def linformer_attention(
@@ -40,5 +52,45 @@ def linformer_attention(
     values = einsum(f, v, "n k, ... n d -> ... k d")
     # attend to the mixtures
     everything = [slice(0, e.shape[-1])]
-    found, _ = attend(q, keys, values, [(rows, everything, None) for rows in spans(n, ROWS)])
-    return found
+    tiles = [(rows, everything, None) for rows in spans(n, TILE_QUERIES)]
+    output, _ = attend(q, keys, values, tiles)
+    return output
+
+
+class Linformer(nn.Module):
+    """Attend to `mixtures` of the words, learned for texts of up to n words, the same in all heads.
+
+    A shorter text is one filled up with zeros. Source: Wang et al. 2020, section 4. Raises
+    ValueError for longer texts.
+    """
+
+    def __init__(self, n: int, mixtures: int):
+        super().__init__()
+        self.e = nn.Parameter(torch.randn(n, mixtures) / n**0.5)
+        self.f = nn.Parameter(torch.randn(n, mixtures) / n**0.5)
+
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask = None) -> Output:
+        """Attend; hidden words are in no mixture."""
+        refuse_another_text(q, k)
+        n, longest = k.shape[-2], len(self.e)
+        if n > longest:
+            raise ValueError(
+                f"these mixtures were made for texts of up to {longest} words, not {n}"
+            )
+        real, _ = read_mask(mask, q, k)
+        if real is not None:
+            k, v = (x * real.unsqueeze(-1) for x in (k, v))
+        # a slice of all words would cost a copy of its gradient
+        e, f = (x if n == longest else x[:n] for x in (self.e, self.f))
+        return linformer_attention(q, k, v, e, f)
+
+
+VARIANT = Variant(
+    name="Linformer",
+    function=linformer_attention,
+    rule=Linformer,
+    twin="`F.linear`, `F.scaled_dot_product_attention`",
+    example=lambda n, d_k: {"n": n, "mixtures": 5},
+    experiment=lambda n, d_k: {"n": n, "mixtures": 32},
+    benchmark=lambda n, d_k: {"n": n, "mixtures": 256},
+)

@@ -6,8 +6,9 @@ two hashes, one for each digit of the bucket, O(n sqrt(b) d).
 Source: Kitaev et al. 2020 ("Reformer"), section 2.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import isqrt
 
 import torch
 from jaxtyping import Float, Int
@@ -15,10 +16,22 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.attention import softmax
-from course_lib.efficient.tiled import Tile, attend
+from course_lib.efficient.kernel import Tile, attend
+from course_lib.efficient.masking import (
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    read_mask,
+    refuse_another_text,
+)
+from course_lib.efficient.variant import Variant
+from course_lib.multi_head import MultiHeadAttention
 
-CHUNKS = 32  # chunks a tile
-WORDS = 2**16  # words of all heads that are attended to in one go
+TILE_CHUNKS = 32  # chunks a tile
+WORDS_AT_ONCE = 2**16  # words of all heads that are attended to in one go
+BUCKETS_OF_ONE_DIGIT = 128  # more buckets than these are told by two digits
 
 
 def draw_rotations(d: int, buckets: int, seed: int) -> Float[Tensor, "d half"]:
@@ -72,9 +85,9 @@ def lsh_attention(
     tiles = _tiles(order, [_chains(back, buckets, chunk)], chunk, causal)
     # attend in this order to keys of length 1, and put the words back
     words = qk, F.normalize(qk, dim=-1), v
-    found, log_total = _attend_in(order, back, words, tiles, chunk)
+    output, log_total = _attend_in(order, back, words, tiles, chunk)
     # a word that sees nothing else looks at itself
-    return torch.where(log_total.isneginf().unsqueeze(-1), v, found)
+    return torch.where(log_total.isneginf().unsqueeze(-1), v, output)
 
 
 def lsh_attention_in_rounds(
@@ -97,14 +110,14 @@ def lsh_attention_in_rounds(
     n = qk.shape[-2]
     _refuse_remainder(n, chunk)
     # a few heads at a time: what is needed of them can then stay near the processor
-    few = max(1, WORDS // n)
+    few = max(1, WORDS_AT_ONCE // n)
     hashed = buckets.expand(-1, *qk.shape[:-1]).reshape(len(buckets), -1, n)
     parts = [x.reshape(-1, *x.shape[-2:]).split(few) for x in (qk, v)]
-    found = [
-        _in_rounds(*part, chunk, causal)
-        for part in zip(*parts, hashed.split(few, dim=1), strict=True)
+    outputs = [
+        _in_rounds(some_qk, some_v, own, chunk, causal)
+        for some_qk, some_v, own in zip(*parts, hashed.split(few, dim=1), strict=True)
     ]
-    return torch.cat(found).view(v.shape)
+    return torch.cat(outputs).view(v.shape)
 
 
 def _in_rounds(
@@ -121,8 +134,8 @@ def _in_rounds(
     log_totals = torch.stack([log_total for _, log_total in results], dim=-1)
     shares = softmax(log_totals).unsqueeze(-2).unbind(-1)
     joined = v.new_zeros(1)
-    for share, (found, _) in zip(shares, results, strict=True):
-        joined = torch.addcmul(joined, found, share)
+    for share, (output, _) in zip(shares, results, strict=True):
+        joined = torch.addcmul(joined, output, share)
     return torch.where(log_totals.isneginf().all(-1, keepdim=True), v, joined)
 
 
@@ -146,8 +159,17 @@ def _chains(
 ) -> Int[Tensor, "... n"]:
     """Number the words: i and j share a bucket, and j a near chunk, where i's less j's is 0 or 1.
 
-    Chunks count once and buckets twice: in sorted order both only rise, so words of two buckets are
-    2 apart or more.
+    A word's number is that of its chunk and twice that of its bucket. In sorted order both only
+    rise, so words of two buckets are 2 apart or more, in one bucket as far apart as their chunks.
+    Eight words, in the buckets 1 0 1 2 0 1 1 2, in chunks of four:
+
+        word, sorted by bucket    1 4 0 2 | 5 6 3 7
+        its bucket                0 0 1 1 | 1 1 2 2
+        its chunk                 0 0 0 0 | 1 1 1 1
+        its number                0 0 2 2 | 3 3 5 5
+
+    Word 5 (3) sees words 0 and 2 (3 - 2 = 1: its bucket, the chunk before) and 6 (3 - 3 = 0). It
+    sees neither word 4 (3 - 0 = 3) nor word 3 (3 - 5 = -2), which are in other buckets.
     """
     return (back // chunk + 2 * buckets).int()
 
@@ -168,10 +190,11 @@ def _tiles(
     sorted_chains = (x.expand(order.shape).gather(-1, order).reshape(-1, n) for x in chains)
     *earlier, own = ((x + texts * (x.amax() + 2)).int().flatten() for x in sorted_chains)
     # the first chunk has none before it
-    edges = [0, *range(chunk, len(words), CHUNKS * chunk), len(words)]
+    edges = [0, *range(chunk, len(words), TILE_CHUNKS * chunk), len(words)]
     tiles = []
     for start, stop in pairwise(edges):
         rows, keys = slice(start, stop), slice(max(0, start - chunk), stop)
+        # of all differences, 0 and 1 alone give 0 when they are halved and rounded down
         mask = _less(own, rows, keys, chunk) >> 1 == 0
         if causal:
             mask &= _less(words, rows, keys, chunk) > 0
@@ -185,7 +208,7 @@ def _tiles(
 
 
 def _less(
-    x: Int[Tensor, "n"], rows: slice, keys: slice, chunk: int
+    x: Int[Tensor, " n"], rows: slice, keys: slice, chunk: int
 ) -> Int[Tensor, "chunk row key"]:
     """Subtract from each row's number those of the keys in its chunk's window."""
     windows = x[keys].unfold(0, keys.stop - keys.start - (rows.stop - rows.start) + chunk, chunk)
@@ -206,10 +229,10 @@ def _attend_in(
     there = (order.reshape(texts, n) * texts + text).flatten()
     back_again = (back.reshape(texts, n) + text * n).T.flatten()
     rows = (x.reshape(texts, n, -1).transpose(0, 1).flatten(0, 1) for x in words)
-    one_text = (_Permute.apply(x, there, back_again) for x in rows)
-    found, log_total = attend(*one_text, tiles, chunk)
-    found = _Permute.apply(found, back_again, there).view(n, texts, -1).transpose(0, 1)
-    return found.reshape(*order.shape, -1), log_total.view(order.shape).gather(-1, back)
+    q, k, v = (_Permute.apply(x, there, back_again) for x in rows)
+    output, log_total = attend(q, k, v, tiles, chunk)
+    output = _Permute.apply(output, back_again, there).view(n, texts, -1).transpose(0, 1)
+    return output.reshape(*order.shape, -1), log_total.view(order.shape).gather(-1, back)
 
 
 class _Permute(torch.autograd.Function):
@@ -224,3 +247,83 @@ class _Permute(torch.autograd.Function):
     def backward(ctx, d_x: Tensor):
         there, back = ctx.saved_tensors
         return _Permute.apply(d_x, back, there), None, None
+
+
+def rule(
+    q: Queries,
+    k: Keys,
+    v: Values,
+    mask: Mask = None,
+    *,
+    buckets: int,
+    chunk: int,
+    rounds: int = 1,
+    seed: int = 0,
+    causal: bool = False,
+) -> Output:
+    """Attend to words of the same bucket; queries and keys are one, as `SharedQueryKey` has them.
+
+    Hidden words get zeros. With `causal`, no word looks at a later one; but later words have their
+    part in the sorting, and so in whom a word meets. Raises ValueError for keys that are not the
+    queries.
+    """
+    refuse_another_text(q, k)
+    if q is not k and not torch.equal(q, k):
+        raise ValueError(
+            "LSH attention hashes words, so its queries are its keys: make the layer with "
+            "SharedQueryKey, and let the words attend to themselves"
+        )
+    real, causal = read_mask(mask, q, k, causal)
+    n, missing = q.shape[-2], -q.shape[-2] % chunk
+    own = torch.stack([_hash(q.detach(), buckets, seed + i) for i in range(rounds)])
+    if real is not None:
+        # hidden words get a bucket of their own, the last, and nothing to say
+        own, v = own.masked_fill(~real, buckets), v * real.unsqueeze(-1)
+    if missing:  # otherwise this would copy what it is given
+        own = F.pad(own, (0, missing), value=buckets)
+        q, v = (F.pad(x, (0, 0, 0, missing)) for x in (q, v))
+    return lsh_attention_in_rounds(q, v, own, chunk, causal)[..., :n, :]
+
+
+class SharedQueryKey(MultiHeadAttention):
+    """Multi-head attention whose keys are its queries. Source: Kitaev et al. 2020, section 2."""
+
+    def __init__(self, d_model: int, heads: int, rule: Callable):
+        super().__init__(d_model, heads, rule)
+        self.w_k = self.w_q
+
+
+def _hash(words: Float[Tensor, "... n d"], buckets: int, seed: int) -> Int[Tensor, "... n"]:
+    """Find the words' buckets; where there are many, digit by digit, each by directions of its own.
+
+    Source: Kitaev et al. 2020, not the text but the program that came with it.
+    """
+    bases, own = (
+        _bases(buckets),
+        torch.zeros(words.shape[:-1], dtype=torch.long, device=words.device),
+    )
+    rotations = draw_rotations(words.shape[-1], sum(bases), seed).to(words)
+    for base, directions in zip(bases, rotations.split([b // 2 for b in bases], -1), strict=True):
+        own = own * base + lsh_buckets(words, directions)
+    return own
+
+
+def _bases(buckets: int) -> list[int]:
+    """Factor a large number of buckets into two even ones, as near to each other as they can be."""
+    low = [b for b in range(2, isqrt(buckets) + 1, 2) if buckets % (2 * b) == 0]
+    if buckets <= BUCKETS_OF_ONE_DIGIT or not low:
+        return [buckets]
+    return [buckets // low[-1], low[-1]]
+
+
+VARIANT = Variant(
+    name="LSH",
+    function=lsh_attention,
+    rule=rule,
+    twin="`F.softmax` of the visible pairs, word by word",
+    example=lambda n, d_k: {"buckets": 4, "chunk": 8, "rounds": 2},
+    experiment=lambda n, d_k: {"buckets": n // 32, "chunk": 32, "rounds": 2},
+    benchmark=lambda n, d_k: {"buckets": n // 64, "chunk": 64, "rounds": 2},
+    causal=True,
+    layer=SharedQueryKey,
+)

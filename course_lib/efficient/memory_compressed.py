@@ -4,14 +4,17 @@ Time O(n^2 d / stride) and memory O(n d), forward and backward: still quadratic,
 Source: Liu et al. 2018 ("Generating Wikipedia by summarizing long sequences"), section 4.2.3.
 """
 
+from functools import partial
+
+import torch
 from einops import einsum
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.efficient.tiled import tiled_attention
-
-BLOCK = 256  # queries and keys a tile
+from course_lib.efficient.masking import Keys, Mask, Output, Queries, Values, hiding, read_mask
+from course_lib.efficient.tiled import TILE, tiled_attention
+from course_lib.efficient.variant import Variant
 
 
 def compress(
@@ -52,4 +55,39 @@ def memory_compressed_attention(
     # compress the keys and the values
     keys, values = compress(k, key_weight, stride), compress(v, value_weight, stride)
     # attend from every word to every state
-    return tiled_attention(q, keys, values, BLOCK)
+    return tiled_attention(q, keys, values, TILE)
+
+
+class MemoryCompressed(nn.Module):
+    """Attend to states of `width` words each, in heads of d_k numbers.
+
+    Begins with the mean of the words. A state whose words are all hidden is hidden. Source: Liu et
+    al. 2018, section 4.2.3, where each head has its own weights.
+    """
+
+    def __init__(self, d_k: int, width: int = 3):
+        super().__init__()
+        mean = torch.eye(d_k).expand(width, d_k, d_k) / width
+        self.key_weight, self.value_weight = (nn.Parameter(mean.clone()) for _ in range(2))
+
+    def forward(self, q: Queries, k: Keys, v: Values, mask: Mask = None) -> Output:
+        """Attend; hidden words add nothing to a state."""
+        real, _ = read_mask(mask, q, k)
+        width = len(self.key_weight)
+        if real is not None:
+            k, v = (x * real.unsqueeze(-1) for x in (k, v))
+            real = F.pad(real, (0, -k.shape[-2] % width)).unflatten(-1, (-1, width)).any(-1)
+        keys, values = compress(k, self.key_weight, width), compress(v, self.value_weight, width)
+        return hiding(partial(tiled_attention, block=TILE), q, keys, values, real)
+
+
+VARIANT = Variant(
+    name="memory-compressed",
+    function=memory_compressed_attention,
+    rule=MemoryCompressed,
+    twin="`F.conv1d`, `F.scaled_dot_product_attention`",
+    example=lambda n, d_k: {"d_k": d_k},
+    experiment=lambda n, d_k: {"d_k": d_k, "width": 4},
+    benchmark=lambda n, d_k: {"d_k": d_k},
+    another_text=True,
+)

@@ -6,6 +6,7 @@ Source: Gomez et al. 2017 ("RevNet"), section 3; Kitaev et al. 2020 ("Reformer")
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -60,7 +61,7 @@ class ReversibleSequence(nn.Module):
 
     def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
         """Send x through all blocks."""
-        layers = [layer for block in self.blocks for layer in (block.f, block.g)]
+        layers: list[Any] = [layer for block in self.blocks for layer in (block.f, block.g)]
         return _Sequence.apply(layers, x, *(p for layer in layers for p in _named(layer).values()))
 
 
@@ -112,10 +113,10 @@ def _pull(layer: Callable, x: Tensor, parameters: list[Tensor], d_out: Tensor) -
     leaves = [x, *parameters]
     leaves = [leaf.detach().requires_grad_(leaf is x or leaf.requires_grad) for leaf in leaves]
     with torch.enable_grad():
-        if named := _named(layer):
+        if isinstance(layer, nn.Module) and (named := _named(layer)):
             out = functional_call(layer, dict(zip(named, leaves[1:], strict=True)), leaves[0])
         else:
             out = layer(leaves[0])
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
-    found = iter(torch.autograd.grad(out, wanted, d_out, allow_unused=True))
-    return out.detach(), *(next(found) if leaf.requires_grad else None for leaf in leaves)
+    gradients = iter(torch.autograd.grad(out, wanted, d_out, allow_unused=True))
+    return out.detach(), *(next(gradients) if leaf.requires_grad else None for leaf in leaves)

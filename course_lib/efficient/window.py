@@ -4,13 +4,28 @@ Time and memory for n words: O(n width d) and O(n d), forward and backward.
 Source: Beltagy et al. 2020 ("Longformer"), section 3.1 ("sliding window").
 """
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from course_lib.efficient.tiled import attend, spans
+from course_lib.efficient.kernel import attend, spans
+from course_lib.efficient.masking import (
+    Keys,
+    Mask,
+    Output,
+    Queries,
+    Values,
+    hiding,
+    read_mask,
+    refuse_another_text,
+)
+from course_lib.efficient.variant import Variant
 
-ROWS = 128  # queries a tile: more waste scores that the mask hides, fewer cost calls
+TILE_QUERIES = 128  # queries a tile: more waste scores that the mask hides, fewer cost calls
+CAUSAL_TILE_QUERIES = 64  # the same, where words look back alone
+ROWS = TILE_QUERIES  # the name that solutions exported for teachers import
 
 
 def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
@@ -38,12 +53,45 @@ def window_attention(
     n, reach = q.shape[-2], width // 2
     places, tiles = torch.arange(n, device=q.device), []
     # cut the queries into blocks
-    for rows in spans(n, ROWS):
+    for rows in spans(n, TILE_QUERIES):
         # find the stretch of keys that any query of the block may see
         keys = slice(max(0, rows.start - reach), min(n, rows.stop + reach))
         # hide the pairs in it that are too far apart
         distance = (places[rows].unsqueeze(-1) - places[keys]).abs()
         tiles.append((rows, [keys], distance <= reach))
     # attend in each block to its own stretch
-    found, _ = attend(q, k, v, tiles)
-    return found
+    output, _ = attend(q, k, v, tiles)
+    return output
+
+
+def attend_back(q: Queries, k: Keys, v: Values, reach: int) -> Output:
+    """Attend where 0 <= i - j <= reach: the causal window."""
+    places, tiles = torch.arange(q.shape[-2], device=q.device), []
+    for rows in spans(q.shape[-2], CAUSAL_TILE_QUERIES):
+        keys = slice(max(0, rows.start - reach), rows.stop)
+        distance = places[rows].unsqueeze(-1) - places[keys]
+        tiles.append((rows, [keys], (distance >= 0) & (distance <= reach)))
+    return attend(q, k, v, tiles)[0]
+
+
+def rule(
+    q: Queries, k: Keys, v: Values, mask: Mask = None, *, width: int, causal: bool = False
+) -> Output:
+    """Attend where abs(i - j) <= width // 2, with `causal` where 0 <= i - j <= width // 2."""
+    refuse_another_text(q, k)
+    real, causal = read_mask(mask, q, k, causal)
+    both_sides = partial(window_attention, width=width)
+    back = partial(attend_back, reach=width // 2)
+    return hiding(back if causal else both_sides, q, k, v, real)
+
+
+VARIANT = Variant(
+    name="window",
+    function=window_attention,
+    rule=rule,
+    twin="`F.scaled_dot_product_attention`, the window as its mask",
+    example=lambda n, d_k: {"width": 9},
+    experiment=lambda n, d_k: {"width": 64},
+    benchmark=lambda n, d_k: {"width": 256},
+    causal=True,
+)

@@ -1,24 +1,36 @@
 """Lesson 12: efficient attention, held against dense attention under the same mask."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from course_lib.efficient import (
-    bigbird,
-    linear,
-    linformer,
-    lsh,
-    memory_compressed,
-    reversible,
-    tiled,
-    window,
-)
-from course_lib.verify.comparison import Inputs, compare
+from course_lib.efficient import kernel, lsh, memory_compressed, reversible
+from course_lib.efficient.variants import VARIANTS
+from course_lib.verify.comparison import Comparison, Inputs, compare
 
 
-@compare(window.window_attention, "`F.scaled_dot_product_attention`, the window as its mask")
+def twin(name: str, oracle: str | None = None) -> Callable[[Callable], Comparison]:
+    """Hold the variant of this name against the naive twin below.
+
+    The twin returns the arguments that it drew, and what it makes of them. `oracle` is the table's,
+    unless the twin is one of a special case.
+    """
+    variant = VARIANTS[name]
+
+    def hold(naive: Callable[[Inputs], tuple[tuple, Tensor]]) -> Comparison:
+        def results(inputs: Inputs) -> tuple[Tensor, Tensor]:
+            arguments, theirs = naive(inputs)
+            return variant.function(*arguments), theirs
+
+        return compare(variant.function, oracle or variant.twin)(results)
+
+    return hold
+
+
+@twin("window")
 def _window(inputs: Inputs):
     (width,) = inputs.sizes(1, 0, 9)
     # more words than one tile has queries
@@ -26,10 +38,10 @@ def _window(inputs: Inputs):
     n = q.shape[-2]
     near = [[-(width // 2) <= i - j <= width // 2 for j in range(n)] for i in range(n)]
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(near))
-    return window.window_attention(q, k, v, width), theirs
+    return (q, k, v, width), theirs
 
 
-@compare(bigbird.bigbird_attention, "the same, the listed blocks as its mask")
+@twin("BigBird")
 def _bigbird(inputs: Inputs):
     blocks, block, longest = inputs.sizes(3, 2, 9)
     q, k, v = _words(inputs, blocks * block)
@@ -40,16 +52,15 @@ def _bigbird(inputs: Inputs):
     seen = [[j // block in row for j in range(blocks * block)] for row in listed]
     mask = torch.tensor(seen).repeat_interleave(block, dim=0)
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    return bigbird.bigbird_attention(q, k, v, neighbours, block), theirs
+    return (q, k, v, neighbours, block), theirs
 
 
-@compare(linformer.linformer_attention, "`F.linear`, `F.scaled_dot_product_attention`")
+@twin("Linformer")
 def _linformer(inputs: Inputs):
     n, k_size = inputs.sizes(2, 1, 140)
     (q, k, v), (e, f) = _words(inputs, n), (inputs.normal(n, k_size) for _ in range(2))
-    mixed = (F.linear(x.mT, w.mT).mT for x, w in ((k, e), (v, f)))
-    theirs = F.scaled_dot_product_attention(q, *mixed)
-    return linformer.linformer_attention(q, k, v, e, f), theirs
+    keys, values = (F.linear(x.mT, w.mT).mT for x, w in ((k, e), (v, f)))
+    return (q, k, v, e, f), F.scaled_dot_product_attention(q, keys, values)
 
 
 @compare(lsh.draw_rotations, "`torch.randn` of the same seed")
@@ -60,27 +71,34 @@ def _draw_rotations(inputs: Inputs):
     return x @ lsh.draw_rotations(d, 2 * half, seed).double(), theirs
 
 
-@compare(lsh.lsh_attention, "`F.softmax` of the visible pairs, word by word")
+@twin("LSH")
 def _lsh(inputs: Inputs):
-    return _lsh_rounds(inputs, rounds=1, causal=False)
+    (qk, v, [own], chunk), theirs = _lsh_rounds(inputs, rounds=1, causal=False)
+    return (qk, v, own, chunk), theirs
 
 
-@compare(lsh.lsh_attention, "the same, causal")
+@twin("LSH", "the same, causal")
 def _causal_lsh(inputs: Inputs):
-    return _lsh_rounds(inputs, rounds=1, causal=True)
+    (qk, v, [own], chunk), theirs = _lsh_rounds(inputs, rounds=1, causal=True)
+    return (qk, v, own, chunk, True), theirs
 
 
 @compare(lsh.lsh_attention_in_rounds, "the same, of the pairs that any round shows")
 def _lsh_in_rounds(inputs: Inputs):
-    return _lsh_rounds(inputs, rounds=3, causal=False)
+    arguments, theirs = _lsh_rounds(inputs, rounds=3, causal=False)
+    return lsh.lsh_attention_in_rounds(*arguments), theirs
 
 
 @compare(lsh.lsh_attention_in_rounds, "the same, causal")
 def _causal_lsh_in_rounds(inputs: Inputs):
-    return _lsh_rounds(inputs, rounds=3, causal=True)
+    arguments, theirs = _lsh_rounds(inputs, rounds=3, causal=True)
+    return lsh.lsh_attention_in_rounds(*arguments, causal=True), theirs
 
 
-def _lsh_rounds(inputs: Inputs, rounds: int, causal: bool):
+def _lsh_rounds(
+    inputs: Inputs, rounds: int, causal: bool
+) -> tuple[tuple[Tensor, Tensor, Tensor, int], Tensor]:
+    """Draw words and the buckets of each round, and attend pair by pair."""
     chunks, chunk, d_k, d_v, buckets = inputs.sizes(5)
     n = chunks * chunk
     qk, v = inputs.normal(n, d_k), inputs.normal(n, d_v)
@@ -97,11 +115,7 @@ def _lsh_rounds(inputs: Inputs, rounds: int, causal: bool):
         visible = [j for j in others if j < i or not causal] or [i]
         keys = qk[visible] / qk[visible].norm(dim=-1, keepdim=True)
         theirs.append(F.softmax(keys @ qk[i] / d_k**0.5, dim=-1) @ v[visible])
-    if rounds == 1:
-        ours = lsh.lsh_attention(qk, v, own[0], chunk, causal)
-    else:
-        ours = lsh.lsh_attention_in_rounds(qk, v, own, chunk, causal)
-    return ours, torch.stack(theirs)
+    return (qk, v, own, chunk), torch.stack(theirs)
 
 
 @compare(reversible.ReversibleBlock, "its two sums, and `inverse` undone")
@@ -129,17 +143,17 @@ def _reversible_sequence(inputs: Inputs):
     return functional_call(reversible.ReversibleSequence(blocks), ours, x), theirs
 
 
-@compare(tiled.tiled_attention, "`F.scaled_dot_product_attention`")
+@twin("tiled")
 def _tiled(inputs: Inputs):
     n, block = inputs.sizes(2, 1, 30)
     q, k, v = _words(inputs, n)
-    return tiled.tiled_attention(q, k, v, block), F.scaled_dot_product_attention(q, k, v)
+    return (q, k, v, block), F.scaled_dot_product_attention(q, k, v)
 
 
-@compare(tiled.attend, "`F.scaled_dot_product_attention`, `torch.logsumexp`")
+@compare(kernel.attend, "`F.scaled_dot_product_attention`, `torch.logsumexp`")
 def _attend(inputs: Inputs):
     q, k, v = inputs.query_key_value()
-    rows, keys = (tiled.spans(x.shape[-2], 2) for x in (q, k))
+    rows, keys = (kernel.spans(x.shape[-2], 2) for x in (q, k))
     mask = torch.zeros(q.shape[-2], k.shape[-2], dtype=torch.bool)
     tiles = []
     for row in rows:
@@ -150,10 +164,10 @@ def _attend(inputs: Inputs):
     # compare the logarithms of the rows that see something
     some = mask.any(-1)
     scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, -torch.inf)
-    found, log_total = tiled.attend(q, k, v, tiles)
+    output, log_total = kernel.attend(q, k, v, tiles)
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return (
-        torch.cat([found.flatten(), log_total[..., some].flatten()]),
+        torch.cat([output.flatten(), log_total[..., some].flatten()]),
         torch.cat([theirs.flatten(), scores[..., some, :].logsumexp(-1).flatten()]),
     )
 
@@ -165,16 +179,13 @@ def _compress(inputs: Inputs):
     return memory_compressed.compress(x, weight, stride), _convolve(x, weight, stride)
 
 
-@compare(
-    memory_compressed.memory_compressed_attention, "`F.conv1d`, `F.scaled_dot_product_attention`"
-)
+@twin("memory-compressed")
 def _memory_compressed(inputs: Inputs):
     (n,), (width, stride) = inputs.sizes(1, 1, 300), inputs.sizes(2)
     q, k, v = _words(inputs, n)
     w_k, w_v = (inputs.normal(width, x.shape[-1], x.shape[-1]) for x in (k, v))
-    states = (_convolve(x, w, stride) for x, w in ((k, w_k), (v, w_v)))
-    ours = memory_compressed.memory_compressed_attention(q, k, v, w_k, w_v, stride)
-    return ours, F.scaled_dot_product_attention(q, *states)
+    keys, values = (_convolve(x, w, stride) for x, w in ((k, w_k), (v, w_v)))
+    return (q, k, v, w_k, w_v, stride), F.scaled_dot_product_attention(q, keys, values)
 
 
 def _convolve(x: Tensor, weight: Tensor, stride: int) -> Tensor:
@@ -189,12 +200,12 @@ def _convolve(x: Tensor, weight: Tensor, stride: int) -> Tensor:
     )
 
 
-@compare(linear.linear_attention, "its n x n weights, made and divided by their sums")
+@twin("linear")
 def _linear(inputs: Inputs):
     return _linear_attention(inputs, causal=False)
 
 
-@compare(linear.linear_attention, "the same, `torch.tril` of them")
+@twin("linear", "the same, `torch.tril` of them")
 def _causal_linear(inputs: Inputs):
     return _linear_attention(inputs, causal=True)
 
@@ -205,7 +216,7 @@ def _linear_attention(inputs: Inputs, causal: bool):
     weights = torch.einsum("...id,...jd->...ij", *positive)
     weights = weights.tril() if causal else weights
     theirs = weights / weights.sum(-1, keepdim=True) @ v
-    return linear.linear_attention(q, k, v, causal), theirs
+    return (q, k, v, causal), theirs
 
 
 def _words(inputs: Inputs, n: int) -> tuple[Tensor, Tensor, Tensor]:

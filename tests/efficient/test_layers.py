@@ -1,4 +1,4 @@
-"""The laws of layers: in our blocks, each equals dense attention under what it lets be seen."""
+"""The laws of rules: in our blocks, each equals dense attention under what it lets be seen."""
 
 from functools import partial
 
@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.efficient import layers
+from course_lib.efficient import lsh
 from course_lib.efficient.bigbird import bigbird_mask, neighbours
+from course_lib.efficient.variants import VARIANTS
 from course_lib.efficient.window import window_mask
 from course_lib.encoder import EncoderBlock
 from course_lib.instruments.training import seeded
@@ -18,36 +19,29 @@ from course_lib.self_attention import scaled_dot_product_attention
 N, D_MODEL, HEADS = 41, 12, 3  # no block below divides 41
 LENGTHS = torch.tensor([41, 17, 0])
 
-BIGBIRD = {"window": 3, "global_blocks": 1, "random_blocks": 1}
-RULES = {
-    "tiled": partial(layers.tiled, block=16),
-    "window": partial(layers.window, width=9),
-    "bigbird": partial(layers.bigbird, block=4, **BIGBIRD),
-    "lsh": partial(layers.lsh, buckets=4, chunk=8, rounds=2),
-    "linear": layers.linear,
-    "linformer": layers.Linformer(N + 6, 5),
-    "memory-compressed": layers.MemoryCompressed(D_MODEL // HEADS),
-}
-CAUSAL = ["tiled", "window", "lsh", "linear"]
-each = pytest.mark.parametrize("name", RULES)
+
+CAUSAL = [name for name, variant in VARIANTS.items() if variant.causal]
+ANOTHER_TEXT = [name for name, variant in VARIANTS.items() if variant.another_text]
+each = pytest.mark.parametrize("name", VARIANTS)
 each_causal = pytest.mark.parametrize("name", CAUSAL)
 
 
-def layer(name, **settings):
-    rule = RULES[name] if not settings else partial(RULES[name], **settings)
-    kind = layers.SharedQueryKey if name == "lsh" else MultiHeadAttention
+def layer(name, n=N + 6, **more):
+    """Make the layer of a variant, set up as its example for texts of n words."""
+    variant = VARIANTS[name]
     with seeded(0):
-        return kind(D_MODEL, HEADS, rule).double()
+        rule = variant.set_up(variant.example, n, D_MODEL // HEADS, **more)
+        return variant.layer(D_MODEL, HEADS, rule).double()
 
 
-def dense(mask, kind=MultiHeadAttention):
+def dense(mask):
     """Attend densely, where `mask` lets it and the layer's own mask too."""
 
     def rule(q, k, v, own=None):
         return scaled_dot_product_attention(q, k, v, mask if own is None else mask & own)
 
     with seeded(0):
-        return kind(D_MODEL, HEADS, rule).double()
+        return MultiHeadAttention(D_MODEL, HEADS, rule).double()
 
 
 def sees(name):
@@ -60,18 +54,18 @@ def sees(name):
 
 
 @pytest.mark.parametrize("padded", [False, True], ids=["alone", "padded"])
-@pytest.mark.parametrize("name", ["tiled", "window", "bigbird"])
+@pytest.mark.parametrize("name", ["tiled", "window", "BigBird"])
 def test_in_a_block_it_is_dense_attention_under_its_mask(name, padded, draw, agree):
     x = draw(3, N, D_MODEL)
     mask = padding_mask(LENGTHS, N) if padded else None
-    found = []
+    results = []
     for attention in (layer(name), dense(sees(name))):
         with seeded(1):
-            block = EncoderBlock(D_MODEL, HEADS, 20).double()
-        block.attention.sublayer.attention = attention
-        found.append((block(x, mask), block))
+            block = EncoderBlock(D_MODEL, HEADS, 20, attention=lambda *_: attention)  # noqa: B023
+        block = block.double()
+        results.append((block(x, mask), block))
         block(x, mask).square().sum().backward()
-    (ours, mine), (theirs, its) = found
+    (ours, mine), (theirs, its) = results
     agree(ours, theirs, x)
     for one, other in zip(mine.parameters(), its.parameters(), strict=True):
         torch.testing.assert_close(one.grad, other.grad, atol=1e-10, rtol=1e-10)
@@ -97,14 +91,14 @@ def test_with_one_bucket_lsh_is_dense_attention_in_which_no_word_looks_at_itself
         return scaled_dot_product_attention(q, nn.functional.normalize(k, dim=-1), v, others)
 
     with seeded(0):
-        theirs = layers.SharedQueryKey(D_MODEL, HEADS, rule).double()
+        theirs = lsh.SharedQueryKey(D_MODEL, HEADS, rule).double()
     # the words of one text fall into one bucket, as they all point one way
     positive = x.detach().abs().requires_grad_()
-    for one in (ours := layer("lsh", chunk=48), theirs):
+    for one in (ours := layer("LSH", chunk=48), theirs):
         one.w_q.weight.data.fill_(0).diagonal().fill_(1)
         one.w_q.bias.data.fill_(50)
-    found = (one(positive, positive, positive, real) for one in (ours, theirs))
-    ours, theirs = (torch.where(real.mT, y, 0.0) for y in found)
+    outputs = (one(positive, positive, positive, real) for one in (ours, theirs))
+    ours, theirs = (torch.where(real.mT, y, 0.0) for y in outputs)
     agree(ours, theirs, positive)
 
 
@@ -134,7 +128,7 @@ def test_what_is_hidden_has_no_influence(name, draw):
 
 @each
 def test_a_padded_text_is_the_short_text(name, draw):
-    if name == "bigbird":
+    if name == "BigBird":
         pytest.skip("its random blocks are drawn by the number of blocks")
     x = draw(2, N, D_MODEL).detach()
     padded = layer(name)(x, x, x, padding_mask(torch.tensor([17, 17]), N))[:, :17]
@@ -146,9 +140,9 @@ def test_a_padded_text_is_the_short_text(name, draw):
 def test_a_text_all_hidden_finds_nothing_and_its_gradients_are_finite(name, draw):
     x = draw(3, N, D_MODEL)
     attention = layer(name)
-    found = attention(x, x, x, padding_mask(LENGTHS, N))
-    torch.testing.assert_close(found[2], attention.w_o.bias.expand(N, D_MODEL))
-    found.square().sum().backward()
+    output = attention(x, x, x, padding_mask(LENGTHS, N))
+    torch.testing.assert_close(output[2], attention.w_o.bias.expand(N, D_MODEL))
+    output.square().sum().backward()
     assert x.grad.isfinite().all()
     assert all(p.grad is None or p.grad.isfinite().all() for p in attention.parameters())
 
@@ -165,8 +159,8 @@ def test_any_length_will_do(name, n, draw):
 def test_a_causal_one_looks_at_nothing_later_with_the_mask_or_without(name, draw):
     x = draw(N, D_MODEL)
     for attention, mask in ((layer(name), causal_mask(N)), (layer(name, causal=True), None)):
-        found = attention(x, x, x, mask)
-        assert found[:20].square().sum().backward() is None
+        output = attention(x, x, x, mask)
+        assert output[:20].square().sum().backward() is None
         assert not x.grad[20:].any()
         assert x.grad[:20].any(-1).all()
         x.grad = None
@@ -177,10 +171,10 @@ def test_in_lsh_a_later_word_has_a_part_in_who_meets_whom(draw):
     for name in CAUSAL:
         attention = layer(name, causal=True)
         leaks = leaks_future(lambda x: attention(x, x, x), x)  # noqa: B023
-        assert bool(leaks) == (name == "lsh")
+        assert bool(leaks) == (name == "LSH")
 
 
-@pytest.mark.parametrize("name", sorted(RULES.keys() - set(CAUSAL)))
+@pytest.mark.parametrize("name", sorted(VARIANTS.keys() - set(CAUSAL)))
 def test_what_has_no_causal_form_refuses_the_mask(name, draw):
     x = draw(N, D_MODEL)
     with pytest.raises(ValueError, match="no causal form"):
@@ -201,18 +195,18 @@ def test_a_mask_that_hides_nothing_changes_nothing(name, draw):
         torch.testing.assert_close(layer(name)(x, x, x, mask.bool()), layer(name)(x, x, x))
 
 
-@pytest.mark.parametrize("name", ["tiled", "memory-compressed"])
+@pytest.mark.parametrize("name", ANOTHER_TEXT)
 def test_these_look_at_another_text(name, draw):
     x, memory = draw(2, 7, D_MODEL), draw(2, N, D_MODEL)
     hidden = padding_mask(torch.tensor([N, 9]), N)
     far = torch.where(hidden.mT, memory, -3 * memory)
-    found = layer(name)(x, memory, memory, hidden)
-    torch.testing.assert_close(found, layer(name)(x, far, far, hidden))
+    output = layer(name)(x, memory, memory, hidden)
+    torch.testing.assert_close(output, layer(name)(x, far, far, hidden))
     if name == "tiled":
-        torch.testing.assert_close(found, dense(hidden.unsqueeze(1))(x, memory, memory))
+        torch.testing.assert_close(output, dense(hidden.unsqueeze(1))(x, memory, memory))
 
 
-@pytest.mark.parametrize("name", ["window", "bigbird", "lsh", "linear", "linformer"])
+@pytest.mark.parametrize("name", sorted(VARIANTS.keys() - set(ANOTHER_TEXT)))
 def test_these_refuse_another_text(name, draw):
     x, memory = draw(2, 7, D_MODEL), draw(2, N, D_MODEL)
     with pytest.raises(ValueError, match="one text"):
@@ -227,9 +221,9 @@ def test_a_causal_one_refuses_another_text(name, draw):
 
 
 def test_lsh_refuses_keys_that_are_not_the_queries(draw):
-    x = draw(N, D_MODEL)
+    x, rule = draw(N, D_MODEL), partial(lsh.rule, buckets=4, chunk=8)
     with pytest.raises(ValueError, match="SharedQueryKey"):
-        MultiHeadAttention(D_MODEL, HEADS, RULES["lsh"]).double()(x, x, x)
+        MultiHeadAttention(D_MODEL, HEADS, rule).double()(x, x, x)
 
 
 @pytest.mark.parametrize(
@@ -237,12 +231,12 @@ def test_lsh_refuses_keys_that_are_not_the_queries(draw):
     [(2, [2]), (128, [128]), (256, [16, 16]), (512, [32, 16]), (1000, [50, 20]), (1022, [1022])],
 )
 def test_many_buckets_are_told_by_two_digits_if_they_can_be(buckets, bases, draw):
-    assert layers._bases(buckets) == bases
-    own = layers._hash(draw(4000, 5).detach(), buckets, seed=0)
+    assert lsh._bases(buckets) == bases
+    own = lsh._hash(draw(4000, 5).detach(), buckets, seed=0)
     assert own.min() >= 0
     assert own.max() < buckets
     # opposite words are half the first base apart in it, and half the last in that
-    opposite = layers._hash(torch.cat([x := draw(3, 5).detach(), -x]), buckets, seed=0).view(2, 3)
+    opposite = lsh._hash(torch.cat([x := draw(3, 5).detach(), -x]), buckets, seed=0).view(2, 3)
     for one, other in opposite.mT.tolist():
         assert (one - other) % bases[-1] == bases[-1] // 2
 
@@ -250,15 +244,13 @@ def test_many_buckets_are_told_by_two_digits_if_they_can_be(buckets, bases, draw
 def test_linformer_refuses_a_text_longer_than_its_projections(draw):
     x = draw(N + 7, D_MODEL)
     with pytest.raises(ValueError, match="up to 47 words, not 48"):
-        layer("linformer")(x, x, x)
+        layer("Linformer")(x, x, x)
 
 
 @each
 def test_nothing_makes_a_square(name, draw, largest):
     x = draw(1, 1024, D_MODEL)
-    rule = layers.Linformer(1024, 16) if name == "linformer" else RULES[name]
-    kind = layers.SharedQueryKey if name == "lsh" else MultiHeadAttention
-    attention = kind(D_MODEL, HEADS, rule).double()
+    attention = layer(name, n=1024)
     with largest:
         attention(x, x, x, padding_mask(torch.tensor([1000]), 1024)).sum().backward()
     assert largest.numel < 1024**2 / 4
@@ -267,7 +259,7 @@ def test_nothing_makes_a_square(name, draw, largest):
 @each
 def test_the_words_type_and_device_are_kept(name):
     x = torch.empty(2, N, D_MODEL, device="meta")
-    if name == "lsh":
+    if name == "LSH":
         pytest.skip("comparing queries and keys needs their numbers")
     attention = layer(name).float().to("meta")
     assert attention(x, x, x).device.type == "meta"

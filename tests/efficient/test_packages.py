@@ -146,9 +146,9 @@ def packages():
     """The packages that a user would pick, where they can be fetched."""
     if os.environ.get("COURSE_TEST_TOOLS") != "1":
         pytest.skip("fetches packages: set COURSE_TEST_TOOLS=1")
-    from benchmarks import scratch
+    from benchmarks import environments
 
-    if missing := scratch.importable(scratch.ATTENTION):
+    if missing := environments.importable(environments.ATTENTION):
         pytest.skip(f"could not be fetched: {', '.join(missing)}")
     with warnings.catch_warnings(action="ignore"):
         import linformer

@@ -14,7 +14,7 @@ import zipfile
 import jsonschema
 import pytest
 
-from benchmarks import scratch
+from benchmarks import environments
 from benchmarks.grading import POINTS, STEM, answers, write
 from course_lib.command_line.main import main
 from course_lib.grading.exports import export
@@ -74,7 +74,7 @@ GRADESCOPE = {
 def tools():
     """The variables under which nbgrader, otter and junitparser run."""
     try:
-        return scratch.environment(scratch.GRADERS)
+        return environments.environment(environments.GRADERS)
     except subprocess.CalledProcessError as error:
         pytest.skip(f"the tools could not be installed: {error}")
 

@@ -24,7 +24,7 @@ exercise = Exercise(
     equivalent=("0 -> -1", "neighbours.tolist() -> neighbours"),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.kernel.attend",
     ),
 )
 
@@ -44,15 +44,15 @@ def cases(draw: Draw):
     yield "three blocks of two words", (*words(draw, 6, d_k=3, d_v=4), some, 2)
     ends = lists([0, 3], [2], [1, 3, 2], [0])
     yield "blocks of one word", (*words(draw, 4, d_k=2, d_v=3), ends, 1)
-    hub = lists([0, 1, 2, 3], [0, 1], [2, 0], [3, 0, 1])
-    yield "a row that lists every block", (*words(draw, 12, d_k=2, d_v=5), hub, 3)
+    full = lists([0, 1, 2, 3], [0, 1], [2, 0], [3, 0, 1])
+    yield "a row that lists every block", (*words(draw, 12, d_k=2, d_v=5), full, 3)
     gaps = torch.tensor([[2, -1, 0], [-1, 1, -1], [-1, -1, 0]])
     yield "none in the middle of a row", (*words(draw, 6, d_k=4, d_v=3), gaps, 2)
     nobody = lists([1], [], [0, 2])
     yield "a row that lists nobody", (*words(draw, 9, d_k=2, d_v=4), nobody, 3)
     yield "one block", (*words(draw, 4, d_k=3, d_v=2), lists([0]), 4)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), some, 2)
-    yield "two batch dimensions", (*words(draw, 3, 2, 8, d_k=5, d_v=3), hub, 2)
+    yield "two batch dimensions", (*words(draw, 3, 2, 8, d_k=5, d_v=3), full, 2)
     yield "a word too many", (*words(draw, 7, d_k=3, d_v=2), some, 2)
 
 
@@ -83,15 +83,29 @@ def unlisted(answer, draw: Draw):
     return found.std() > 0 and torch.equal(answer(q, other_k, other_v, listed, 3), found)
 
 
+@exercise.property("large scores give right results, whether the largest are seen or hidden")
+def large_scores(answer, draw: Draw):
+    q, _, v = words(draw, 8, d_k=3, d_v=2)
+    q, listed = 1 + q.abs(), lists([1], [0, 1, 2], [2, 0], [1, 3])
+    # from word to word the scores rise, or fall, by more than a thousand
+    rising = 1000 * torch.arange(1.0, 9.0).unsqueeze(-1).repeat(1, 3)
+    return all(
+        torch.allclose(
+            answer(q, keys, v, listed, 2), bigbird_attention(q, keys, v, listed, 2), atol=1e-3
+        )
+        for keys in (rising, -rising)
+    )
+
+
 def refuse(q, neighbours, block):
     if q.shape[-2] != len(neighbours) * block:
         raise ValueError("n is not blocks x block")
 
 
-def attend(q, k, v, mask=None, scale=None):
+def attend(q, k, v, mask=None, scale=None, hidden=-torch.inf):
     scores = q @ k.mT / (scale or q.shape[-1] ** 0.5)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
+        scores = scores.masked_fill(~mask, hidden)
     return scores.softmax(-1) @ v
 
 
@@ -233,6 +247,46 @@ def unscaled(q, k, v, neighbours, block):
 def not_refused(q, k, v, neighbours, block):
     n = len(neighbours) * block
     return rows(q[..., :n, :], k[..., :n, :], v[..., :n, :], neighbours, block)
+
+
+@exercise.mistake(
+    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
+    "scores of a row without changing any weight?"
+)
+def no_peak(q, k, v, neighbours, block):
+    def exponentials(q, k, v):
+        weights = (q @ k.mT / q.shape[-1] ** 0.5).exp()
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    return rows(q, k, v, neighbours, block, exponentials)
+
+
+@exercise.mistake(
+    "The largest score of a block was subtracted from all of its rows. A row far below it has "
+    "nothing but zeros left, and divides 0 by 0: each row needs its own peak."
+)
+def peak_of_a_block(q, k, v, neighbours, block):
+    def exponentials(q, k, v):
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        weights = (scores - scores.amax() if k.numel() else scores).exp()
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    return rows(q, k, v, neighbours, block, exponentials)
+
+
+@exercise.mistake(
+    "A key that the row does not list was given the score -50. Where the listed ones score less "
+    "than that, it gets all the weight. Which score is below every other?"
+)
+def hidden_with_a_number(q, k, v, neighbours, block):
+    refuse(q, neighbours, block)
+    places = torch.arange(q.shape[-2], device=q.device).view(-1, block)
+    found = []
+    for own, row in zip(places, neighbours, strict=True):
+        keys, shown = places[row.clamp(min=0)].flatten(), (row != -1).repeat_interleave(block)
+        rows = attend(q[..., own, :], k[..., keys, :], v[..., keys, :], shown, hidden=-50.0)
+        found.append(rows * shown.any())
+    return torch.cat(found, dim=-2)
 
 
 @exercise.alternative

@@ -127,7 +127,7 @@ def itself_always(neighbours, block):
 
 @exercise.mistake(
     "Whoever sees is also seen: the mask was made symmetric. A global block is seen by all; does a "
-    "block drawn by lot look back?"
+    "random block look back?"
 )
 def made_mutual(neighbours, block):
     return enlarged(small(neighbours) | small(neighbours).mT, block)

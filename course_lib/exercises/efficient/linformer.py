@@ -28,7 +28,7 @@ exercise = Exercise(
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.kernel.attend",
     ),
 )
 
@@ -76,6 +76,22 @@ def mixtures_in_any_order(answer, draw: Draw):
     return torch.allclose(
         answer(q, k, v, e.flip(-1), f.flip(-1)), found, atol=1e-5
     ) and not torch.allclose(answer(q, k, v, e.flip(-1), f), found, atol=1e-3)
+
+
+@exercise.property("large scores give right results, whether they rise or fall")
+def large_scores(answer, draw: Draw):
+    q, _, v, _, f = words(draw, 6, d_k=3, d_v=4, mixtures=6)
+    q = 1 + q.abs()
+    # from mixture to mixture the scores rise, or fall, by more than a thousand
+    rising = 1000 * torch.arange(1.0, 7.0).unsqueeze(-1).repeat(1, 3)
+    return all(
+        torch.allclose(
+            answer(q, keys, v, torch.eye(6), f),
+            scaled_dot_product_attention(q, keys, f.mT @ v),
+            atol=1e-3,
+        )
+        for keys in (rising, -rising)
+    )
 
 
 def attend(q, k, v, scale=None):
@@ -167,6 +183,25 @@ def not_mixed(q, k, v, e, f):
 )
 def averages(q, k, v, e, f):
     return attend(q, F.softmax(e, 0).mT @ k, F.softmax(f, 0).mT @ v)
+
+
+@exercise.mistake(
+    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
+    "scores of a row without changing any weight?"
+)
+def no_peak(q, k, v, e, f):
+    weights = (q @ (e.mT @ k).mT / q.shape[-1] ** 0.5).exp()
+    return weights / weights.sum(-1, keepdim=True) @ (f.mT @ v)
+
+
+@exercise.mistake(
+    "The largest of all scores was subtracted in every row. A row far below it has nothing but "
+    "zeros left, and divides 0 by 0: each row needs its own peak."
+)
+def peak_of_all(q, k, v, e, f):
+    scores = q @ (e.mT @ k).mT / q.shape[-1] ** 0.5
+    weights = (scores - scores.amax()).exp()
+    return weights / weights.sum(-1, keepdim=True) @ (f.mT @ v)
 
 
 @exercise.alternative

@@ -25,7 +25,7 @@ exercise = Exercise(
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.kernel.attend",
         "course_lib.efficient.lsh.lsh_attention_in_rounds",
     ),
 )
@@ -86,6 +86,18 @@ def another_bucket(answer, draw: Draw):
     return rests.tolist() == [True, False] * 3
 
 
+@exercise.property("large scores give right results, whether the largest are seen or hidden")
+def large_scores(answer, draw: Draw):
+    # words of one bucket come in pairs, which see each other alone, whatever they score
+    one, v, buckets = draw.normal(4, 1, 3), draw.normal(8, 4), torch.arange(4).repeat_interleave(2)
+    one = 1000 * (one.sign() + one)
+    return all(
+        torch.allclose(answer(torch.cat([one, other * one], 1).view(8, 3), v, buckets, 4), partner)
+        for other in (2, -2)
+        for partner in [v.view(4, 2, 4).flip(1).view(8, 4)]
+    )
+
+
 def by_words(x, order):
     return x.gather(-2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
@@ -127,8 +139,11 @@ def in_chunks(qk, v, buckets, chunk, **change):
     alone = ~others.any(-1, keepdim=True)
     seen = others if change.get("zeros_alone") else others | alone & itself
     scale = 1.0 if change.get("unscaled") else q.shape[-1] ** 0.5
-    scores = (q @ keys.mT / scale).masked_fill(~seen, -1e30)
-    weights = scores.softmax(-1) * seen
+    scores = (q @ keys.mT / scale).masked_fill(~seen, change.get("hidden", -1e30))
+    weights = scores.softmax(-1) * (seen if "hidden" not in change else 1)
+    if change.get("no_peak") or change.get("one_peak"):
+        weights = (scores - (scores.amax() if change.get("one_peak") else 0)).exp()
+        weights = weights / weights.sum(-1, keepdim=True)
     found = (weights @ values).flatten(-3, -2)
     if change.get("sorted"):
         return found
@@ -255,6 +270,30 @@ def unscaled(qk, v, buckets, chunk):
 def not_refused(qk, v, buckets, chunk):
     n = qk.shape[-2] // chunk * chunk
     return in_chunks(qk[..., :n, :], v[..., :n, :], buckets[..., :n], chunk)
+
+
+@exercise.mistake(
+    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
+    "scores of a row without changing any weight?"
+)
+def no_peak(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, no_peak=True)
+
+
+@exercise.mistake(
+    "The largest of all scores was subtracted in every row. A row far below it has nothing but "
+    "zeros left, and divides 0 by 0: each row needs its own peak."
+)
+def peak_of_all(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, one_peak=True)
+
+
+@exercise.mistake(
+    "A word of another bucket was given the score -50. Where those of the word's own bucket score "
+    "less than that, it gets all the weight. Which score is below every other?"
+)
+def hidden_with_a_number(qk, v, buckets, chunk):
+    return in_chunks(qk, v, buckets, chunk, hidden=-50.0)
 
 
 @exercise.alternative

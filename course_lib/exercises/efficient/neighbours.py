@@ -1,4 +1,4 @@
-"""Who sees whom: a window, a few blocks that know all, and some drawn by lot."""
+"""Which blocks see which: a window, a few global blocks, and some at random."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from course_lib.efficient.bigbird import neighbours
 
 
 def in_order(rows):
-    """Sort each row, and drop the columns in which nobody is listed: both are free."""
+    """Sort each row, and drop the columns in which no block is listed: both are free."""
     if not isinstance(rows, Tensor) or rows.dim() != 2:
         return rows
     rows = rows.sort(dim=-1, descending=True).values
@@ -20,7 +20,7 @@ ROWS = "torch.tensor([row + [-1] * (longest - len(row)) for row in rows])"
 exercise = Exercise(
     reference=neighbours,
     lesson="12",
-    title="A window, a few hubs, some luck",
+    title="Window, global and random blocks",
     minutes=25,
     difficulty=3,
     canonical=in_order,
@@ -29,8 +29,8 @@ exercise = Exercise(
         "blocks does row 0 list, which row 1, which row 4? Is any of them listed twice?",
         "Once a row has its global blocks and its window, who is left to draw from? What if fewer "
         "are left than you wish to draw?",
-        "Where does the luck come from? If each row began again with the same seed, what would all "
-        "rows have in common?",
+        "Where do the random numbers come from? If each row began again with the same seed, what "
+        "would all rows have in common?",
         "The rows are not equally long, and a tensor has straight edges. What stands in the places "
         "that are left over?",
     ),
@@ -42,7 +42,7 @@ exercise = Exercise(
         "window % 2 -> window",
         # where there are fewer blocks than global ones, all of them are global
         "min(global_blocks, blocks) -> global_blocks",
-        # a list knows who is in it, torch has a generator of its own, whole numbers are long
+        # a list knows what is in it, torch has a generator of its own, whole numbers are long
         "set(row) -> row",
         "torch.Generator() -> torch",
         f"{ROWS}.long() -> {ROWS}",
@@ -61,9 +61,9 @@ def cases(draw: Draw):
     yield "one global block and a window", (6, 3, 1, 0, seed)
     yield "two global blocks and a window", (7, 3, 2, 0, seed)
     yield "every block global", (3, 1, 3, 0, seed)
-    yield "all that remain, drawn by lot", (5, 3, 0, 3, seed)
+    yield "all that remain, drawn at random", (5, 3, 0, 3, seed)
     yield "more to draw than remain", (6, 1, 1, 9, seed)
-    yield "nothing but the lot, more than there are", (4, 0, 0, 5, seed)
+    yield "random blocks alone, more than there are", (4, 0, 0, 5, seed)
     yield "one block", (1, 3, 1, 2, seed)
 
 
@@ -92,16 +92,16 @@ def seeded(answer, draw: Draw):
     )
 
 
-@exercise.property("each row has its own luck, and every block is drawn by somebody")
+@exercise.property("each row draws its own random blocks, and every block is drawn in some row")
 def drawn_apart(answer, draw: Draw):
     fixed = listed(neighbours(32, 3, 0, 0, 0))
     drawn = set()
     for seed in draw.integers(0, 1000, 6).tolist():
         found = listed(answer(32, 3, 0, 3, seed))
-        luck = [set(row) - set(sure) for row, sure in zip(found, fixed, strict=True)]
-        if any(len(own) != 3 for own in luck) or len(set.union(*luck)) < 16:
+        own = [set(row) - set(sure) for row, sure in zip(found, fixed, strict=True)]
+        if any(len(new) != 3 for new in own) or len(set.union(*own)) < 16:
             return False
-        drawn |= set.union(*luck)
+        drawn |= set.union(*own)
     return drawn == set(range(32))
 
 
@@ -115,8 +115,10 @@ def build(blocks, window, global_blocks, random_blocks, seed, **change):
     generator, rows = torch.Generator().manual_seed(seed), []
     reach = change.get("reach", window // 2)
     for block in range(blocks):
-        hub = block < global_blocks and change.get("rows", True)
-        row = list(range(blocks if hub else global_blocks if change.get("columns", True) else 0))
+        is_global = block < global_blocks and change.get("rows", True)
+        row = list(
+            range(blocks if is_global else global_blocks if change.get("columns", True) else 0)
+        )
         around = range(block - reach, block + reach + 1) if window else []
         around = [i for i in around if 0 <= i < blocks]
         row += [i for i in around if change.get("twice") or i not in row]
@@ -135,15 +137,15 @@ def build(blocks, window, global_blocks, random_blocks, seed, **change):
     "The global blocks are seen by all, but do not see all themselves. How long is the row of a "
     "block to which nothing is hidden?"
 )
-def hubs_see_little(*inputs):
+def global_rows_are_short(*inputs):
     return build(*inputs, rows=False)
 
 
 @exercise.mistake(
-    "The global blocks see every block, but the other rows do not list them. By whom is a global "
-    "block to be seen?"
+    "The global blocks see every block, but the other rows do not list them. Which rows should "
+    "list a global block?"
 )
-def hubs_unseen(*inputs):
+def global_blocks_unlisted(*inputs):
     return build(*inputs, columns=False)
 
 
@@ -189,45 +191,45 @@ def listed_twice(*inputs):
 
 
 @exercise.mistake(
-    "The lot was drawn among all blocks, so that some stand in their row twice. Which blocks are "
-    "there to draw from, once the row has its window and its global blocks?"
+    "The random blocks were drawn from all blocks, so some are in their row twice. Which blocks "
+    "are left to draw from, once the row has its window and its global blocks?"
 )
 def drawn_from_all(*inputs):
     return build(*inputs, anybody=True)
 
 
 @exercise.mistake(
-    "The lot was drawn among all blocks, and whoever was there already counted as drawn: some rows "
-    "list fewer random blocks than asked. From which blocks should the lot be drawn?"
+    "The random blocks were drawn from all blocks, and one that was in the row already counted as "
+    "drawn: some rows list fewer random blocks than asked. From which blocks should they be drawn?"
 )
 def fewer_than_asked(*inputs):
     return build(*inputs, anybody=True, merged=True)
 
 
 @exercise.mistake("There are no random blocks: `random_blocks` changes nothing.")
-def no_luck(blocks, window, global_blocks, random_blocks, seed):
+def nothing_random(blocks, window, global_blocks, random_blocks, seed):
     return build(blocks, window, global_blocks, 0, seed)
 
 
 @exercise.mistake(
-    "The blocks drawn are the first ones that remain: there is no luck in it. What shuffles them?"
+    "The blocks drawn are the first ones that remain: nothing is random. What shuffles them?"
 )
 def first_that_remain(*inputs):
     return build(*inputs, nearest=True)
 
 
 @exercise.mistake(
-    "Every seed gives the same list. Whom does `seed` have to reach, before anything is drawn?"
+    "Every seed gives the same list. What has to be given `seed`, before anything is drawn?"
 )
 def seed_ignored(blocks, window, global_blocks, random_blocks, seed):
     return build(blocks, window, global_blocks, random_blocks, 0)
 
 
 @exercise.mistake(
-    "Nearly every row has drawn the same block: the generator was given its seed anew for each of "
-    "them. How often does one sow?"
+    "Nearly every row has drawn the same block: the generator was seeded again for each of them. "
+    "How often should it be seeded?"
 )
-def sown_in_each_row(*inputs):
+def seeded_in_each_row(*inputs):
     return build(*inputs, again=True)
 
 
@@ -251,8 +253,8 @@ def by_a_mask(blocks, window, global_blocks, random_blocks, seed):
     places = torch.arange(blocks)
     shown = (places.unsqueeze(-1) - places).abs() <= (window // 2 if window else -1)
     shown[:, :global_blocks] = True
-    luck = torch.rand(blocks, blocks, generator=torch.Generator().manual_seed(seed))
-    rank = luck.masked_fill(shown, 2.0).argsort(-1).argsort(-1)
+    order = torch.rand(blocks, blocks, generator=torch.Generator().manual_seed(seed))
+    rank = order.masked_fill(shown, 2.0).argsort(-1).argsort(-1)
     shown |= rank < random_blocks
     shown[:global_blocks] = True
     return torch.where(shown, places, -1)
@@ -262,10 +264,10 @@ def by_a_mask(blocks, window, global_blocks, random_blocks, seed):
 def by_python_alone(blocks, window, global_blocks, random_blocks, seed):
     import random
 
-    lot, rows = random.Random(seed), []
+    generator, rows = random.Random(seed), []
     for block in range(blocks):
         near = {i for i in range(blocks) if window and abs(i - block) <= window // 2}
         row = near | set(range(blocks if block < global_blocks else global_blocks))
         rest = sorted(set(range(blocks)) - row)
-        rows.append([*row, *lot.sample(rest, min(random_blocks, len(rest)))])
+        rows.append([*row, *generator.sample(rest, min(random_blocks, len(rest)))])
     return as_tensor(rows)

@@ -25,7 +25,7 @@ exercise = Exercise(
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.kernel.attend",
         "course_lib.efficient.window.window_attention",
         "course_lib.efficient.bigbird.bigbird_attention",
         "course_lib.efficient.memory_compressed.memory_compressed_attention",

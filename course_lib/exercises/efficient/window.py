@@ -30,7 +30,7 @@ exercise = Exercise(
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.tiled.attend",
+        "course_lib.efficient.kernel.attend",
     ),
 )
 
@@ -76,6 +76,18 @@ def moved_along(answer, draw: Draw):
     return found.abs().max() > 0 and torch.allclose(found[5:], later[2:], atol=1e-5)
 
 
+@exercise.property("large scores give right results, whether the largest are seen or hidden")
+def large_scores(answer, draw: Draw):
+    q, _, v = words(draw, 9, d_k=3, d_v=2)
+    q = 1 + q.abs()
+    # from word to word the scores rise, or fall, by more than a thousand
+    rising = 1000 * torch.arange(1.0, 10.0).unsqueeze(-1).repeat(1, 3)
+    return all(
+        torch.allclose(answer(q, keys, v, 3), window_attention(q, keys, v, 3), atol=1e-3)
+        for keys in (rising, -rising)
+    )
+
+
 def attend(q, k, v):
     return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v
 
@@ -85,16 +97,28 @@ def beside(x, left, right):
     return F.pad(x, (0, 0, left, right)).unfold(-2, left + right + 1, 1)
 
 
-def weigh(q, keys, values, mask=None, scale=None):
+def softmax(scores):
+    return scores.softmax(-1)
+
+
+def without_peak(scores):
+    return scores.exp() / scores.exp().sum(-1, keepdim=True)
+
+
+def one_peak(scores):
+    return without_peak(scores - scores.amax())
+
+
+def weigh(q, keys, values, mask=None, scale=None, hidden=-torch.inf, softmax=softmax):
     scores = torch.einsum("...nd,...ndw->...nw", q, keys) / (scale or q.shape[-1] ** 0.5)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.einsum("...nw,...ndw->...nd", scores.softmax(-1), values)
+        scores = scores.masked_fill(~mask, hidden)
+    return torch.einsum("...nw,...ndw->...nd", softmax(scores), values)
 
 
-def near(q, k, v, left, right, scale=None):
+def near(q, k, v, left, right, **change):
     inside = beside(torch.ones(q.shape[-2], 1, device=q.device), left, right).squeeze(-2) > 0
-    return weigh(q, beside(k, left, right), beside(v, left, right), inside, scale)
+    return weigh(q, beside(k, left, right), beside(v, left, right), inside, **change)
 
 
 def row_by_row(q, k, v, before, after):
@@ -229,6 +253,30 @@ def plain_mean(q, k, v, width):
 def hidden_with_zero(q, k, v, width):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     return (scores * window_mask(q.shape[-2], width).to(q.device)).softmax(-1) @ v
+
+
+@exercise.mistake(
+    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
+    "scores of a row without changing any weight?"
+)
+def no_peak(q, k, v, width):
+    return near(q, k, v, width // 2, width // 2, softmax=without_peak)
+
+
+@exercise.mistake(
+    "The largest of all scores was subtracted in every row. A row far below it has nothing but "
+    "zeros left, and divides 0 by 0: each row needs its own peak."
+)
+def peak_of_all(q, k, v, width):
+    return near(q, k, v, width // 2, width // 2, softmax=one_peak)
+
+
+@exercise.mistake(
+    "A word out of sight was given the score -50. Where those in sight score less than that, it "
+    "gets all the weight. Which score is below every other?"
+)
+def hidden_with_a_number(q, k, v, width):
+    return near(q, k, v, width // 2, width // 2, hidden=-50.0)
 
 
 @exercise.alternative

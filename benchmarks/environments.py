@@ -55,7 +55,7 @@ def _install(packages: Sequence[str]) -> tuple[Path, list[str]]:
     shared = f"{sysconfig.get_path('purelib')}\n{ROOT}\n"
     Path(_packages_of(folder), "course.pth").write_text(shared, "utf8")
     kept = folder / "constraints.txt"
-    versions = {f"{found.name}=={found.version}\n" for found in metadata.distributions()}
+    versions = {f"{package.name}=={package.version}\n" for package in metadata.distributions()}
     kept.write_text("".join(sorted(versions)), "utf8")
     pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "-c", kept]
     missing = [
