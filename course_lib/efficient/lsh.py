@@ -185,7 +185,7 @@ def _tiles(
 
 
 def _less(
-    x: Int[Tensor, "n"], rows: slice, keys: slice, chunk: int
+    x: Int[Tensor, " n"], rows: slice, keys: slice, chunk: int
 ) -> Int[Tensor, "chunk row key"]:
     """Subtract from each row's number those of the keys in its chunk's window."""
     windows = x[keys].unfold(0, keys.stop - keys.start - (rows.stop - rows.start) + chunk, chunk)
