@@ -72,6 +72,20 @@ def batch_norm(
     return gain * (x - mean) / torch.sqrt(variance + eps) + bias
 
 
+class Norm(nn.Module):
+    """Hold the gain and the bias of a norm, and learn them: norm_layer(x, gain, bias)."""
+
+    def __init__(self, d_model: int, norm_layer: Callable[..., Tensor] = layer_norm):
+        super().__init__()
+        self.norm_layer = norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Normalise each word."""
+        return self.norm_layer(x, self.gain, self.bias)
+
+
 class PostNorm(nn.Module):
     """Add what a layer found, then normalise: norm(x + sublayer(x)).
 

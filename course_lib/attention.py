@@ -93,5 +93,5 @@ def soft_lookup(
     # score the queries against the keys; a low temperature makes differences large
     weights = softmax(dot_scores(queries, keys) / temperature)
     # average the values with these weights
-    found = weighted_sum(weights, values)
-    return found.squeeze(-2) if single else found
+    looked_up = weighted_sum(weights, values)
+    return looked_up.squeeze(-2) if single else looked_up

@@ -1,10 +1,21 @@
 """Self-attention: the words of one sentence look at each other (lesson 03)."""
 
+from typing import Protocol, runtime_checkable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.attention import dot_scores, softmax, weighted_sum
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A rule of attention: a function of queries, keys, values and a mask, without parameters."""
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, /) -> Tensor:
+        """Attend, where `mask` is True."""
+        ...
 
 
 def parameter_free(x: Float[Tensor, "... n d"], causal: bool = False) -> Float[Tensor, "... n d"]:

@@ -1,6 +1,7 @@
 """The whole Transformer of 2017 (lesson 08)."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -30,11 +31,11 @@ class Transformer(nn.Module):
         heads: int,
         d_ff: int,
         max_length: int,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         tied: bool = True,
         *,
-        encoder_block: Callable = EncoderBlock,
-        decoder_block: Callable = DecoderBlock,
+        encoder_block: Callable[..., nn.Module] = EncoderBlock,
+        decoder_block: Callable[..., nn.Module] = DecoderBlock,
     ):
         super().__init__()
         sizes = (vocab, layers, d_model, heads, d_ff, max_length, norm)

@@ -58,7 +58,7 @@ def test_schemes_of_distance_do_not_notice_a_shift_of_the_whole_sentence(name):
     rest = model.scheme.attend(q[1:], k[1:], v[1:], tree=TREE[1:, 1:])
     whole = model.scheme.attend(q, k, v, hide_first, TREE)[1:]
     torch.testing.assert_close(rest, whole)
-    unmoved = torch.allclose(model.scheme.place(x)[1:], model.scheme.place(x[1:]))
+    unmoved = torch.allclose(model.scheme.encode(x)[1:], model.scheme.encode(x[1:]))
     assert unmoved == (name not in ("sinusoidal", "learned"))
 
 
