@@ -135,6 +135,9 @@ def erase_direction(
 
     A layer deletes by writing the negative of what it read. Source: Elhage et al. 2021, "A
     Mathematical Framework for Transformer Circuits". Raises ValueError for a direction of zeros.
+
+    >>> erase_direction(torch.tensor([3.0, 4.0]), torch.tensor([0.0, 2.0]))
+    tensor([3., 0.])
     """
     largest = direction.detach().abs().max()
     if largest == 0:

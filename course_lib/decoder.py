@@ -22,13 +22,13 @@ from course_lib.self_attention import Rule, scaled_dot_product_attention
 
 
 def cross_attention(
-    z: Float[Tensor, "... query d_z"],
-    h: Float[Tensor, "... key d_h"],
+    z: Float[Tensor, "*batch query d_z"],
+    h: Float[Tensor, "*batch key d_h"],
     w_q: Float[Tensor, "d_z d_k"],
     w_k: Float[Tensor, "d_h d_k"],
     w_v: Float[Tensor, "d_h d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "... query d_v"]:
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
     """Let the decoder's states look at the encoder's: softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
 
     Z are the decoder's states, H the encoder's; the scores are target words by source words.
@@ -41,11 +41,11 @@ def cross_attention(
 
 
 def grouped_query_attention(
-    q: Float[Tensor, "... heads query d_k"],
-    k: Float[Tensor, "... groups key d_k"],
-    v: Float[Tensor, "... groups key d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "... heads query d_v"]:
+    q: Float[Tensor, "*batch heads query d_k"],
+    k: Float[Tensor, "*batch groups key d_k"],
+    v: Float[Tensor, "*batch groups key d_v"],
+    mask: Bool[Tensor, "*#batch #heads #query #key"] | None = None,
+) -> Float[Tensor, "*batch heads query d_v"]:
     """Attend with fewer keys and values than queries: consecutive query heads share theirs.
 
     What must be kept of each word is heads / groups times less. `mask` is broadcast to the scores
@@ -85,11 +85,11 @@ class GroupedQueryAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "... query d_model"],
-        key: Float[Tensor, "... key d_model"],
-        value: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        query: Float[Tensor, "*batch query d_model"],
+        key: Float[Tensor, "*batch key d_model"],
+        value: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Let each query look at the keys in every head; `mask` is as in `MultiHeadAttention`."""
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.groups)
@@ -135,11 +135,11 @@ class DecoderBlock(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "... query d_model"],
-        memory: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-        memory_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        x: Float[Tensor, "*batch query d_model"],
+        memory: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #query"] | None = None,
+        memory_mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Pass the words through the three layers, each of which adds and normalises by itself.
 
         Masks are as in `MultiHeadAttention`. `mask` is for the words among themselves, causal
@@ -180,10 +180,10 @@ class Decoder(nn.Module):
 
     def forward(
         self,
-        tokens: Int[Tensor, "... query"],
-        memory: Float[Tensor, "... key d_model"],
-        memory_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        tokens: Int[Tensor, "*batch query"],
+        memory: Float[Tensor, "*batch key d_model"],
+        memory_mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Return a state for each token, which has seen the memory and the tokens before it.
 
         Raises ValueError for more tokens than `max_length`.

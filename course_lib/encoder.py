@@ -55,8 +55,10 @@ class EncoderBlock(nn.Module):
         self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
 
     def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_model"]:
         """Pass the words through both layers, each of which adds and normalises by itself.
 
         `mask` is as in `MultiHeadAttention`.
@@ -126,8 +128,8 @@ class Encoder(nn.Module):
         self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
 
     def forward(
-        self, tokens: Int[Tensor, "... n"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
+        self, tokens: Int[Tensor, "*batch n"], mask: Bool[Tensor, "*#batch #n #n"] | None = None
+    ) -> Float[Tensor, "*batch n d_model"]:
         """Return a state for each token; `mask` is as in `MultiHeadAttention`.
 
         Raises ValueError for more tokens than `max_length`.
@@ -147,6 +149,10 @@ def mean_pool(
     """Describe a sentence by the mean of its real words, those where `mask` is True.
 
     A sentence without words gives zeros. Source: Reimers & Gurevych 2019, section 3.
+
+    >>> states = torch.tensor([[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]])
+    >>> mean_pool(states, torch.tensor([True, True, False]))
+    tensor([2., 3.])
     """
     # count the real words, and let an empty sentence divide its sum of zeros by one
     count = mask.sum(-1, keepdim=True).clamp(min=1)

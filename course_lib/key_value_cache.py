@@ -27,11 +27,11 @@ class KeyValueCache:
 
     def __call__(
         self,
-        q: Float[Tensor, "... heads query d_k"],
-        k: Float[Tensor, "... groups query d_k"],
-        v: Float[Tensor, "... groups query d_v"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... heads query d_v"]:
+        q: Float[Tensor, "*batch heads query d_k"],
+        k: Float[Tensor, "*batch groups query d_k"],
+        v: Float[Tensor, "*batch groups query d_v"],
+        mask: Bool[Tensor, "*#batch #heads #query #query"] | None = None,
+    ) -> Float[Tensor, "*batch heads query d_v"]:
         """Attend from the new words to all words so far; `mask` is the causal one, and not read."""
         if self.kept:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self.kept, (k, v), strict=True))

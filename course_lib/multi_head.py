@@ -19,6 +19,9 @@ def split_heads(
 
     Source: Vaswani et al. 2017, section 3.2.2, whose W_i are the columns of one matrix. Raises
     ValueError where `heads` does not divide the size of a word.
+
+    >>> split_heads(torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), heads=2).tolist()
+    [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
     """
     d_model = x.shape[-1]
     if d_model % heads:
@@ -65,11 +68,11 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "... query d_model"],
-        key: Float[Tensor, "... key d_model"],
-        value: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        query: Float[Tensor, "*batch query d_model"],
+        key: Float[Tensor, "*batch key d_model"],
+        value: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Let each query look at the keys in every head, where `mask` is True.
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
@@ -133,8 +136,10 @@ class AsSelfAttention(nn.Module):
         self.attention = attention
 
     def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_model"]:
         """Attend, where `mask` is True."""
         return self.attention(x, x, x, mask)
 
@@ -151,10 +156,10 @@ class AsCrossAttention(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "... query d_model"],
-        memory: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        x: Float[Tensor, "*batch query d_model"],
+        memory: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Attend to the memory, where `mask` is True."""
         return self.attention(x, memory, memory, mask)
 

@@ -48,10 +48,10 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        source: Int[Tensor, "... key"],
-        target: Int[Tensor, "... query"],
-        source_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query vocab"]:
+        source: Int[Tensor, "*batch key"],
+        target: Int[Tensor, "*batch query"],
+        source_mask: Bool[Tensor, "*#batch 1 #key"] | None = None,
+    ) -> Float[Tensor, "*batch query vocab"]:
         """Score every token of the vocabulary as the next one, at each place of the target.
 
         `target` is already shifted right; `source_mask` is as in `MultiHeadAttention`, such as a
@@ -72,7 +72,7 @@ def greedy(
     start: int,
     stop: int,
     most: int,
-    source_mask: Bool[Tensor, "..."] | None = None,
+    source_mask: Bool[Tensor, "... 1 #key"] | None = None,
 ) -> Int[Tensor, "batch query"]:
     """Write a target for each source, always by the likeliest next token.
 

@@ -22,12 +22,12 @@ class NoPositions(nn.Module):
 
     def attend(
         self,
-        q: Float[Tensor, "... query d_k"],
-        k: Float[Tensor, "... key d_k"],
-        v: Float[Tensor, "... key d_k"],
-        mask: Bool[Tensor, "..."] | None = None,
-        tree: Int[Tensor, "... query key"] | None = None,
-    ) -> Float[Tensor, "... query d_k"]:
+        q: Float[Tensor, "*batch query d_k"],
+        k: Float[Tensor, "*batch key d_k"],
+        v: Float[Tensor, "*batch key d_k"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+        tree: Int[Tensor, "*batch query key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_k"]:
         """Let the words meet; `tree` counts the edges between each two of them, for who asks."""
         return scaled_dot_product_attention(q, k, v, mask)
 
