@@ -72,6 +72,20 @@ def batch_norm(
     return gain * (x - mean) / torch.sqrt(variance + eps) + bias
 
 
+class Norm(nn.Module):
+    """Hold the gain and the bias of a norm, and learn them: norm_layer(x, gain, bias)."""
+
+    def __init__(self, d_model: int, norm_layer: Callable[..., Tensor] = layer_norm):
+        super().__init__()
+        self.norm_layer = norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
+        """Normalise each word."""
+        return self.norm_layer(x, self.gain, self.bias)
+
+
 class PostNorm(nn.Module):
     """Add what a layer found, then normalise: norm(x + sublayer(x)).
 
@@ -121,6 +135,9 @@ def erase_direction(
 
     A layer deletes by writing the negative of what it read. Source: Elhage et al. 2021, "A
     Mathematical Framework for Transformer Circuits". Raises ValueError for a direction of zeros.
+
+    >>> erase_direction(torch.tensor([3.0, 4.0]), torch.tensor([0.0, 2.0]))
+    tensor([3., 0.])
     """
     largest = direction.detach().abs().max()
     if largest == 0:

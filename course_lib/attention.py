@@ -7,12 +7,15 @@ from torch import Tensor
 
 
 def softmax(
-    scores: Float[Tensor, "... key"], mask: Bool[Tensor, "..."] | None = None
-) -> Float[Tensor, "... key"]:
+    scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
+) -> Float[Tensor, "*rows key"]:
     """Turn each row of scores into weights that sum to one: w_j = exp(s_j) / sum_l exp(s_l).
 
     Large scores stay finite. Where `mask` is False the weight is 0; a row with every key masked
     is all zeros, and so is its gradient.
+
+    >>> softmax(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
     """
     # a key that may not be looked at gets the score minus infinity
     if mask is not None:
@@ -31,6 +34,9 @@ def dot_scores(
     """Score every query against every key by their dot product: s_ij = q_i . k_j.
 
     Source: Luong et al. 2015, eq. 8 ("dot").
+
+    >>> dot_scores(torch.tensor([[1.0, 0.0]]), torch.tensor([[2.0, 5.0], [3.0, 7.0]]))
+    tensor([[2., 3.]])
     """
     # multiply each query with each key, and sum over their common axis
     return einsum(q, k, "... query d_k, ... key d_k -> ... query key")
@@ -93,5 +99,5 @@ def soft_lookup(
     # score the queries against the keys; a low temperature makes differences large
     weights = softmax(dot_scores(queries, keys) / temperature)
     # average the values with these weights
-    found = weighted_sum(weights, values)
-    return found.squeeze(-2) if single else found
+    looked_up = weighted_sum(weights, values)
+    return looked_up.squeeze(-2) if single else looked_up

@@ -1,33 +1,34 @@
 """The decoder: words that have been written look back, and look at what was read (lesson 08)."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from einops import rearrange, repeat
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.add_norm import layer_norm
-from course_lib.encoder import Embedding, LastNorm, residual
+from course_lib.add_norm import Norm, layer_norm
+from course_lib.encoder import Embedding, residual
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import (
+    AsCrossAttention,
+    AsSelfAttention,
     MultiHeadAttention,
-    ToMemory,
-    ToThemselves,
     merge_heads,
     split_heads,
 )
-from course_lib.self_attention import scaled_dot_product_attention
+from course_lib.self_attention import Rule, scaled_dot_product_attention
 
 
 def cross_attention(
-    z: Float[Tensor, "... query d_z"],
-    h: Float[Tensor, "... key d_h"],
+    z: Float[Tensor, "*batch query d_z"],
+    h: Float[Tensor, "*batch key d_h"],
     w_q: Float[Tensor, "d_z d_k"],
     w_k: Float[Tensor, "d_h d_k"],
     w_v: Float[Tensor, "d_h d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "... query d_v"]:
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
     """Let the decoder's states look at the encoder's: softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
 
     Z are the decoder's states, H the encoder's; the scores are target words by source words.
@@ -40,11 +41,11 @@ def cross_attention(
 
 
 def grouped_query_attention(
-    q: Float[Tensor, "... heads query d_k"],
-    k: Float[Tensor, "... groups key d_k"],
-    v: Float[Tensor, "... groups key d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "... heads query d_v"]:
+    q: Float[Tensor, "*batch heads query d_k"],
+    k: Float[Tensor, "*batch groups key d_k"],
+    v: Float[Tensor, "*batch groups key d_v"],
+    mask: Bool[Tensor, "*#batch #heads #query #key"] | None = None,
+) -> Float[Tensor, "*batch heads query d_v"]:
     """Attend with fewer keys and values than queries: consecutive query heads share theirs.
 
     What must be kept of each word is heads / groups times less. `mask` is broadcast to the scores
@@ -70,14 +71,12 @@ def grouped_query_attention(
 class GroupedQueryAttention(nn.Module):
     """Multi-head attention whose heads share keys and values in groups, without biases.
 
-    `attention(q, k, v, mask)` is the rule by which the heads attend. Source: Ainslie et al. 2023.
+    `rule(q, k, v, mask)` is how the heads attend. Source: Ainslie et al. 2023.
     """
 
-    def __init__(
-        self, d_model: int, heads: int, groups: int, attention: Callable = grouped_query_attention
-    ):
+    def __init__(self, d_model: int, heads: int, groups: int, rule: Rule = grouped_query_attention):
         super().__init__()
-        self.heads, self.groups, self.attention = heads, groups, attention
+        self.heads, self.groups, self.rule = heads, groups, rule
         d_shared = d_model // heads * groups
         self.w_q = nn.Linear(d_model, d_model, bias=False)
         self.w_k = nn.Linear(d_model, d_shared, bias=False)
@@ -86,18 +85,19 @@ class GroupedQueryAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "... query d_model"],
-        key: Float[Tensor, "... key d_model"],
-        value: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
-        """Let each query look at the keys in every head; the mask has no head axis."""
+        query: Float[Tensor, "*batch query d_model"],
+        key: Float[Tensor, "*batch key d_model"],
+        value: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
+        """Let each query look at the keys in every head; `mask` is as in `MultiHeadAttention`."""
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.groups)
         v = split_heads(self.w_v(value), self.groups)
         if mask is not None:
+            MultiHeadAttention.refuse_misfit(mask, query, key)
             mask = rearrange(mask, "... query key -> ... 1 query key")
-        return self.w_o(merge_heads(self.attention(q, k, v, mask)))
+        return self.w_o(merge_heads(self.rule(q, k, v, mask)))
 
 
 class DecoderBlock(nn.Module):
@@ -115,27 +115,31 @@ class DecoderBlock(nn.Module):
         d_model: int,
         heads: int,
         d_ff: int,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         *,
-        attention: Callable = MultiHeadAttention,
-        feed_forward: Callable = FeedForward,
-        norm_layer: Callable = layer_norm,
-        look_back: Callable | None = None,
+        attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
+        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
+        norm_layer: Callable[..., Tensor] = layer_norm,
+        look_back: Callable[[int, int], nn.Module] | None = None,
     ):
         super().__init__()
         add = residual(norm)
-        first = look_back(d_model, heads) if look_back else ToThemselves(attention(d_model, heads))
+        if look_back is None:
+            first = AsSelfAttention(attention(d_model, heads))
+        else:
+            first = look_back(d_model, heads)
+        across = AsCrossAttention(attention(d_model, heads))
         self.attention = add(first, d_model, norm_layer)
-        self.cross_attention = add(ToMemory(attention(d_model, heads)), d_model, norm_layer)
+        self.cross_attention = add(across, d_model, norm_layer)
         self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
 
     def forward(
         self,
-        x: Float[Tensor, "... query d_model"],
-        memory: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-        memory_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        x: Float[Tensor, "*batch query d_model"],
+        memory: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #query"] | None = None,
+        memory_mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Pass the words through the three layers, each of which adds and normalises by itself.
 
         Masks are as in `MultiHeadAttention`. `mask` is for the words among themselves, causal
@@ -165,21 +169,21 @@ class Decoder(nn.Module):
         heads: int,
         d_ff: int,
         max_length: int,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         *,
-        block: Callable = DecoderBlock,
+        block: Callable[..., nn.Module] = DecoderBlock,
     ):
         super().__init__()
         self.embedding = Embedding(vocab, d_model, max_length)
         self.blocks = nn.ModuleList(block(d_model, heads, d_ff, norm) for _ in range(layers))
-        self.last_norm = LastNorm(d_model) if norm == "pre" else nn.Identity()
+        self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
 
     def forward(
         self,
-        tokens: Int[Tensor, "... query"],
-        memory: Float[Tensor, "... key d_model"],
-        memory_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        tokens: Int[Tensor, "*batch query"],
+        memory: Float[Tensor, "*batch key d_model"],
+        memory_mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Return a state for each token, which has seen the memory and the tokens before it.
 
         Raises ValueError for more tokens than `max_length`.

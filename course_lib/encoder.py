@@ -1,19 +1,24 @@
 """The encoder: every word sees the whole sentence, layer after layer (lesson 08)."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from einops import einsum
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.add_norm import PostNorm, PreNorm, layer_norm
+from course_lib.add_norm import Norm, PostNorm, PreNorm, layer_norm
 from course_lib.feed_forward import FeedForward
-from course_lib.multi_head import MultiHeadAttention, ToThemselves
+from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 from course_lib.positions import sinusoidal
 
+# what makes the parts of a block, of (d_model, heads) and of (d_model, d_ff)
+AttentionFactory = Callable[[int, int], nn.Module]
+FeedForwardFactory = Callable[[int, int], nn.Module]
 
-def residual(norm: str) -> Callable:
+
+def residual(norm: Literal["post", "pre"]) -> type[PostNorm] | type[PreNorm]:
     """Return the way in which a block adds and normalises, "post" or "pre".
 
     Raises ValueError for another word.
@@ -27,9 +32,10 @@ def residual(norm: str) -> Callable:
 class EncoderBlock(nn.Module):
     """Attend, then think: self-attention and a feed-forward network, each with add and norm.
 
-    `attention(d_model, heads)` and `feed_forward(d_model, d_ff)` make the block's parts, and
-    `norm_layer(x, gain, bias)` normalises. Source: Vaswani et al. 2017, section 3.1; norm="pre"
-    is Xiong et al. 2020, figure 1 (b). Raises ValueError for another `norm`.
+    `attention(d_model, heads)` and `feed_forward(d_model, d_ff)` make the block's parts;
+    `norm_layer(x, gain, bias)` normalises, and `norm` says where. Source: Vaswani et al. 2017,
+    section 3.1; norm="pre" is Xiong et al. 2020, figure 1 (b). Raises ValueError for another
+    `norm`.
     """
 
     def __init__(
@@ -37,20 +43,22 @@ class EncoderBlock(nn.Module):
         d_model: int,
         heads: int,
         d_ff: int,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         *,
-        attention: Callable = MultiHeadAttention,
-        feed_forward: Callable = FeedForward,
-        norm_layer: Callable = layer_norm,
+        attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
+        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
+        norm_layer: Callable[..., Tensor] = layer_norm,
     ):
         super().__init__()
         add = residual(norm)
-        self.attention = add(ToThemselves(attention(d_model, heads)), d_model, norm_layer)
+        self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
         self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
 
     def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_model"]:
         """Pass the words through both layers, each of which adds and normalises by itself.
 
         `mask` is as in `MultiHeadAttention`.
@@ -67,7 +75,15 @@ class Embedding(nn.Module):
     `positions(n, d_model)` describes the places. Source: Vaswani et al. 2017, sections 3.4 and 3.5.
     """
 
-    def __init__(self, vocab: int, d_model: int, max_length: int, positions: Callable = sinusoidal):
+    positions: Tensor
+
+    def __init__(
+        self,
+        vocab: int,
+        d_model: int,
+        max_length: int,
+        positions: Callable[[int, int], Tensor] = sinusoidal,
+    ):
         super().__init__()
         # times sqrt(d_model), each entry has the variance 1
         self.table = nn.Parameter(torch.randn(vocab, d_model) / d_model**0.5)
@@ -84,18 +100,7 @@ class Embedding(nn.Module):
         return d_model**0.5 * self.table[tokens] + self.positions[:n].to(self.table)
 
 
-class LastNorm(nn.Module):
-    """Normalise what comes out of a pre-norm stack, whose sums nobody has normalised."""
-
-    def __init__(self, d_model: int, norm_layer: Callable = layer_norm):
-        super().__init__()
-        self.norm_layer = norm_layer
-        self.gain = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
-
-    def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
-        """Normalise each word."""
-        return self.norm_layer(x, self.gain, self.bias)
+LastNorm = Norm  # as notebooks handed out before version 0.2 call it
 
 
 class Encoder(nn.Module):
@@ -113,18 +118,18 @@ class Encoder(nn.Module):
         heads: int,
         d_ff: int,
         max_length: int,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         *,
-        block: Callable = EncoderBlock,
+        block: Callable[..., nn.Module] = EncoderBlock,
     ):
         super().__init__()
         self.embedding = Embedding(vocab, d_model, max_length)
         self.blocks = nn.ModuleList(block(d_model, heads, d_ff, norm) for _ in range(layers))
-        self.last_norm = LastNorm(d_model) if norm == "pre" else nn.Identity()
+        self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
 
     def forward(
-        self, tokens: Int[Tensor, "... n"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
+        self, tokens: Int[Tensor, "*batch n"], mask: Bool[Tensor, "*#batch #n #n"] | None = None
+    ) -> Float[Tensor, "*batch n d_model"]:
         """Return a state for each token; `mask` is as in `MultiHeadAttention`.
 
         Raises ValueError for more tokens than `max_length`.
@@ -144,6 +149,10 @@ def mean_pool(
     """Describe a sentence by the mean of its real words, those where `mask` is True.
 
     A sentence without words gives zeros. Source: Reimers & Gurevych 2019, section 3.
+
+    >>> states = torch.tensor([[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]])
+    >>> mean_pool(states, torch.tensor([True, True, False]))
+    tensor([2., 3.])
     """
     # count the real words, and let an empty sentence divide its sum of zeros by one
     count = mask.sum(-1, keepdim=True).clamp(min=1)

@@ -1,13 +1,15 @@
 """The key-value cache: what has been read is not read again (lesson 08)."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.masks import causal_mask
+from course_lib.multi_head import replaced_rule
+from course_lib.self_attention import Rule
 
 
 class KeyValueCache:
@@ -19,17 +21,17 @@ class KeyValueCache:
     and one text. Source: Shazeer 2019, section 2.4.
     """
 
-    def __init__(self, attention: Callable):
+    def __init__(self, attention: Rule):
         self.attention = attention
         self.kept: tuple[Tensor, ...] = ()
 
     def __call__(
         self,
-        q: Float[Tensor, "... heads query d_k"],
-        k: Float[Tensor, "... groups query d_k"],
-        v: Float[Tensor, "... groups query d_v"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... heads query d_v"]:
+        q: Float[Tensor, "*batch heads query d_k"],
+        k: Float[Tensor, "*batch groups query d_k"],
+        v: Float[Tensor, "*batch groups query d_v"],
+        mask: Bool[Tensor, "*#batch #heads #query #query"] | None = None,
+    ) -> Float[Tensor, "*batch heads query d_v"]:
         """Attend from the new words to all words so far; `mask` is the causal one, and not read."""
         if self.kept:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self.kept, (k, v), strict=True))
@@ -39,14 +41,12 @@ class KeyValueCache:
 
 
 @contextmanager
-def remembering(layers: Iterable[nn.Module]) -> Iterator[None]:
-    """Let each layer's `attention` rule have a cache inside the block, for one text."""
-    layers = list(layers)
-    rules = [layer.attention for layer in layers]
-    try:
+def use_cache(layers: Iterable[nn.Module]) -> Iterator[None]:
+    """Let each layer's rule of attention have a cache inside the block, for one text."""
+    with ExitStack() as stack:
         for layer in layers:
-            layer.attention = KeyValueCache(layer.attention)
+            stack.enter_context(replaced_rule(layer, KeyValueCache))
         yield
-    finally:
-        for layer, rule in zip(layers, rules, strict=True):
-            layer.attention = rule
+
+
+remembering = use_cache  # as notebooks handed out before version 0.2 call it

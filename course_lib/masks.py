@@ -13,6 +13,10 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
 
     The queries are the last n_q of the n_k keys; without `n_k` there are as many keys as queries.
     Source: Vaswani et al. 2017, section 3.2.3. Raises ValueError for fewer keys than queries.
+
+    >>> causal_mask(2, 4).long()
+    tensor([[1, 1, 1, 0],
+            [1, 1, 1, 1]])
     """
     # without n_k there are as many keys as queries; refuse fewer
     n_k = n_q if n_k is None else n_k
@@ -33,6 +37,9 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
     Sentences of unequal lengths are filled up to n words at their ends. The middle axis stands
     for the queries, which all see the same words. Raises ValueError for lengths that are negative
     or greater than n.
+
+    >>> padding_mask(torch.tensor([3, 1]), n=4).long().tolist()
+    [[[1, 1, 1, 0]], [[1, 0, 0, 0]]]
     """
     if ((lengths < 0) | (lengths > n)).any():
         raise ValueError(
@@ -50,6 +57,9 @@ def shift_right(tokens: Int[Tensor, "... n"], start: int) -> Int[Tensor, "... n"
 
     Where t_i is to be predicted, only the tokens before it have been read. Source: Vaswani et al.
     2017, section 3.1 and figure 1 ("shifted right").
+
+    >>> shift_right(torch.tensor([7, 8, 9]), start=1)
+    tensor([1, 7, 8])
     """
     # put the start before every sentence
     first = torch.full_like(tokens[..., :1], start)

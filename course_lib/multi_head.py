@@ -1,13 +1,15 @@
 """Multi-head attention: look for several things at once (lesson 06)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.self_attention import scaled_dot_product_attention
+from course_lib.files.renamed import known_as
+from course_lib.self_attention import Rule, scaled_dot_product_attention
 
 
 def split_heads(
@@ -17,6 +19,9 @@ def split_heads(
 
     Source: Vaswani et al. 2017, section 3.2.2, whose W_i are the columns of one matrix. Raises
     ValueError where `heads` does not divide the size of a word.
+
+    >>> split_heads(torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), heads=2).tolist()
+    [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
     """
     d_model = x.shape[-1]
     if d_model % heads:
@@ -42,12 +47,12 @@ class MultiHeadAttention(nn.Module):
 
     head_i = Attention(Q W_Qi, K W_Ki, V W_Vi). The heads' matrices stand side by side in w_q, w_k
     and w_v, with biases as in torch's `nn.MultiheadAttention`, and d_k = d_v = d_model / heads.
-    `attention(q, k, v, mask)` is the rule by which each head attends. Source: Vaswani et al. 2017,
-    section 3.2.2. Raises ValueError where `heads` does not divide d_model.
+    `rule(q, k, v, mask)` is how each head attends. Source: Vaswani et al. 2017, section 3.2.2.
+    Raises ValueError where `heads` does not divide d_model.
     """
 
     def __init__(
-        self, d_model: int, heads: int, attention: Callable = scaled_dot_product_attention
+        self, d_model: int, heads: int, rule: Callable[..., Tensor] = scaled_dot_product_attention
     ):
         super().__init__()
         if d_model % heads:
@@ -55,7 +60,7 @@ class MultiHeadAttention(nn.Module):
                 f"each head takes an equal part of a word, but {heads} heads do not divide "
                 f"d_model = {d_model}: choose a number of heads that does"
             )
-        self.heads, self.attention = heads, attention
+        self.heads, self.rule = heads, rule
         self.w_q = nn.Linear(d_model, d_model)
         self.w_k = nn.Linear(d_model, d_model)
         self.w_v = nn.Linear(d_model, d_model)
@@ -63,11 +68,11 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        query: Float[Tensor, "... query d_model"],
-        key: Float[Tensor, "... key d_model"],
-        value: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        query: Float[Tensor, "*batch query d_model"],
+        key: Float[Tensor, "*batch key d_model"],
+        value: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Let each query look at the keys in every head, where `mask` is True.
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
@@ -78,15 +83,16 @@ class MultiHeadAttention(nn.Module):
         k = split_heads(self.w_k(key), self.heads)
         v = split_heads(self.w_v(value), self.heads)
         if mask is not None:
-            self._refuse_misfit(mask, query, key)
+            self.refuse_misfit(mask, query, key)
             # hold the same mask before every head
             mask = rearrange(mask, "... query key -> ... 1 query key")
         # attend in all heads at once, by the layer's rule
-        found = self.attention(q, k, v, mask)
+        attended = self.rule(q, k, v, mask)
         # join the heads, and let the output matrix mix what they found
-        return self.w_o(merge_heads(found))
+        return self.w_o(merge_heads(attended))
 
-    def _refuse_misfit(self, mask: Tensor, query: Tensor, key: Tensor) -> None:
+    @staticmethod
+    def refuse_misfit(mask: Tensor, query: Tensor, key: Tensor) -> None:
         """Raise ValueError for a mask that is not boolean, or cannot be held before each head."""
         if mask.dtype != torch.bool:
             raise ValueError(
@@ -103,35 +109,63 @@ class MultiHeadAttention(nn.Module):
             )
 
 
-class ToThemselves(nn.Module):
-    """Let words attend to each other: query, key and value are all x."""
-
-    def __init__(self, attention: Callable):
-        super().__init__()
-        self.attention = attention
-
-    def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
-        """Attend, where `mask` is True."""
-        return self.attention(x, x, x, mask)
+known_as("attention", "rule")(MultiHeadAttention)
 
 
-class ToMemory(nn.Module):
-    """Let words attend to what the encoder returned: the query is x, key and value are memory."""
+@contextmanager
+def replaced_rule(layer: nn.Module, replacement: Callable[[Rule], Rule]) -> Iterator[None]:
+    """Let a layer attend by `replacement(rule)` in place of its `rule`, inside the block."""
+    # an answer kept from before version 0.2 calls its rule `attention`
+    name = "rule" if hasattr(layer, "rule") else "attention"
+    rule = getattr(layer, name)
+    setattr(layer, name, replacement(rule))
+    try:
+        yield
+    finally:
+        setattr(layer, name, rule)
 
-    def __init__(self, attention: Callable):
+
+class AsSelfAttention(nn.Module):
+    """Let words attend to each other: query, key and value are all x.
+
+    `attention` is the module itself, such as a `MultiHeadAttention`.
+    """
+
+    def __init__(self, attention: nn.Module):
         super().__init__()
         self.attention = attention
 
     def forward(
         self,
-        x: Float[Tensor, "... query d_model"],
-        memory: Float[Tensor, "... key d_model"],
-        mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query d_model"]:
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_model"]:
+        """Attend, where `mask` is True."""
+        return self.attention(x, x, x, mask)
+
+
+class AsCrossAttention(nn.Module):
+    """Let words attend to what the encoder returned: the query is x, key and value are memory.
+
+    `attention` is the module itself, as in `AsSelfAttention`.
+    """
+
+    def __init__(self, attention: nn.Module):
+        super().__init__()
+        self.attention = attention
+
+    def forward(
+        self,
+        x: Float[Tensor, "*batch query d_model"],
+        memory: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Attend to the memory, where `mask` is True."""
         return self.attention(x, memory, memory, mask)
+
+
+# as notebooks handed out before version 0.2 call them
+ToThemselves, ToMemory = AsSelfAttention, AsCrossAttention
 
 
 def score_variance(d_k: int, scaled: bool) -> float:

@@ -78,6 +78,10 @@ def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query 
 
     0 means m or more words to the left, m the same place, 2m m or more words to the right; i and
     j both count from 0. Source: Shaw et al. 2018, section 3.2.
+
+    >>> relative_index(2, 4, max_distance=2)
+    tensor([[2, 3, 4, 4],
+            [1, 2, 3, 4]])
     """
     # subtract the place of each query from that of each key
     distance = torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)
@@ -86,13 +90,13 @@ def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query 
 
 
 def relative_attention(
-    q: Float[Tensor, "... query d_k"],
-    k: Float[Tensor, "... key d_k"],
-    v: Float[Tensor, "... key d_v"],
+    q: Float[Tensor, "*batch query d_k"],
+    k: Float[Tensor, "*batch key d_k"],
+    v: Float[Tensor, "*batch key d_v"],
     key_table: Float[Tensor, "key_row d_k"],
     value_table: Float[Tensor, "value_row d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "... query d_v"]:
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
     """Attend to words and to how far away they stand, with a learned vector for each distance.
 
     s_ij = q_i . (k_j + a_ij) / sqrt(d_k);  o_i = sum_j softmax(s_i)_j (v_j + b_ij), where a_ij
@@ -124,6 +128,11 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     Source: after Wang et al. 2019 ("Structural Position Representations"), whose distances have
     signs, and lead over the root unless an edge joins the two words. Raises ValueError for heads
     that are no tree.
+
+    >>> tree_distance(torch.tensor([1, -1, 1]))
+    tensor([[0, 1, 2],
+            [1, 0, 1],
+            [2, 1, 0]])
     """
     n = len(heads)
     if heads.dtype != torch.long:

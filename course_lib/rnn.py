@@ -103,6 +103,9 @@ def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
 
     n for `rnn` (one step a word), `layers_needed(n - 1, width)` for `window`, 1 for `attention`.
     Raises ValueError for another kind, and for `window` without a width.
+
+    >>> sequential_steps("window", n=9, width=3)
+    4
     """
     # an RNN reads word after word
     if kind == "rnn":

@@ -1,10 +1,21 @@
 """Self-attention: the words of one sentence look at each other (lesson 03)."""
 
+from typing import Protocol, runtime_checkable
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from course_lib.attention import dot_scores, softmax, weighted_sum
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A rule of attention: a function of queries, keys, values and a mask, without parameters."""
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, /) -> Tensor:
+        """Attend, where `mask` is True."""
+        ...
 
 
 def parameter_free(x: Float[Tensor, "... n d"], causal: bool = False) -> Float[Tensor, "... n d"]:
@@ -38,11 +49,11 @@ def project(
 
 
 def scaled_dot_product_attention(
-    q: Float[Tensor, "... query d_k"],
-    k: Float[Tensor, "... key d_k"],
-    v: Float[Tensor, "... key d_v"],
-    mask: Bool[Tensor, "..."] | None = None,
-) -> Float[Tensor, "... query d_v"]:
+    q: Float[Tensor, "*batch query d_k"],
+    k: Float[Tensor, "*batch key d_k"],
+    v: Float[Tensor, "*batch key d_v"],
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
     """Attend: softmax(Q K^T / sqrt(d_k)) V.
 
     `mask` is broadcast to the scores, True where a query may look; a query that may look
@@ -65,8 +76,10 @@ class SelfAttention(nn.Module):
         self.w_v = nn.Parameter(torch.randn(d_model, d_v) / d_model**0.5)
 
     def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_v"]:
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_v"]:
         """Let the words of x look at each other, where `mask` is True."""
         # give each word its query, its key and its value
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_lib.files.renamed import known_as
 from course_lib.rnn import gru_cell
 
 PAD, START, STOP = 0, 1, 2
@@ -47,7 +48,7 @@ class GRU(nn.Module):
         return torch.stack(states, dim=1)
 
 
-class Encoder(nn.Module):
+class RecurrentEncoder(nn.Module):
     """Read the source; return the state at each token, and the one vector that has seen them all.
 
     A bidirectional encoder has a second reader, from right to left. Each reader then has half of
@@ -83,6 +84,9 @@ class Encoder(nn.Module):
         return torch.cat([states, back], dim=-1), torch.cat([context, back[:, 0]], dim=-1)
 
 
+Encoder = RecurrentEncoder  # as notebooks handed out before version 0.2 call it
+
+
 class Seq2Seq(nn.Module):
     """An encoder, a context and a decoder; with attention, a context anew for each step.
 
@@ -90,7 +94,7 @@ class Seq2Seq(nn.Module):
     else the decoder sees of c: "first" is nothing (Sutskever et al. 2014), "every" gives it to
     each step, GRU([y_(t-1); c], h_(t-1)) (Cho et al. 2014).
 
-    `attention` is a function of (queries, states, mask) that returns (contexts, weights): the
+    `attend` is a function of (queries, states, mask) that returns (contexts, weights): the
     decoder's states `(batch, target, d_hidden)` ask, the encoder's `(batch, source, d_hidden)`
     answer, and mask `(batch, 1, source)` is True at real tokens. The output then reads
     [h_t; c_t], as in Luong et al. 2015, eq. 5 without its tanh layer. (Bahdanau et al. 2015 ask
@@ -108,16 +112,16 @@ class Seq2Seq(nn.Module):
         *,
         bidirectional: bool = False,
         context: str = "first",
-        attention: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
+        attend: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None,
     ):
         super().__init__()
         if context not in ("first", "every"):
             raise ValueError(f"context must be 'first' or 'every', not {context!r}")
-        self.context, self.attention = context, attention
-        self.encoder = Encoder(source_vocab, d_embedding, d_hidden, bidirectional)
+        self.context, self.attend = context, attend
+        self.encoder = RecurrentEncoder(source_vocab, d_embedding, d_hidden, bidirectional)
         self.embedding = nn.Embedding(target_vocab, d_embedding)
         self.decoder = GRU(d_embedding + (d_hidden if context == "every" else 0), d_hidden)
-        self.output = nn.Linear(d_hidden * (2 if attention else 1), target_vocab)
+        self.output = nn.Linear(d_hidden * (2 if attend else 1), target_vocab)
 
     def forward(
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
@@ -125,8 +129,7 @@ class Seq2Seq(nn.Module):
         """Return the logits of the token that follows each of `target`, which opens with START."""
         states, context = self.encoder(source)
         hidden = self._write(target, context, context)
-        attended, _ = self._attend(hidden, states, source)
-        return self.output(attended)
+        return self.output(self._attended(hidden, states, source))
 
     @torch.no_grad()
     def weights(
@@ -136,28 +139,28 @@ class Seq2Seq(nn.Module):
 
         Raises ValueError for a model without attention.
         """
-        if self.attention is None:
+        if self.attend is None:
             raise ValueError("this model has no attention, so it has no weights to show")
         states, context = self.encoder(source)
-        _, weights = self._attend(self._write(target, context, context), states, source)
+        _, weights = self.attend(self._write(target, context, context), states, _real(source))
         return weights
 
     @torch.no_grad()
     def decode(
-        self, source: Int[Tensor, "batch source"], limit: int
+        self, source: Int[Tensor, "batch source"], max_new_tokens: int
     ) -> Int[Tensor, "batch target"]:
-        """Write greedily, each time the likeliest token, until STOP or `limit` tokens.
+        """Write greedily, each time the likeliest token, until STOP or `max_new_tokens` tokens.
 
         START is left out, STOP is kept, and PAD follows it.
         """
         states, context = self.encoder(source)
         h, token, written = context, torch.full_like(source[:, :1], START), []
         running = torch.ones_like(token, dtype=torch.bool)
-        while running.any() and len(written) < limit:
+        while running.any() and len(written) < max_new_tokens:
             hidden = self._write(token, context, h)
-            attended, _ = self._attend(hidden, states, source)
+            scores = self.output(self._attended(hidden, states, source))
             h = hidden[:, -1]
-            token = self.output(attended).argmax(dim=-1).masked_fill(~running, PAD)
+            token = scores.argmax(dim=-1).masked_fill(~running, PAD)
             running = running & (token != STOP)
             written.append(token)
         return torch.cat(written, dim=1)
@@ -169,14 +172,20 @@ class Seq2Seq(nn.Module):
             xs = torch.cat([xs, context[:, None].expand(-1, xs.shape[1], -1)], dim=-1)
         return self.decoder(xs, h)
 
-    def _attend(
-        self, hidden: Tensor, states: Tensor, source: Tensor
-    ) -> tuple[Tensor, Tensor | None]:
+    def _attended(self, hidden: Tensor, states: Tensor, source: Tensor) -> Tensor:
         """Lay beside each state of the decoder what its attention brings, if there is any."""
-        if self.attention is None:
-            return hidden, None
-        contexts, weights = self.attention(hidden, states, (source != PAD)[:, None])
-        return torch.cat([hidden, contexts], dim=-1), weights
+        if self.attend is None:
+            return hidden
+        contexts, _ = self.attend(hidden, states, _real(source))
+        return torch.cat([hidden, contexts], dim=-1)
+
+
+def _real(source: Tensor) -> Tensor:
+    """Return the mask (batch, 1, source) of the tokens that are no padding."""
+    return (source != PAD)[:, None]
+
+
+known_as("attention", "attend")(Seq2Seq)
 
 
 def next_token_loss(

@@ -19,8 +19,10 @@ class SSRU(nn.Module):
         self.b_f = nn.Parameter(torch.zeros(d_model))
 
     def forward(
-        self, x: Float[Tensor, "... n d_model"], mask: Bool[Tensor, "..."] | None = None
-    ) -> Float[Tensor, "... n d_model"]:
+        self,
+        x: Float[Tensor, "*batch n d_model"],
+        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
+    ) -> Float[Tensor, "*batch n d_model"]:
         """Run through the words from the first to the last; a mask is taken, and not needed."""
         new, keep = x @ self.w, torch.sigmoid(x @ self.w_f + self.b_f)
         state, states = torch.zeros_like(x[..., 0, :]), []

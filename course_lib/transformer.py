@@ -1,6 +1,7 @@
 """The whole Transformer of 2017 (lesson 08)."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -30,11 +31,11 @@ class Transformer(nn.Module):
         heads: int,
         d_ff: int,
         max_length: int,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         tied: bool = True,
         *,
-        encoder_block: Callable = EncoderBlock,
-        decoder_block: Callable = DecoderBlock,
+        encoder_block: Callable[..., nn.Module] = EncoderBlock,
+        decoder_block: Callable[..., nn.Module] = DecoderBlock,
     ):
         super().__init__()
         sizes = (vocab, layers, d_model, heads, d_ff, max_length, norm)
@@ -47,10 +48,10 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        source: Int[Tensor, "... key"],
-        target: Int[Tensor, "... query"],
-        source_mask: Bool[Tensor, "..."] | None = None,
-    ) -> Float[Tensor, "... query vocab"]:
+        source: Int[Tensor, "*batch key"],
+        target: Int[Tensor, "*batch query"],
+        source_mask: Bool[Tensor, "*#batch 1 #key"] | None = None,
+    ) -> Float[Tensor, "*batch query vocab"]:
         """Score every token of the vocabulary as the next one, at each place of the target.
 
         `target` is already shifted right; `source_mask` is as in `MultiHeadAttention`, such as a
@@ -71,7 +72,7 @@ def greedy(
     start: int,
     stop: int,
     most: int,
-    source_mask: Bool[Tensor, "..."] | None = None,
+    source_mask: Bool[Tensor, "... 1 #key"] | None = None,
 ) -> Int[Tensor, "batch query"]:
     """Write a target for each source, always by the likeliest next token.
 

@@ -29,7 +29,11 @@ def word_window(
 
 
 def receptive_field(layers: int, width: int) -> int:
-    """Count the words that one state sees through stacked windows: 1 + layers (width - 1)."""
+    """Count the words that one state sees through stacked windows: 1 + layers (width - 1).
+
+    >>> receptive_field(layers=2, width=3)
+    5
+    """
     # each layer adds half a window on both sides
     return 1 + layers * (width - 1)
 
@@ -39,6 +43,9 @@ def layers_needed(distance: int, width: int) -> int:
 
     The least L with receptive_field(L, width) >= distance + 1. Words at distance 0 need none.
     Raises ValueError unless width is odd and at least 3: a window of one word never grows.
+
+    >>> layers_needed(distance=4, width=3)
+    2
     """
     if width < 3 or width % 2 == 0:
         raise ValueError(f"width must be odd and at least 3, not {width}")

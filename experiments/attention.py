@@ -23,7 +23,7 @@ def measure() -> dict:
         "words": spelling_models.words_by_length(),
         "settings": SETTINGS,
         "one vector": [spelling_models.measure(seed) for seed in SEEDS],
-        "attention": [spelling_models.measure(seed, attention=attend) for seed in SEEDS],
+        "attention": [spelling_models.measure(seed, attend=attend) for seed in SEEDS],
     }
 
 

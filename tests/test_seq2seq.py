@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from course_lib.attention import dot_scores, softmax, weighted_sum
-from course_lib.seq2seq import GRU, PAD, START, STOP, Encoder, Seq2Seq, next_token_loss
+from course_lib.seq2seq import GRU, PAD, START, STOP, RecurrentEncoder, Seq2Seq, next_token_loss
 
 LENGTHS = [2, 7, 4]
 
@@ -54,7 +54,7 @@ def torch_gru(*readers):
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_encoder_equals_torchs_gru_on_sentences_of_unequal_length(bidirectional):
     torch.manual_seed(0)
-    encoder = Encoder(11, 5, 6, bidirectional).double()
+    encoder = RecurrentEncoder(11, 5, 6, bidirectional).double()
     readers = [encoder.rightward, encoder.leftward] if bidirectional else [encoder.rightward]
     layer, pairs = torch_gru(*readers)
     source = tokens(11)
@@ -128,7 +128,7 @@ def test_decoding_stops_at_stop():
 
 
 def test_attention_weights_sum_to_one_and_are_zero_at_padding():
-    model = build(attention=attend)
+    model = build(attend=attend)
     source, target = tokens(11), tokens(13)
     weights = model.weights(source, target)
     torch.testing.assert_close(weights.sum(dim=-1), torch.ones(target.shape).double())
@@ -155,6 +155,6 @@ def test_what_is_asked_for_must_exist():
     with pytest.raises(ValueError, match="context must be 'first' or 'every', not 'last'"):
         build(context="last")
     with pytest.raises(ValueError, match=r"d_hidden must be even.*but is 5"):
-        Encoder(11, 5, 5, bidirectional=True)
+        RecurrentEncoder(11, 5, 5, bidirectional=True)
     with pytest.raises(ValueError, match="this model has no attention"):
         build().weights(tokens(11), tokens(13))

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.add_norm import layer_norm
+from course_lib.add_norm import Norm
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
-from course_lib.multi_head import MultiHeadAttention, ToThemselves
+from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 from course_lib.positions import sinusoidal
 
 
@@ -25,7 +24,8 @@ class Stack(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(vocab, d_model)
         self.attention = nn.ModuleList(
-            wrap(ToThemselves(MultiHeadAttention(d_model, heads)), d_model) for _ in range(blocks)
+            wrap(AsSelfAttention(MultiHeadAttention(d_model, heads)), d_model)
+            for _ in range(blocks)
         )
         self.feed_forward = nn.ModuleList(
             wrap(FeedForward(d_model, 4 * d_model), d_model) for _ in range(blocks)
@@ -69,10 +69,8 @@ class NormAlone(nn.Module):
 
     def __init__(self, sublayer: Callable, d_model: int):
         super().__init__()
-        self.sublayer = sublayer
-        self.gain = nn.Parameter(torch.ones(d_model))
-        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.sublayer, self.norm = sublayer, Norm(d_model)
 
     def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
         """Return what the sublayer makes of the normalised x, and `args` after it."""
-        return self.sublayer(layer_norm(x, self.gain, self.bias), *args)
+        return self.sublayer(self.norm(x), *args)

@@ -16,18 +16,18 @@ class NoPositions(nn.Module):
     Every scheme below changes one of the two methods, and leaves the other as it is here.
     """
 
-    def place(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
-        """Mark the words with their places, before they meet."""
+    def encode(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
+        """Encode the words' positions into the words, before they meet."""
         return x
 
     def attend(
         self,
-        q: Float[Tensor, "... query d_k"],
-        k: Float[Tensor, "... key d_k"],
-        v: Float[Tensor, "... key d_k"],
-        mask: Bool[Tensor, "..."] | None = None,
-        tree: Int[Tensor, "... query key"] | None = None,
-    ) -> Float[Tensor, "... query d_k"]:
+        q: Float[Tensor, "*batch query d_k"],
+        k: Float[Tensor, "*batch key d_k"],
+        v: Float[Tensor, "*batch key d_k"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+        tree: Int[Tensor, "*batch query key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_k"]:
         """Let the words meet; `tree` counts the edges between each two of them, for who asks."""
         return scaled_dot_product_attention(q, k, v, mask)
 
@@ -38,7 +38,7 @@ class Sinusoidal(NoPositions):
     Source: Vaswani et al. 2017, section 3.5.
     """
 
-    def place(self, x):
+    def encode(self, x):
         """Add to each word the waves of its position."""
         return x + sinusoidal(*x.shape[-2:]).to(x)
 
@@ -53,7 +53,7 @@ class Learned(NoPositions):
         super().__init__()
         self.positions = LearnedPositions(max_length, d_model)
 
-    def place(self, x):
+    def encode(self, x):
         """Add to each word the vector of its position; ValueError past `max_length` words."""
         return self.positions(x)
 
@@ -111,8 +111,8 @@ class Rotary(NoPositions):
 
     def attend(self, q, k, v, mask=None, tree=None):
         """Let the words meet, turned."""
-        turned = (rotary(x, torch.arange(x.shape[-2], device=x.device)) for x in (q, k))
-        return super().attend(*turned, v, mask, tree)
+        q, k = (rotary(x, torch.arange(x.shape[-2], device=x.device)) for x in (q, k))
+        return super().attend(q, k, v, mask, tree)
 
 
 class Alibi(NoPositions):
@@ -143,7 +143,7 @@ class Reader(nn.Module):
         self.scheme, self.vocab, self.d_model, self.causal = scheme, vocab, d_model, causal
         # the biases let a word ask for a place, whoever stands there
         self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
-        self.think = nn.Sequential(
+        self.feed_forward = nn.Sequential(
             nn.Linear(d_model, 4 * d_model), nn.ReLU(), nn.Linear(4 * d_model, d_model)
         )
 
@@ -153,9 +153,9 @@ class Reader(nn.Module):
         """Read words that are vectors, and return one vector for each."""
         n = x.shape[-2]
         mask = torch.ones(n, n, dtype=torch.bool, device=x.device).tril() if self.causal else None
-        x = self.scheme.place(x)
+        x = self.scheme.encode(x)
         x = x + self.scheme.attend(self.query(x), self.key(x), self.value(x), mask, tree)
-        return x + self.think(x)
+        return x + self.feed_forward(x)
 
     def forward(
         self, words: Int[Tensor, "... n"], tree: Int[Tensor, "... n n"] | None = None

@@ -56,10 +56,10 @@ def _gru(file: np.lib.npyio.NpzFile, theirs: str, ours: str) -> dict[str, torch.
 
 def _tensor(file: np.lib.npyio.NpzFile, name: str, *shape: int) -> torch.Tensor:
     """Return one tensor of the file, if it is there in its shape."""
-    found = file[name].shape if name in file else "missing"
-    if found != shape:
+    given = file[name].shape if name in file else "missing"
+    if given != shape:
         raise ValueError(
-            f"{MEMBER} should hold {name} of shape {shape}, but it is {found}: "
+            f"{MEMBER} should hold {name} of shape {shape}, but it is {given}: "
             "is this g2p-en 2.1.0?"
         )
     return torch.from_numpy(file[name])

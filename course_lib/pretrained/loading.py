@@ -39,11 +39,11 @@ class Weights:
         if odd := [name for name in left if not name.startswith(spare)]:
             raise ValueError(f"{self._file} has a tensor that this model has not: {odd[0]}")
         for name, parameter in model.state_dict().items():
-            found = tuple(weights[name].shape) if name in weights else "missing"
-            if found != tuple(parameter.shape):
+            given = tuple(weights[name].shape) if name in weights else "missing"
+            if given != tuple(parameter.shape):
                 raise ValueError(
                     f"{self._file} should make {name} of shape {tuple(parameter.shape)}, but it is "
-                    f"{found}: was the model built with other parts?"
+                    f"{given}: was the model built with other parts?"
                 )
         model.load_state_dict(weights, assign=True)
         model.eval().requires_grad_(requires_grad=False)

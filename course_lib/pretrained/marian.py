@@ -9,6 +9,7 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -20,7 +21,7 @@ from course_lib.add_norm import layer_norm
 from course_lib.data import store
 from course_lib.decoder import DecoderBlock
 from course_lib.encoder import Embedding, EncoderBlock
-from course_lib.instruments.recording import watching
+from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.ssru import SSRU
@@ -56,7 +57,7 @@ class Marian(nn.Module):
     def __init__(
         self,
         tokenizer: Tokenizer,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         norm_layer: Callable = layer_norm,
         encoder_block: Callable = EncoderBlock,
         decoder_block: Callable = DecoderBlock,
@@ -93,16 +94,16 @@ class Marian(nn.Module):
 
         Raises ValueError for a text that is empty, too long, or has characters it never saw.
         """
-        found = self.tokenizer.encode(text)
-        unknown = [text[slice(*found.offsets[i])] for i in _where(found.ids, UNKNOWN)]
+        encoding = self.tokenizer.encode(text)
+        unknown = [text[slice(*encoding.offsets[i])] for i in _where(encoding.ids, UNKNOWN)]
         if unknown:
             raise ValueError(f"the translator has never seen {''.join(unknown)!r}: leave it out")
-        if not 0 < len(found.ids) < MAX_LENGTH // 2:
+        if not 0 < len(encoding.ids) < MAX_LENGTH // 2:
             raise ValueError(
                 f"a text must have from 1 to {MAX_LENGTH // 2 - 1} tokens, and this one has "
-                f"{len(found.ids)}: translate sentence by sentence"
+                f"{len(encoding.ids)}: translate sentence by sentence"
             )
-        return torch.tensor([*found.ids, STOP])
+        return torch.tensor([*encoding.ids, STOP])
 
     def translate(self, text: str) -> str:
         """Translate a sentence, always by the likeliest next token, until STOP.
@@ -123,12 +124,13 @@ class Marian(nn.Module):
         """
         written = self.encode(target)
         shifted = shift_right(written, START)
-        with watching(self.decoder[-1].cross_attention.sublayer.attention) as weights:
+        layer = self.decoder[-1].get_submodule("cross_attention.sublayer.attention")
+        with record_weights(layer) as weights:
             self(shifted, self.read(self.encode(source)))
         return weights[0][0]
 
 
-def load(direction: str = "en-pt", **parts: str | Callable) -> Marian:
+def load(direction: str = "en-pt", **parts: Any) -> Marian:
     """Return the translator "en-pt" or "pt-en"; `parts` are those of `Marian`.
 
     Raises `store.NotFetched` or `store.Damaged`, MemoryError where too little is free, and

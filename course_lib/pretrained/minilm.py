@@ -6,6 +6,7 @@ Reimers & Gurevych 2019: 22.6 million parameters in six post-norm blocks.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,11 +15,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.add_norm import layer_norm
+from course_lib.add_norm import Norm, layer_norm
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock, LastNorm, mean_pool
-from course_lib.feed_forward import FeedForward
-from course_lib.gelu_feed_forward import gelu_feed_forward
+from course_lib.encoder import EncoderBlock, mean_pool
+from course_lib.feed_forward import FeedForward, gelu_feed_forward
 from course_lib.positions import LearnedPositions
 from course_lib.pretrained.loading import Weights, needs_memory
 
@@ -38,7 +38,7 @@ class MiniLM(nn.Module):
     def __init__(
         self,
         tokenizer: Tokenizer,
-        norm: str = "post",
+        norm: Literal["post", "pre"] = "post",
         norm_layer: Callable = layer_norm,
         pool: Callable = mean_pool,
         block: Callable = EncoderBlock,
@@ -50,7 +50,7 @@ class MiniLM(nn.Module):
         parts["norm_layer"] = partial(norm_layer, eps=EPS)
         self.words = nn.Embedding(VOCAB, D_MODEL)
         self.positions = LearnedPositions(MAX_LENGTH, D_MODEL)
-        self.norm = LastNorm(D_MODEL, parts["norm_layer"])
+        self.norm = Norm(D_MODEL, parts["norm_layer"])
         self.blocks = nn.ModuleList(
             block(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
         )
@@ -70,16 +70,16 @@ class MiniLM(nn.Module):
         What the vocabulary does not have becomes [UNK]. Raises ValueError for a sentence without
         words, or with more than 510 tokens.
         """
-        found = self.tokenizer.encode_batch(list(sentences))
-        for sentence, encoding in zip(sentences, found, strict=True):
+        encodings = self.tokenizer.encode_batch(list(sentences))
+        for sentence, encoding in zip(sentences, encodings, strict=True):
             count = sum(encoding.attention_mask) - 2
             if not 0 < count <= MAX_LENGTH - 2:
                 raise ValueError(
                     f"a sentence must have from 1 to {MAX_LENGTH - 2} tokens, and "
                     f"{sentence[:40]!r} has {count}: split it, or leave it out"
                 )
-        masks = torch.tensor([encoding.attention_mask for encoding in found])
-        return torch.tensor([encoding.ids for encoding in found]), masks.bool().unsqueeze(-2)
+        masks = torch.tensor([encoding.attention_mask for encoding in encodings])
+        return torch.tensor([encoding.ids for encoding in encodings]), masks.bool().unsqueeze(-2)
 
     def embed(self, sentences: Sequence[str]) -> Float[Tensor, "batch 384"]:
         """Describe each sentence by a vector of length 1; like meanings have a large product.
@@ -90,7 +90,7 @@ class MiniLM(nn.Module):
         return F.normalize(self.pool(self(tokens, mask), mask.squeeze(-2)), dim=-1)
 
 
-def load(**parts: str | Callable) -> MiniLM:
+def load(**parts: Any) -> MiniLM:
     """Return the model; `parts` are those of `MiniLM`, such as `norm_layer` or `attention`.
 
     Raises `store.NotFetched` or `store.Damaged`, MemoryError where too little is free, and

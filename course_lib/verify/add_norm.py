@@ -1,7 +1,7 @@
 """Lesson 07: norms and residual connections, held against torch's norms."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
@@ -43,6 +43,14 @@ def _columns(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
     """Draw a batch of at least two words, and a gain and a bias for each column."""
     batch, n, d = inputs.sizes(3, 2)
     return inputs.normal(batch, n, d), inputs.normal(d), inputs.normal(d)
+
+
+@compare(add_norm.Norm, "`nn.LayerNorm`")
+def _norm(inputs: Inputs):
+    n, d = inputs.sizes(2)
+    x, gain, bias = inputs.normal(*inputs.batch(), n, d), inputs.normal(d), inputs.normal(d)
+    theirs = functional_call(nn.LayerNorm(d), {"weight": gain, "bias": bias}, x)
+    return functional_call(add_norm.Norm(d), {"gain": gain, "bias": bias}, x), theirs
 
 
 @compare(add_norm.PostNorm, "`F.layer_norm` of the sum")

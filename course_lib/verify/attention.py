@@ -50,10 +50,10 @@ def _additive_scores(inputs: Inputs):
     return attention.additive_scores(q, k, w_q, w_k, v), theirs
 
 
-def _pairs(q: Tensor, k: Tensor) -> list[Tensor]:
+def _pairs(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     """Repeat each query for every key, and each key for every query."""
     pairs = (*q.shape[:-1], k.shape[-2], -1)
-    return [q.unsqueeze(-2).expand(pairs), k.unsqueeze(-3).expand(pairs)]
+    return q.unsqueeze(-2).expand(pairs), k.unsqueeze(-3).expand(pairs)
 
 
 @compare(attention.weighted_sum, "`torch.bmm`")

@@ -1,5 +1,7 @@
 """Lesson 08: the decoder, its block and its kinds of attention, held against torch's."""
 
+from typing import Literal
+
 import torch
 from torch import nn
 from torch.func import functional_call
@@ -52,8 +54,8 @@ def _grouped_query_layer(inputs: Inputs):
     torchs = {"in_proj_weight": torch.cat(roles), "out_proj.weight": weights["w_o.weight"]}
     mask = masks.causal_mask(n)
     options = {"need_weights": False, "attn_mask": ~mask}
-    found, _ = functional_call(theirs, torchs, (x, x, x), options)
-    return functional_call(ours, weights, (x, x, x, mask)), found
+    expected, _ = functional_call(theirs, torchs, (x, x, x), options)
+    return functional_call(ours, weights, (x, x, x, mask)), expected
 
 
 @compare(decoder.DecoderBlock, "`nn.TransformerDecoderLayer(norm_first=False)`, padded")
@@ -66,7 +68,7 @@ def _pre_norm_decoder_block(inputs: Inputs):
     return _decoder_blocks(inputs, "pre")
 
 
-def _decoder_blocks(inputs: Inputs, norm: str):
+def _decoder_blocks(inputs: Inputs, norm: Literal["post", "pre"]):
     heads, d_k, d_ff, batch, n_q, n_k = inputs.sizes(6)
     ours = decoder.DecoderBlock(heads * d_k, heads, d_ff, norm)
     weights, x = draw_weights(inputs, ours), inputs.normal(batch, n_q, heads * d_k)

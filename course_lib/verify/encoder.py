@@ -1,7 +1,8 @@
 """Lesson 08: the encoder and its block, held against torch's layers, with padding."""
 
+from typing import Literal
+
 import torch
-from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
@@ -36,7 +37,7 @@ def _pre_norm_encoder_block(inputs: Inputs):
     return _encoder_blocks(inputs, "pre")
 
 
-def _encoder_blocks(inputs: Inputs, norm: str):
+def _encoder_blocks(inputs: Inputs, norm: Literal["post", "pre"]):
     heads, d_k, d_ff, batch, n = inputs.sizes(5)
     ours = encoder.EncoderBlock(heads * d_k, heads, d_ff, norm)
     weights, x = draw_weights(inputs, ours), inputs.normal(batch, n, heads * d_k)
@@ -63,11 +64,3 @@ def _embedding(inputs: Inputs):
     tokens = torch.tensor(inputs.sizes(n, 0, vocab - 1))
     theirs = F.embedding(tokens, weights["table"]) * (2 * half) ** 0.5 + sinusoidal(n, 2 * half)
     return functional_call(ours, weights, tokens), theirs
-
-
-@compare(encoder.LastNorm, "`nn.LayerNorm`")
-def _last_norm(inputs: Inputs):
-    n, d = inputs.sizes(2)
-    x, gain, bias = inputs.normal(*inputs.batch(), n, d), inputs.normal(d), inputs.normal(d)
-    theirs = functional_call(nn.LayerNorm(d), {"weight": gain, "bias": bias}, x)
-    return functional_call(encoder.LastNorm(d), {"gain": gain, "bias": bias}, x), theirs

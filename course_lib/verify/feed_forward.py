@@ -20,6 +20,7 @@ def _feed_forward(inputs: Inputs):
 def _feed_forward_layer(inputs: Inputs):
     d_model, d_ff = inputs.sizes(2)
     x, weights = inputs.normal(*inputs.batch(), d_model), _network(inputs, d_model, d_ff)
+    parameters: dict[str, Tensor]
     parameters = dict(zip(("w_1", "b_1", "w_2", "b_2"), weights, strict=True))
     ours = functional_call(feed_forward.FeedForward(d_model, d_ff), parameters, x)
     theirs = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
@@ -29,6 +30,15 @@ def _feed_forward_layer(inputs: Inputs):
         for name, weight in zip(names, weights, strict=True)
     }
     return ours, functional_call(theirs, turned, x)
+
+
+@compare(feed_forward.gelu_feed_forward, "`F.linear`, `F.gelu`, `F.linear`")
+def _gelu_feed_forward(inputs: Inputs):
+    d_model, d_ff = inputs.sizes(2)
+    x = inputs.normal(*inputs.batch(), d_model)
+    w_1, b_1, w_2, b_2 = _network(inputs, d_model, d_ff)
+    theirs = F.linear(F.gelu(F.linear(x, w_1.mT, b_1)), w_2.mT, b_2)
+    return feed_forward.gelu_feed_forward(x, w_1, b_1, w_2, b_2), theirs
 
 
 @compare(feed_forward.MinimalBlock, "the same, of `F.scaled_dot_product_attention(is_causal=True)`")

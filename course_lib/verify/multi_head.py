@@ -42,19 +42,20 @@ def _padded_multi_head(inputs: Inputs):
     return _both_multi_heads(inputs, inputs.sizes(1), padding)
 
 
-@compare(multi_head.ToThemselves, "`nn.MultiheadAttention(x, x, x)`")
+@compare(multi_head.AsSelfAttention, "`nn.MultiheadAttention(x, x, x)`")
 def _to_themselves(inputs: Inputs):
     batch, n, heads, d_k = inputs.sizes(4)
     x, (ours, torchs) = inputs.normal(batch, n, heads * d_k), _parameters(inputs, heads * d_k)
-    return _adapted(multi_head.ToThemselves, heads, ours, (x,), torchs, (x, x, x))
+    return _adapted(multi_head.AsSelfAttention, heads, ours, (x,), torchs, (x, x, x))
 
 
-@compare(multi_head.ToMemory, "`nn.MultiheadAttention(x, memory, memory)`")
+@compare(multi_head.AsCrossAttention, "`nn.MultiheadAttention(x, memory, memory)`")
 def _to_memory(inputs: Inputs):
     batch, n_q, n_k, heads, d_k = inputs.sizes(5)
     x, memory = (inputs.normal(batch, n, heads * d_k) for n in (n_q, n_k))
     ours, torchs = _parameters(inputs, heads * d_k)
-    return _adapted(multi_head.ToMemory, heads, ours, (x, memory), torchs, (x, memory, memory))
+    adapter, theirs = multi_head.AsCrossAttention, (x, memory, memory)
+    return _adapted(adapter, heads, ours, (x, memory), torchs, theirs)
 
 
 def _adapted(adapter: type, heads: int, ours: dict, x: tuple, torchs: dict, roles: tuple):
@@ -96,5 +97,7 @@ def _both_multi_heads(inputs: Inputs, batch: list[int], draw_mask: Callable):
     elif mask is not None:
         options["attn_mask"] = ~mask
     flat = tuple(x.reshape(-1, *x.shape[-2:]) for x in (query, key, value))
-    found, _ = functional_call(theirs, torchs, flat, options)
-    return functional_call(ours, parameters, (query, key, value, mask)), found.reshape(query.shape)
+    expected, _ = functional_call(theirs, torchs, flat, options)
+    return functional_call(ours, parameters, (query, key, value, mask)), expected.reshape(
+        query.shape
+    )

@@ -83,22 +83,22 @@ def _torchs(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Give the weights of one of our blocks the names and shapes that torch's layers have."""
     layers = ["attention", "cross_attention", "feed_forward"]
     layers = [name for name in layers if f"{name}.gain" in weights]
-    found = {}
+    renamed = {}
     for number, name in enumerate(layers, 1):
-        found[f"norm{number}.weight"] = weights[f"{name}.gain"]
-        found[f"norm{number}.bias"] = weights[f"{name}.bias"]
+        renamed[f"norm{number}.weight"] = weights[f"{name}.gain"]
+        renamed[f"norm{number}.bias"] = weights[f"{name}.bias"]
     for name, torchs in (("attention", "self_attn"), ("cross_attention", "multihead_attn")):
         if name in layers:
             ours = part(weights, f"{name}.sublayer.attention.")
             for kind in ("weight", "bias"):
-                found[f"{torchs}.in_proj_{kind}"] = torch.cat(
+                renamed[f"{torchs}.in_proj_{kind}"] = torch.cat(
                     [ours[f"w_{role}.{kind}"] for role in "qkv"]
                 )
-                found[f"{torchs}.out_proj.{kind}"] = ours[f"w_o.{kind}"]
+                renamed[f"{torchs}.out_proj.{kind}"] = ours[f"w_o.{kind}"]
     for number in (1, 2):
-        found[f"linear{number}.weight"] = weights[f"feed_forward.sublayer.w_{number}"].mT
-        found[f"linear{number}.bias"] = weights[f"feed_forward.sublayer.b_{number}"]
-    return found
+        renamed[f"linear{number}.weight"] = weights[f"feed_forward.sublayer.w_{number}"].mT
+        renamed[f"linear{number}.bias"] = weights[f"feed_forward.sublayer.b_{number}"]
+    return renamed
 
 
 def part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,5 +1,7 @@
 """Lesson 08: the whole Transformer, held against torch's layers in stacks, with padding."""
 
+from typing import Literal
+
 from torch.func import functional_call
 from torch.nn import functional as F
 
@@ -25,7 +27,7 @@ def _pre_norm_transformer(inputs: Inputs):
     return _transformers(inputs, "pre", tied=False)
 
 
-def _transformers(inputs: Inputs, norm: str, tied: bool):
+def _transformers(inputs: Inputs, norm: Literal["post", "pre"], tied: bool):
     sizes = draw_sizes(inputs)
     ours = transformer.Transformer(*sizes.values(), norm=norm, tied=tied)
     weights = draw_weights(inputs, ours)

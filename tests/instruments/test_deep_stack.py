@@ -6,7 +6,7 @@ import torch
 from course_lib.add_norm import PostNorm, PreNorm
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import NormAlone, Residual, Stack, bare
-from course_lib.multi_head import MultiHeadAttention, ToThemselves
+from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 
 WRAPS = [bare, Residual, NormAlone, PostNorm, PreNorm]
 
@@ -54,7 +54,7 @@ def test_stacks_of_one_seed_begin_with_the_same_layers():
 
 def test_wrapped_layers_are_in_the_way_beside_it_or_behind_a_norm():
     x = torch.randn(5, 12, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    layer = ToThemselves(MultiHeadAttention(12, 3)).double()
+    layer = AsSelfAttention(MultiHeadAttention(12, 3)).double()
     mask = torch.ones(5, 5, dtype=torch.bool).tril()
     torch.testing.assert_close(bare(layer, 12)(x, mask), layer(x, mask))
     torch.testing.assert_close(Residual(layer, 12)(x, mask), x + layer(x, mask))

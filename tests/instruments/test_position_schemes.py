@@ -54,11 +54,11 @@ def test_only_plain_attention_and_the_tree_do_not_notice_an_exchange_of_words(na
 def test_schemes_of_distance_do_not_notice_a_shift_of_the_whole_sentence(name):
     model, x = reader(name), draw(6, D)
     q, k, v = draw(3, 6, D)
-    hide_first = torch.arange(6) > 0
+    hide_first = (torch.arange(6) > 0).expand(6, 6)
     rest = model.scheme.attend(q[1:], k[1:], v[1:], tree=TREE[1:, 1:])
     whole = model.scheme.attend(q, k, v, hide_first, TREE)[1:]
     torch.testing.assert_close(rest, whole)
-    unmoved = torch.allclose(model.scheme.place(x)[1:], model.scheme.place(x[1:]))
+    unmoved = torch.allclose(model.scheme.encode(x)[1:], model.scheme.encode(x[1:]))
     assert unmoved == (name not in ("sinusoidal", "learned"))
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.instruments.recording import watching
+from course_lib.instruments.recording import record_weights
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 from course_lib.self_attention import scaled_dot_product_attention
@@ -10,7 +10,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 def test_the_weights_kept_are_those_that_made_the_output():
     layer, x = MultiHeadAttention(6, 2), torch.randn(3, 4, 6)
-    with watching(layer) as kept:
+    with record_weights(layer) as kept:
         output = layer(x, x, x, causal_mask(4))
         layer(x, x, x)
     first, second = kept
@@ -18,4 +18,4 @@ def test_the_weights_kept_are_those_that_made_the_output():
     found = merge_heads(first @ split_heads(layer.w_v(x), 2))
     torch.testing.assert_close(layer.w_o(found), output)
     assert not torch.equal(first, second)
-    assert layer.attention is scaled_dot_product_attention
+    assert layer.rule is scaled_dot_product_attention

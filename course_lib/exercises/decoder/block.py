@@ -245,7 +245,7 @@ class CausalAlways(InSteps):
 
 @exercise.mistake(
     "The queries came from the memory, and the words were looked at: the encoder asked the "
-    "decoder. Which of the two does `cross_attention` take first, see `ToMemory`?"
+    "decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?"
 )
 class MemoryAsks(InSteps):
     def look_across(self, x, memory, mask):
@@ -262,8 +262,8 @@ class WordsAsMemory(InSteps):
 
 
 @exercise.mistake(
-    "The cross-attention was given one argument too many. `ToMemory` makes keys and values of one "
-    "memory, under one mask: what does its own `forward` ask for?"
+    "The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values "
+    "of one memory, under one mask: what does its own `forward` ask for?"
 )
 class MemoryTwice(InSteps):
     def look_across(self, x, memory, mask):
@@ -271,7 +271,7 @@ class MemoryTwice(InSteps):
 
 
 @exercise.mistake(
-    "The self-attention was given two arguments too many. `ToThemselves` makes query, key and "
+    "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
     "value of x itself: what does its own `forward` ask for?"
 )
 class ThreeRoles(InSteps):

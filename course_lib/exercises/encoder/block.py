@@ -19,8 +19,8 @@ exercise = Exercise(
         "what comes along the arrow into the second?",
         "Look at what `__init__` puts around each layer. Who adds, and who normalises: you, or "
         "the two parts under `self`?",
-        "`ToThemselves` and `FeedForward` have a `forward` each. Which of the two asks for a mask, "
-        "and in which place, after x?",
+        "`AsSelfAttention` and `FeedForward` have a `forward` each. Which of the two asks for a "
+        "mask, and in which place, after x?",
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
@@ -108,7 +108,7 @@ class MaskByName(EncoderBlock):
 
 
 @exercise.mistake(
-    "The self-attention was given two arguments too many. `ToThemselves` makes query, key and "
+    "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
     "value of x itself: what does its own `forward` ask for?"
 )
 class ThreeRoles(EncoderBlock):

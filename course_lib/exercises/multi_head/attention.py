@@ -29,7 +29,7 @@ exercise = Exercise(
         "torch.nn.MultiheadAttention",
     ),
     # what is refused is not asked
-    equivalent=("self._refuse_misfit(mask, query, key) -> self",),
+    equivalent=("self.refuse_misfit(mask, query, key) -> self",),
 )
 
 
@@ -103,7 +103,7 @@ class InSteps(MultiHeadAttention):
         return rearrange(mask, "... query key -> ... 1 query key")
 
     def attend(self, q, k, v, mask):
-        return self.attention(q, k, v, mask)
+        return self.rule(q, k, v, mask)
 
     def merge(self, found):
         return merge_heads(found)
@@ -123,7 +123,7 @@ class InSteps(MultiHeadAttention):
 )
 class Unscaled(InSteps):
     def attend(self, q, k, v, mask):
-        return self.attention(q * q.shape[-1] ** 0.5, k, v, mask)
+        return self.rule(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
 @exercise.mistake(
@@ -132,7 +132,7 @@ class Unscaled(InSteps):
 )
 class ScaledByModel(InSteps):
     def attend(self, q, k, v, mask):
-        return self.attention(q / self.heads**0.5, k, v, mask)
+        return self.rule(q / self.heads**0.5, k, v, mask)
 
 
 @exercise.mistake(
@@ -264,7 +264,7 @@ class MaskIgnored(InSteps):
 )
 class MaskInverted(InSteps):
     def hold(self, mask):
-        return ~super().hold(mask, query, key)
+        return ~super().hold(mask)
 
 
 @exercise.mistake(
@@ -282,7 +282,7 @@ class MaskAsCondition(InSteps):
 )
 class RolesExchanged(InSteps):
     def attend(self, q, k, v, mask):
-        return self.attention(q, v, k, mask)
+        return self.rule(q, v, k, mask)
 
 
 @exercise.mistake(
@@ -291,7 +291,7 @@ class RolesExchanged(InSteps):
 )
 class KeysAsk(InSteps):
     def attend(self, q, k, v, mask):
-        return self.attention(k, q, v, mask)
+        return self.rule(k, q, v, mask)
 
 
 @exercise.mistake(
@@ -406,7 +406,7 @@ class HeadByHead(MultiHeadAttention):
         found = []
         for first in range(0, q.shape[-1], d_k):
             own = slice(first, first + d_k)
-            found.append(self.attention(q[..., own], k[..., own], v[..., own], mask))
+            found.append(self.rule(q[..., own], k[..., own], v[..., own], mask))
         return self.w_o(torch.cat(found, dim=-1))
 
 
@@ -421,7 +421,7 @@ class AMatrixForEachHead(MultiHeadAttention):
         if mask is not None:
             mask = mask.unsqueeze(-3)
         q, k, v = roles(query, self.w_q), roles(key, self.w_k), roles(value, self.w_v)
-        found = self.attention(q, k, v, mask)
+        found = self.rule(q, k, v, mask)
         # mixing what is laid side by side is adding what each head contributes
         output = self.w_o.weight.unflatten(1, (self.heads, -1))
         return torch.einsum("...hne,dhe->...nd", found, output) + self.w_o.bias
@@ -436,5 +436,5 @@ class TransposedByHand(MultiHeadAttention):
         if mask is not None:
             mask = mask[..., None, :, :]
         q, k, v = cut(self.w_q(query)), cut(self.w_k(key)), cut(self.w_v(value))
-        found = self.attention(q, k, v, mask).transpose(-3, -2)
+        found = self.rule(q, k, v, mask).transpose(-3, -2)
         return self.w_o(found.flatten(-2))
