@@ -913,7 +913,7 @@ print(f"dense: about {dense_seconds:.0f} s, and {4 * n**2 * 4 / 2**30:.0f} GiB o
 assert 4 * n**2 * 4 == 64 * 2**30
 
 # %% [markdown]
-# The other variants, and the packages that a user would pick, stand in the README's benchmark: time and peak memory up to this length.
+# The other variants, and the packages that a user would pick, are compared in RESULTS.md: time and peak memory up to this length.
 #
 # ## Break it
 #

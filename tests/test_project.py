@@ -3,7 +3,6 @@
 import ast
 import re
 import shutil
-import statistics
 import subprocess
 import tomllib
 
@@ -12,8 +11,6 @@ from packaging.requirements import Requirement
 
 import course_lib
 from course_lib.files.paths import ROOT
-from course_lib.instruments import results
-from course_lib.verify import COMPARISONS
 
 # each part may import those before it, and its own
 ORDER = [
@@ -96,33 +93,6 @@ def test_conda_environment_has_the_same_ranges():
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CITATION.cff"])
 def test_the_pages_name_the_version(name):
     assert course_lib.__version__ in (ROOT / name).read_text("utf8")
-
-
-def test_the_readme_shows_the_figures_of_the_kept_results():
-    readme = (ROOT / "README.md").read_text("utf8")
-    figures = results.load("attention")["figures"]
-    for name in ("one vector", "attention"):
-        of = [
-            statistics.mean(run["accuracy"][figures["lengths"].index(n)] for run in figures[name])
-            for n in (4, 6, 8, 10, 12)
-        ]
-        assert f"| {name} | {' | '.join(f'{share:.2f}' for share in of)} |" in readme
-
-
-def test_the_readme_shows_how_far_positions_reach():
-    readme = (ROOT / "README.md").read_text("utf8")
-    figures = results.load("positions")["figures"]
-    assert figures["lengths"] == [16, 32, 64]
-    for name in ("sinusoidal", "learned", "relative", "rotary"):
-        runs = [run["right"] for run in figures["before"][name]]
-        shares = [statistics.mean(seeds) for seeds in zip(*runs, strict=True)]
-        assert f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |" in readme
-
-
-def test_the_readme_lists_every_comparison():
-    readme = (ROOT / "README.md").read_text("utf8")
-    for comparison in COMPARISONS:
-        assert f"| `{comparison.component}` | {comparison.oracle} |" in readme
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
