@@ -202,3 +202,31 @@ def test_paths_that_a_page_names_exist(page):
         for path in re.findall(r"[\w.{},*-]+(?:/[\w.{},*-]*)+", words):
             if path.startswith(FOLDERS) and not any(example in path for example in EXAMPLES):
                 assert list(ROOT.glob(path.rstrip("/"))), f"{page} names {path}"
+
+
+def glossary():
+    table = read("CONTRIBUTING.md").split("## Glossary")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| ")]
+    return [term for row in rows for term in re.findall(r"`(.+?)`", row)]
+
+
+def test_every_symbol_of_the_glossary_is_used_and_told_once():
+    files = [*(ROOT / "course_lib").glob("*.py"), *(ROOT / "course_lib").glob("*/*.py")]
+    text = "\n".join(file.read_text("utf8") for file in files)
+    symbols = glossary()
+    assert len(symbols) == len(set(symbols)) > 20
+    assert [x for x in symbols if not re.search(rf"\b{x}\b", text)] == []
+
+
+def test_every_command_that_the_pages_name_is_one():
+    from course_lib.command_line.main import main
+
+    for page in ("README.md", "CONTRIBUTING.md", "GRADING.md", "DATA.md", "SECURITY.md"):
+        for command in re.findall(r"`course (\w+)", read(page)):
+            with pytest.raises(SystemExit) as ended:
+                main([command, "--help"])
+            assert not ended.value.code, f"{page} names `course {command}`"
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf8"), flags=re.MULTILINE)
+    for page in PAGES:
+        named = set(re.findall(r"`make ([a-z]+)", read(page)))
+        assert named <= {*targets}, f"{page}: make {named - {*targets}}"

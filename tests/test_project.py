@@ -1,6 +1,7 @@
 """The laws of the repository itself: versions, and which part may import which."""
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -93,6 +94,33 @@ def test_conda_environment_has_the_same_ranges():
 @pytest.mark.parametrize("name", ["CHANGELOG.md", "CITATION.cff"])
 def test_the_pages_name_the_version(name):
     assert course_lib.__version__ in (ROOT / name).read_text("utf8")
+
+
+def test_the_package_names_every_component_in_its_docstring():
+    words = re.findall(r"\w+", course_lib.__doc__)
+    modules = {file.stem for file in (ROOT / "course_lib").glob("*.py")} - {"__init__"}
+    assert not modules.difference(words)
+
+
+def test_every_package_says_what_it_is():
+    for file in (ROOT / "course_lib").rglob("__init__.py"):
+        assert ast.get_docstring(ast.parse(file.read_text("utf8"))), file
+
+
+def test_the_devcontainer_runs_the_course_on_a_python_that_it_admits():
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf8"))
+    image, _, version = container["image"].partition(":")
+    assert image == "python"
+    assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(version)
+    assert container["postAttachCommand"].startswith("make learn")
+
+
+def test_the_hooks_before_a_commit_are_tools_of_the_environment():
+    text = (ROOT / ".pre-commit-config.yaml").read_text("utf8")
+    tools = re.findall(r"entry: \.venv/bin/(\S+)", text)
+    assert set(tools) == {"ruff", "basedpyright"} <= {x.name for x in requirements()}
+    assert "repo: local" in text
+    assert "http" not in text
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
