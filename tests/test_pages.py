@@ -2,13 +2,17 @@
 
 After a change of panels, lessons or kept results, `UPDATE_PAGES=1 pytest tests/test_pages.py`
 writes what the README and RESULTS.md are to show; look at the difference before you commit it. The
-first two tables of RESULTS.md are what `course verify --markdown` prints: paste them.
+first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and then
+`UPDATE_PAGES=build/verified.md pytest tests/test_pages.py`.
 """
 
+import dataclasses
+import inspect
 import os
 import re
 import statistics
 import textwrap
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +20,7 @@ import torch
 from benchmarks.efficient import table
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load
+from course_lib.checking.exercise import Draw, Exercise
 from course_lib.exercises import check
 from course_lib.files.course_map import lessons
 from course_lib.files.paths import ROOT
@@ -23,6 +28,7 @@ from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 
 UPDATE = "UPDATE_PAGES" in os.environ
+VERIFIED = Path(os.environ.get("UPDATE_PAGES", "1"))  # what `course verify --markdown` has printed
 PAGES = sorted(file.name for file in ROOT.glob("*.md"))
 
 
@@ -47,6 +53,37 @@ def figures(name):
 
 def mean(runs, of):
     return statistics.mean(of(run) for run in runs)
+
+
+def proof_counts():
+    kinds = "| exercises | known mistakes | alternatives | mutants | edits | violations |"
+    line = read("RESULTS.md").split(kinds)[1].splitlines()[2]
+    return line.strip("| ").split(" | ")
+
+
+def hold_verified():
+    if VERIFIED.is_file():
+        components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
+        hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
+        hold("RESULTS.md", "the same for every seed.\n\n", "\n\n", counts)
+
+
+def test_the_results_page_has_every_comparison_and_no_other():
+    hold_verified()
+    shown = re.findall(r"^\| `(\S+)` \| (.+?) \| \S+ \| \S+ \|$", read("RESULTS.md"), flags=re.M)
+    assert shown == [(x.component, x.oracle) for x in COMPARISONS], __doc__
+
+
+def test_the_results_page_counts_what_the_exercises_hold():
+    hold_verified()
+    exercises = [load(x) for x in ids()]
+    counted = [
+        len(exercises),
+        sum(len(x.mistakes) for x in exercises),
+        sum(len(x.alternatives) for x in exercises),
+    ]
+    assert proof_counts()[:3] == list(map(str, counted)), __doc__
+    assert proof_counts()[-1] == "0"
 
 
 def test_the_readme_is_short():
@@ -135,28 +172,6 @@ def test_the_readme_shows_five_rows_of_the_benchmark():
     hold("README.md", head, "\n\n", "\n".join(rows))
 
 
-def proof_counts():
-    kinds = "| exercises | known mistakes | alternatives | mutants | edits | violations |"
-    line = read("RESULTS.md").split(kinds)[1].splitlines()[2]
-    return line.strip("| ").split(" | ")
-
-
-def test_the_results_page_has_every_comparison_and_no_other():
-    shown = re.findall(r"^\| `(\S+)` \| (.+?) \| \S+ \| \S+ \|$", read("RESULTS.md"), flags=re.M)
-    assert shown == [(x.component, x.oracle) for x in COMPARISONS], "`course verify --markdown`"
-
-
-def test_the_results_page_counts_what_the_exercises_hold():
-    exercises = [load(x) for x in ids()]
-    counted = [
-        len(exercises),
-        sum(len(x.mistakes) for x in exercises),
-        sum(len(x.alternatives) for x in exercises),
-    ]
-    assert proof_counts()[:3] == list(map(str, counted)), "`course verify --markdown`"
-    assert proof_counts()[-1] == "0"
-
-
 def test_the_results_page_shows_the_kept_results():
     kept, lengths = figures("attention"), (4, 6, 8, 10, 12)
     rows = ["| letters | 4 | 6 | 8 | 10 | 12 |", "|:-|-:|-:|-:|-:|-:|"]
@@ -230,3 +245,19 @@ def test_every_command_that_the_pages_name_is_one():
     for page in PAGES:
         named = set(re.findall(r"`make ([a-z]+)", read(page)))
         assert named <= {*targets}, f"{page}: make {named - {*targets}}"
+
+
+def test_contributing_says_everything_that_an_exercise_may_say():
+    page = read("CONTRIBUTING.md").split("### Everything that an exercise file may say")[1]
+    page = page.split("\n## ")[0]
+    said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    filled = {"id", "module", "properties", "mistakes", "alternatives", "draw"}  # by the engine
+    assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
+    for verb in (Exercise.cases, Exercise.property, Exercise.mistake, Exercise.alternative):
+        assert f"`@exercise.{verb.__name__}" in page
+        optional = [
+            p.name for p in inspect.signature(verb).parameters.values() if p.default != p.empty
+        ]
+        assert said.issuperset(optional), verb
+    public = [name for name in vars(Draw) if not name.startswith("_")]
+    assert said.issuperset(public)
