@@ -60,7 +60,8 @@ def lstm_cell(
 
     [i f g o] = x W_x + h W_h + b;  c' = sigma(f) c + sigma(i) tanh(g);  h' = sigma(o) tanh(c').
     Along the last axis of the weights the gates stand in torch's order: input, forget,
-    candidate, output. Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers 2000.
+    candidate, output. Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al.
+    2000.
     """
     # compute all four gates in one product, then cut them apart
     gates = rearrange(x @ w_x + h @ w_h + b, "... (gate d_h) -> gate ... d_h", gate=4)

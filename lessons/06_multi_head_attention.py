@@ -728,7 +728,7 @@ for seed, run in enumerate(kept["reader"]):
 # %% [markdown]
 # ## Can a head be left out?
 #
-# Switch the heads off, one at a time, without any further training. Michel, Levy & Neubig (2019, quoted) did so with large translators and found that most heads can go, one at a time, at no visible loss. **By how much does the loss rise here, at least and at most?**
+# Switch the heads off, one at a time, without any further training. Michel et al. (2019, quoted) did so with large translators and found that most heads can go, one at a time, at no visible loss. **By how much does the loss rise here, at least and at most?**
 
 # %%
 needs("shakespeare")
@@ -792,4 +792,4 @@ assert abs(sum(losses[0]) - sum(losses[1])) / 3 < 0.05
 # One head holds one distribution of weights: of r independent answers, h heads give h / r. Heads are columns of the same matrices: no more parameters, no more multiply-adds, but h n² scores. W_O adds up what they found. Dividing by √d_k, the size of a head, keeps the softmax where it can learn. What heads look at has to be measured. Lesson 07 explains what was borrowed.
 
 # %% [markdown]
-# Sources: Vaswani et al. 2017, sections 3.2.1 and 3.2.2; Michel, Levy & Neubig 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019; Clark et al. 2019. Lectures: L1, L2, L3, L4, L5.
+# Sources: Vaswani et al. 2017, sections 3.2.1 and 3.2.2; Michel et al. 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019; Clark et al. 2019. Lectures: L1, L2, L3, L4, L5.

@@ -354,7 +354,7 @@ for name, surfaces in kept["surfaces"].items():
 # %% [markdown]
 # ## The norm
 #
-# Layer normalisation (Ba, Kiros & Hinton 2016) brings every word to mean 0 and variance 1, by the word's own d numbers: x̂ = (x - μ) / √(σ² + ε). Then a learned gain and bias stretch and shift each column. No other word takes part.
+# Layer normalisation (Ba et al. 2016) brings every word to mean 0 and variance 1, by the word's own d numbers: x̂ = (x - μ) / √(σ² + ε). Then a learned gain and bias stretch and shift each column. No other word takes part.
 #
 # **Multiply a word by 1,000 and add 7 to all its numbers. How does its layer norm change?**
 
@@ -983,4 +983,4 @@ training.expect("e is then worse by over 0.5 nats", rises["e"] > 0.5, rises, dee
 # Add: x + layer(x) hands the gradient down unharmed and keeps words apart. Norm: each word, by its own numbers, to mean 0 and variance 1, so that the sum cannot run away. Neither is enough alone. Post-norm is the paper's order and wants warm-up; pre-norm leaves a stream in which layers read, write and erase. Lesson 08 stacks such blocks to an encoder and a decoder.
 
 # %% [markdown]
-# Sources: Vaswani et al. 2017, sections 3.1 and 5.3; K. He et al. 2016 (residuals) and B. He et al. 2023, *Deep Transformers without Shortcuts*; Ba, Kiros & Hinton 2016 (layer norm); Ioffe & Szegedy 2015 (batch norm); Zhang & Sennrich 2019 (RMSNorm); Li et al. 2018 (landscape); Xu et al. 2019 (gradients of norms); Shen et al. 2020 (batch norm and text); Xiong et al. 2020 (orders of norm); Dong, Cordonnier & Loukas 2021 (rank); Elhage et al. 2021 (stream). Lectures: L1 to L5.
+# Sources: Vaswani et al. 2017, sections 3.1 and 5.3; K. He et al. 2016 (residuals) and B. He et al. 2023, *Deep Transformers without Shortcuts*; Ba et al. 2016 (layer norm); Ioffe & Szegedy 2015 (batch norm); Zhang & Sennrich 2019 (RMSNorm); Li et al. 2018 (landscape); Xu et al. 2019 (gradients of norms); Shen et al. 2020 (batch norm and text); Xiong et al. 2020 (orders of norm); Dong et al. 2021 (rank); Elhage et al. 2021 (stream). Lectures: L1 to L5.

@@ -179,7 +179,7 @@ mean_pool = mine("encoder/mean_pool")
 # %% [markdown]
 # ## Six of your blocks, trained
 #
-# MiniLM (Wang et al. 2020) is a small BERT: six post-norm blocks with d_model = 384 and 12 heads, learned positions, and a GELU in the place of max. It was trained so that the mean-pooled vectors of sentences with like meanings have a large cosine. The course reads its weights into `EncoderBlock`.
+# MiniLM (Wang et al. 2020b) is a small BERT: six post-norm blocks with d_model = 384 and 12 heads, learned positions, and a GELU in the place of max. It was trained so that the mean-pooled vectors of sentences with like meanings have a large cosine. The course reads its weights into `EncoderBlock`.
 
 # %%
 needs("minilm")
@@ -1334,4 +1334,4 @@ assert max(repeated["sort"]) < 0.6 and min(repeated["copy"] + repeated["reverse"
 # An encoder block is attention and a network, each inside a sum and a norm; a causal mask makes it a language model's. A decoder of a translator has one door more: queries from the target, keys and values from the source, n_q × n_k scores. Training reads the target shifted right; writing goes step by step until stop. MiniLM, Marian and SmolLM2 are these parts, and ran on yours. A leaking mask improves the loss and ruins the writing.
 
 # %% [markdown]
-# Next, lesson 09 trains a language model. Sources: Vaswani et al. 2017; Reimers & Gurevych 2019; Wang et al. 2020 (MiniLM); Clark et al. 2019; Junczys-Dowmunt et al. 2018 (Marian); Kim et al. 2019 (recurrence in the decoder); Bahdanau et al. 2015; Ainslie et al. 2023 (grouped queries); Shazeer 2019 and 2020 (shared keys; SwiGLU); Allal et al. 2025 (SmolLM2). Lectures: L1 to L5.
+# Next, lesson 09 trains a language model. Sources: Vaswani et al. 2017; Reimers & Gurevych 2019; Wang et al. 2020b (MiniLM); Clark et al. 2019; Junczys-Dowmunt et al. 2018 (Marian); Kim et al. 2019 (recurrence in the decoder); Bahdanau et al. 2015; Ainslie et al. 2023 (grouped queries); Shazeer 2019 (shared keys); Shazeer 2020 (SwiGLU); Allal et al. 2025 (SmolLM2). Lectures: L1 to L5.

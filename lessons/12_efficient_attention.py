@@ -339,7 +339,7 @@ assert found < 1e-10
 # %% [markdown]
 # ## Idea two: fewer keys
 #
-# Linformer (Wang et al. 2020) keeps all words and shortens the *list*: it mixes n keys into k mixtures, n values alike, and every query looks at the k. The matrix of scores is n × k. No pair is left out, and no pair is seen by itself.
+# Linformer (Wang et al. 2020a) keeps all words and shortens the *list*: it mixes n keys into k mixtures, n values alike, and every query looks at the k. The matrix of scores is n × k. No pair is left out, and no pair is seen by itself.
 
 # %%
 # exercise: efficient/linformer
@@ -912,7 +912,7 @@ print(f"dense: about {dense_seconds:.0f} s, and {4 * n**2 * 4 / 2**30:.0f} GiB o
 assert 4 * n**2 * 4 == 64 * 2**30
 
 # %% [markdown]
-# The other variants, and the packages that a user would pick, stand in the README's benchmark: time and peak memory up to this length.
+# The other variants, and the packages that a user would pick, are compared in RESULTS.md: time and peak memory up to this length.
 #
 # ## Break it
 #
@@ -947,4 +947,4 @@ assert not looked_at.any() and leaks
 # n² is two problems. Memory: tiles solve it, exactly. Time: some pairs must go, or the softmax. A window is exact within its reach; a star and chance shorten the way; mixtures blur; hashing gambles, and rounds pay for luck; a running sum forgets sharpness; reversible layers keep nothing. None is best: ask what your text needs, and measure.
 
 # %% [markdown]
-# Next: lesson 09 trains the language model in earnest. Sources: Wang et al. 2020 (Linformer); Zaheer et al. 2020 (BigBird); Kitaev et al. 2020 (Reformer); Gomez et al. 2017 (RevNet); Beltagy et al. 2020 (Longformer); Dao et al. 2022 (FlashAttention); Milakov & Gimelshein 2018 (online softmax); Katharopoulos et al. 2020 (linear attention); Liu et al. 2018 (memory-compressed). Lectures: L1, L3, L4, L5.
+# Next: lesson 09 trains the language model in earnest. Sources: Wang et al. 2020a (Linformer); Zaheer et al. 2020 (BigBird); Kitaev et al. 2020 (Reformer); Gomez et al. 2017 (RevNet); Beltagy et al. 2020 (Longformer); Dao et al. 2022 (FlashAttention); Milakov & Gimelshein 2018 (online softmax); Katharopoulos et al. 2020 (linear attention); Liu et al. 2018 (memory-compressed). Lectures: L1, L3, L4, L5.

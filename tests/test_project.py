@@ -1,9 +1,9 @@
 """The laws of the repository itself: versions, and which part may import which."""
 
 import ast
+import json
 import re
 import shutil
-import statistics
 import subprocess
 import tomllib
 
@@ -12,8 +12,6 @@ from packaging.requirements import Requirement
 
 import course_lib
 from course_lib.files.paths import ROOT
-from course_lib.instruments import results
-from course_lib.verify import COMPARISONS
 
 # each part may import those before it, and its own
 ORDER = [
@@ -98,31 +96,31 @@ def test_the_pages_name_the_version(name):
     assert course_lib.__version__ in (ROOT / name).read_text("utf8")
 
 
-def test_the_readme_shows_the_figures_of_the_kept_results():
-    readme = (ROOT / "README.md").read_text("utf8")
-    figures = results.load("attention")["figures"]
-    for name in ("one vector", "attention"):
-        of = [
-            statistics.mean(run["accuracy"][figures["lengths"].index(n)] for run in figures[name])
-            for n in (4, 6, 8, 10, 12)
-        ]
-        assert f"| {name} | {' | '.join(f'{share:.2f}' for share in of)} |" in readme
+def test_the_package_names_every_component_in_its_docstring():
+    words = re.findall(r"\w+", course_lib.__doc__)
+    modules = {file.stem for file in (ROOT / "course_lib").glob("*.py")} - {"__init__"}
+    assert not modules.difference(words)
 
 
-def test_the_readme_shows_how_far_positions_reach():
-    readme = (ROOT / "README.md").read_text("utf8")
-    figures = results.load("positions")["figures"]
-    assert figures["lengths"] == [16, 32, 64]
-    for name in ("sinusoidal", "learned", "relative", "rotary"):
-        runs = [run["right"] for run in figures["before"][name]]
-        shares = [statistics.mean(seeds) for seeds in zip(*runs, strict=True)]
-        assert f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |" in readme
+def test_every_package_says_what_it_is():
+    for file in (ROOT / "course_lib").rglob("__init__.py"):
+        assert ast.get_docstring(ast.parse(file.read_text("utf8"))), file
 
 
-def test_the_readme_lists_every_comparison():
-    readme = (ROOT / "README.md").read_text("utf8")
-    for comparison in COMPARISONS:
-        assert f"| `{comparison.component}` | {comparison.oracle} |" in readme
+def test_the_devcontainer_runs_the_course_on_a_python_that_it_admits():
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf8"))
+    image, _, version = container["image"].partition(":")
+    assert image == "python"
+    assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(version)
+    assert container["postAttachCommand"].startswith("make learn")
+
+
+def test_the_hooks_before_a_commit_are_tools_of_the_environment():
+    text = (ROOT / ".pre-commit-config.yaml").read_text("utf8")
+    tools = re.findall(r"entry: \.venv/bin/(\S+)", text)
+    assert set(tools) == {"ruff", "basedpyright"} <= {x.name for x in requirements()}
+    assert "repo: local" in text
+    assert "http" not in text
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")

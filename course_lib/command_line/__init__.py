@@ -1,1 +1,1 @@
-"""The command line `course`."""
+"""The command line `course`: a file a command."""

@@ -33,7 +33,7 @@ def from_shakespeare(vocab: int = 4000, window: int = 5, d_model: int = 64) -> W
     """Count which words stand near which, and keep the strongest directions of the counts.
 
     Positive pointwise mutual information, contexts smoothed by the power 0.75, then a truncated
-    SVD, U sqrt(S): Levy, Goldberg & Dagan 2015. Takes about two seconds.
+    SVD, U sqrt(S): Levy et al. 2015. Takes about two seconds.
 
     Raises `store.NotFetched` or `store.Damaged`.
     """

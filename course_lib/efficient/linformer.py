@@ -1,7 +1,7 @@
 """Linformer: a text of n words is summed up in k keys and k values (lesson 12).
 
 Time and memory for n words: O(n k d) and O((n + k) d), forward and backward.
-Source: Wang et al. 2020 ("Linformer"), eq. 7.
+Source: Wang et al. 2020a ("Linformer"), eq. 7.
 """
 
 import torch
@@ -36,7 +36,7 @@ def linformer_attention(
 
     With identities for `e` and `f` this is dense attention; otherwise it approximates it, as far as
     its matrix of weights has a low rank. Every mixture holds words from both sides, so there is no
-    causal form. Time O(n k d), memory O((n + k) d). Source: Wang et al. 2020, eq. 7, whose E and F
+    causal form. Time O(n k d), memory O((n + k) d). Source: Wang et al. 2020a, eq. 7, whose E and F
     are our e and f transposed. Raises ValueError for projections of another length than n, or of
     unequal shapes.
     """

@@ -1,6 +1,6 @@
 """MiniLM: a real encoder that describes an English sentence by one vector (lesson 08).
 
-all-MiniLM-L6-v2, distilled from BERT (Wang et al. 2020) and trained on pairs of sentences as in
+all-MiniLM-L6-v2, distilled from BERT (Wang et al. 2020b) and trained on pairs of sentences as in
 Reimers & Gurevych 2019: 22.6 million parameters in six post-norm blocks.
 """
 

@@ -1,0 +1,263 @@
+"""The laws of the pages: what they show is what the course says, and what they name is there.
+
+After a change of panels, lessons or kept results, `UPDATE_PAGES=1 pytest tests/test_pages.py`
+writes what the README and RESULTS.md are to show; look at the difference before you commit it. The
+first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and then
+`UPDATE_PAGES=build/verified.md pytest tests/test_pages.py`.
+"""
+
+import dataclasses
+import inspect
+import os
+import re
+import statistics
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.efficient import table
+from course_lib.answers.source import define
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.exercises import check
+from course_lib.files.course_map import lessons
+from course_lib.files.paths import ROOT
+from course_lib.instruments import results
+from course_lib.verify import COMPARISONS
+
+UPDATE = "UPDATE_PAGES" in os.environ
+VERIFIED = Path(os.environ.get("UPDATE_PAGES", "1"))  # what `course verify --markdown` has printed
+PAGES = sorted(file.name for file in ROOT.glob("*.md"))
+
+
+def read(page):
+    return (ROOT / page).read_text("utf8")
+
+
+def hold(page, before, after, wanted):
+    """Compare what stands between two texts of a page with what should be there, or write it."""
+    text = read(page)
+    start = text.index(before) + len(before)
+    end = text.index(after, start)
+    if UPDATE:
+        (ROOT / page).write_text(text[:start] + wanted + text[end:], "utf8")
+    else:
+        assert text[start:end] == wanted, f"`UPDATE_PAGES=1 pytest {__name__}` mends {page}"
+
+
+def figures(name):
+    return results.load(name)["figures"]
+
+
+def mean(runs, of):
+    return statistics.mean(of(run) for run in runs)
+
+
+def proof_counts():
+    kinds = "| exercises | known mistakes | alternatives | mutants | edits | violations |"
+    line = read("RESULTS.md").split(kinds)[1].splitlines()[2]
+    return line.strip("| ").split(" | ")
+
+
+def hold_verified():
+    if VERIFIED.is_file():
+        components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
+        hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
+        hold("RESULTS.md", "the same for every seed.\n\n", "\n\n", counts)
+
+
+def test_the_results_page_has_every_comparison_and_no_other():
+    hold_verified()
+    shown = re.findall(r"^\| `(\S+)` \| (.+?) \| \S+ \| \S+ \|$", read("RESULTS.md"), flags=re.M)
+    assert shown == [(x.component, x.oracle) for x in COMPARISONS], __doc__
+
+
+def test_the_results_page_counts_what_the_exercises_hold():
+    hold_verified()
+    exercises = [load(x) for x in ids()]
+    counted = [
+        len(exercises),
+        sum(len(x.mistakes) for x in exercises),
+        sum(len(x.alternatives) for x in exercises),
+    ]
+    assert proof_counts()[:3] == list(map(str, counted)), __doc__
+    assert proof_counts()[-1] == "0"
+
+
+def test_the_readme_is_short():
+    assert len(read("README.md").splitlines()) <= 120
+
+
+def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # away from any workspace
+    [cell] = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)
+    source, call = cell.rsplit("\n", 2)[0], cell.splitlines()[-1]
+    assert call == 'check("attention/softmax", softmax)'
+    check("attention/softmax", define(source, "softmax", {"torch": torch}))
+    wrapped = [
+        textwrap.wrap(line, 100, subsequent_indent="  ", drop_whitespace=False) if line else [""]
+        for line in capsys.readouterr().out.splitlines()
+    ]
+    panel = "\n".join(line.rstrip() for lines in wrapped for line in lines)
+    assert panel.startswith("✗ attention/softmax: known mistake")
+    hold("README.md", "```text\n", "\n```\n", panel)
+
+
+def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
+    rows = []
+    for lesson in lessons():
+        if not lesson.written:
+            continue
+        [file] = (ROOT / "lessons").glob(f"{lesson.number}_*.py")
+        [minutes] = re.findall(r"^# \*\*(\d+) minutes ·", file.read_text("utf8"), flags=re.M)
+        exercises = sum(load(x).lesson == lesson.number for x in ids())
+        link = f"[{lesson.title}](notebooks/{file.stem}.ipynb)"
+        rows.append(f"| {lesson.number} | {link} | {lesson.question} | {minutes} | {exercises} |")
+    head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
+    hold("README.md", head, "\n\n", "\n".join(rows))
+
+
+def test_the_readme_sums_the_results_up_in_one_line_each():
+    rows = re.findall(r"^\| `\w.*\| (\S+) \| (\S+) \|$", read("RESULTS.md"), flags=re.MULTILINE)
+    error, gradient = (max(column, key=float) for column in zip(*rows, strict=True))
+    counts = [f"{int(x):,}" for x in proof_counts()]
+    spelling, positions = figures("attention"), figures("positions")
+    long = spelling["lengths"].index(12)
+    share = {
+        name: f"{mean(spelling[name], lambda run: run['accuracy'][long]):.0%}".replace("%", " %")
+        for name in ("one vector", "attention")
+    }
+    far = {
+        name: f"{mean(runs, lambda run: run['right'][-1]):.2f}"
+        for name, runs in positions["before"].items()
+    }
+    lines = [
+        f"- **Components**: {len(rows)} comparisons with independent implementations; the largest "
+        f"error is {error}, the largest gradient error {gradient}.",
+        f"- **Exercises**: {counts[0]}, tried on {counts[1]} known mistakes, {counts[2]} right "
+        f"answers in other styles, {counts[3]} mutants and {counts[4]} one-place edits; "
+        f"{counts[5]} violations.",
+        f"- **Attention**: of words with 12 letters, {share['attention']} are pronounced right, "
+        f"with one context vector {share['one vector']}.",
+        f"- **Positions**, trained on 16 words and read on 64: relative {far['relative']} right, "
+        f"rotary {far['rotary']}, learned {far['learned']}, sinusoidal {far['sinusoidal']}.",
+    ]
+    hold("README.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
+
+
+def test_the_readme_shows_five_rows_of_the_benchmark():
+    kept = figures("attention_speed")
+    rivals = {
+        "fused dense": [],
+        "window": ["local-attention", "Longformer"],
+        "BigBird": ["HF BigBird"],
+        "Linformer": ["linformer"],
+        "LSH": ["reformer-pytorch", "Reformer"],
+    }
+
+    def seconds(name, n):
+        return dict(zip(kept["n"], kept["seconds"][name], strict=False)).get(n)
+
+    rows = []
+    for name, others in rivals.items():
+        fastest = min(others, key=lambda other: seconds(other, 8192), default=None)
+        other = f"{1000 * seconds(fastest, 8192):,.0f} ({fastest})" if fastest else "—"
+        far = seconds(name, 65536)
+        gib = f"{kept['MiB'][name][-1] / 1024:.2f}" if far else "—"
+        cells = (f"{1000 * seconds(name, 8192):,.0f}", other, f"{1000 * far:,.0f}" if far else "—")
+        rows.append(f"| {name} | {' | '.join(cells)} | {gib} |")
+    head = "| | n = 8,192 | other package | n = 65,536 | GiB there |\n|:-|-:|-:|-:|-:|\n"
+    hold("README.md", head, "\n\n", "\n".join(rows))
+
+
+def test_the_results_page_shows_the_kept_results():
+    kept, lengths = figures("attention"), (4, 6, 8, 10, 12)
+    rows = ["| letters | 4 | 6 | 8 | 10 | 12 |", "|:-|-:|-:|-:|-:|-:|"]
+    for name in ("one vector", "attention"):
+        places = [kept["lengths"].index(n) for n in lengths]
+        shares = [mean(kept[name], lambda run, i=i: run["accuracy"][i]) for i in places]
+        rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    hold("RESULTS.md", "(results/attention.json).\n\n", "\n\n", "\n".join(rows))
+    kept = figures("positions")
+    rows = ["| words read | 16 | 32 | 64 |", "|:-|-:|-:|-:|"]
+    assert kept["lengths"] == [16, 32, 64]
+    for name in ("sinusoidal", "learned", "relative", "rotary"):
+        runs = kept["before"][name]
+        shares = [mean(runs, lambda run, i=i: run["right"][i]) for i in range(3)]
+        rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    hold("RESULTS.md", "(results/positions.json).\n\n", "\n\n", "\n".join(rows))
+    after = "more time or memory than the benchmark allows.\n\n"
+    assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = ROOT / path if path else ROOT / page
+        assert there.exists(), f"{page} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", there.read_text("utf8"), flags=re.MULTILINE)
+            anchors = [re.sub(r"[^\w\- ]", "", x.lower()).replace(" ", "-") for x in headings]
+            assert anchor in anchors, f"{page} links to {target}"
+
+
+# paths that a reader is to make, that a build makes, or that are examples
+EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.py", "NAME", "workspace/", ".venv/")
+FOLDERS = ("course_lib", "lessons", "notebooks", "experiments", "tests", "benchmarks", "results")
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "GRADING.md"])
+def test_paths_that_a_page_names_exist(page):
+    for words in re.findall(r"`([^`\n]+)`", read(page)):
+        for path in re.findall(r"[\w.{},*-]+(?:/[\w.{},*-]*)+", words):
+            if path.startswith(FOLDERS) and not any(example in path for example in EXAMPLES):
+                assert list(ROOT.glob(path.rstrip("/"))), f"{page} names {path}"
+
+
+def glossary():
+    table = read("CONTRIBUTING.md").split("## Glossary")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| ")]
+    return [term for row in rows for term in re.findall(r"`(.+?)`", row)]
+
+
+def test_every_symbol_of_the_glossary_is_used_and_told_once():
+    files = [*(ROOT / "course_lib").glob("*.py"), *(ROOT / "course_lib").glob("*/*.py")]
+    text = "\n".join(file.read_text("utf8") for file in files)
+    symbols = glossary()
+    assert len(symbols) == len(set(symbols)) > 20
+    assert [x for x in symbols if not re.search(rf"\b{x}\b", text)] == []
+
+
+def test_every_command_that_the_pages_name_is_one():
+    from course_lib.command_line.main import main
+
+    for page in ("README.md", "CONTRIBUTING.md", "GRADING.md", "DATA.md", "SECURITY.md"):
+        for command in re.findall(r"`course (\w+)", read(page)):
+            with pytest.raises(SystemExit) as ended:
+                main([command, "--help"])
+            assert not ended.value.code, f"{page} names `course {command}`"
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf8"), flags=re.MULTILINE)
+    for page in PAGES:
+        named = set(re.findall(r"`make ([a-z]+)", read(page)))
+        assert named <= {*targets}, f"{page}: make {named - {*targets}}"
+
+
+def test_contributing_says_everything_that_an_exercise_may_say():
+    page = read("CONTRIBUTING.md").split("### Everything that an exercise file may say")[1]
+    page = page.split("\n## ")[0]
+    said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    filled = {"id", "module", "properties", "mistakes", "alternatives", "draw"}  # by the engine
+    assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
+    for verb in (Exercise.cases, Exercise.property, Exercise.mistake, Exercise.alternative):
+        assert f"`@exercise.{verb.__name__}" in page
+        optional = [
+            p.name for p in inspect.signature(verb).parameters.values() if p.default != p.empty
+        ]
+        assert said.issuperset(optional), verb
+    public = [name for name in vars(Draw) if not name.startswith("_")]
+    assert said.issuperset(public)
