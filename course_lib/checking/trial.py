@@ -1,16 +1,16 @@
 """Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from course_lib.answers.answer import Answer, InProcess, Reply, Request
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Case, Draw, Exercise
+from course_lib.checking.exercise import Case, Draw, Exercise, Property
 
 FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
@@ -31,6 +31,14 @@ class Question:
     fuller: "Question | None" = None
 
 
+class Asked(NamedTuple):
+    """A standard property and the questions that try it."""
+
+    sentence: str
+    points: int
+    questions: list[Question]
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of an answer, and the reference's reply where the two are to be equal."""
@@ -43,73 +51,131 @@ class Call:
 
 @dataclass
 class Trial:
-    """One property tried on one answer."""
+    """One property tried on one answer; `held` is None until it has been."""
 
     sentence: str
     points: int
-    held: bool = False
+    held: bool | None = None
     calls: list[Call] = field(default_factory=list)
 
 
-def attempt(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
-    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
-    trials: list[Trial] = []
-    known: dict[Question, Reply] = {}
-    try:
-        for sentence, points, questions in _standard(exercise, seed):
-            trials.append(trial := Trial(sentence, points))
-            for question in questions:
-                reply = _reply(answer, question, trial, known)
-                held = same_reply(reply, question.expected, exercise)
-                held = held or (_on_meta(question.case) and _no_meta(reply))
-                trial.calls.append(Call(question.case, reply, question.expected, held))
-            trial.held = all(call.held for call in trial.calls)
-        for law in exercise.properties:
-            trials.append(trial := Trial(law.sentence, law.points))
-            held = _holds(law.holds, exercise, answer, seed, trial)
+class Trying:
+    """An answer being tried: each property when it is first asked about, and once only.
+
+    A standard property is tried call by call, so that who wants to know only whether it fails, or
+    whether two answers differ, pays for the calls up to there. The calls of an answer that is not
+    `watched` are not searched for forbidden ones.
+    """
+
+    def __init__(self, exercise: Exercise, answer: Answer, seed: int, watched: bool = True):
+        self.exercise = exercise
+        self._answer, self._seed, self._watched = answer, seed, watched
+        self._asked = _standard(exercise, seed)
+        self._known: dict[Question, Reply] = {}
+        self._trials = [Trial(sentence, points) for sentence, points in properties(exercise, seed)]
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def all(self) -> list[Trial]:
+        """Try every property; after a hang, a crash or nonsense the rest are left out."""
+        try:
+            for place in range(len(self)):
+                self.trial(place)
+        except _Ended:
+            self._trials = self._trials[: place + 1]
+            self._trials[-1].held = False
+        return self._trials
+
+    def trial(self, place: int) -> Trial:
+        """Try the property at this place to its end."""
+        trial = self._trials[place]
+        if trial.held is None and place < len(self._asked):
+            held = [call.held for call in self.calls(place)]
+            trial.held = all(held)
+        elif trial.held is None:
+            law = self.exercise.properties[place - len(self._asked)]
             # of an answer that knows one number only, many laws hold, and say nothing
-            trial.held = held and (trials[0].held or not _constant(trial.calls))
-    except _Ended:
-        pass
-    return trials
+            trial.held = self._obeys(law, trial) and (not _constant(trial.calls) or self.holds(0))
+        return trial
+
+    def calls(self, place: int) -> Iterator[Call]:
+        """Yield the calls of one property, made as they are asked for."""
+        trial = self._trials[place]
+        if trial.held is not None or place >= len(self._asked):
+            yield from self.trial(place).calls
+            return
+        for number, question in enumerate(self._asked[place].questions):
+            if number == len(trial.calls):
+                trial.calls.append(self._call(question, trial))
+            yield trial.calls[number]
+
+    def holds(self, place: int) -> bool:
+        """Tell whether the property at this place holds; the first call that fails is the last."""
+        if place < len(self._asked):
+            return all(call.held for call in self.calls(place))
+        return bool(self.trial(place).held)
+
+    def passes(self) -> bool:
+        """Tell whether every property holds; the first call that fails is the last."""
+        return all(map(self.holds, range(len(self))))
+
+    def _call(self, question: Question, trial: Trial) -> Call:
+        reply = self._reply(question, trial)
+        held = same_reply(reply, question.expected, self.exercise)
+        held = held or (_on_meta(question.case) and _no_meta(reply))
+        return Call(question.case, reply, question.expected, held)
+
+    def _reply(self, question: Question, trial: Trial) -> Reply:
+        """Ask a question, unless its reply is known by now or comes with a fuller one."""
+        if question not in self._known:
+            fuller = question.fuller and self._reply(question.fuller, trial)
+            if fuller and not fuller.error:
+                return replace(fuller, gradients=None)
+            self._known[question] = self._ask(question.case, question.request, trial)
+        return self._known[question]
+
+    def _ask(self, case: Case, request: Request, trial: Trial) -> Reply:
+        reply = self._answer.run(request if self._watched else replace(request, watch=()))
+        if reply.error and reply.error.type in ENDED:
+            trial.calls.append(Call(case, reply, None, held=False))
+            raise _Ended
+        return reply
+
+    def _obeys(self, law: Property, trial: Trial) -> bool:
+        def call(*inputs: Any, build: tuple = (), most: int | None = None) -> Any:
+            case = Case("", inputs, build)
+            reply = self._ask(case, _request(self.exercise, case, self._seed, most=most), trial)
+            trial.calls.append(Call(case, reply, None, held=reply.error is None))
+            return reply.output
+
+        try:
+            return bool(law.holds(call, Draw(self._seed)))
+        except _Ended:
+            raise
+        # a law is written for right outputs: on others it may fail in any way
+        except Exception:
+            return False
+
+
+def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
+    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
+    return Trying(exercise, answer, seed).all()
+
+
+def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
+    """List the sentence and the points of each property: the standard ones, then the own."""
+    asked = [(x.sentence, x.points) for x in _standard(exercise, seed)]
+    return [*asked, *((x.sentence, x.points) for x in exercise.properties)]
+
+
+def cases(exercise: Exercise, seed: int) -> list[Question]:
+    """List the cases of an exercise as they are asked first: for their results alone."""
+    return _standard(exercise, seed)[0].questions
 
 
 class _Ended(Exception):
     """The answer hung, took its process with it, or let it speak nonsense."""
-
-
-def _reply(answer: Answer, question: Question, trial: Trial, known: dict) -> Reply:
-    """Ask a question, unless its reply is known by now or comes with a fuller one."""
-    if question not in known:
-        fuller = question.fuller and _reply(answer, question.fuller, trial, known)
-        if fuller and not fuller.error:
-            return replace(fuller, gradients=None)
-        known[question] = _ask(answer, question.case, question.request, trial)
-    return known[question]
-
-
-def _ask(answer: Answer, case: Case, request: Request, trial: Trial) -> Reply:
-    reply = answer.run(request)
-    if reply.error and reply.error.type in ENDED:
-        trial.calls.append(Call(case, reply, None, held=False))
-        raise _Ended
-    return reply
-
-
-def _holds(law: Callable, exercise: Exercise, answer: Answer, seed: int, trial: Trial) -> bool:
-    def call(*inputs: Any, build: tuple = (), most: int | None = None) -> Any:
-        case = Case("", inputs, build)
-        reply = _ask(answer, case, _request(exercise, case, seed, most=most), trial)
-        trial.calls.append(Call(case, reply, None, held=reply.error is None))
-        return reply.output
-
-    try:
-        return bool(law(call, Draw(seed)))
-    except _Ended:
-        raise
-    # a law is written for right outputs: on others it may fail in any way
-    except Exception:
-        return False
 
 
 def _constant(calls: list[Call]) -> bool:
@@ -131,7 +197,7 @@ def _constant(calls: list[Call]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Question]]]:
+def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
     reference = InProcess(exercise.reference)
     cases = [Case(*case) for case in exercise.draw(Draw(seed))]
@@ -152,23 +218,23 @@ def _standard(exercise: Exercise, seed: int) -> list[tuple[str, int, list[Questi
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
     kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
-    asked = [("every case gives the right result", 4, values)]
+    asked = [Asked("every case gives the right result", 4, values)]
     if gradients:
         doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
         asked += [
-            ("gradients flow, and are right", 2, gradients),
-            ("float64 goes in, float64 comes out", 1, doubles),
+            Asked("gradients flow, and are right", 2, gradients),
+            Asked("float64 goes in, float64 comes out", 1, doubles),
         ]
     if any(isinstance(x, Tensor) for x in cases[0].inputs):
         scattered = [
             ask(q.case, scattered=True, keywords=_optional(exercise, len(q.case.inputs)))
             for q in kinds
         ]
-        asked.append(("a call leaves no trace, and inputs may lie anyhow", 1, scattered))
+        asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
         on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
         # a refused case is refused there too, for what no meta tensor has there is no asking
         if all(map(_same_error, on_meta, few)):
-            asked.append(("the result is on the inputs' device", 1, [values[0], *on_meta]))
+            asked.append(Asked("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
 
 

@@ -1,15 +1,17 @@
 """From an answer's replies to a verdict: what holds, what does not, and which mistake it is."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from itertools import zip_longest
+from typing import Any, Literal, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error, InProcess
 from course_lib.answers.source import is_stub, source_of
 from course_lib.checking import forbidden_source
 from course_lib.checking.exercise import Case, Exercise, Mistake
-from course_lib.checking.trial import Call, Trial, attempt, same_reply
+from course_lib.checking.trial import Call, Trial, Trying, cases, properties, same_reply
 
 STUB = "Replace `raise NotImplementedError` by your own code."
 Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
@@ -26,16 +28,24 @@ class Failure:
     error: Error | None
 
 
+class Result(NamedTuple):
+    """What came of one property."""
+
+    sentence: str
+    points: int
+    held: bool
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found. `properties` lists (sentence, points, held) in the order tried."""
+    """What a check found. `properties` are in the order tried."""
 
     exercise: str
     status: Status
     points: int
     max_points: int
     message: str
-    properties: tuple[tuple[str, int, bool], ...] = ()
+    properties: tuple[Result, ...] = ()
     cases_held: int = 0
     cases: int = 0
     failure: Failure | None = None
@@ -44,7 +54,7 @@ class Verdict:
 
 def max_points(exercise: Exercise, seed: int = 0) -> int:
     """Return the points of all properties of an exercise, the same for every seed."""
-    return sum(trial.points for trial in _reference(exercise, seed))
+    return sum(points for _, points in properties(exercise, seed))
 
 
 def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> Verdict:
@@ -60,50 +70,66 @@ def sentence(text: str) -> str:
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()
+    if refused := refusal(exercise, description):
+        return untried(exercise, *refused, seed)
+    tried = Trying(exercise, answer, seed)
+    calls = [call for trial in tried.all() for call in trial.calls]
+    if refused := refusal(exercise, description, calls):
+        return untried(exercise, *refused, seed)
+    return _conclusion(tried, seed)
+
+
+def refusal(
+    exercise: Exercise, description: Description, calls: Sequence[Call] = ()
+) -> tuple[Status, str] | None:
+    """Say why an answer does not count, if it does not: by its source, or by its calls."""
     if message := _not_an_answer(exercise, description):
-        return untried(exercise, "error", message, seed)
+        return "error", message
     if description.source and is_stub(description.source, exercise.method):
-        return untried(exercise, "not attempted", STUB, seed)
-    named = description.source and forbidden_source.in_source(
-        description.source, description.aliases or {}, exercise.forbidden
-    )
-    if named and not _is_solution(exercise, description):
-        return untried(exercise, "forbidden", _forbidden(exercise, named[0]), seed)
+        return "not attempted", STUB
+    used = [name for call in calls for name in call.reply.forbidden]
+    if description.source and not used:
+        aliases = description.aliases or {}
+        used = forbidden_source.in_source(description.source, aliases, exercise.forbidden)
+    if used and not _is_solution(exercise, description):
+        return "forbidden", _forbidden(used[0])
+    if calls and _unfinished(calls[0], exercise, description):
+        return "not attempted", STUB
+    return None
 
-    trials = attempt(exercise, answer, seed)
-    calls = [call for trial in trials for call in trial.calls]
-    called = [name for call in calls for name in call.reply.forbidden]
-    if called and not _is_solution(exercise, description):
-        return untried(exercise, "forbidden", _forbidden(exercise, called[0]), seed)
-    if _unfinished(calls[0], exercise, description):
-        return untried(exercise, "not attempted", STUB, seed)
 
-    passed = all(trial.held for trial in trials)
-    failure = None if passed else _failure(trials)
-    mistake = None if passed else _diagnose(exercise, trials, seed)
-    if passed:
-        status, message = "passed", "Every case and every property holds."
-    elif mistake:
-        status, message = "known mistake", mistake.sentence
-    elif failure.error:
-        status, message = "error", _raised(failure.error, exercise)
-    elif failure.got and failure.got.output is None and failure.got.error is None:
-        status, message = "wrong", "This returns None: is there a `return` on every way out?"
-    else:
-        status, message = "wrong", f"This does not hold yet: {failure.sentence}."
-    tried = [(trial.sentence, trial.points, trial.held) for trial in trials]
+def _conclusion(tried: Trying, seed: int) -> Verdict:
+    """Put what was tried into words."""
+    exercise, trials = tried.exercise, tried.all()
+    failure = None if all(trial.held for trial in trials) else _failure(trials)
+    status, message = _status(tried, failure, seed)
+    results = tuple(Result(trial.sentence, trial.points, bool(trial.held)) for trial in trials)
+    printed = (call.reply.printed for trial in trials for call in trial.calls)
     return Verdict(
         exercise=exercise.id,
         status=status,
-        points=sum(points for _, points, held in tried if held),
+        points=sum(result.points for result in results if result.held),
         max_points=max_points(exercise, seed),
         message=message,
-        properties=tuple(tried),
+        properties=results,
         cases_held=sum(call.held for call in trials[0].calls),
-        cases=len(_reference(exercise, seed)[0].calls),
+        cases=len(cases(exercise, seed)),
         failure=failure,
-        printed=next((call.reply.printed for call in calls if call.reply.printed), ""),
+        printed=next(filter(None, printed), ""),
     )
+
+
+def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
+    """Say in one sentence what was found: the known mistake that it is, or else what fails."""
+    if failure is None:
+        return "passed", "Every case and every property holds."
+    if mistake := diagnosis(tried, seed):
+        return "known mistake", mistake.sentence
+    if failure.error:
+        return "error", _raised(failure.error, tried.exercise)
+    if failure.got and failure.got.output is None and failure.got.error is None:
+        return "wrong", "This returns None: is there a `return` on every way out?"
+    return "wrong", f"This does not hold yet: {failure.sentence}."
 
 
 def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
@@ -129,7 +155,7 @@ def _is_solution(exercise: Exercise, description: Description) -> bool:
     return own == solution  # comments apart
 
 
-def _forbidden(exercise: Exercise, name: str) -> str:
+def _forbidden(name: str) -> str:
     if name.startswith("course_lib."):
         return f"This calls the library's own `{name}`: here you build it yourself."
     return f"This calls `{name}`, the ready-made version of what you are to build."
@@ -173,45 +199,53 @@ def _failure(trials: list[Trial]) -> Failure:
     )
 
 
-def _diagnose(exercise: Exercise, trials: list[Trial], seed: int) -> Mistake | None:
+def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     """Find the known mistake that behaves the same: everywhere, or else where this one fails."""
-    bank = [(mistake, _trials(exercise, mistake.answer, seed)) for mistake in exercise.mistakes]
-    failing = [[i] for i, trial in enumerate(trials) if not trial.held]
-    for places in (list(range(len(trials))), *failing):
-        ours = [trials[i] for i in places]
-        for mistake, known in bank:
-            theirs = [known[i] for i in places]
-            wrong = not all(trial.held for trial in theirs)
-            if wrong and _includes(trials, known) and _alike(ours, theirs, exercise):
-                return mistake
+    bank = [(mistake, known(tried.exercise, mistake, seed)) for mistake in tried.exercise.mistakes]
+    everywhere = range(len(tried))
+    for mistake, wrong in bank:
+        if _is(tried, wrong, everywhere):
+            return mistake
+    for place in everywhere:
+        if not tried.holds(place):
+            for mistake, wrong in bank:
+                if _is(tried, wrong, [place]):
+                    return mistake
     return None
 
 
-def _includes(ours: list[Trial], theirs: list[Trial]) -> bool:
+@lru_cache(maxsize=1024)
+def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
+    """Try a known mistake, as far as anybody asks, and keep what it did."""
+    return Trying(exercise, InProcess(mistake.answer), seed, watched=False)
+
+
+def _is(ours: Trying, theirs: Trying, places: Sequence[int]) -> bool:
+    """Tell whether an answer is a mistake, by what both do at these places."""
+    if ours is not theirs and not all(_alike(ours, theirs, place) for place in places):
+        return False
+    wrong = not all(map(theirs.holds, places))
+    return wrong and (ours is theirs or _includes(ours, theirs))
+
+
+def _includes(ours: Trying, theirs: Trying) -> bool:
     """Tell whether an answer fails wherever a mistake fails; if not, it is another one."""
-    for a, b in zip(ours, theirs, strict=False):
-        law = not any(call.expected for call in a.calls)
-        calls = zip(a.calls, b.calls, strict=False)
-        if (law and a.held and not b.held) or any(x.held and not y.held for x, y in calls):
+    for place in range(len(ours)):
+        calls = zip(ours.calls(place), theirs.calls(place), strict=False)
+        if any(x.held and not y.held for x, y in calls):
+            return False
+        law = not any(call.expected for call in ours.calls(place))
+        if law and ours.holds(place) and not theirs.holds(place):
             return False
     return True
 
 
-def _alike(ours: list[Trial], theirs: list[Trial], exercise: Exercise) -> bool:
+def _alike(ours: Trying, theirs: Trying, place: int) -> bool:
     """Tell whether two answers did the same; where one should not raise, for the same reason."""
-    a = [call for trial in ours for call in trial.calls]
-    b = [call for trial in theirs for call in trial.calls]
-    return len(a) == len(b) and all(
-        same_reply(x.reply, y.reply, exercise)
-        and (x.held or not x.reply.error or x.reply.error.message == y.reply.error.message)
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-def _reference(exercise: Exercise, seed: int) -> list[Trial]:
-    return _trials(exercise, exercise.reference, seed)
-
-
-@lru_cache(maxsize=1024)
-def _trials(exercise: Exercise, answer: Any, seed: int) -> list[Trial]:
-    return attempt(exercise, InProcess(answer), seed)
+    for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
+        if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise):
+            return False
+        errors = x.reply.error, y.reply.error
+        if not x.held and all(errors) and errors[0].message != errors[1].message:
+            return False
+    return True

@@ -10,13 +10,13 @@ import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from course_lib.answers.answer import Description, InProcess, Reply, Request
+from course_lib.answers.answer import Description, InProcess, Reply
 from course_lib.answers.source import define, source_of, stub
-from course_lib.checking.exercise import Exercise
+from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.proof.edits import edits
 from course_lib.checking.proof.mutants import mutants
-from course_lib.checking.trial import attempt
-from course_lib.checking.verdict import judge
+from course_lib.checking.trial import Trying, cases, same_reply
+from course_lib.checking.verdict import diagnosis, judge, known, refusal
 
 
 @dataclass
@@ -32,15 +32,15 @@ class Proof:
 
 def prove(exercise: Exercise, seeds: tuple[int, ...] = (0, 1, 2)) -> Proof:
     """Hold an exercise against all of its laws, for each seed of the inputs."""
-    first = attempt(exercise, InProcess(exercise.reference), 0)[0].calls[0]
-    reply = replace(first.reply, inputs=first.case.inputs)
     edited, unseen = _edits(exercise)
     violations = [*_texts(exercise), *unseen]
-    violations += [violation for seed in seeds for violation in _verdicts(exercise, seed)]
+    for seed in seeds:
+        for law in (_verdicts, _mistakes, _mutants):
+            violations += law(exercise, seed)
     return Proof(
         mistakes=len(exercise.mistakes),
         alternatives=len(exercise.alternatives),
-        mutants=len(mutants(exercise, reply)),
+        mutants=len(mutants(exercise, _first(exercise, 0))),
         edits=edited,
         violations=violations,
     )
@@ -63,8 +63,7 @@ def _edits(exercise: Exercise) -> tuple[int, list[str]]:
     """Count the edits that fail as they should, and name those that do not."""
     caught, passed = 0, set()
     for edit, source in edits(exercise):
-        answer = _Behaviour(_defined(exercise, source), watched=False)
-        if judge(exercise, answer).status == "passed":
+        if _tried(exercise, _defined(exercise, source), 0).passes():
             passed.add(edit)
         else:
             caught += 1
@@ -73,28 +72,66 @@ def _edits(exercise: Exercise) -> tuple[int, list[str]]:
 
 
 def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
-    def expect(status: str, answer: InProcess, who: str, message: str | None = None):
+    def expect(status: str, answer: InProcess, who: str):
         verdict = judge(exercise, answer, seed)
-        if verdict.status != status or message not in (None, verdict.message):
+        if verdict.status != status:
             yield f"{who} (seed {seed}) is {verdict.status!r}: {verdict.message}"
 
     empty = stub(exercise.reference, exercise.method)
     yield from expect("not attempted", InProcess(_defined(exercise, empty)), "the stub")
     written = source_of(exercise.reference)
     yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
-    for mistake in exercise.mistakes:
-        answer = _Behaviour(mistake.answer, watched=False)
-        yield from expect("known mistake", answer, mistake.name, mistake.sentence)
     for alternative in exercise.alternatives:
         yield from expect("passed", _Behaviour(alternative), alternative.__name__)
-    reply = attempt(exercise, InProcess(exercise.reference), seed)[0].calls[0].reply
-    for name, mutant in mutants(exercise, reply).items():
-        verdict = judge(exercise, _Behaviour(mutant, watched=False), seed)
-        if verdict.status == "passed":
+
+
+def _mistakes(exercise: Exercise, seed: int) -> Iterator[str]:
+    for mistake in exercise.mistakes:
+        who, tried = f"{mistake.name} (seed {seed})", known(exercise, mistake, seed)
+        description = _Behaviour(mistake.answer).describe()
+        if refused := refusal(exercise, description, [next(tried.calls(0))]):
+            yield f"{who} is {refused[0]!r}: {refused[1]}"
+        elif tried.passes():
+            yield f"{who} passes"
+        elif (found := diagnosis(tried, seed)).sentence != mistake.sentence:
+            yield f"{who} is taken for {found.name}: {found.sentence}"
+        elif not _does_it_again(mistake, tried, seed):
+            yield f"{who} does something else when it is tried again"
+
+
+def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
+    """Tell whether a mistake, tried anew, is the same up to its first failing call."""
+    again = _tried(tried.exercise, mistake.answer, seed)
+    for place in range(len(tried)):
+        for a, b in zip(tried.calls(place), again.calls(place), strict=False):
+            if not same_reply(b.reply, a.reply, tried.exercise):
+                return False
+            if not a.held:
+                return True
+        if not tried.holds(place):
+            return not again.holds(place)
+    return False
+
+
+def _mutants(exercise: Exercise, seed: int) -> Iterator[str]:
+    for name, mutant in mutants(exercise, _first(exercise, seed)).items():
+        tried = _tried(exercise, mutant, seed)
+        if tried.passes():
             yield f"the mutant {name!r} (seed {seed}) passes"
-        if name.startswith("only") and verdict.points:
-            held = [sentence for sentence, _, held in verdict.properties if held]
-            yield f"{name} (seed {seed}) earn {verdict.points} points: {held}"
+        if name.startswith("only"):
+            held = [tried.trial(i).sentence for i in range(len(tried)) if tried.holds(i)]
+            if held:
+                yield f"{name} (seed {seed}) earn points: {held}"
+
+
+def _first(exercise: Exercise, seed: int) -> Reply:
+    """Return the reference's reply to the first case, with the inputs that it was given."""
+    first = cases(exercise, seed)[0]
+    return replace(first.expected, inputs=first.case.inputs)
+
+
+def _tried(exercise: Exercise, answer: Callable, seed: int) -> Trying:
+    return Trying(exercise, InProcess(answer), seed, watched=False)
 
 
 def _defined(exercise: Exercise, source: str) -> Callable:
@@ -108,15 +145,8 @@ class _Behaviour(InProcess):
     """An answer known by what it does alone.
 
     The bank's answers are often written as a change to the reference, which a learner's may not
-    call; so their source is not read, and mistakes and mutants (not `watched`) may call anything.
+    call; so their source is not read.
     """
 
-    def __init__(self, answer: Callable, watched: bool = True):
-        super().__init__(answer)
-        self._watched = watched
-
     def describe(self) -> Description:
-        return replace(super().describe(), source=None)
-
-    def run(self, request: Request) -> Reply:
-        return super().run(request if self._watched else replace(request, watch=()))
+        return Description(self.kind())
