@@ -16,6 +16,7 @@ from course_lib.grading.submissions import Submitted
 from course_lib.grading.workers import Entry, Lane, fingerprint
 
 LARGEST_BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
+CONNECT_SECONDS = 30
 
 
 def judged_by_dask(
@@ -35,7 +36,7 @@ def judged_by_dask(
         ) from None
 
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise CannotGrade(f"there is no Dask scheduler at {scheduler} ({error}).") from None
     with client:

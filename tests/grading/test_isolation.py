@@ -16,7 +16,7 @@ from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
 from course_lib.grading.evasion import ways_round
 from course_lib.grading.isolation import LEVELS, NoIsolation, command
-from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.sandbox import MEMORY
 from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_view
 from lessons import build
 from tests.grading.test_judge import alone
@@ -27,6 +27,8 @@ DECIDE = {
     "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
     "sandbox", "evasion",
 }  # fmt: skip
+# in one process, which has its sandboxes only once
+pytestmark = pytest.mark.xdist_group("judge")
 CONFINED = [level for level in LEVELS if level != "plain"]
 LESSONS = sorted({load(id).lesson for id in ids()})
 
@@ -102,12 +104,12 @@ def test_a_level_holds_or_says_why_not(level):
         assert "\n" not in said
 
 
-@pytest.fixture(scope="module", params=CONFINED)
-def sandbox(request):
+@pytest.fixture(params=CONFINED)
+def sandbox(sandboxes, request):
     """Ask functions for their results, at each level that this machine has."""
     if said := problem(request.param):
         pytest.skip(f"no {request.param} here: {said}")
-    with Sandbox("02", request.param, seconds=10) as sandbox:
+    with sandboxes("02", request.param, 60, MEMORY) as sandbox:
 
         def ask(source):
             sandbox.hold(source, "answer")
