@@ -24,8 +24,9 @@ from benchmarks import scratch
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
+from course_lib.grading.isolation import Level
 from course_lib.grading.judge import Rules
-from course_lib.grading.workers import Lane, shares
+from course_lib.grading.workers import Worker, shares
 from course_lib.instruments import results
 
 SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0
@@ -47,7 +48,7 @@ class Answer:
     points: int
 
 
-RIGHT = {
+SOURCES = {
     "self_attention/parameter_free": '''
 def parameter_free(x, causal=False):
     scores = x @ x.transpose(-2, -1)
@@ -80,7 +81,10 @@ class SelfAttention(nn.Module):
         return scaled_dot_product_attention(*project(x, self.w_q, self.w_k, self.w_v), mask)
 ''',
 }  # fmt: skip
-RIGHT = {id: Answer(source, "passed", POINTS[id]) for id, source in RIGHT.items()}
+SOURCES = {
+    exercise_id: Answer(source, "passed", POINTS[exercise_id])
+    for exercise_id, source in SOURCES.items()
+}
 NOT_SCALED = RIGHT["self_attention/scaled_dot_product"].source.replace(" / q.shape[-1] ** 0.5", "")
 DETACHED = RIGHT["self_attention/project"].source.replace("x @ w for", "(x @ w).detach() for")
 WITHOUT_MASK = RIGHT["self_attention/layer"].source.replace("self.w_v), mask)", "self.w_v))")
@@ -102,9 +106,9 @@ PARTLY = RIGHT | {
 
 def breaking(line: str, status: str = "error") -> dict[str, Answer]:
     """Return right answers, one of which begins with a line that breaks it and no other."""
-    id = "self_attention/parameter_free"
-    source = RIGHT[id].source.replace("    scores =", f"    {line}\n    scores =", 1)
-    return RIGHT | {id: Answer(source, status, 0)}
+    exercise_id = "self_attention/parameter_free"
+    source = RIGHT[exercise_id].source.replace("    scores =", f"    {line}\n    scores =", 1)
+    return RIGHT | {exercise_id: Answer(source, status, 0)}
 
 
 CRASH = 'torch.segment_reduce(x, "sum", lengths=torch.tensor([2**40]), unsafe=True)'
@@ -130,8 +134,8 @@ def answers(number: int) -> dict[str, Answer]:
 def filled(notebook: dict, given: dict[str, Answer]) -> bytes:
     """Return a notebook with these answers in it; without any, the first half of a file."""
     for cell in notebook["cells"]:
-        if (id := ipynb.exercise(cell)) in given:
-            ipynb.set_text(cell, given[id].source.strip())
+        if (exercise_id := ipynb.exercise(cell)) in given:
+            ipynb.set_text(cell, given[exercise_id].source.strip())
     content = json.dumps(notebook).encode()
     return content if given else content[: len(content) // 2]
 
@@ -145,10 +149,12 @@ def write(release: Path, paths: list[Path], numbers: list[int]) -> None:
 
 def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
     """Tell whether an entry of the results says of each answer what it is."""
-    found = {id: (x["status"], x["points"]) for id, x in entry["exercises"].items()}
+    found = {
+        exercise_id: (x["status"], x["points"]) for exercise_id, x in entry["exercises"].items()
+    }
     status = "graded" if given else "unreadable"
     return entry["status"] == status and found == {
-        id: (x.status, x.points) for id, x in given.items()
+        exercise_id: (x.status, x.points) for exercise_id, x in given.items()
     }
 
 
@@ -168,25 +174,25 @@ def by_course(folder: Path, out: Path) -> float:
     return seconds
 
 
-def in_lanes(paths: list[Path], level: str) -> list[float]:
-    """Return the milliseconds of each submission in its lane, without the lane's start."""
+def in_workers(paths: list[Path], level: Level) -> list[float]:
+    """Return the milliseconds of each submission in its worker, without the worker's start."""
     left: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for path in paths:
         left.put(path)
     times: list[float] = []
 
     def work(processors: Set[int]) -> None:
-        lane = Lane(Rules(level, SEED, list(POINTS)), processors)
-        lane.judge(paths[0].read_bytes())
+        worker = Worker(Rules(level, SEED, list(POINTS)), processors)
+        worker.judge(paths[0].read_bytes())
         while True:
             try:
                 content = left.get_nowait().read_bytes()
             except queue.Empty:
                 break
             start = time.perf_counter()
-            lane.judge(content)
+            worker.judge(content)
             times.append(1000 * (time.perf_counter() - start))
-        lane.close()
+        worker.close()
 
     threads = [threading.Thread(target=work, args=[few]) for few in shares(JOBS)]
     for thread in threads:
@@ -250,15 +256,15 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
     write(ROOT / "notebooks" / f"{STEM}.ipynb", paths, list(range(count)))
     seconds = by_course(folder / "submissions", folder / "grades")
     graded = json.loads((folder / "grades" / "results.json").read_text("utf8"))
-    times = in_lanes(paths, graded["isolation"])
+    times = in_workers(paths, graded["isolation"])
     figures = {
         "isolation": graded["isolation"],
         "submissions": count,
         "jobs": JOBS,
         "seconds": round(seconds, 2),
         "submissions a second": round(count / seconds, 2),
-        "milliseconds, median in a lane": round(statistics.median(times), 1),
-        # the lanes go on side by side
+        "milliseconds, median in a worker": round(statistics.median(times), 1),
+        # the workers go on side by side
         "milliseconds, median": round(statistics.median(times) / JOBS, 1),
         "milliseconds, mean with the start": round(1000 * seconds / count, 1),
     }

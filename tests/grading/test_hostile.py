@@ -277,8 +277,8 @@ def attacked(row, kind):
 def won_nothing_and_harmed_nobody(row, kind, name):
     assert row["status"] == "graded"
     assert attacked(row, kind)["points"] <= EARNED.get(name, 0), attacked(row, kind)
-    for id in HONEST.values():
-        verdict = row["exercises"][id]
+    for exercise_id in HONEST.values():
+        verdict = row["exercises"][exercise_id]
         assert verdict["status"] == "passed", verdict
 
 

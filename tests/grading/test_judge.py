@@ -16,6 +16,7 @@ from course_lib.grading.judge import Judge, Rules
 from course_lib.grading.sandbox import MEMORY
 
 SEED, SECONDS = 11, 60
+ENGINE = ("course_lib.answers", "course_lib.checking", "course_lib.exercises", "exercise =")
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
 RIGHT = "def double(x):\n    return 2 * x"
 SOFTMAX = "def softmax(scores, mask=None):\n    return scores * 0"
@@ -32,7 +33,7 @@ def judge_of(sandboxes):
 
 @pytest.fixture
 def entry(judge_of):
-    """Judge the cells of a notebook; (id, source) is the cell of an exercise."""
+    """Judge the cells of a notebook; (exercise_id, source) is the cell of an exercise."""
     with judge_of() as judge:
 
         def entry(*cells, lesson="00"):
@@ -46,17 +47,17 @@ def notebook(pairs, lesson):
     cells = [
         {
             "cell_type": "code",
-            "metadata": {"exercise": id} if id else {},
+            "metadata": {"exercise": exercise_id} if exercise_id else {},
             "source": source.splitlines(keepends=True),
         }
-        for id, source in pairs
+        for exercise_id, source in pairs
     ]
     course = {"course": {"lesson": lesson}}
     return json.dumps({"cells": cells, "metadata": course, "nbformat": 4}).encode()
 
 
 def verdict(found, id="start/hello"):
-    return found["exercises"][id]
+    return found["exercises"][exercise_id]
 
 
 def alone(answer) -> str:
@@ -64,7 +65,7 @@ def alone(answer) -> str:
     parts = []
     for node in ast.parse(inspect.getsource(inspect.getmodule(answer))).body:
         engine = getattr(node, "module", None) or ast.unparse(node)
-        if engine.startswith(("course_lib.checking", "course_lib.exercises", "exercise =")):
+        if engine.startswith(ENGINE):
             continue
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if node.decorator_list and node.name != answer.__name__:
@@ -74,9 +75,11 @@ def alone(answer) -> str:
     return "\n\n".join(parts)
 
 
-@pytest.mark.parametrize("id", ["start/hello", "attention/softmax", "multi_head/split_heads"])
-def test_a_verdict_is_the_same_in_the_sandbox(sandboxes, id):
-    exercise = replace(load(id))
+@pytest.mark.parametrize(
+    "exercise_id", ["start/hello", "attention/softmax", "multi_head/split_heads"]
+)
+def test_a_verdict_is_the_same_in_the_sandbox(sandboxes, exercise_id):
+    exercise = replace(load(exercise_id))
     exercise.forbidden = ()  # known mistakes are written with the library's own code
     answers = [*exercise.alternatives, *(mistake.answer for mistake in exercise.mistakes)]
     with sandboxes("99", best_level(), SECONDS, MEMORY) as sandbox:
