@@ -26,7 +26,7 @@ from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
 from course_lib.grading.isolation import Level
 from course_lib.grading.judge import Rules
-from course_lib.grading.workers import Lane, shares
+from course_lib.grading.workers import Worker, shares
 from course_lib.instruments import results
 
 SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0
@@ -171,25 +171,25 @@ def by_course(folder: Path, out: Path) -> float:
     return seconds
 
 
-def in_lanes(paths: list[Path], level: Level) -> list[float]:
-    """Return the milliseconds of each submission in its lane, without the lane's start."""
+def in_workers(paths: list[Path], level: Level) -> list[float]:
+    """Return the milliseconds of each submission in its worker, without the worker's start."""
     left: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for path in paths:
         left.put(path)
     times: list[float] = []
 
     def work(processors: Set[int]) -> None:
-        lane = Lane(Rules(level, SEED, list(POINTS)), processors)
-        lane.judge(paths[0].read_bytes())
+        worker = Worker(Rules(level, SEED, list(POINTS)), processors)
+        worker.judge(paths[0].read_bytes())
         while True:
             try:
                 content = left.get_nowait().read_bytes()
             except queue.Empty:
                 break
             start = time.perf_counter()
-            lane.judge(content)
+            worker.judge(content)
             times.append(1000 * (time.perf_counter() - start))
-        lane.close()
+        worker.close()
 
     threads = [threading.Thread(target=work, args=[few]) for few in shares(JOBS)]
     for thread in threads:
@@ -253,15 +253,15 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
     write(ROOT / "notebooks" / f"{STEM}.ipynb", paths, list(range(count)))
     seconds = by_course(folder / "submissions", folder / "grades")
     graded = json.loads((folder / "grades" / "results.json").read_text("utf8"))
-    times = in_lanes(paths, graded["isolation"])
+    times = in_workers(paths, graded["isolation"])
     figures = {
         "isolation": graded["isolation"],
         "submissions": count,
         "jobs": JOBS,
         "seconds": round(seconds, 2),
         "submissions a second": round(count / seconds, 2),
-        "milliseconds, median in a lane": round(statistics.median(times), 1),
-        # the lanes go on side by side
+        "milliseconds, median in a worker": round(statistics.median(times), 1),
+        # the workers go on side by side
         "milliseconds, median": round(statistics.median(times) / JOBS, 1),
         "milliseconds, mean with the start": round(1000 * seconds / count, 1),
     }

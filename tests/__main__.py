@@ -1,6 +1,5 @@
 """Everything that CI runs, on every system: `python -m tests`; `--quick` for the everyday loop."""
 
-import argparse
 import os
 import subprocess
 import sys

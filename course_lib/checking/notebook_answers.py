@@ -137,9 +137,14 @@ def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
 
 def verdict(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
     """Judge one attempt through a handle."""
-    if attempt.source:
-        handle.hold(attempt.source, attempt.exercise.name)
-        return _placed(judge(attempt.exercise, handle, seed), attempt.places)
+    if not attempt.source:
+        return unanswered(attempt, seed)
+    handle.hold(attempt.source, attempt.exercise.name)
+    return _placed(judge(attempt.exercise, handle, seed), attempt.places)
+
+
+def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
+    """Return the verdict on an attempt without a source: there is nothing to try."""
     if attempt.problem:
         message = sentence(f"This code cannot be executed: {attempt.problem}")
         return untried(attempt.exercise, "error", message, seed)

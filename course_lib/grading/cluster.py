@@ -1,7 +1,8 @@
 """Batches of notebooks on the machines of a Dask cluster.
 
-A worker starts the sandboxed lane as a child and hands it the notebooks; students' code never runs
-in the worker itself. The batch of a worker that is lost is done again by another.
+Each of Dask's workers starts one of ours (workers.Worker) as a child and hands it the notebooks;
+students' code never runs in Dask's own process. The batch of a worker that is lost is done again by
+another.
 """
 
 import sys
@@ -12,15 +13,17 @@ from math import ceil
 from course_lib.files.paths import ROOT
 from course_lib.grading.isolation import CannotGrade
 from course_lib.grading.judge import Rules
-from course_lib.grading.submissions import Submitted
-from course_lib.grading.workers import Entry, Lane, fingerprint
+from course_lib.grading.schema import Entry
+from course_lib.grading.submissions import SubmittedFile
+from course_lib.grading.workers import Worker, fingerprint
 
-LARGEST_BATCH = 16  # a lane takes some seconds to start, and some more to judge as many
+LARGEST_BATCH = 16  # a worker takes some seconds to start, and some more to judge as many
+CONNECT_SECONDS = 30
 
 
 def judged_by_dask(
-    rules: Rules, work: list[Submitted], scheduler: str
-) -> Iterator[tuple[Submitted, str, Entry]]:
+    rules: Rules, work: list[SubmittedFile], scheduler: str
+) -> Iterator[tuple[SubmittedFile, str, Entry]]:
     """Judge files on the workers of a scheduler, such as `tcp://127.0.0.1:8786`.
 
     Yields each file with its fingerprint and entry as its batch is done. Raises CannotGrade
@@ -35,7 +38,7 @@ def judged_by_dask(
         ) from None
 
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise CannotGrade(f"there is no Dask scheduler at {scheduler} ({error}).") from None
     with client:
@@ -57,6 +60,6 @@ def judged_by_dask(
 
 
 def judge_batch(rules: Rules, contents: list[bytes]) -> list[Entry]:
-    """Judge notebooks in a lane of this machine. Raises NoIsolation."""
-    with closing(Lane(rules)) as lane:
-        return [lane.judge(content) for content in contents]
+    """Judge notebooks in a worker process of this machine. Raises NoIsolation."""
+    with closing(Worker(rules)) as worker:
+        return [worker.judge(content) for content in contents]

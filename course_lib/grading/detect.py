@@ -8,10 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from course_lib.grading.isolation import FIXES, LEVELS, Level, NoIsolation, command
-from course_lib.grading.sandbox_files import make_view
-
-SECONDS = 60
+from course_lib.grading.isolation import FIXES, LEVELS, START_SECONDS, Level, NoIsolation, command
+from course_lib.grading.sandbox_files import make_files
 
 
 @cache
@@ -22,14 +20,15 @@ def problem(level: Level) -> str | None:
     if sys.platform != "linux":
         return f"{level} is of Linux alone"
     with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile() as secret:
-        view = make_view(Path(folder).resolve(), lesson="00")
+        files = make_files(Path(folder).resolve(), lesson="00")
         try:
-            words, environment = command(level, view, "escapes", secret.name, os.getpid())
+            words, environment = command(level, files, "escapes", secret.name, os.getpid())
         except NoIsolation as error:
             return str(error).rstrip(".")
         done = subprocess.run(
-            words, env=environment, cwd=view.folder, capture_output=True, text=True, timeout=SECONDS
-        )
+            words, env=environment, cwd=files.folder, capture_output=True, text=True,
+            timeout=START_SECONDS,
+        )  # fmt: skip
     try:
         said = json.loads(done.stdout)
     except ValueError:

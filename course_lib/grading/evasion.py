@@ -1,8 +1,8 @@
 """What in an answer's source could reach a forbidden function without naming it.
 
-`exercises.forbidden` finds a function by its name, whatever the alias. A stranger who wants to hide
-the name needs a name made at run time, or a module handed on as a value; a graded answer does
-without both. Modules are those known to hand out nothing but what is named.
+`checking.forbidden_source` finds a function by its name, whatever the alias. A stranger who wants
+to hide the name needs a name made at run time, or a module handed on as a value; a graded answer
+does without both. Modules are those known to hand out nothing but what is named.
 """
 
 import ast
@@ -30,7 +30,7 @@ MODULES = frozenset(
 )
 # of the course: the components, and what notebooks import from the exercises
 COURSE_INSIDE = ("answers", "exercises", "grading")
-STAND_INS = [[name] for name in ("check", "hint", "mine", "reveal", "solution", "verdict")]
+STUBS = [[name] for name in ("check", "hint", "mine", "reveal", "solution", "verdict")]
 # what calls `getattr` with any name, or executes text
 FUNCTIONS = frozenset(
     "operator.attrgetter operator.methodcaller functools.update_wrapper functools.wraps"
@@ -48,7 +48,7 @@ METHODS = frozenset(
 
 
 @lru_cache(maxsize=256)
-def ways_round(source: str) -> str | None:
+def evasion(source: str) -> str | None:
     """Return the first thing of this kind as it stands in the source, or None."""
     tree = _Attributes().visit(ast.parse(source))
     nodes = list(ast.walk(tree))
@@ -139,7 +139,7 @@ def _reaches_more(name: str) -> bool:
     if path[-1:] == ["*"]:  # its names are known where it is loaded here, too
         return name.removesuffix(".*") not in sys.modules
     if root == "course_lib" and path[:1] == ["exercises"]:
-        return path[1:2] not in STAND_INS
+        return path[1:2] not in STUBS
     value = importlib.import_module(root)
     for part in path:
         value = getattr(value, part, None)

@@ -1,7 +1,7 @@
 """The ladder of isolation: how far the students' code is kept from everything else.
 
 bubblewrap  own user, pid, network, mount and IPC namespaces for every process; seccomp; limits
-landlock    a read-only view, no network, seccomp, limits; the same namespaces as everybody
+landlock    read-only files, no network, seccomp, limits; the same namespaces as everybody
 plain       a process with limits: for code that is trusted
 
 A process serves the answers of one submission; what fails in it is tried again in a fresh one.
@@ -12,10 +12,11 @@ import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
-from course_lib.grading.sandbox_files import View
+from course_lib.grading.sandbox_files import SandboxFiles
 
 Level = Literal["bubblewrap", "landlock", "plain"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+START_SECONDS = 120  # for Python and torch to load, on a busy machine too
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg", "LANG": "C.UTF-8",
@@ -35,31 +36,33 @@ class NoIsolation(CannotGrade):
     """A level that this machine does not offer."""
 
 
-def command(level: Level, view: View, module: str, *arguments: object) -> tuple[list[str], dict]:
+def command(
+    level: Level, files: SandboxFiles, module: str, *arguments: object
+) -> tuple[list[str], dict]:
     """Return the command that starts a module at a level, and its environment.
 
     What may be seen follows its arguments, for a level at which it must see to that itself.
     """
-    python = [str(view.program), "-S", "-s", "-m", f"course_lib.grading.inside.{module}", level]
+    python = [str(files.program), "-S", "-s", "-m", f"course_lib.grading.inside.{module}", level]
     python += map(str, arguments)
     places = ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")
-    environment = ENVIRONMENT | dict.fromkeys(places, str(view.folder))
-    environment["LD_LIBRARY_PATH"] = ":".join(map(str, view.libraries))
+    environment = ENVIRONMENT | dict.fromkeys(places, str(files.folder))
+    environment["LD_LIBRARY_PATH"] = ":".join(map(str, files.libraries))
     if level != "bubblewrap":
-        return [*python, *map(str, view.shown())], environment
+        return [*python, *map(str, files.shown())], environment
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise NoIsolation(f"bubblewrap is not there: {FIXES['bubblewrap']}.")
     shown = []
-    for path in (view.folder, *view.readable):
+    for path in (files.folder, *files.readable):
         shown += ["--ro-bind", str(path), str(path)]
-    for path in view.hidden:
+    for path in files.hidden:
         shown += ["--tmpfs", str(path)]
     for path in map(Path, ("/lib", "/lib32", "/lib64")):
         if path.is_symlink():
             shown += ["--symlink", os.readlink(path), str(path)]
     return [
         bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", *shown,
-        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", str(view.folder),
+        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", str(files.folder),
         "--", *python,
     ], environment  # fmt: skip

@@ -4,16 +4,16 @@ import ast
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from course_lib.checking import forbidden_source
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import Attempt, answers, verdict
-from course_lib.checking.verdict import Verdict, max_points, sentence, untried
+from course_lib.checking.notebook_answers import Attempt, answers, unanswered, verdict
+from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
-from course_lib.grading.evasion import ways_round
+from course_lib.grading.evasion import evasion
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
+from course_lib.grading.schema import Entry, ExerciseResult, Status
 
 LONGEST_MESSAGE = 600
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
@@ -49,35 +49,37 @@ class Judge:
     def __exit__(self, *exception: object) -> None:
         self._open.close()
 
-    def entry(self, content: bytes) -> dict[str, Any]:
+    def entry(self, content: bytes) -> Entry:
         """Return `lesson`, `status`, `message` and `exercises` of a notebook's entry."""
         try:
             notebook = ipynb.parse(content, "This")
-            asked = [load(id) for id in self._rules.exercises]
+            asked = [load(exercise_id) for exercise_id in self._rules.exercises]
             own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
             if own and lessons and own not in lessons:
                 return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
-            found = answers(notebook, "This", asked or None, alone=True)
+            submission = answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
         except (RecursionError, MemoryError):
             return unreadable("This is nested too deeply to be read.")
+        for attempt in submission.attempts.values():
+            self._start_sandbox(attempt)
+            # torch is loading in the sandbox: meanwhile, ask the reference
+            warm(attempt.exercise, self._rules.seed)
         results = {}
-        for attempt in found.attempts.values():
-            self._prepare(attempt)
-        for attempt in found.attempts.values():
+        for attempt in submission.attempts.values():
             results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
         self._clear()
         return {
-            "lesson": min(x.exercise.lesson for x in found.attempts.values()),
+            "lesson": min(x.exercise.lesson for x in submission.attempts.values()),
             "status": "graded",
-            "message": plain(" ".join(found.remarks)),
+            "message": plain(" ".join(submission.remarks)),
             "exercises": results,
         }
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
-            if attempt.source and (said := _screened(attempt)):
+            if said := _screened(attempt):
                 return untried(attempt.exercise, "forbidden", said, self._rules.seed)
             return self._judged(attempt)
         except RecursionError:
@@ -90,7 +92,7 @@ class Judge:
 
     def _judged(self, attempt: Attempt) -> Verdict:
         if not attempt.source:
-            return verdict(attempt, None, self._rules.seed)
+            return unanswered(attempt, self._rules.seed)
         sandbox, banned = self._sandboxes[attempt.exercise.lesson], attempt.exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
         if any(forbidden_source.in_source(source, {}, banned) for source in sandbox.executed):
@@ -103,19 +105,19 @@ class Judge:
         sandbox.clear()
         return verdict(attempt, sandbox, self._rules.seed)
 
-    def _prepare(self, attempt: Attempt) -> None:
-        """Start the sandbox of an exercise's lesson, and meanwhile ask the reference."""
+    def _start_sandbox(self, attempt: Attempt) -> None:
+        """Start the sandbox of an exercise's lesson, unless it runs."""
         lesson, rules = attempt.exercise.lesson, self._rules
         if attempt.source and lesson not in self._sandboxes:
             sandbox = Sandbox(lesson, rules.level, rules.seconds, rules.memory)
-            self._sandboxes[lesson] = self._open.enter_context(sandbox)
-        max_points(attempt.exercise, rules.seed)
+            self._open.enter_context(sandbox)
+            self._sandboxes[lesson] = sandbox
 
     def _clear(self) -> None:
         for sandbox in self._sandboxes.values():
             sandbox.clear()
 
-    def _result(self, attempt: Attempt, judged: Verdict) -> dict[str, Any]:
+    def _result(self, attempt: Attempt, judged: Verdict) -> ExerciseResult:
         most = self._rules.points.get(judged.exercise, judged.max_points)
         return {
             "status": judged.status,
@@ -125,18 +127,18 @@ class Judge:
         }
 
 
-def unreadable(message: str) -> dict[str, Any]:
+def unreadable(message: str, status: Status = "unreadable") -> Entry:
     """Return the entry of what cannot be graded at all, and why."""
-    return {"lesson": None, "status": "unreadable", "message": plain(message), "exercises": {}}
+    return {"lesson": None, "status": status, "message": plain(message), "exercises": {}}
 
 
 def exercises_of(lessons: Iterable[str]) -> list[str]:
     """List the exercises of lessons. Raises LookupError for a lesson that has none."""
     chosen = []
     for lesson in lessons:
-        own = [id for id in ids() if load(id).lesson == lesson]
+        own = [exercise_id for exercise_id in ids() if load(exercise_id).lesson == lesson]
         if not own:
-            known = sorted({load(id).lesson for id in ids()})
+            known = sorted({load(exercise_id).lesson for exercise_id in ids()})
             raise LookupError(f"no lesson {lesson} has exercises: there are {', '.join(known)}")
         chosen += own
     return chosen
@@ -157,12 +159,14 @@ def plain(text: str) -> str:
 
 def _screened(attempt: Attempt) -> str | None:
     """Say what in the source may not be used, if anything may not."""
+    if not attempt.source:
+        return None
     called = forbidden_source.in_source(attempt.source, {}, attempt.exercise.forbidden)
     if called:
         return f"This calls `{called[0]}`: here you build it yourself."
-    way = ways_round(attempt.source)
-    return way and (
-        f"This uses `{way}`, by which any function can be reached under another name: "
+    means = evasion(attempt.source)
+    return means and (
+        f"This uses `{means}`, by which any function can be reached under another name: "
         "a graded answer names what it calls."
     )
 
@@ -174,7 +178,7 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
     parts = [sentence(judged.message)]
     if error.line:
         parts.append(f"Line {error.line}: {error.text}.")
-    if error.type == "NameError":
+    if error.type == "NameError" and attempt.source:
         parts += _not_there(attempt.source, error.message)
     return " ".join(parts)
 

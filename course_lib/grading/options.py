@@ -8,48 +8,50 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
 from course_lib.grading.detect import best_level, problem, problems
+from course_lib.grading.gradebooks import canvas, moodle
+from course_lib.grading.gradebooks.template import FilledTemplate
 from course_lib.grading.grades import Lateness
 from course_lib.grading.isolation import CannotGrade, Level
 from course_lib.grading.judge import Rules, exercises_of
 from course_lib.grading.pipeline import Judging
 from course_lib.grading.pipeline import grade as grade_all
-from course_lib.grading.reports import canvas, moodle
-from course_lib.grading.reports.template import Filled
+from course_lib.grading.schema import Results
 from course_lib.grading.submissions import NotSubmissions, collect
-from course_lib.grading.workers import Kept, OtherRules, judged_here
+from course_lib.grading.workers import Journal, OtherRules, judged_here
 
 LARGEST_SEED = 2**31 - 1
 
-Gradebook = tuple[str, Callable[..., Filled], str]  # its name, what fills it, and the template
+Gradebook = tuple[
+    str, Callable[..., FilledTemplate], str
+]  # its name, what fills it, and the template
 
 
 def grade(options: Namespace) -> int:
     """Grade what was handed in; return 0 once every submission has its row."""
     folder = options.out
-    if (folder / "results.json").exists() and Kept(folder).rules() is None:
+    if (folder / "results.json").exists() and Journal(folder).rules() is None:
         raise CommandError(
             f"{folder} holds results already: name another folder, or move these away."
         )
-    with _one_sentence(folder):
+    with _errors_as_a_sentence(folder):
         rules, lateness = _rules(options), _lateness(options)
         submitted, gradebooks = collect(options.submissions), _gradebooks(options)
-        found = grade_all(submitted, rules, folder, lateness, _judging(options))
+        results = grade_all(submitted, rules, folder, lateness, _judging(options))
         for name, fill, template in gradebooks:
-            filled = fill(found, template=template)
+            filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
             print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
-    _report(found, folder)
+    _print_summary(results, folder)
     return 0
 
 
 @contextlib.contextmanager
-def _one_sentence(folder: Path) -> Iterator[None]:
+def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
     try:
         yield
     except (CannotGrade, NotSubmissions, UnknownExercise) as error:
@@ -67,35 +69,35 @@ def _one_sentence(folder: Path) -> Iterator[None]:
 
 
 def _rules(options: Namespace) -> Rules:
-    before = Kept(options.out).rules()
+    unfinished = Journal(options.out).rules()
     if options.seed is not None and not 0 <= options.seed <= LARGEST_SEED:
         raise CommandError(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
     if options.seconds < 1:
         raise CommandError("--seconds is to be 1 or more.")
     seed = options.seed
     if seed is None:
-        seed = before.seed if before else secrets.randbelow(LARGEST_SEED + 1)
-    for id in options.exercise:
-        load(id)
+        seed = unfinished.seed if unfinished else secrets.randbelow(LARGEST_SEED + 1)
+    for exercise_id in options.exercise:
+        load(exercise_id)
     try:
         exercises = exercises_of(options.lesson)
     except LookupError as error:
         raise CommandError(f"{error.args[0]}.") from None
-    points = dict(map(_points, options.points))
+    points = dict(map(_points_of, options.points))
     chosen = list(dict.fromkeys(exercises + options.exercise))
     return Rules(_level(options), seed, chosen, points, options.seconds)
 
 
-def _points(word: str) -> tuple[str, float]:
-    id, _, number = word.rpartition("=")
-    load(id)
+def _points_of(word: str) -> tuple[str, float]:
+    exercise_id, _, number = word.rpartition("=")
+    load(exercise_id)
     try:
         points = float(number)
     except ValueError:
         points = -1.0
     if not 0 <= points < 1e6:
         raise CommandError(f"--points {word} is not understood: it is ID=N, as in masks/causal=10.")
-    return id, points
+    return exercise_id, points
 
 
 def _level(options: Namespace) -> Level:
@@ -106,8 +108,8 @@ def _level(options: Namespace) -> Level:
             f"plain processes keep no student's code from your files{reasons and f' ({reasons})'}: "
             "--trust grades in them all the same."
         )
-    if found := problem(level):
-        raise CommandError(f"{found}.")
+    if reason := problem(level):
+        raise CommandError(f"{reason}.")
     return level
 
 
@@ -132,33 +134,34 @@ def _judging(options: Namespace) -> Judging:
 
 def _gradebooks(options: Namespace) -> list[Gradebook]:
     """Read the gradebooks that are to be filled in, and try them, before anything is graded."""
-    found: list[Gradebook] = []
+    gradebooks: list[Gradebook] = []
     if options.canvas:
         if not options.assignment:
             raise CommandError("--canvas needs --assignment, the name of the column to fill in.")
         fill = partial(canvas.fill, assignment=options.assignment)
-        found.append(("canvas.csv", fill, _template(options.canvas)))
+        gradebooks.append(("canvas.csv", fill, _read(options.canvas)))
     if options.moodle:
-        found.append(("moodle.csv", moodle.fill, _template(options.moodle)))
-    for _, fill, template in found:
+        gradebooks.append(("moodle.csv", moodle.fill, _read(options.moodle)))
+    nothing: Results = {"isolation": "plain", "seed": 0, "submissions": []}
+    for _, fill, template in gradebooks:
         try:
-            fill({"submissions": []}, template=template)
+            fill(nothing, template=template)
         except ValueError as error:
             raise CommandError(str(error)) from None
-    return found
+    return gradebooks
 
 
-def _template(path: Path) -> str:
+def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
 
 
-def _report(found: dict[str, Any], folder: Path) -> None:
-    rows = found["submissions"]
+def _print_summary(results: Results, folder: Path) -> None:
+    rows = results["submissions"]
     graded = [x for x in rows if x["status"] == "graded"]
-    how = f"{found['isolation']}, seed {found['seed']}"
+    how = f"{results['isolation']}, seed {results['seed']}"
     print(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
     for row in rows:
         if row["status"] != "graded":

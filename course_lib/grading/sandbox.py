@@ -16,12 +16,11 @@ from weakref import WeakKeyDictionary
 from course_lib.answers import messages
 from course_lib.answers.answer import Description, Reply, Request
 from course_lib.answers.process import KINDS, Remote
-from course_lib.grading.isolation import Level, NoIsolation, command
-from course_lib.grading.sandbox_files import make_view
+from course_lib.grading.isolation import START_SECONDS, Level, NoIsolation, command
+from course_lib.grading.sandbox_files import make_files
 
 SECONDS = 20  # for all that an exercise asks of an answer
 MEMORY = 2**31
-START_SECONDS = 120
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -38,13 +37,13 @@ class Sandbox(Remote):
         self._level, self._seconds = level, seconds
         self._folder = tempfile.TemporaryDirectory(prefix="course-sandbox-")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
-        view = make_view(Path(self._folder.name).resolve(), lesson)
-        words, environment = command(level, view, "fork_server", seconds, memory)
+        files = make_files(Path(self._folder.name).resolve(), lesson)
+        words, environment = command(level, files, "fork_server", seconds, memory)
         self._control, theirs = socket.socketpair()
         self._control.settimeout(START_SECONDS)
         with theirs:
-            self._warden = subprocess.Popen(
-                words, env=environment, cwd=view.folder, stdin=theirs,
+            self._fork_server = subprocess.Popen(
+                words, env=environment, cwd=files.folder, stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL, stderr=self._errors,
             )  # fmt: skip
         self._ready = False
@@ -72,20 +71,22 @@ class Sandbox(Remote):
         """Call the answer; whatever it does comes back as a reply, the same in every run."""
         reply = super().run(request)
         if reply.error:
-            object.__setattr__(reply.error, "message", ADDRESS.sub("", reply.error.message))
+            message = ADDRESS.sub("", reply.error.message)
+            return replace(reply, error=replace(reply.error, message=message))
         return reply
 
     def _define(self) -> None:
-        self.executed.append(self._definition.source)
+        if self._definition:
+            self.executed.append(self._definition.source)
         super()._define()
 
-    def _wait_for_warden(self) -> None:
+    def _wait_for_fork_server(self) -> None:
         if not self._ready and self._control.recv(1) != b"+":
             raise NoIsolation(f"{self._level} does not start here ({self._last_words()}).")
         self._ready = True
 
     def _start(self) -> None:
-        self._wait_for_warden()
+        self._wait_for_fork_server()
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [b"+"], [theirs.fileno()])
@@ -121,16 +122,16 @@ class Sandbox(Remote):
 
     def _close(self) -> None:
         self._control.close()
-        self._warden.kill()
-        self._warden.wait()
+        self._fork_server.kill()
+        self._fork_server.wait()
         self._errors.close()
         self._folder.cleanup()
 
     def _last_words(self) -> str:
-        self._warden.wait()
+        self._fork_server.wait()
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"exit status {self._warden.returncode}"
+        return lines[-1] if lines else f"exit status {self._fork_server.returncode}"
 
 
 # most requests are the same for every submission

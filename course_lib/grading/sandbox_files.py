@@ -1,7 +1,7 @@
-"""All that an answer can see: Python, a few packages, stand-ins, and earlier lessons.
+"""All that an answer can see: Python, a few packages, stubs, and earlier lessons.
 
-A view is a folder made for one lesson. It holds copies of the files of `course_lib` that may be
-seen, and links to packages; the files of this lesson's components and of later ones are not there.
+The files of a sandbox are in a folder made for one lesson: copies of the files of `course_lib` that
+may be seen, and links to packages; this lesson's components and later ones' are not there.
 """
 
 import ast
@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 
 import course_lib
 from course_lib.checking.catalogue import ids, load
+from course_lib.grading.inside.earlier import EARLIER
 
 PACKAGES = ("torch", "numpy", "einops", "jaxtyping", "matplotlib")
 COURSE = Path(course_lib.__file__).parent
@@ -26,13 +27,13 @@ COURSE = Path(course_lib.__file__).parent
 INSIDE = (
     "__init__",
     *(f"answers.{file.stem}" for file in sorted((COURSE / "answers").glob("*.py"))),
-    "grading.inside.__init__", "grading.inside.confinement", "grading.inside.escapes",
-    "grading.inside.fork_server",
+    "grading.inside.__init__", "grading.inside.confinement", "grading.inside.earlier",
+    "grading.inside.escapes", "grading.inside.fork_server",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class View:
+class SandboxFiles:
     """A folder to start Python in, the program, and what both need of the system.
 
     `libraries` are folders of the system's shared libraries; of `readable` nothing `hidden` shows.
@@ -46,28 +47,30 @@ class View:
 
     def shown(self) -> list[Path]:
         """List what can be read without what is hidden."""
-        found: list[Path] = []
+        shown = [self.folder]
         for path in self.readable:
             inside = [hidden for hidden in self.hidden if hidden.parent == path]
-            found += (x for x in path.iterdir() if x not in inside) if inside else [path]
-        return [self.folder, *found]
+            shown += (x for x in path.iterdir() if x not in inside) if inside else [path]
+        return shown
 
 
-def make_view(folder: Path, lesson: str) -> View:
+def make_files(folder: Path, lesson: str) -> SandboxFiles:
     """Fill a folder with what an answer to this lesson's exercises can see."""
     earlier = earlier_components(lesson)
     modules = {*INSIDE, *_with_imports({module for module, _ in earlier.values()})}
     for module in modules:
         parts = Path(*module.split(".")).with_suffix(".py")
         _copy(COURSE / parts, folder / "course_lib" / parts)
-    exercises = folder / "course_lib" / "exercises"
-    _copy(COURSE / "grading" / "inside" / "exercises_stub.py", exercises / "__init__.py")
-    (exercises / "earlier.json").write_text(json.dumps(earlier), "utf8")
+    # a notebook imports its checks from here, and finds names that do nothing
+    stub = COURSE / "grading" / "inside" / "exercises_stub.py"
+    _copy(stub, folder / "course_lib" / "exercises" / "__init__.py")
+    listed = folder / "course_lib" / "grading" / "inside" / EARLIER.name
+    listed.write_text(json.dumps(earlier), "utf8")
     for name, path in packages().items():
         (folder / name).symlink_to(path)
     program, library = _program(), _library()
     libraries, files = _system_libraries()
-    return View(
+    return SandboxFiles(
         folder,
         program,
         libraries,
@@ -78,7 +81,7 @@ def make_view(folder: Path, lesson: str) -> View:
 
 def earlier_components(lesson: str) -> dict[str, tuple[str, str]]:
     """Map the exercises of earlier lessons to module and name of what they build."""
-    exercises = [load(id) for id in ids()]
+    exercises = [load(exercise_id) for exercise_id in ids()]
     prefix = f"{course_lib.__name__}."
     return {
         x.id: (x.reference.__module__, x.name)
@@ -113,7 +116,9 @@ def _copy(source: Path, target: Path) -> None:
 @cache
 def packages() -> dict[str, Path]:
     """Find the files and folders of the packages, and of all that they require."""
-    left, found, entries = list(PACKAGES), set(), {}
+    left: list[str] = list(PACKAGES)
+    found: set[str] = set()
+    entries: dict[str, Path] = {}
     while left:
         if (name := left.pop().lower()) in found:
             continue
@@ -126,7 +131,7 @@ def packages() -> dict[str, Path]:
         record = installed.read_text("RECORD") or ""
         for top in {line.partition(",")[0].partition("/")[0] for line in record.splitlines()}:
             if top not in ("..", "__pycache__") and not top.endswith(".pth"):
-                entries[top] = Path(installed.locate_file(top)).resolve()
+                entries[top] = Path(str(installed.locate_file(top))).resolve()
         for line in installed.requires or []:
             requirement = Requirement(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
@@ -135,7 +140,7 @@ def packages() -> dict[str, Path]:
 
 
 def _program() -> Path:
-    return Path(os.path.realpath(sys._base_executable))
+    return Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
 
 
 def _library() -> Path:

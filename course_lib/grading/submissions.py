@@ -25,7 +25,7 @@ class NotSubmissions(ValueError):
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmittedFile:
     """One file: whose it is, its path below the submissions, and when it was handed in.
 
     `archive` is the zip file that it stands in. Where it cannot be read at all, `problem` says
@@ -56,7 +56,7 @@ class Submitted:
         return data
 
 
-def collect(path: Path) -> list[Submitted]:
+def collect(path: Path) -> list[SubmittedFile]:
     """List what was handed in, by student and notebook. Raises NotSubmissions."""
     if path.is_dir():
         found = list(_in_folder(path / "submitted" if (path / "submitted").is_dir() else path))
@@ -76,40 +76,40 @@ def collect(path: Path) -> list[Submitted]:
     return sorted(found, key=lambda x: (x.student, x.notebook))
 
 
-def _in_folder(root: Path) -> Iterator[Submitted]:
+def _in_folder(root: Path) -> Iterator[SubmittedFile]:
     for path in sorted(root.iterdir()):
         if path.name.startswith("."):
             continue
         if path.suffix == ".ipynb":
             yield _file(root, path.name, *_owner(path.name))
         elif path.is_symlink():
-            yield Submitted(path.name, path.name, root, problem="It is a link, not a file.")
+            yield SubmittedFile(path.name, path.name, root, problem="It is a link, not a file.")
         elif path.is_dir():
             student, _ = _owner(path.name)
             inside = sorted(x for x in path.rglob("*.ipynb") if not _is_hidden(x, path))
             for notebook in inside:
                 yield _file(root, notebook.relative_to(root).as_posix(), student)
             if not inside:
-                yield Submitted(student, "", root)
+                yield SubmittedFile(student, "", root)
 
 
-def _file(root: Path, name: str, student: str, late: bool = False) -> Submitted:
+def _file(root: Path, name: str, student: str, late: bool = False) -> SubmittedFile:
     path = root / name
     try:
         status = path.lstat()
         time = _stamp(path.parent) or datetime.fromtimestamp(int(status.st_mtime))
     except OSError as error:
-        return Submitted(student, name, root, problem=f"It cannot be read: {error.strerror}.")
+        return SubmittedFile(student, name, root, problem=f"It cannot be read: {error.strerror}.")
     kinds = {stat.S_ISLNK: "a link", stat.S_ISDIR: "a folder"}
     kind = next(
         (kind for is_of, kind in kinds.items() if is_of(status.st_mode)), "a pipe or a device"
     )
     if not stat.S_ISREG(status.st_mode):
-        return Submitted(student, name, root, problem=f"It is {kind}, not a file.")
-    return Submitted(student, name, root, time=time, late=late)
+        return SubmittedFile(student, name, root, problem=f"It is {kind}, not a file.")
+    return SubmittedFile(student, name, root, time=time, late=late)
 
 
-def _in_zip(archive: Path) -> Iterator[Submitted]:
+def _in_zip(archive: Path) -> Iterator[SubmittedFile]:
     students: dict[str, bool] = {}
     with zipfile.ZipFile(archive) as whole:
         for entry in whole.infolist():
@@ -122,10 +122,10 @@ def _in_zip(archive: Path) -> Iterator[Submitted]:
                 students[student] = students.get(student, False) or notebook
             if notebook:
                 time = _packed(entry)
-                yield Submitted(student, entry.filename, archive.parent, archive, time, late)
+                yield SubmittedFile(student, entry.filename, archive.parent, archive, time, late)
     for student, has_notebook in students.items():
         if not has_notebook:
-            yield Submitted(student, "", archive.parent, archive)
+            yield SubmittedFile(student, "", archive.parent, archive)
 
 
 def _owner(name: str) -> tuple[str, bool]:

@@ -1,4 +1,4 @@
-"""Many notebooks, several lanes: entries come in any order, are kept at once, and end sorted."""
+"""Many notebooks, several workers: entries come in any order, are kept at once, and end sorted."""
 
 import hashlib
 import json
@@ -11,32 +11,31 @@ from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
-from course_lib.grading.isolation import NoIsolation
+from course_lib.grading.isolation import START_SECONDS, NoIsolation
 from course_lib.grading.judge import Rules, unreadable
-from course_lib.grading.submissions import Submitted
+from course_lib.grading.schema import Entry
+from course_lib.grading.submissions import SubmittedFile
 from course_lib.grading.worker import COMMAND, notebook_line, rules_line
 
-KEPT = "unfinished.jsonl"
+JOURNAL = "unfinished.jsonl"
 EXERCISES_OF_A_LESSON = 14
-Entry = dict[str, Any]
 
 
 class OtherRules(Exception):
     """A folder that holds the unfinished results of other rules."""
 
 
-class Kept:
+class Journal:
     """Entries as they came, one a line after the rules, so that a killed run can go on.
 
     An entry is of a file and of its content: a file that has changed is judged anew.
     """
 
     def __init__(self, folder: Path):
-        self._path = folder / KEPT
+        self._path = folder / JOURNAL
 
     def rules(self) -> Rules | None:
         """Return the rules of an unfinished run, or None where there is none."""
@@ -76,7 +75,7 @@ def fingerprint(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-class Lane:
+class Worker:
     """A process that judges one notebook at a time, and is started again where it ends.
 
     It and the sandboxes that it starts keep to these processors, where any are given.
@@ -84,7 +83,9 @@ class Lane:
 
     def __init__(self, rules: Rules, processors: Set[int] = frozenset()):
         self._rules, self._processors = rules, processors
-        self._limit = rules.seconds * (len(rules.exercises) or EXERCISES_OF_A_LESSON) + 120
+        self._limit = (
+            rules.seconds * (len(rules.exercises) or EXERCISES_OF_A_LESSON) + START_SECONDS
+        )
         self._process: subprocess.Popen | None = None
 
     def judge(self, content: bytes) -> Entry:
@@ -105,6 +106,8 @@ class Lane:
         process = self._process or self._start()
         timer = threading.Timer(self._limit, process.kill)
         timer.start()
+        assert process.stdin
+        assert process.stdout
         try:
             process.stdin.write(line)
             process.stdin.flush()
@@ -114,23 +117,25 @@ class Lane:
         finally:
             timer.cancel()
         if not answer.endswith("\n"):
-            self._give_up()
+            self._give_up(process)
             return ""
         return answer
 
     def _start(self) -> subprocess.Popen:
         self._errors = tempfile.TemporaryFile("w+", encoding="utf8")  # noqa: SIM115 - closed below
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             COMMAND, cwd=ROOT, text=True, encoding="utf8",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
         if self._processors:
-            os.sched_setaffinity(self._process.pid, self._processors)
-        self._process.stdin.write(rules_line(self._rules))
-        return self._process
+            os.sched_setaffinity(process.pid, self._processors)
+        assert process.stdin
+        process.stdin.write(rules_line(self._rules))
+        self._process = process
+        return process
 
-    def _give_up(self) -> None:
-        process, self._process = self._process, None
+    def _give_up(self, process: subprocess.Popen) -> None:
+        self._process = None
         process.kill()
         process.communicate()
         self._errors.seek(0)
@@ -141,7 +146,7 @@ class Lane:
 
 
 def shares(jobs: int) -> list[Set[int]]:
-    """Deal the processors out to so many lanes; none to any where the system does not allow it.
+    """Deal the processors out to so many workers; none to any where the system does not allow it.
 
     A judge and its sandbox wait for each other in turn, and wake sooner on the same processor.
     """
@@ -152,20 +157,20 @@ def shares(jobs: int) -> list[Set[int]]:
 
 
 def judged_here(
-    rules: Rules, work: list[Submitted], jobs: int
-) -> Iterator[tuple[Submitted, str, Entry]]:
-    """Judge files in so many lanes; yield each with its fingerprint and entry as it is done."""
-    lanes: queue.SimpleQueue[Lane] = queue.SimpleQueue()
+    rules: Rules, work: list[SubmittedFile], jobs: int
+) -> Iterator[tuple[SubmittedFile, str, Entry]]:
+    """Judge files in so many workers; yield each with its fingerprint and entry as it is done."""
+    idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
     for processors in shares(jobs):
-        lanes.put(Lane(rules, processors))
+        idle.put(Worker(rules, processors))
 
-    def judge(submitted: Submitted) -> tuple[Submitted, str, Entry]:
-        lane = lanes.get()
+    def judge(submitted: SubmittedFile) -> tuple[SubmittedFile, str, Entry]:
+        worker = idle.get()
         try:
             content = submitted.content()
-            return submitted, fingerprint(content), lane.judge(content)
+            return submitted, fingerprint(content), worker.judge(content)
         finally:
-            lanes.put(lane)
+            idle.put(worker)
 
     pool = ThreadPoolExecutor(jobs)
     try:
@@ -174,4 +179,4 @@ def judged_here(
     finally:
         pool.shutdown(cancel_futures=True)
         for _ in range(jobs):
-            lanes.get().close()
+            idle.get().close()

@@ -22,7 +22,7 @@ from course_lib.files.errors import CommandError
 from course_lib.grading.detect import best_level
 from course_lib.grading.exports import TOOLS, export, release
 
-LESSONS = sorted({load(id).lesson for id in ids()})
+LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)
 
 
@@ -71,12 +71,12 @@ def test_nbgraders_cells_are_named_locked_and_cleared_to_stubs(lesson):
 @pytest.mark.parametrize("tool", ["nbgrader", "otter"])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_release_holds_no_demonstration_and_no_answer_of_the_lesson(tool, lesson):
-    own = {id for id in ids() if load(id).lesson == lesson}
+    own = {exercise_id for exercise_id in ids() if load(exercise_id).lesson == lesson}
     notebook = notebook_of(tool, lesson)
     assert {x.metadata.get("exercise") for x in code_of(notebook)} == own | {None}
     for cell in code_of(notebook):
         assert "training" not in cell.metadata.get("tags", [])
-        assert not any(f'mine("{id}")' in cell.source for id in own)
+        assert not any(f'mine("{exercise_id}")' in cell.source for exercise_id in own)
         if not {"exercise", "given"} & cell.metadata.keys():
             assert "plots." not in cell.source
             assert "reveal(" not in cell.source
@@ -125,14 +125,18 @@ def cases_of(files, exercise):
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_otters_cases_are_worth_what_each_exercise_is(lesson):
     files = TOOLS["otter"](lesson)
-    for exercise in (load(id) for id in ids() if load(id).lesson == lesson):
+    for exercise in (
+        load(exercise_id) for exercise_id in ids() if load(exercise_id).lesson == lesson
+    ):
         assert sum(x.points for x in cases_of(files, exercise)) == max_points(exercise)
 
 
 @pytest.mark.usefixtures("otter")
 def test_otters_cases_hold_for_the_reference_and_not_for_nothing():
     files = TOOLS["otter"]("03")
-    for exercise in (load(id) for id in ids() if load(id).lesson == "03"):
+    for exercise in (
+        load(exercise_id) for exercise_id in ids() if load(exercise_id).lesson == "03"
+    ):
         for case in cases_of(files, exercise):
             case.body(exercise.reference)
             with pytest.raises(AssertionError, match=exercise.name):

@@ -1,8 +1,8 @@
 """A stranger's code wins nothing, harms nobody, and leaves nothing behind.
 
 Each cell of the files in `hostile/` is an answer of a notebook of its own, between two honest ones.
-All are graded by one command, and then again with nobody looking at their source, so that what the
-sandbox holds off is seen apart from what the judge refuses to run.
+All are graded by one command. Those whose source the judge refuses to run are then judged again
+with nobody looking at it, so that what the sandbox alone holds off is seen too.
 """
 
 import contextlib
@@ -13,7 +13,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,11 +24,12 @@ from course_lib.files.paths import ROOT
 from course_lib.grading import judge as judging
 from course_lib.grading.detect import problem
 from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.sandbox import Sandbox
 from course_lib.grading.submissions import collect
+from tests.grading.two_clocks import LONG, hold
 
-SECONDS = 2
 SEED = 5
-LONGEST = 240  # seconds for all of them; about a fifth of that is usual
+LONGEST = 900  # seconds for all of them, thirty times what is usual: a run that hangs is ended
 LEVEL = "bubblewrap"
 SET_CHILD_SUBREAPER = 36
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
@@ -195,7 +195,7 @@ def adopting():
     prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     yield left
     after = [x for x in psutil.Process().children(recursive=True) if x not in before]
-    left += psutil.wait_procs(after, timeout=5)[1]
+    left += psutil.wait_procs(after, timeout=60)[1]
     prctl(SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
@@ -214,10 +214,10 @@ def run(tmp_path_factory):
             content = notebook(cells_of(kind, name, outside))
             (submissions / f"{kind}, {name}.ipynb").write_bytes(content)
         watched = (submissions, temporary, home, ROOT / "course_lib", ROOT / "notebooks")
-        files, started = everything(*watched), time.monotonic()
+        files = everything(*watched)
         command = [
-            sys.executable, "-m", "course_lib.command_line", "grade", submissions, "--out", out,
-            "--seconds", SECONDS, "--jobs", 2, "--seed", SEED, "--isolation", LEVEL,
+            sys.executable, "-m", "tests.grading.two_clocks", "grade", submissions, "--out", out,
+            "--seconds", LONG, "--jobs", 1, "--seed", SEED, "--isolation", LEVEL,
         ]  # fmt: skip
         private = {"HOSTILE_SECRET": "1", "TMPDIR": str(temporary), "HOME": str(home)}
         with adopting() as left:
@@ -227,29 +227,34 @@ def run(tmp_path_factory):
             )  # fmt: skip
         found = json.loads((out / "results.json").read_text("utf8"))
         yield SimpleNamespace(
-            status=graded.returncode, said=graded.stdout, seconds=time.monotonic() - started,
-            left=left, before=files, after=everything(*watched), outside=outside, reached=reached,
+            status=graded.returncode, said=graded.stdout, left=left,
+            before=files, after=everything(*watched), outside=outside, reached=reached,
             rows={row["notebook"].removesuffix(".ipynb"): row for row in found["submissions"]},
         )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def unscreened(run):
-    """Judge them again, whatever their source says: the sandbox is alone with them."""
+    """Judge those that were refused, whatever their source says: the sandbox is alone with them.
+
+    It was alone with the others before.
+    """
+    rows = {f"{kind}, {name}": run.rows[f"{kind}, {name}"] for kind, name in EVERY}
     with pytest.MonkeyPatch.context() as patch, adopting() as left:
         patch.setattr(judging, "_screened", lambda attempt: None)
-        with Judge(Rules(LEVEL, SEED, seconds=SECONDS)) as judge:
-            rows = {
-                f"{kind}, {name}": judge.entry(notebook(cells_of(kind, name, run.outside)))
-                for kind, name in EVERY
-            }
+        patch.setattr(Sandbox, "hold", hold)
+        with Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
+            for kind, name in EVERY:
+                if attacked(rows[f"{kind}, {name}"], kind)["status"] == "forbidden":
+                    content = notebook(cells_of(kind, name, run.outside))
+                    rows[f"{kind}, {name}"] = judge.entry(content)
     return SimpleNamespace(rows=rows, left=left, reached=run.reached())
 
 
 @pytest.fixture(scope="module")
 def plain():
     """Judge where nothing keeps answers in, whatever their source says."""
-    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED)) as judge:
+    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED, seconds=LONG)) as judge:
         patch.setattr(judging, "_screened", lambda attempt: None)
         yield judge
 
@@ -264,19 +269,23 @@ def test_the_sandbox_alone_holds_it_off(unscreened, kind, name):
     won_nothing_and_harmed_nobody(unscreened.rows[f"{kind}, {name}"], kind, name)
 
 
+def attacked(row, kind):
+    """Return the verdict on the answer that is hostile."""
+    return row["exercises"]["attention/softmax" if kind == "ways" else "attention/dot_scores"]
+
+
 def won_nothing_and_harmed_nobody(row, kind, name):
     assert row["status"] == "graded"
-    found = row["exercises"]
-    attacked = found["attention/softmax" if kind == "ways" else "attention/dot_scores"]
-    assert attacked["points"] <= EARNED.get(name, 0), attacked
-    for id in HONEST.values():
-        assert found[id]["status"] == "passed", found[id]
+    assert attacked(row, kind)["points"] <= EARNED.get(name, 0), attacked(row, kind)
+    for exercise_id in HONEST.values():
+        verdict = row["exercises"][exercise_id]
+        assert verdict["status"] == "passed", verdict
 
 
 @pytest.mark.parametrize("name", KINDS["ways"])
 def test_what_is_forbidden_would_have_been_reached(run, unscreened, name):
-    assert run.rows[f"ways, {name}"]["exercises"]["attention/softmax"]["status"] == "forbidden"
-    reached = unscreened.rows[f"ways, {name}"]["exercises"]["attention/softmax"]
+    assert attacked(run.rows[f"ways, {name}"], "ways")["status"] == "forbidden"
+    reached = attacked(unscreened.rows[f"ways, {name}"], "ways")
     assert reached["points"] > 8, reached
 
 
@@ -330,9 +339,8 @@ def test_what_is_no_file_is_not_opened(run, name, said):
     assert run.rows[name]["message"] == said
 
 
-def test_the_command_ends_well_and_in_time(run):
+def test_the_command_ends_well(run):
     assert run.status == 0, run.said[-2000:]
-    assert run.seconds < LONGEST
     assert "Traceback" not in run.said
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import stat
 import sysconfig
 from pathlib import Path
@@ -14,10 +15,10 @@ from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook_answers import answers
 from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
-from course_lib.grading.evasion import ways_round
+from course_lib.grading.evasion import evasion
 from course_lib.grading.isolation import LEVELS, NoIsolation, command
-from course_lib.grading.sandbox import Sandbox
-from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_view
+from course_lib.grading.sandbox import MEMORY
+from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_files
 from lessons import build
 from tests.grading.test_judge import alone
 
@@ -27,30 +28,35 @@ DECIDE = {
     "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
     "sandbox", "evasion",
 }  # fmt: skip
+# in one process, which has its sandboxes only once
+pytestmark = pytest.mark.xdist_group("judge")
 CONFINED = [level for level in LEVELS if level != "plain"]
-LESSONS = sorted({load(id).lesson for id in ids()})
+LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
 
 
 @pytest.fixture
-def view(tmp_path):
-    return lambda lesson: make_view(tmp_path / lesson, lesson)
+def files_of(tmp_path):
+    return lambda lesson: make_files(tmp_path / lesson, lesson)
 
 
-def modules_of(view):
-    """Name the modules of the course in a view, without the package."""
-    root = view.folder / "course_lib"
-    files = root.rglob("*.py")
-    return {".".join(path.relative_to(root).with_suffix("").parts) for path in files}
+def modules_of(files):
+    """Name the modules of the course in a sandbox, without the package."""
+    root = files.folder / "course_lib"
+    return {".".join(x.relative_to(root).with_suffix("").parts) for x in root.rglob("*.py")}
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_no_module_inside_decides_and_none_is_of_this_lesson_or_a_later_one(view, lesson):
-    seen = modules_of(view(lesson))
+def test_no_module_inside_decides_and_none_is_of_this_lesson_or_a_later_one(files_of, lesson):
+    seen = modules_of(files_of(lesson))
     assert not {name.rpartition(".")[2] for name in seen} & DECIDE
     assert {name for name in seen if name.startswith("grading")} == {
         name for name in INSIDE if name.startswith("grading.inside.")
     }
-    own = {load(id).reference.__module__ for id in ids() if load(id).lesson >= lesson}
+    own = {
+        load(exercise_id).reference.__module__
+        for exercise_id in ids()
+        if load(exercise_id).lesson >= lesson
+    }
     earlier = {module for module, _ in earlier_components(lesson).values()}
     for module in own - earlier:
         assert module.partition(".")[2] not in seen
@@ -68,25 +74,31 @@ def test_judge_and_sandbox_share_messages_and_nothing_that_decides():
                     assert {module, f"{module}.{alias.name}"} & inside, (name, module)
 
 
-def test_the_exercises_inside_are_stand_ins(view):
-    folder = view("02").folder / "course_lib" / "exercises"
-    stand_ins = COURSE / "grading" / "inside" / "exercises_stub.py"
-    assert (folder / "__init__.py").read_text() == stand_ins.read_text()
-    assert {path.name for path in folder.iterdir()} == {"__init__.py", "earlier.json"}
+@pytest.mark.parametrize("file", sorted((COURSE / "answers").glob("*.py")), ids=lambda x: x.stem)
+def test_what_runs_beside_an_answer_imports_nothing_else_of_the_course(file):
+    found = re.findall(r"^\s*(?:from|import) +(course_lib\S*|\.\S*)", file.read_text("utf8"), re.M)
+    assert [x for x in found if not f"{x}.".startswith("course_lib.answers.")] == []
 
 
-def test_nothing_readable_holds_the_course_or_the_home(view):
-    shown = view("03").shown()
+def test_the_exercises_inside_are_stubs(files_of):
+    folder = files_of("02").folder / "course_lib" / "exercises"
+    stub = COURSE / "grading" / "inside" / "exercises_stub.py"
+    assert (folder / "__init__.py").read_text() == stub.read_text()
+    assert {path.name for path in folder.iterdir()} == {"__init__.py"}
+
+
+def test_nothing_readable_holds_the_course_or_the_home(files_of):
+    shown = files_of("03").shown()
     for path in shown:
         assert not ROOT.is_relative_to(path), path
         assert not path.is_relative_to(ROOT / "course_lib"), path
         assert not Path.home().is_relative_to(path), path
 
 
-def test_a_package_that_is_not_to_be_seen_does_not_show_its_libraries(view):
+def test_a_package_that_is_not_to_be_seen_does_not_show_its_libraries(files_of):
     unseen = Path(psutil.__file__).resolve().parent  # loaded here, with a library of its own
     assert str(unseen) in Path("/proc/self/maps").read_text()
-    found = view("00")
+    found = files_of("00")
     site = Path(sysconfig.get_path("platlib")).resolve()
     assert unseen not in found.readable
     assert not [x for x in found.libraries if x.is_relative_to(site)]
@@ -102,12 +114,12 @@ def test_a_level_holds_or_says_why_not(level):
         assert "\n" not in said
 
 
-@pytest.fixture(scope="module", params=CONFINED)
-def sandbox(request):
+@pytest.fixture(params=CONFINED)
+def sandbox(sandboxes, request):
     """Ask functions for their results, at each level that this machine has."""
     if said := problem(request.param):
         pytest.skip(f"no {request.param} here: {said}")
-    with Sandbox("02", request.param, seconds=10) as sandbox:
+    with sandboxes("02", request.param, 60, MEMORY) as sandbox:
 
         def ask(source):
             sandbox.hold(source, "answer")
@@ -178,37 +190,37 @@ def test_the_environment_names_nothing_of_the_grader(sandbox):
     assert set(reply.output) & {"PATH", "USER", "PYTHONPATH", "VIRTUAL_ENV"} == set()
 
 
-def test_bubblewrap_that_is_not_there_is_said(view, monkeypatch):
+def test_bubblewrap_that_is_not_there_is_said(files_of, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(NoIsolation, match="bubblewrap is not there: install it"):
-        command("bubblewrap", view("00"), 1, 2**30)
+        command("bubblewrap", files_of("00"), 1, 2**30)
 
 
 @pytest.mark.parametrize("lesson", sorted(build.LESSONS.glob("*.py")), ids=lambda x: x.stem)
-def test_no_honest_answer_is_taken_for_a_way_round(lesson):
+def test_no_honest_answer_is_taken_for_an_evasion(lesson):
     for solved in (False, True):
         notebook = build.build(lesson, solved)
         try:
             found = answers(notebook, lesson.stem, alone=True)
         except ValueError:  # a lesson without exercises
             continue
-        for id, attempt in found.attempts.items():
+        for exercise_id, attempt in found.attempts.items():
             own = attempt.exercise.reference.__module__
             # a solution may stand on its own module's helpers, which no answer can have
             if attempt.source and f"from {own} import" not in attempt.source:
-                assert ways_round(attempt.source) is None, id
+                assert evasion(attempt.source) is None, exercise_id
 
 
-@pytest.mark.parametrize("id", ids())
-def test_no_alternative_is_taken_for_a_way_round(id):
-    for answer in load(id).alternatives:
-        assert ways_round(alone(answer)) is None
+@pytest.mark.parametrize("exercise_id", ids())
+def test_no_alternative_is_taken_for_an_evasion(exercise_id):
+    for answer in load(exercise_id).alternatives:
+        assert evasion(alone(answer)) is None
 
 
-def test_a_way_round_is_named_as_it_stands():
-    assert ways_round("import os\ndef f(x):\n    return os.name") == "os"
-    assert ways_round("def f(x):\n    return getattr(x, y)") == "getattr"
-    assert ways_round("def f(x):\n    return getattr(x, 'sum')()") is None
-    assert ways_round("import torch\ndef f(x):\n    return torch.nn.functional") == (
+def test_an_evasion_is_named_as_it_stands():
+    assert evasion("import os\ndef f(x):\n    return os.name") == "os"
+    assert evasion("def f(x):\n    return getattr(x, y)") == "getattr"
+    assert evasion("def f(x):\n    return getattr(x, 'sum')()") is None
+    assert evasion("import torch\ndef f(x):\n    return torch.nn.functional") == (
         "torch.nn.functional"
     )

@@ -13,18 +13,28 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
 from course_lib.grading.judge import Judge, Rules
-from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.sandbox import MEMORY
 
-SEED = 11
+SEED, SECONDS = 11, 60
+ENGINE = ("course_lib.answers", "course_lib.checking", "course_lib.exercises", "exercise =")
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
 RIGHT = "def double(x):\n    return 2 * x"
 SOFTMAX = "def softmax(scores, mask=None):\n    return scores * 0"
 
 
-@pytest.fixture(scope="module")
-def entry():
-    """Judge the cells of a notebook; (id, source) is the cell of an exercise."""
-    with Judge(Rules(best_level(), SEED)) as judge:
+pytestmark = pytest.mark.xdist_group("judge")  # in one process, which has its sandboxes only once
+
+
+@pytest.fixture
+def judge_of(sandboxes):
+    """Judge by these rules, in sandboxes that tests share."""
+    return lambda **rules: Judge(Rules(best_level(), SEED, seconds=SECONDS, **rules))
+
+
+@pytest.fixture
+def entry(judge_of):
+    """Judge the cells of a notebook; (exercise_id, source) is the cell of an exercise."""
+    with judge_of() as judge:
 
         def entry(*cells, lesson="00"):
             pairs = [cell if isinstance(cell, tuple) else (None, cell) for cell in cells]
@@ -37,17 +47,17 @@ def notebook(pairs, lesson):
     cells = [
         {
             "cell_type": "code",
-            "metadata": {"exercise": id} if id else {},
+            "metadata": {"exercise": exercise_id} if exercise_id else {},
             "source": source.splitlines(keepends=True),
         }
-        for id, source in pairs
+        for exercise_id, source in pairs
     ]
     course = {"course": {"lesson": lesson}}
     return json.dumps({"cells": cells, "metadata": course, "nbformat": 4}).encode()
 
 
-def verdict(found, id="start/hello"):
-    return found["exercises"][id]
+def verdict(found, exercise_id="start/hello"):
+    return found["exercises"][exercise_id]
 
 
 def alone(answer) -> str:
@@ -55,7 +65,7 @@ def alone(answer) -> str:
     parts = []
     for node in ast.parse(inspect.getsource(inspect.getmodule(answer))).body:
         engine = getattr(node, "module", None) or ast.unparse(node)
-        if engine.startswith(("course_lib.exercises", "exercise =")):
+        if engine.startswith(ENGINE):
             continue
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             if node.decorator_list and node.name != answer.__name__:
@@ -65,12 +75,14 @@ def alone(answer) -> str:
     return "\n\n".join(parts)
 
 
-@pytest.mark.parametrize("id", ["start/hello", "attention/softmax", "multi_head/split_heads"])
-def test_a_verdict_is_the_same_in_the_sandbox(id):
-    exercise = replace(load(id))
+@pytest.mark.parametrize(
+    "exercise_id", ["start/hello", "attention/softmax", "multi_head/split_heads"]
+)
+def test_a_verdict_is_the_same_in_the_sandbox(sandboxes, exercise_id):
+    exercise = replace(load(exercise_id))
     exercise.forbidden = ()  # known mistakes are written with the library's own code
     answers = [*exercise.alternatives, *(mistake.answer for mistake in exercise.mistakes)]
-    with Sandbox("99", best_level()) as sandbox:
+    with sandboxes("99", best_level(), SECONDS, MEMORY) as sandbox:
         for answer in answers:
             sandbox.hold(alone(answer), answer.__name__)
             there, here = judge(exercise, sandbox, SEED), judge(exercise, InProcess(answer), SEED)
@@ -148,20 +160,20 @@ def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
     assert verdict(found, "attention/weighted_sum")["status"] == "passed"
 
 
-def test_a_notebook_of_another_lesson_is_none_of_those_graded():
-    with Judge(Rules(best_level(), SEED, ["start/hello"])) as judge:
+def test_a_notebook_of_another_lesson_is_none_of_those_graded(judge_of):
+    with judge_of(exercises=["start/hello"]) as judge:
         found = judge.entry(notebook([(None, RIGHT)], "02"))
     assert found["message"] == "This is of lesson 02, of which nothing is graded here."
 
 
-def test_points_may_be_others_and_partial_points_follow():
+def test_points_may_be_others_and_partial_points_follow(judge_of):
     exercise = load("start/hello")
     most = judge(exercise, InProcess(exercise.reference)).max_points
     cells = [(None, "def double(x):\n    return x.detach() * 2")]
     content = notebook(cells, "00")
-    with Judge(Rules(best_level(), SEED)) as plain:
+    with judge_of() as plain:
         before = verdict(plain.entry(content))
-    with Judge(Rules(best_level(), SEED, points={"start/hello": 100})) as weighted:
+    with judge_of(points={"start/hello": 100}) as weighted:
         after = verdict(weighted.entry(content))
     assert 0 < before["points"] < most
     assert after == before | {
@@ -170,11 +182,11 @@ def test_points_may_be_others_and_partial_points_follow():
     }
 
 
-def test_private_exercises_are_judged_and_their_files_stay_outside(private_package):
+def test_private_exercises_are_judged_and_their_files_stay_outside(judge_of, private_package):
     file = str(private_package / "__init__.py")
     reading = f"def double(x):\n    return x * len(open({file!r}).read())"
     importing = "import private_exercises\ndef double(x):\n    return private_exercises.twice.y(x)"
-    with Judge(Rules(best_level(), SEED, ["private/twice"])) as judge:
+    with judge_of(exercises=["private/twice"]) as judge:
         found = [
             verdict(judge.entry(notebook([(None, source)], "01")), "private/twice")["status"]
             for source in (RIGHT, reading, importing)

@@ -7,27 +7,28 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import get_args, get_type_hints
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
 
 import course_lib.grading
-from course_lib.grading import reports
+from course_lib.grading import reports, schema
+from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.reports import (
-    canvas,
     class_page,
     feedback,
     gradescope_json,
     junit,
-    moodle,
     nbgrader_csv,
     spreadsheet,
-    statistics,
     summary,
 )
-from course_lib.grading.reports.names import names
-from course_lib.grading.reports.text import clean, one_line
+from course_lib.grading.reports.shared import statistics
+from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.table import table
+from course_lib.grading.reports.shared.text import clean, one_line
 
 SCHEMA = json.loads((Path(course_lib.grading.__file__).parent / "results.schema.json").read_text())
 KNOWN = "Behaves as if the scores were not divided by `sqrt(d_k)`."
@@ -178,8 +179,36 @@ def test_every_field_of_the_schema_is_described():
     assert all("description" in field for _, field in fields(SCHEMA) if "$ref" not in field)
 
 
+def test_the_types_have_the_keys_of_the_schema():
+    inner = SCHEMA["$defs"]
+    for kind, described in (
+        (schema.Results, SCHEMA),
+        (schema.SubmissionResult, inner["submission"]),
+        (schema.ExerciseResult, inner["exercise"]),
+    ):
+        fields = get_type_hints(kind)
+        assert list(described["properties"].keys() ^ fields.keys()) == []
+        assert set(described["required"]) == kind.__required_keys__ == fields.keys()
+        for name, field in described["properties"].items():
+            if "enum" in field:
+                assert sorted(get_args(fields[name])) == sorted(field["enum"])
+    of = get_type_hints(schema.Results)["submissions"], SCHEMA["properties"]["submissions"]["items"]
+    assert of == (list[schema.SubmissionResult], {"$ref": "#/$defs/submission"})
+    of = get_type_hints(schema.Entry)["exercises"], inner["submission"]["properties"]["exercises"]
+    assert of[0] == dict[str, schema.ExerciseResult]
+    assert of[1]["additionalProperties"] == {"$ref": "#/$defs/exercise"}
+
+
+def test_no_two_reports_write_the_same_file_and_none_has_the_name_of_an_export(results):
+    paths = [name for report in reports.reports() for name in report.files(results)]
+    assert len(set(paths)) == len(paths)
+    folder = Path(course_lib.grading.__file__).parent
+    stems = [{file.stem for file in (folder / x).glob("*.py")} for x in ("reports", "exports")]
+    assert stems[0] & stems[1] == {"__init__"}
+
+
 def test_a_spreadsheet_reads_back_what_went_in(results):
-    head, *rows = rows_of(spreadsheet.render(results), mark="\ufeff")
+    head, *rows = rows_of(spreadsheet.files(results)["grades.csv"], mark="\ufeff")
     first = dict(zip(head, rows[0], strict=True))
     assert first["score"] == "9.5"
     assert first["private/not_installed"] == "2.5"
@@ -188,7 +217,9 @@ def test_a_spreadsheet_reads_back_what_went_in(results):
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
-    for text, mark in ((spreadsheet.render(hostile), "\ufeff"), (nbgrader_csv.render(hostile), "")):
+    files = spreadsheet.files(hostile) | nbgrader_csv.files(hostile)
+    for name, mark in (("grades.csv", "\ufeff"), ("nbgrader.csv", "")):
+        text = files[name]
         rows = rows_of(text, mark)
         assert len(rows) == 1 + 2 * len(HOSTILE)
         # whatever a spreadsheet takes for the end of a cell
@@ -203,34 +234,37 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
 
 
 def test_harmless_cells_are_left_as_they_are():
-    rows = rows_of(spreadsheet.table([["Zoë", "a, b", "x - y", "3/4", 'say "a"\nb']]))
+    rows = rows_of(table([["Zoë", "a, b", "x - y", "3/4", 'say "a"\nb']]))
     assert rows == [["Zoë", "a, b", "x - y", "3/4", 'say "a"\nb']]
 
 
 def test_nbgrader_rows_hold_the_penalty_and_no_superseded_notebook(results):
-    head, *rows = rows_of(nbgrader_csv.render(results))
-    table = {row[3]: dict(zip(head, row, strict=True)) for row in rows}
-    assert list(table) == ["ada", "bob", "carl", "frida"]
-    assert table["bob"]["assignment"] == "03_self_attention"
-    assert table["bob"]["raw_score"] == "9.5"
-    assert table["bob"]["late_submission_penalty"] == "0.95"
-    assert table["bob"]["score"] == "8.55"
+    head, *rows = rows_of(nbgrader_csv.files(results)["nbgrader.csv"])
+    by_student = {row[3]: dict(zip(head, row, strict=True)) for row in rows}
+    assert list(by_student) == ["ada", "bob", "carl", "frida"]
+    assert by_student["bob"]["assignment"] == "03_self_attention"
+    assert by_student["bob"]["raw_score"] == "9.5"
+    assert by_student["bob"]["late_submission_penalty"] == "0.95"
+    assert by_student["bob"]["score"] == "8.55"
 
 
 def test_gradescope_shows_each_exercise_and_takes_the_score_after_the_penalty(results):
-    files = gradescope_json.render(results)
-    bob = json.loads(files["bob-03_self_attention.json"])
+    files = gradescope_json.files(results)
+    bob = json.loads(files["gradescope/bob-03_self_attention.json"])
     assert bob["score"] == 8.55
     assert bob["stdout_visibility"] == "hidden"
     assert [test["score"] for test in bob["tests"]] == [7, 2.5]
     assert [test["status"] for test in bob["tests"]] == ["passed", "failed"]
     assert {test["visibility"] for test in bob["tests"]} == {"visible"}
     assert KNOWN in bob["tests"][1]["output"]
-    assert json.loads(files["frida-03_self_attention.json"])["output"] == "There is a reason."
+    assert (
+        json.loads(files["gradescope/frida-03_self_attention.json"])["output"]
+        == "There is a reason."
+    )
 
 
 def test_junit_has_a_suite_a_submission_and_the_points(results, hostile):
-    suites = ElementTree.fromstring(junit.render(results).encode())
+    suites = ElementTree.fromstring(junit.files(results)["junit.xml"].encode())
     assert len(suites) == len(results["submissions"])
     carl = suites[2]
     assert [carl.get(key) for key in ("tests", "failures", "errors", "skipped")] == list("6311")
@@ -240,12 +274,12 @@ def test_junit_has_a_suite_a_submission_and_the_points(results, hostile):
     assert found == {"points": "2.5", "max_points": "7"}
     assert suites[0].find("testcase/failure").text == KNOWN
     assert [suite.find("testcase").get("name") for suite in suites[3:]] == ["notebook"] * 3
-    suites = ElementTree.fromstring(junit.render(hostile).encode())
+    suites = ElementTree.fromstring(junit.files(hostile)["junit.xml"].encode())
     assert suites[0].find("properties/property").get("value") == HOSTILE[0]
 
 
 def test_a_markdown_row_stays_one_row_and_shows_what_it_holds(hostile):
-    text = summary.render(hostile)
+    text = summary.files(hostile)["summary.md"]
     tables = [line for line in text.splitlines() if line.startswith("|")]
     ends = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in tables]
     assert set(ends) <= {4, 5}
@@ -256,7 +290,7 @@ def test_a_markdown_row_stays_one_row_and_shows_what_it_holds(hostile):
 
 
 def test_the_summary_counts(results):
-    text = summary.render(results)
+    text = summary.files(results)["summary.md"]
     assert "3 of 6 submissions graded, with a median of 68% of the points." in text
     assert "| 2 | private/not\\_installed | Behaves as if" in text
     assert "| 60 to 70% | 3 | █" in text
@@ -270,7 +304,7 @@ def test_the_hardest_exercise_comes_first_and_so_does_the_commonest_mistake():
         submission("bob", score=0, exercises={"a/easy": verdict(), "a/hard": both, "b/c": one}),
         submission("eve", exercises={"a/easy": verdict(), "a/hard": both, "b/c": verdict()}),
     )
-    assert [x.id for x in statistics.exercises(results)] == ["a/hard", "b/c", "a/easy"]
+    assert [x.exercise_id for x in statistics.exercises(results)] == ["a/hard", "b/c", "a/easy"]
     assert statistics.known_mistakes(results) == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
     assert statistics.distribution(results) == [1, 0, 0, 0, 0, 0, 1, 0, 0, 1]
 
@@ -287,7 +321,7 @@ ATTRIBUTES = "lang charset name content class style href title aria-hidden".spli
 
 
 def test_hostile_strings_are_text_in_a_page(hostile):
-    pages = [*feedback.render(hostile).values(), class_page.render(hostile)]
+    pages = [*feedback.files(hostile).values(), *class_page.files(hostile).values()]
     for page in pages:
         read = Page(page)
         assert read.tags <= set(ELEMENTS)
@@ -303,20 +337,22 @@ def test_hostile_strings_are_text_in_a_page(hostile):
 
 
 def test_a_feedback_page_says_what_to_do_next(results):
-    pages = feedback.render(results)
-    ada, bob = (Page(pages[f"{name}-03_self_attention.html"]).text for name in ("ada", "bob"))
+    pages = feedback.files(results)
+    ada, bob = (
+        Page(pages[f"feedback/{name}-03_self_attention.html"]).text for name in ("ada", "bob")
+    )
     assert "One word, three roles" in ada  # the exercise's title
     assert "course hint private/not_installed" in ada
     assert "course hint self_attention/project" not in ada  # it passed
     assert "handed in late: 9.5 before the deduction" in bob
-    assert "There is a reason." in pages["frida-03_self_attention.html"]
+    assert "There is a reason." in pages["feedback/frida-03_self_attention.html"]
 
 
 def test_the_class_page_counts_known_mistakes_and_links_to_every_page(results):
-    page = class_page.render(results)
+    page = class_page.files(results)["class.html"]
     read = Page(page)
-    links = {value.removeprefix("feedback/") for name, value in read.attributes if name == "href"}
-    assert links == set(feedback.render(results))
+    links = {value for name, value in read.attributes if name == "href"}
+    assert links == set(feedback.files(results))
     assert "What to say again on Monday" in read.text
     assert f"2×{KNOWN.replace('`', '')}" in read.text
 
@@ -380,8 +416,8 @@ def test_another_number_of_points_in_canvas_or_moodle_is_remarked():
 MOODLE = (
     "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
     "Last modified (grade),Feedback comments\n"
-    'Participant 7001,"Ada, L",ada@example.edu,Submitted,,14.00,Yes,"Monday, 1 June",\n'
-    "Participant 7002,Bob,bob@example.edu,Submitted,,14.00,Yes,-,\n"
+    'Participant 7001,"Ada, L",ada@example.edu,SubmittedFile,,14.00,Yes,"Monday, 1 June",\n'
+    "Participant 7002,Bob,bob@example.edu,SubmittedFile,,14.00,Yes,-,\n"
     "Participant 7003,Grace,grace@example.edu,-,,14.00,Yes,-,\n"
 )
 

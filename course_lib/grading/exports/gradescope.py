@@ -89,8 +89,8 @@ The judge runs outside of the student's process, so a student's code cannot reac
 points or `results.json`. What keeps it away is the first of these that the container allows:
 
 - **bubblewrap**: namespaces of its own. Containers mostly forbid these.
-- **Landlock**, of Linux 5.13 or newer: a read-only view of little more than Python, and no
-  network. Most containers allow it.
+- **Landlock**, of Linux 5.13 or newer: little more than Python can be read, nothing written, and no
+  network reached. Most containers allow it.
 - **Neither**: `run_autograder` stops, gives no points, and prints why; Gradescope then shows that
   the autograder has failed, and students' work is kept. You have three ways on: ask whoever runs
   the containers for a kernel with Landlock or for user namespaces; download the submissions and

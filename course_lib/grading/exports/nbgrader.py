@@ -68,12 +68,12 @@ def files(lesson: str) -> dict[str, str]:
     }
 
 
-def _exercise(cell: NotebookNode, id: str, code: str) -> Iterator[NotebookNode]:
-    exercise, name = load(id), release.name(id)
+def _exercise(cell: NotebookNode, exercise_id: str, code: str) -> Iterator[NotebookNode]:
+    exercise, name = load(exercise_id), release.name(exercise_id)
     cell.source = _with_solution(exercise)
     cell.metadata["nbgrader"] = _cell(name, solution=True)
     yield cell
-    check = CHECK.format(id=id, name=exercise.name)
+    check = CHECK.format(id=exercise_id, name=exercise.name)
     # what the solution stands on, and no student's answer
     if imported := own_imports(exercise.reference, code):
         check = f"### BEGIN HIDDEN TESTS\n{imported}### END HIDDEN TESTS\n{check}"
@@ -87,10 +87,10 @@ def _other(cell: NotebookNode) -> Iterator[NotebookNode]:
     yield cell
 
 
-def _cell(id: str, grade: bool = False, locked: bool = False, solution: bool = False) -> dict:
+def _cell(name: str, grade: bool = False, locked: bool = False, solution: bool = False) -> dict:
     return {
         "schema_version": 3,
-        "grade_id": id,
+        "grade_id": name,
         "grade": grade,
         "locked": locked,
         "solution": solution,

@@ -75,7 +75,10 @@ def files(lesson: str) -> dict[str, str]:
     """Return the notebook and its tests by their paths. Raises LookupError."""
     stem = release.stem(lesson)
     first = [new_code_cell(START.format(stem=stem), id="otter")]
-    tests = {f"tests/{release.name(id)}.py": _test(load(id)) for id in exercises_of([lesson])}
+    tests = {
+        f"tests/{release.name(exercise_id)}.py": _test(load(exercise_id))
+        for exercise_id in exercises_of([lesson])
+    }
     return {
         "README.md": README.format(lesson=lesson, stem=stem),
         "otter_config.json": json.dumps({"show_stdout": False}, indent=1) + "\n",
@@ -84,9 +87,9 @@ def files(lesson: str) -> dict[str, str]:
     }
 
 
-def _exercise(cell: NotebookNode, id: str, code: str) -> Iterator[NotebookNode]:
+def _exercise(cell: NotebookNode, exercise_id: str, code: str) -> Iterator[NotebookNode]:
     yield cell
-    name = release.name(id)
+    name = release.name(exercise_id)
     yield new_code_cell(f'grader.check("{name}")', id=f"{name}-points")
 
 

@@ -33,12 +33,12 @@ def stem(lesson: str) -> str:
 
 def points(lesson: str) -> int:
     """Return what a lesson's exercises are worth. Raises LookupError where it has none."""
-    return sum(max_points(load(id)) for id in exercises_of([lesson]))
+    return sum(max_points(load(exercise_id)) for exercise_id in exercises_of([lesson]))
 
 
-def name(id: str) -> str:
+def name(exercise_id: str) -> str:
     """Write an exercise's id as a name that other tools allow."""
-    return id.replace("/", "-")
+    return exercise_id.replace("/", "-")
 
 
 def notebook(
@@ -49,16 +49,16 @@ def notebook(
 ) -> str:
     """Return the text of a notebook with the exercises of a lesson.
 
-    `exercise(cell, id, code)` lists the cells that stand for one with a stub, after this code;
-    `other(cell)` those for one of text, imports or a given component; `first` go before all others.
+    `exercise(cell, exercise_id, code)` lists the cells that stand for one with a stub, after this
+    code; `other(cell)` those for one of text, imports or a given component; `first` go before all.
     Raises LookupError.
     """
     whole = nbformat.read(ROOT / "notebooks" / f"{stem(lesson)}.ipynb", as_version=4)
     cells = [*first]
     for cell in _kept(whole.cells):
-        id = ipynb.exercise(cell)
+        exercise_id = ipynb.exercise(cell)
         code = "\n".join(map(ipynb.code, cells))
-        cells += exercise(cell, id, code) if id else other(cell)
+        cells += exercise(cell, exercise_id, code) if exercise_id else other(cell)
     made = new_notebook(cells=cells, metadata=whole.metadata)
     nbformat.validate(made)
     return nbformat.writes(made) + "\n"
@@ -66,7 +66,7 @@ def notebook(
 
 def _kept(cells: list[NotebookNode]) -> list[NotebookNode]:
     """Return the title, and of each section what stands before its last needed cell, or in it."""
-    own = {id for cell in cells if (id := ipynb.exercise(cell))}
+    own = {exercise_id for cell in cells if (exercise_id := ipynb.exercise(cell))}
     sections: list[list[NotebookNode]] = [[]]
     for cell in cells:
         if cell.cell_type == "markdown" and cell.source.startswith(SECTION):

@@ -5,13 +5,12 @@ A child serves those of one submission; what fails in it is tried again in a fre
     python -m course_lib.grading.inside.fork_server LEVEL SECONDS MEMORY PATH...
 
 Standard input is a socket to the judge. A byte `+` comes with one end of another socket: a child
-is forked that serves answers on it (`child.serve`) after it has given up everything else. A byte
-`-` ends that child, and `?` tells how it ended.
+is forked that serves answers on it (`answers.process.serve`) after it has given up everything else.
+A byte `-` ends that child, and `?` tells how it ended.
 """
 
 import gc
 import importlib
-import json
 import os
 import signal
 import socket
@@ -23,8 +22,7 @@ import torch
 from course_lib.answers import messages
 from course_lib.answers.answer import InProcess, Reply, Request
 from course_lib.answers.process import failure, serve
-from course_lib.exercises import EARLIER
-from course_lib.grading.inside import confinement
+from course_lib.grading.inside import confinement, earlier
 
 
 def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
@@ -48,7 +46,7 @@ def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
 
 def _warm_up() -> None:
     """Load what answers need, so that no child has to."""
-    for module, _ in json.loads(EARLIER.read_text("utf8")).values():
+    for module, _ in earlier.components().values():
         importlib.import_module(module)
     x = torch.ones(2, 2)
     InProcess(lambda x: x @ x).run(Request((x,), cotangent=x, scattered=True, watch=("torch.mm",)))

@@ -1,19 +1,18 @@
 """class.html: how the class did, and what to say again on Monday."""
 
-from typing import Any
-
-from course_lib.grading.reports import statistics
-from course_lib.grading.reports.names import names
-from course_lib.grading.reports.pages import render as page
+from course_lib.grading.reports.shared import statistics
+from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.pages import render as page
+from course_lib.grading.schema import Results
 
 SHOWN = 10  # known mistakes; the rarer ones unfold
 
 
-def render(results: dict[str, Any]) -> str:
-    """Return the page; it links to the feedback pages in the folder feedback/ beside it."""
+def files(results: Results) -> dict[str, str]:
+    """Return the page, which links to the feedback pages in the folder feedback/ beside it."""
     submissions = results["submissions"]
     lessons = sorted({x["lesson"] for x in submissions if x["lesson"]})
-    return page(
+    text = page(
         "class.html",
         results=results,
         lessons=[statistics.lesson_title(lesson) for lesson in lessons],
@@ -26,3 +25,4 @@ def render(results: dict[str, Any]) -> str:
         mistakes=statistics.known_mistakes(results),
         named=list(zip(names(results), submissions, strict=True)),
     )
+    return {"class.html": text}

@@ -1,9 +1,8 @@
-"""A page for each submission: what was seen in each exercise, and what to do next."""
+"""feedback/NAME.html: what was seen in each exercise of a submission, and what to do next."""
 
-from typing import Any
-
-from course_lib.grading.reports.names import names
-from course_lib.grading.reports.pages import render as page
+from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.pages import render as page
+from course_lib.grading.schema import Results, SubmissionResult
 
 NEXT = {
     "known mistake": "Stuck? `course hint {}` asks a question that helps.",
@@ -19,13 +18,13 @@ INSTEAD = {
 }
 
 
-def render(results: dict[str, Any]) -> dict[str, str]:
-    """Return each submission's page by its file name, `ada-03_self_attention.html`."""
-    files = zip(names(results), results["submissions"], strict=True)
-    return {f"{name}.html": _page(results, submission) for name, submission in files}
+def files(results: Results) -> dict[str, str]:
+    """Return each submission's page, `feedback/ada-03_self_attention.html`."""
+    named = zip(names(results), results["submissions"], strict=True)
+    return {f"feedback/{name}.html": _page(results, submission) for name, submission in named}
 
 
-def _page(results: dict[str, Any], submission: dict[str, Any]) -> str:
+def _page(results: Results, submission: SubmissionResult) -> str:
     verdicts = submission["exercises"]
     return page(
         "feedback.html",
@@ -33,6 +32,9 @@ def _page(results: dict[str, Any], submission: dict[str, Any]) -> str:
         submission=submission,
         raw=sum(verdict["points"] for verdict in verdicts.values()),
         passed=sum(verdict["status"] == "passed" for verdict in verdicts.values()),
-        next={id: NEXT.get(verdicts[id]["status"], "").format(id) for id in verdicts},
+        next={
+            exercise_id: NEXT.get(verdicts[exercise_id]["status"], "").format(exercise_id)
+            for exercise_id in verdicts
+        },
         instead=INSTEAD.get(submission["status"], ""),
     )

@@ -1,32 +1,32 @@
-"""Gradescope's results.json, one a submission."""
+"""gradescope/NAME.json: Gradescope's results.json, one a submission."""
 
 import json
-from typing import Any
 
-from course_lib.grading.reports.names import names
-from course_lib.grading.reports.statistics import exercise_title
-from course_lib.grading.reports.text import clean
-
-
-def render(results: dict[str, Any]) -> dict[str, str]:
-    """Return each submission's file by its name, `ada-03_self_attention.json`."""
-    files = zip(names(results), results["submissions"], strict=True)
-    return {f"{name}.json": document(submission) for name, submission in files}
+from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.statistics import exercise_title
+from course_lib.grading.reports.shared.text import clean
+from course_lib.grading.schema import Results, SubmissionResult
 
 
-def document(submission: dict[str, Any]) -> str:
+def files(results: Results) -> dict[str, str]:
+    """Return each submission's file, `gradescope/ada-03_self_attention.json`."""
+    named = zip(names(results), results["submissions"], strict=True)
+    return {f"gradescope/{name}.json": document(submission) for name, submission in named}
+
+
+def document(submission: SubmissionResult) -> str:
     """Return the results.json of one submission; its score is that after a late penalty."""
     tests = [
         {
-            "name": exercise_title(id),
+            "name": exercise_title(exercise_id),
             "score": verdict["points"],
             "max_score": verdict["max_points"],
             "status": "passed" if verdict["status"] == "passed" else "failed",
-            "output": clean(f"{id}: {verdict['status']}. {verdict['message']}"),
+            "output": clean(f"{exercise_id}: {verdict['status']}. {verdict['message']}"),
             "output_format": "text",
             "visibility": "visible",
         }
-        for id, verdict in submission["exercises"].items()
+        for exercise_id, verdict in submission["exercises"].items()
     ]
     content = {
         "score": submission["score"],

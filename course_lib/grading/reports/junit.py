@@ -1,10 +1,10 @@
 """junit.xml: a test suite a submission, for the pages that CI systems show."""
 
-from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from course_lib.grading.reports.text import clean, number
+from course_lib.grading.reports.shared.text import clean, number
+from course_lib.grading.schema import Results, SubmissionResult
 
 OUTCOMES = {
     "known mistake": "failure",
@@ -18,17 +18,18 @@ OUTCOMES = {
 }
 
 
-def render(results: dict[str, Any]) -> str:
+def files(results: Results) -> dict[str, str]:
     """Return the document; the points are properties of suites and cases."""
     root = Element("testsuites", name="course grade")
     for submission in results["submissions"]:
         root.append(_suite(submission))
     ElementTree.indent(root)
     body = ElementTree.tostring(root, encoding="unicode")
-    return clean(f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n')
+    text = clean(f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n')
+    return {"junit.xml": text}
 
 
-def _suite(submission: dict[str, Any]) -> Element:
+def _suite(submission: SubmissionResult) -> Element:
     name = f"{submission['student']}: {submission['notebook']}"
     suite = Element("testsuite", name=name)
     _properties(
@@ -38,9 +39,9 @@ def _suite(submission: dict[str, Any]) -> Element:
         score=number(submission["score"]),
         max_score=number(submission["max_score"]),
     )
-    for id, verdict in submission["exercises"].items():
+    for exercise_id, verdict in submission["exercises"].items():
         points = number(verdict["points"]), number(verdict["max_points"])
-        case = _case(suite, id, verdict["status"], verdict["message"])
+        case = _case(suite, exercise_id, verdict["status"], verdict["message"])
         _properties(case, points=points[0], max_points=points[1])
     if submission["status"] != "graded":
         _case(suite, "notebook", submission["status"], submission["message"])
@@ -54,7 +55,7 @@ def _suite(submission: dict[str, Any]) -> Element:
 
 
 def _case(suite: Element, name: str, status: str, message: str) -> Element:
-    case = SubElement(suite, "testcase", name=name, classname=suite.get("name"))
+    case = SubElement(suite, "testcase", name=name, classname=suite.get("name", ""))
     if status in OUTCOMES:
         outcome = SubElement(case, OUTCOMES[status], message=message)
         if outcome.tag != "skipped":

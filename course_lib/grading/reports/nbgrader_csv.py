@@ -1,29 +1,29 @@
 """nbgrader.csv: the columns of nbgrader's own export, for tools that read it."""
 
 from pathlib import PurePosixPath
-from typing import Any
 
 from course_lib.files.paths import ROOT
-from course_lib.grading.reports.spreadsheet import table
-from course_lib.grading.reports.text import number
+from course_lib.grading.reports.shared.table import table
+from course_lib.grading.reports.shared.text import number
+from course_lib.grading.schema import Results, SubmissionResult
 
-COLUMNS = (
+COLUMNS: list[str] = (
     "assignment duedate timestamp student_id last_name first_name email raw_score "
     "late_submission_penalty score max_score"
 ).split()
 
 
-def render(results: dict[str, Any]) -> str:
+def files(results: Results) -> dict[str, str]:
     """Return the table: a row for each student and assignment, none for a superseded notebook.
 
     A notebook that could not be read has the score 0. A student without a notebook has no row,
     since nobody knows for which assignment.
     """
     counted = [x for x in results["submissions"] if x["status"] in ("graded", "unreadable")]
-    return table([COLUMNS, *map(_row, counted)])
+    return {"nbgrader.csv": table([COLUMNS, *map(_row, counted)])}
 
 
-def _row(submission: dict[str, Any]) -> list[str]:
+def _row(submission: SubmissionResult) -> list[str]:
     raw = sum(verdict["points"] for verdict in submission["exercises"].values())
     known = {
         "assignment": _assignment(submission),
@@ -36,7 +36,7 @@ def _row(submission: dict[str, Any]) -> list[str]:
     return [known.get(column, "") for column in COLUMNS]
 
 
-def _assignment(submission: dict[str, Any]) -> str:
+def _assignment(submission: SubmissionResult) -> str:
     lesson = submission["lesson"]
     if lesson and lesson.isdecimal():
         for file in (ROOT / "lessons").glob(f"{lesson}_*.py"):

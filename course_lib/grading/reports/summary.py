@@ -1,16 +1,16 @@
 """summary.md: the step summary of a CI run, in GitHub's Markdown."""
 
 import re
-from typing import Any
 
-from course_lib.grading.reports import statistics
-from course_lib.grading.reports.text import count, number, one_line
+from course_lib.grading.reports.shared import statistics
+from course_lib.grading.reports.shared.text import count, number, one_line
+from course_lib.grading.schema import Results
 
 SHOWN = 10  # rows of a table; the class page has them all
 SYNTAX = re.compile(r"([\\`*_\[\]|~#!$@:])")
 
 
-def render(results: dict[str, Any]) -> str:
+def files(results: Results) -> dict[str, str]:
     """Return the summary: totals, distribution, hardest exercises, known mistakes, not graded."""
     submissions, graded = results["submissions"], statistics.graded(results)
     share = statistics.median_share(results)
@@ -27,8 +27,8 @@ def render(results: dict[str, Any]) -> str:
     if exercises := statistics.exercises(results):
         rows = [
             [
-                statistics.exercise_title(x.id),
-                x.id,
+                statistics.exercise_title(x.exercise_id),
+                x.exercise_id,
                 f"{x.passed:.0%}",
                 f"{number(x.mean_points)} of {number(x.max_points)}",
             ]
@@ -38,7 +38,8 @@ def render(results: dict[str, Any]) -> str:
         parts += ["## Hardest exercises", _table(head, rows)]
     if mistakes := statistics.known_mistakes(results):
         rows = [
-            [str(n), statistics.exercise_title(id), message] for id, message, n in mistakes[:SHOWN]
+            [str(n), statistics.exercise_title(exercise_id), message]
+            for exercise_id, message, n in mistakes[:SHOWN]
         ]
         head = ["-students", "exercise", "mistake"]
         parts += ["## What to say again on Monday", _table(head, rows)]
@@ -46,7 +47,7 @@ def render(results: dict[str, Any]) -> str:
         rows = [[x["student"], x["notebook"], x["status"], x["message"]] for x in left]
         head = ["student", "notebook", "status", "why"]
         parts += ["## Not graded", _table(head, rows)]
-    return "\n\n".join(parts) + "\n"
+    return {"summary.md": "\n\n".join(parts) + "\n"}
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:

@@ -85,9 +85,10 @@ def won():
 
 
 # %% any notebook on the disk
-import os
+import functools, os
 
 
+@functools.cache
 def won():
     return [x for x, _, files in os.walk("/") if any(f.endswith(".ipynb") for f in files)]
 

@@ -38,13 +38,13 @@ def dot_scores(q, k):
 
 # %% a loop without end
 def dot_scores(q, k):
-    while True:
+    while True:  # for ever
         pass
 
 
 # %% a loop without end while the answer is defined
 class Forever:
-    while True:
+    while True:  # for ever
         pass
 
 
@@ -76,12 +76,13 @@ def dot_scores(q, k):
             signal.signal(number, signal.SIG_IGN)
         except (OSError, ValueError):
             continue
+    # for ever, as far as the judge is concerned
     time.sleep(1000)
 
 
 # %% an error with a huge message
 def dot_scores(q, k):
-    raise ValueError("x" * 10**8)
+    raise ValueError("x" * 2**25)
 
 
 # %% an error whose message raises
@@ -121,7 +122,7 @@ import torch
 def dot_scores(q, k):
     kept = []
     while True:
-        kept.append(torch.ones(2**22))
+        kept.append(torch.empty(2**26))
 
 
 # %% more output than anybody reads
@@ -190,7 +191,7 @@ import threading, torch
 
 
 def spoil():
-    while True:
+    while True:  # for ever
         torch.Tensor.__matmul__ = torch.matmul = torch.einsum = lambda *a: None
 
 

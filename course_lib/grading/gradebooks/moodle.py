@@ -1,16 +1,16 @@
 """Moodle's grading worksheet, with grades and feedback filled in."""
 
 from html import escape
-from typing import Any
 
-from course_lib.grading.reports.statistics import exercise_title
-from course_lib.grading.reports.template import Filled, Template, by_student, match
-from course_lib.grading.reports.text import clean, number, one_line
+from course_lib.grading.gradebooks.template import FilledTemplate, Template, by_student, match
+from course_lib.grading.reports.shared.statistics import exercise_title
+from course_lib.grading.reports.shared.text import clean, number, one_line
+from course_lib.grading.schema import Results, SubmissionResult
 
 IDENTIFIERS = ("Identifier", "Full name", "Email address", "ID number", "Username")
 
 
-def fill(results: dict[str, Any], template: str) -> Filled:
+def fill(results: Results, template: str) -> FilledTemplate:
     """Fill the columns Grade and, where there is one, Feedback comments.
 
     A student is found by `Participant 1234567` or the number alone, full name, address, or
@@ -24,7 +24,7 @@ def fill(results: dict[str, Any], template: str) -> Filled:
             "This is no grading worksheet of Moodle: it needs the columns Identifier and Grade; "
             "download it with Moodle's language set to English."
         )
-    filled, rows = Filled(), range(1, len(table.rows))
+    filled, rows = FilledTemplate(), range(1, len(table.rows))
     rows = [row for row in rows if table.read(row, place["Identifier"])]
     keys = {row: _keys(table, place, row) for row in rows}
     labels = {row: _label(table, place, row) for row in rows}
@@ -59,13 +59,12 @@ def _label(table: Template, place: dict[str, int], row: int) -> str:
     return f"{name} ({identifier})" if name else identifier
 
 
-def _feedback(submissions: list[dict[str, Any]]) -> str:
+def _feedback(submissions: list[SubmissionResult]) -> str:
     """Return the messages as paragraphs, since Moodle reads this cell as HTML."""
     lines = [clean(x["message"]) for x in submissions if x["message"]]
     for submission in submissions:
-        for id, verdict in submission["exercises"].items():
+        for exercise_id, verdict in submission["exercises"].items():
             points = f"{number(verdict['points'])} of {number(verdict['max_points'])} points"
-            lines.append(
-                f"{exercise_title(id)}: {verdict['status']}, {points}. {verdict['message']}"
-            )
+            title = exercise_title(exercise_id)
+            lines.append(f"{title}: {verdict['status']}, {points}. {verdict['message']}")
     return "".join(f"<p>{escape(one_line(line))}</p>" for line in lines)

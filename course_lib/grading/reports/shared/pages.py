@@ -1,14 +1,14 @@
-"""What the HTML pages share: the templates beside this file, and the words and colours in them."""
+"""What the HTML pages share: the templates of the folder above, their words and colours."""
 
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 
+from course_lib.checking.markup import code
 from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS
-from course_lib.grading.reports.statistics import STATUSES, exercise_title, lesson_title
-from course_lib.grading.reports.text import clean, count, number
+from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
+from course_lib.grading.reports.shared.text import clean, count, number
 
 
 def render(template: str, **values: Any) -> str:
@@ -26,17 +26,8 @@ def sign(status: str) -> str:
     return SIGNS.get(status, "✗")
 
 
-def code(sentence: str) -> Markup:
-    """Turn `backquotes` into code."""
-    parts = sentence.split("`")
-    if len(parts) % 2 == 0:
-        return escape(sentence)
-    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
-    return Markup("").join(marked)
-
-
 _TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent),
+    loader=FileSystemLoader(Path(__file__).parents[1]),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -4,20 +4,20 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, median
-from typing import Any
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons
+from course_lib.grading.schema import ExerciseResult, Results, SubmissionResult
 
 STATUSES = ("passed", "known mistake", "wrong", "error", "forbidden", "not attempted")
 BARS = 10  # of the distribution, each as wide as a tenth of the points
 
 
 @dataclass(frozen=True)
-class ExerciseFacts:
+class ExerciseStatistics:
     """How the class did on one exercise."""
 
-    id: str
+    exercise_id: str
     answers: int
     statuses: dict[str, int]
     mean_points: float
@@ -29,39 +29,41 @@ class ExerciseFacts:
         return self.statuses["passed"] / self.answers
 
 
-def graded(results: dict[str, Any]) -> list[dict[str, Any]]:
+def graded(results: Results) -> list[SubmissionResult]:
     """List the submissions that were graded."""
     return [x for x in results["submissions"] if x["status"] == "graded"]
 
 
-def exercises(results: dict[str, Any]) -> list[ExerciseFacts]:
+def exercises(results: Results) -> list[ExerciseStatistics]:
     """List the exercises: first the one that passed in the smallest share of the notebooks."""
-    verdicts: dict[str, list[dict[str, Any]]] = {}
+    verdicts: dict[str, list[ExerciseResult]] = {}
     for submission in graded(results):
-        for id, verdict in submission["exercises"].items():
-            verdicts.setdefault(id, []).append(verdict)
+        for exercise_id, verdict in submission["exercises"].items():
+            verdicts.setdefault(exercise_id, []).append(verdict)
     found = []
-    for id, own in verdicts.items():
+    for exercise_id, own in verdicts.items():
         counts = Counter(x["status"] for x in own)
         statuses = {status: counts[status] for status in STATUSES}
         means = fmean(x["points"] for x in own), fmean(x["max_points"] for x in own)
-        found.append(ExerciseFacts(id, len(own), statuses, *means))
-    return sorted(found, key=lambda x: (x.passed, x.mean_points / (x.max_points or 1), x.id))
+        found.append(ExerciseStatistics(exercise_id, len(own), statuses, *means))
+    return sorted(
+        found, key=lambda x: (x.passed, x.mean_points / (x.max_points or 1), x.exercise_id)
+    )
 
 
-def known_mistakes(results: dict[str, Any]) -> list[tuple[str, str, int]]:
+def known_mistakes(results: Results) -> list[tuple[str, str, int]]:
     """List the known mistakes as (exercise, message, how many made it), the commonest first."""
     counts = Counter(
-        (id, verdict["message"])
+        (exercise_id, verdict["message"])
         for submission in graded(results)
-        for id, verdict in submission["exercises"].items()
+        for exercise_id, verdict in submission["exercises"].items()
         if verdict["status"] == "known mistake"
     )
-    found = [(id, message, n) for (id, message), n in counts.items()]
+    found = [(exercise_id, message, n) for (exercise_id, message), n in counts.items()]
     return sorted(found, key=lambda x: (-x[2], x[0], x[1]))
 
 
-def distribution(results: dict[str, Any]) -> list[int]:
+def distribution(results: Results) -> list[int]:
     """Count the graded notebooks by their share of the points, in tenths; the last has all."""
     bars = [0] * BARS
     for submission in _with_points(results):
@@ -70,18 +72,18 @@ def distribution(results: dict[str, Any]) -> list[int]:
     return bars
 
 
-def median_share(results: dict[str, Any]) -> float | None:
+def median_share(results: Results) -> float | None:
     """Return the median share of the points; None where nothing could be won."""
     shares = [x["score"] / x["max_score"] for x in _with_points(results)]
     return median(shares) if shares else None
 
 
-def exercise_title(id: str) -> str:
+def exercise_title(exercise_id: str) -> str:
     """Return the title of an exercise, or its id where it is not installed here."""
     try:
-        return catalogue.load(id).title
+        return catalogue.load(exercise_id).title
     except catalogue.UnknownExercise:
-        return id
+        return exercise_id
 
 
 def lesson_title(number: str | None) -> str:
@@ -94,5 +96,5 @@ def _lesson_titles() -> dict[str, str]:
     return {lesson.number: lesson.title for lesson in lessons()}
 
 
-def _with_points(results: dict[str, Any]) -> list[dict[str, Any]]:
+def _with_points(results: Results) -> list[SubmissionResult]:
     return [x for x in graded(results) if x["max_score"]]

@@ -4,14 +4,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from course_lib.grading.reports.statistics import graded
-from course_lib.grading.reports.text import one_line
+from course_lib.grading.reports.shared.statistics import graded
+from course_lib.grading.reports.shared.text import one_line
+from course_lib.grading.schema import Results, SubmissionResult
 
 
 @dataclass
-class Filled:
+class FilledTemplate:
     """A template with grades in it, and what the instructor should know of it."""
 
     text: str = ""
@@ -78,7 +78,7 @@ class Template:
         return self.mark + "".join(f"{self.delimiter.join(cells)}{end}" for cells, end in rows)
 
 
-def by_student(results: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def by_student(results: Results) -> dict[str, list[SubmissionResult]]:
     """List each student's graded notebooks: one a lesson."""
     found = defaultdict(list)
     for submission in graded(results):
@@ -87,7 +87,10 @@ def by_student(results: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def match(
-    keys: dict[int, set[str]], labels: dict[int, str], students: Iterable[str], filled: Filled
+    keys: dict[int, set[str]],
+    labels: dict[int, str],
+    students: Iterable[str],
+    filled: FilledTemplate,
 ) -> dict[str, int]:
     """Find the row of each student, and note who has none.
 

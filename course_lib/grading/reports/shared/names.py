@@ -2,13 +2,14 @@
 
 import hashlib
 import re
-from typing import Any
+
+from course_lib.grading.schema import Results
 
 LONGEST = 90  # characters of a name with its hash; with its ending it stays below 100
 DIGITS = 8
 
 
-def names(results: dict[str, Any]) -> list[str]:
+def names(results: Results) -> list[str]:
     """Name the submissions in their order, by ASCII letters, digits, - and _ alone.
 
     `ada-03_self_attention` where student and notebook allow it. A hash is added where a character

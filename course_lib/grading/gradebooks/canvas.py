@@ -1,15 +1,15 @@
 """The gradebook that Canvas exports, with one assignment's grades filled in."""
 
 import re
-from typing import Any
 
-from course_lib.grading.reports.template import Filled, Template, by_student, match
-from course_lib.grading.reports.text import number
+from course_lib.grading.gradebooks.template import FilledTemplate, Template, by_student, match
+from course_lib.grading.reports.shared.text import number
+from course_lib.grading.schema import Results
 
 IDENTIFIERS = ("ID", "SIS Login ID", "SIS User ID", "Student")
 
 
-def fill(results: dict[str, Any], template: str, assignment: str) -> Filled:
+def fill(results: Results, template: str, assignment: str) -> FilledTemplate:
     """Fill an assignment's column: `Lesson 03 (12345)`, or its name without the number.
 
     A student is found by ID, login, SIS number or name. Notebooks of several lessons add up. A
@@ -21,10 +21,10 @@ def fill(results: dict[str, Any], template: str, assignment: str) -> Filled:
         raise ValueError(
             "This is no gradebook of Canvas: it needs the columns Student and ID in its first row."
         )
-    column, filled = _column(table.head, assignment), Filled()
+    column, filled = _column(table.head, assignment), FilledTemplate()
     places = [table.head.index(name) for name in IDENTIFIERS if name in table.head]
-    name, id = table.head.index("Student"), table.head.index("ID")
-    rows = [row for row in range(1, len(table.rows)) if table.read(row, id)]
+    name, number_column = table.head.index("Student"), table.head.index("ID")
+    rows = [row for row in range(1, len(table.rows)) if table.read(row, number_column)]
     keys = {row: {table.read(row, place) for place in places} - {""} for row in rows}
     labels = {row: table.read(row, name) for row in rows}
     submissions = by_student(results)

@@ -1,0 +1,44 @@
+"""The types of results.json: `results.schema.json`, which describes each field, says the same."""
+
+from typing import Literal, TypedDict
+
+from course_lib.checking.verdict import Status as ExerciseStatus
+from course_lib.grading.isolation import Level
+
+Status = Literal["graded", "unreadable", "missing", "superseded"]
+
+
+class ExerciseResult(TypedDict):
+    """The verdict on one answer."""
+
+    status: ExerciseStatus
+    points: float
+    max_points: float
+    message: str
+
+
+class Entry(TypedDict):
+    """What the judge says of one notebook."""
+
+    lesson: str | None
+    status: Status
+    message: str
+    exercises: dict[str, ExerciseResult]
+
+
+class SubmissionResult(Entry):
+    """One notebook of one student, or a student without any."""
+
+    student: str
+    notebook: str
+    late: bool
+    score: float
+    max_score: float
+
+
+class Results(TypedDict):
+    """The whole file."""
+
+    isolation: Level
+    seed: int
+    submissions: list[SubmissionResult]
