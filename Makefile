@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
 
-.PHONY: learn test results bench notebooks clean
+.PHONY: learn test quick results claims bench notebooks clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -14,9 +14,17 @@ test: .venv/.test
 	@PIP_ARGS="$(PIP_ARGS)" $(BIN)/course fetch
 	@$(BIN)/python -m tests
 
+# the everyday loop: style, types, the tests of what you have changed
+quick: .venv/.test
+	@$(BIN)/python -m tests --quick
+
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test
 	@$(BIN)/python -m experiments $(LESSON)
+
+# what lessons claim of trained models, over seeds and thread counts: an hour, before a release
+claims: .venv/.test
+	@$(BIN)/python -m experiments.claims $(LESSON)
 
 # attention, ours and other people's, against the length of the text: twenty minutes
 bench: .venv/.test

@@ -1,5 +1,6 @@
 """Everything that CI runs, on every system: `python -m tests`; `--quick` for the everyday loop."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from course_lib.files.paths import ROOT
+from tests.affected import changed_files, tests_for
 
 SOLVED = ROOT / "build" / "solved"
 # two processes on two cores: more threads than that would wait for each other
@@ -58,10 +60,19 @@ def stages() -> dict[str, Stage]:
     }
 
 
+def quick_stages() -> dict[str, Stage]:
+    """Name the stages of the everyday loop: style, types, and the tests of what has changed."""
+    tests = tests_for(changed_files())
+    print("changed since the last commit, or by it:", *(tests or ["nothing that has tests"]))
+    return STYLE | ({"tests of what changed": Stage(["pytest", "-n2", *tests])} if tests else {})
+
+
 def main() -> int:
     """Run every stage, print what each took, and fail if one did."""
+    parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="what the last change asks for")
     results = []
-    for name, stage in stages().items():
+    for name, stage in (quick_stages if parser.parse_args().quick else stages)().items():
         print(f"\n== {name}", flush=True)
         start = time.perf_counter()
         command, environment = [sys.executable, "-m", *stage.command], stage.environment

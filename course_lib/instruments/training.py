@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 Batch = TypeVar("Batch")
+Model = TypeVar("Model", bound=nn.Module)
 
 CLIP = 1.0  # largest norm of a gradient that a step follows
 CLAIM = "application/vnd.course.claim+json"  # how `python -m experiments.claims` finds them
@@ -55,9 +56,9 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def train(
-    model: nn.Module,
+    model: Model,
     batches: Iterable[Batch],
-    loss: Callable[[nn.Module, Batch], Tensor],
+    loss: Callable[[Model, Batch], Tensor],
     *,
     steps: int,
     learning_rate: float,
@@ -101,8 +102,8 @@ def train(
             if used >= 1:
                 break
     model.eval()
-    model.history = History(losses, time.perf_counter() - start, steps)
-    return model.history
+    history = vars(model)["history"] = History(losses, time.perf_counter() - start, steps)
+    return history
 
 
 def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
@@ -114,7 +115,8 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
 
     Raises ClaimFailed where the claim does not hold.
     """
-    short = [model.history for model in models if not model.history.complete]
+    histories: list[History] = [vars(model)["history"] for model in models]
+    short = [history for history in histories if not history.complete]
     if short:
         said = f"{short[0].steps} of {short[0].asked} steps were taken before the time was up"
         text = f"– expected: {claim}. Came: {came}. Not judged here: {said}."

@@ -1,0 +1,77 @@
+"""Which tests the everyday loop runs for changed files: few, near, and under a minute."""
+
+import ast
+import subprocess
+from pathlib import Path
+
+from course_lib.files.paths import ROOT
+
+LAWS = "tests/checking/test_laws.py::test_every_exercise_holds_all_laws"
+# these take longer than all others together: `make test` runs them
+SLOW = (
+    "test_laws", "test_old_workspace", "test_exports", "test_grade", "test_hostile",
+    "test_isolation", "test_with_tools", "test_lessons", "test_against_hugging_face", "test_verify",
+)  # fmt: skip
+
+
+def changed_files() -> list[Path]:
+    """List the files that differ from the last commit, or else those of the last commit."""
+    for command in ("git diff --name-only HEAD", "git diff --name-only HEAD~1"):
+        told = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True).stdout
+        if told:
+            return [Path(line) for line in told.splitlines() if (ROOT / line).exists()]
+    return []
+
+
+def tests_for(changed: list[Path]) -> list[str]:
+    """Return pytest's arguments for changed files, whose paths are relative to the repository."""
+    return sorted({test for path in changed for test in _tests_for_one(path)})
+
+
+def _tests_for_one(path: Path) -> set[str]:
+    match path.parts:
+        case ("tests", *_) if path.stem.startswith("test_"):
+            return {path.as_posix()}
+        case ("lessons", name) if name[:2].isdigit() and path.suffix == ".py":
+            return {f"tests/test_lessons.py::test_cells_are_short[{path.stem}]"}
+        case ("course_lib", "exercises", topic, _):
+            return {f"{LAWS}[{topic}/{path.stem}]"}
+        case ("course_lib", "verify", *_):
+            return {"tests/test_verify.py"}
+        case ("course_lib", *_) if path.suffix == ".py":
+            return _laws_of(path) | (_importing(path) or _mirror(path))
+        case (name,) if name.endswith(".md"):
+            return {"tests/test_project.py", "tests/test_pages.py"}
+    return {"tests/test_project.py"}
+
+
+def _laws_of(path: Path) -> set[str]:
+    """Name the laws of the exercises that a module is the reference of."""
+    from course_lib.checking.catalogue import ids, load
+
+    module = ".".join(path.with_suffix("").parts)
+    return {f"{LAWS}[{x}]" for x in ids() if load(x).reference.__module__ == module}
+
+
+def _importing(path: Path) -> set[str]:
+    """Find the test files that import a module themselves."""
+    module = ".".join(path.with_suffix("").parts)
+    files = [file for file in (ROOT / "tests").rglob("test_*.py") if file.stem not in SLOW]
+    return {file.relative_to(ROOT).as_posix() for file in files if module in _imported(file)}
+
+
+def _imported(file: Path) -> set[str]:
+    modules = set()
+    for node in ast.walk(ast.parse(file.read_text("utf8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+    return modules
+
+
+def _mirror(path: Path) -> set[str]:
+    """Name the tests of the folder that mirrors a module's."""
+    folder = ROOT.joinpath("tests", *path.parts[1:-1])
+    files = folder.glob("test_*.py") if folder != ROOT / "tests" else []
+    return {x.relative_to(ROOT).as_posix() for x in files if x.stem not in SLOW}
