@@ -1,6 +1,7 @@
 """Lesson 08: a small Transformer copies, reverses and sorts letters that it has never seen so."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
