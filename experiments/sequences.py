@@ -1,6 +1,7 @@
 """Lesson 08: a small Transformer copies, reverses and sorts letters that it has never seen so."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ SEEDS = (0, 1, 2)
 
 LETTERS, N = 26, 8
 START, STOP = LETTERS, LETTERS + 1
-MODEL = {"vocab": LETTERS + 2, "layers": 2, "d_model": 64, "heads": 4, "d_ff": 256}
+MODEL: dict[str, Any] = {"vocab": LETTERS + 2, "layers": 2, "d_model": 64, "heads": 4, "d_ff": 256}
 TRAINING = {"batch": 32, "steps": 1200, "learning_rate": 0.003}
 TESTED = 1000  # sequences, of which hardly one has been seen: there are 26 x 25 x ... x 19
 

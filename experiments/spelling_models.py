@@ -1,6 +1,6 @@
 """The small models from spelling to sound that lessons 01 and 02 compare."""
 
-from collections.abc import Callable
+from typing import Any
 
 from course_lib.data import spelling
 from course_lib.instruments import training
@@ -10,7 +10,7 @@ LENGTHS = list(range(3, 15))  # letters
 SETTINGS = {"d_embedding": 32, "d_hidden": 64, "batch": 128, "steps": 1500, "learning_rate": 0.02}
 
 
-def trained(seed: int, **parts: str | Callable) -> tuple[Seq2Seq, training.History]:
+def trained(seed: int, **parts: Any) -> tuple[Seq2Seq, training.History]:
     """Train one model with a bidirectional encoder; `parts` are its context or its attention."""
     learning, _ = spelling.split()
     with training.seeded(seed):
@@ -32,7 +32,7 @@ def trained(seed: int, **parts: str | Callable) -> tuple[Seq2Seq, training.Histo
     return model, history
 
 
-def measure(seed: int, **parts: str | Callable) -> dict[str, float | list[float]]:
+def measure(seed: int, **parts: Any) -> dict[str, float | list[float]]:
     """Train one model; return its accuracy at each length, its last losses and its speed."""
     model, history = trained(seed, **parts)
     _, held_out = spelling.split()

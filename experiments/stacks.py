@@ -1,6 +1,7 @@
 """The stacks of characters that the experiments of lesson 07 train."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,7 +27,7 @@ def loss(model: Callable, batch: tuple[Tensor, Tensor]) -> Tensor:
     return F.cross_entropy(model(tokens).flatten(0, -2), following.flatten())
 
 
-def train(model: Stack, seed: int, **budget: float) -> list[float]:
+def train(model: Stack, seed: int, **budget: Any) -> list[float]:
     """Train a stack on stretches drawn from a seed; return the loss of each step."""
     learning, _ = characters.split()
     stretches = characters.batches(learning, SETTINGS["n"], SETTINGS["batch"], seed)
