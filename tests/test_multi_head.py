@@ -3,6 +3,7 @@ import inspect
 import pytest
 import torch
 
+from course_lib.decoder import GroupedQueryAttention
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.multi_head import (
     MultiHeadAttention,
@@ -82,9 +83,10 @@ def test_heads_that_do_not_divide_a_word_are_refused(make):
         (torch.ones(5).bool(), r"not have the shape \(5,\): does it lack the query axis"),
     ],
 )
-def test_a_mask_that_does_not_fit_is_refused(mask, message):
-    layer, query, key = MultiHeadAttention(6, 3), torch.zeros(2, 4, 6), torch.zeros(2, 5, 6)
+@pytest.mark.parametrize("layer", [MultiHeadAttention(6, 3), GroupedQueryAttention(6, 3, 1)])
+def test_a_mask_that_does_not_fit_is_refused(layer, mask, message):
+    query, key = torch.zeros(2, 4, 6), torch.zeros(2, 5, 6)
     # as learners call it: without the types that the tests execute
-    forward = inspect.unwrap(MultiHeadAttention.forward)
+    forward = inspect.unwrap(type(layer).forward)
     with pytest.raises(ValueError, match=message):
         forward(layer, query, key, key, mask)
