@@ -264,7 +264,7 @@ class MaskIgnored(InSteps):
 )
 class MaskInverted(InSteps):
     def hold(self, mask):
-        return ~super().hold(mask, query, key)
+        return ~super().hold(mask)
 
 
 @exercise.mistake(
