@@ -9,25 +9,28 @@ from torch.utils._pytree import tree_leaves
 
 
 @contextmanager
-def tensors_up_to(most: int | None) -> Iterator[None]:
-    """Refuse with a MemoryError any tensor of more than `most` numbers made inside the block."""
-    if most is None:
+def tensors_up_to(max_numel: int | None) -> Iterator[None]:
+    """Refuse with a MemoryError any tensor of more than `max_numel` numbers made inside."""
+    if max_numel is None:
         yield
     else:
-        with _Bound(most):
+        with _Bound(max_numel):
             yield
 
 
 class _Bound(TorchDispatchMode):
-    def __init__(self, most: int):
+    def __init__(self, max_numel: int):
         super().__init__()
-        self._most = most
+        self._max_numel = max_numel
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         returned = function(*args, **(kwargs or {}))
         for x in tree_leaves(returned):
             # a view holds no numbers of its own, however often it repeats them
-            if isinstance(x, Tensor) and x.untyped_storage().nbytes() > self._most * x.itemsize:
+            if (
+                isinstance(x, Tensor)
+                and x.untyped_storage().nbytes() > self._max_numel * x.itemsize
+            ):
                 shape = " x ".join(map(str, x.shape))
                 raise MemoryError(f"a tensor of {shape} numbers is larger than need be")
         return returned

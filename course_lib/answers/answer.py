@@ -34,7 +34,7 @@ class Request:
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
     last inputs are passed by the names in `keywords`. `watch` names functions whose call is
-    reported. A tensor of more than `most` numbers, made on the way, is an error.
+    reported. A tensor of more than `max_numel` numbers, made on the way, is an error.
     """
 
     inputs: tuple
@@ -45,7 +45,7 @@ class Request:
     scattered: bool = False
     keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
-    most: int | None = None
+    max_numel: int | None = None
 
 
 @dataclass(frozen=True)
@@ -138,19 +138,19 @@ class InProcess:
         """Call the answer on copies of the inputs, and report what it did."""
         leaves = [_leaf(value, request) for value in probe_layers.made(request.inputs)]
         # what is handed over is no leaf, so that changing it in place raises no autograd error
-        inputs = [x.clone() if isinstance(x, Tensor) and x.requires_grad else x for x in leaves]
+        inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
         with (
             _settings_kept(),
             contextlib.redirect_stdout(printed),
             forbidden_calls.watching(request.watch, self._answer) as seen,
-            allocation.tensors_up_to(request.most),
+            allocation.tensors_up_to(request.max_numel),
         ):
             try:
                 call, weights = self._callable(request)
                 if request.scattered:
                     with contextlib.suppress(Exception):
-                        _call(call, [_other(x) for x in inputs], request)
+                        _call(call, [change_tensors(x, _other) for x in inputs], request)
                 output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
                 after = tuple(map(as_data, inputs)) if request.scattered else ()
@@ -178,6 +178,27 @@ class InProcess:
     def _file(self) -> str | None:
         """Name the file, or the notebook cell, in which the answer's code stands."""
         return next((f.__code__.co_filename for f in functions(self._answer)), None)
+
+
+def change_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """Change each tensor of a value, also inside tuples, lists and dicts, which are copied."""
+    if isinstance(value, tuple):
+        return tuple(change_tensors(item, change) for item in value)
+    if type(value) is list:
+        return [change_tensors(item, change) for item in value]
+    if type(value) is dict:
+        return {key: change_tensors(item, change) for key, item in value.items()}
+    return change(value) if isinstance(value, Tensor) else value
+
+
+def tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a value and where each is: "" itself, "0" or "1.key" inside."""
+    if isinstance(value, Tensor):
+        yield name, value
+    elif isinstance(value, tuple | list | dict):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from tensors(item, f"{name}.{key}" if name else str(key))
 
 
 def as_data(value: Any) -> Any:
@@ -245,43 +266,43 @@ def _call(answer: Callable, inputs: list, request: Request) -> Any:
     return answer(*inputs[:by_place], **by_name)
 
 
-def _other(value: Any) -> Any:
+def _other(x: Tensor) -> Tensor:
     """Return other numbers of the same size."""
-    if not isinstance(value, Tensor):
-        return value
-    return ~value if value.dtype == torch.bool else -value.detach()
+    return ~x if x.dtype == torch.bool else -x.detach()
 
 
 def _leaf(value: Any, request: Request) -> Any:
-    if not isinstance(value, Tensor):
-        return value
-    value = value.clone()
-    if request.scattered and value.dim() > 0:
-        turned = value.transpose(0, -1)
-        value = torch.stack([turned, turned], dim=-1)[..., 1].transpose(0, -1)
-    differentiable = request.cotangent is not None and value.is_floating_point()
-    return value.requires_grad_(differentiable)
+    """Copy a value, its tensors as the request wants them: lists and dicts are copied too."""
+
+    def leaf(x: Tensor) -> Tensor:
+        x = x.clone()
+        if request.scattered and x.dim() > 0:
+            turned = x.transpose(0, -1)
+            x = torch.stack([turned, turned], dim=-1)[..., 1].transpose(0, -1)
+        return x.requires_grad_(request.cotangent is not None and x.is_floating_point())
+
+    return change_tensors(value, leaf)
 
 
 def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] | None:
-    """Pull `cotangent` back to the float inputs ("0", "1", ...) and to the weights (by name)."""
+    """Pull `cotangent` back to the float inputs ("0", "1", "2.0" in a list) and the weights."""
     if cotangent is None:
         return None
-    wanted = {str(i): x for i, x in enumerate(leaves) if isinstance(x, Tensor) and x.requires_grad}
-    wanted |= weights
-    outputs = output if isinstance(output, tuple | list) else (output,)
-    cotangents = cotangent if isinstance(cotangent, tuple | list) else (cotangent,)
+    wanted = {name: x for name, x in tensors(leaves) if x.requires_grad} | weights
+    cotangents = dict(tensors(cotangent))
     pairs = [
-        (y, v)
-        for y, v in zip(outputs, cotangents, strict=False)
-        if isinstance(y, Tensor) and y.requires_grad and y.shape == v.shape and y.dtype == v.dtype
+        (y, cotangents[name])
+        for name, y in tensors(output)
+        if y.requires_grad
+        and name in cotangents
+        and (y.shape, y.dtype) == (cotangents[name].shape, cotangents[name].dtype)
     ]
     if not pairs:
         return dict.fromkeys(wanted)
-    found = torch.autograd.grad(
+    pulled = torch.autograd.grad(
         [y for y, _ in pairs], list(wanted.values()), [v for _, v in pairs], allow_unused=True
     )
-    return dict(zip(wanted, found, strict=True))
+    return dict(zip(wanted, pulled, strict=True))
 
 
 def _error(error: BaseException, file: str | None) -> Error:

@@ -51,8 +51,8 @@ class Case:
 class Property:
     """A law beside equality, its sentence and its points.
 
-    `holds(answer, draw)` calls `answer(*inputs, build=(), most=None)` and returns whether the law
-    holds. `most` bounds the numbers of any one tensor that the call makes.
+    `holds(answer, draw)` calls `answer(*inputs, build=(), max_numel=None)` and returns whether
+    the law holds. No tensor that the call makes may hold more than `max_numel` numbers.
     """
 
     sentence: str
@@ -62,10 +62,14 @@ class Property:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A complete wrong answer that learners give, with the sentence that helps."""
+    """A complete wrong answer that learners give, with the sentence that helps.
+
+    `raises` are the exceptions that it may raise where the reference raises none.
+    """
 
     sentence: str
     answer: Callable
+    raises: tuple[type[BaseException], ...] = ()
 
     @property
     def name(self) -> str:
@@ -81,7 +85,8 @@ class Exercise:
     `method` is the one to write, where the reference is a class. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
-    `id` and `module` are known once `catalogue` has loaded the file.
+    `small_only` says why a reference with an exponential is not tried on large numbers.
+    `id` is known once `catalogue` has loaded the file.
     """
 
     reference: types.FunctionType | type
@@ -95,6 +100,7 @@ class Exercise:
     method: str | None = None
     tolerance: float = 1e-5
     canonical: Callable[[Any], Any] = lambda result: result
+    small_only: str = ""
     id: str = ""
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
@@ -126,9 +132,12 @@ class Exercise:
         """Take the function below as a property with this sentence."""
         return lambda holds: self.properties.append(Property(sentence, points, holds)) or holds
 
-    def mistake(self, sentence: str) -> Callable:
+    def mistake(
+        self, sentence: str, raises: type[BaseException] | tuple[type[BaseException], ...] = ()
+    ) -> Callable:
         """Take the function or class below as a known mistake with this sentence."""
-        return lambda answer: self.mistakes.append(Mistake(sentence, answer)) or answer
+        raises = raises if isinstance(raises, tuple) else (raises,)
+        return lambda answer: self.mistakes.append(Mistake(sentence, answer, raises)) or answer
 
     def alternative(self, answer: Callable) -> Callable:
         """Take the function or class below as a right answer in another style."""

@@ -1,34 +1,60 @@
 """Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
+import contextlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.answers.answer import Answer, InProcess, Reply, Request
+from course_lib.answers.answer import Answer, InProcess, Reply, Request, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
 
 FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
+# numbers whose exponential is infinite, in float64 too: scores are products of them
+LARGE, LARGE_WEIGHTS = 1000.0, 30.0
+EXPONENTIALS = (
+    "exp",
+    "exp_",
+    "exp2",
+    "exp2_",
+    "_softmax",
+    "_log_softmax",
+    "logsumexp",
+    "_safe_softmax",
+)
 # what torch says of an operation that must see numbers, such as x[mask], on its meta device
-NO_META = ("register_meta function", "called on meta tensors", "copy out of meta tensor")
+NO_META = (
+    "register_meta function",
+    "called on meta tensors",
+    "copy out of meta tensor",
+    "no fake impl or Meta kernel",
+    "not implemented for 'Meta'",
+    "from the 'Meta' backend",
+    "can't convert meta device type tensor",
+    "repeat_interleave a meta tensor",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
     """One request to an answer, and the reference's reply to it.
 
-    A reply to the `fuller` question that is no error has the reply to this one in it.
+    A reply to the `fuller` question that is no error has the reply to this one in it. Output and
+    gradients are divided by `scale` before they are compared.
     """
 
     case: Case
     request: Request
     expected: Reply
     fuller: "Question | None" = None
+    scale: tuple[float, float] | None = None
 
 
 class Asked(NamedTuple):
@@ -47,6 +73,7 @@ class Call:
     reply: Reply
     expected: Reply | None
     held: bool
+    scale: tuple[float, float] | None = None
 
 
 @dataclass
@@ -70,6 +97,7 @@ class Trying:
     def __init__(self, exercise: Exercise, answer: Answer, seed: int, watched: bool = True):
         self.exercise = exercise
         self._answer, self._seed, self._watched = answer, seed, watched
+        _rehearse(exercise, seed)
         self._asked = _standard(exercise, seed)
         self._known: dict[Question, Reply] = {}
         self._trials = [Trial(sentence, points) for sentence, points in properties(exercise, seed)]
@@ -122,9 +150,9 @@ class Trying:
 
     def _call(self, question: Question, trial: Trial) -> Call:
         reply = self._reply(question, trial)
-        held = same_reply(reply, question.expected, self.exercise)
+        held = same_reply(reply, question.expected, self.exercise, question.scale)
         held = held or (_on_meta(question.case) and _no_meta(reply))
-        return Call(question.case, reply, question.expected, held)
+        return Call(question.case, reply, question.expected, held, question.scale)
 
     def _reply(self, question: Question, trial: Trial) -> Reply:
         """Ask a question, unless its reply is known by now or comes with a fuller one."""
@@ -143,9 +171,10 @@ class Trying:
         return reply
 
     def _obeys(self, law: Property, trial: Trial) -> bool:
-        def call(*inputs: Any, build: tuple = (), most: int | None = None) -> Any:
+        def call(*inputs: Any, build: tuple = (), max_numel: int | None = None) -> Any:
             case = Case("", inputs, build)
-            reply = self._ask(case, _request(self.exercise, case, self._seed, most=most), trial)
+            request = _request(self.exercise, case, self._seed, max_numel=max_numel)
+            reply = self._ask(case, request, trial)
             trial.calls.append(Call(case, reply, None, held=reply.error is None))
             return reply.output
 
@@ -156,6 +185,18 @@ class Trying:
         # a law is written for right outputs: on others it may fail in any way
         except Exception:
             return False
+
+
+@lru_cache(maxsize=256)
+def _rehearse(exercise: Exercise, seed: int) -> None:
+    """Let the reference make every call that any answer will be asked for.
+
+    einops keeps what it was first called with, and takes 2.0 for 2: where an answer with
+    `heads / groups` came first, a right one would fail after it.
+    """
+    for law in exercise.properties:
+        with contextlib.suppress(Exception):
+            law.holds(_caller(exercise, InProcess(exercise.reference), seed), Draw(seed))
 
 
 def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
@@ -176,6 +217,16 @@ def cases(exercise: Exercise, seed: int) -> list[Question]:
 
 class _Ended(Exception):
     """The answer hung, took its process with it, or let it speak nonsense."""
+
+
+def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
+    """Return what a law calls, where nobody keeps the calls."""
+
+    def call(*inputs: Any, build: tuple = (), max_numel: int | None = None) -> Any:
+        request = _request(exercise, Case("", inputs, build), seed, max_numel=max_numel)
+        return answer.run(request).output
+
+    return call
 
 
 def _constant(calls: list[Call]) -> bool:
@@ -211,10 +262,11 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         plain = ask(case, watch=exercise.forbidden)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
-        cotangent = change_tensors(plain.expected.output, lambda y: draw.normal(*y.shape))
+        cotangent = _cotangent(plain.expected.output, draw)
         return replace(plain, fuller=ask(case, cotangent=cotangent, watch=exercise.forbidden))
 
-    values = list(map(value, cases))
+    with _exponentials() as exponentials:
+        values = list(map(value, cases))
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
     kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
@@ -225,12 +277,16 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             Asked("gradients flow, and are right", 2, gradients),
             Asked("float64 goes in, float64 comes out", 1, doubles),
         ]
-    if any(isinstance(x, Tensor) for x in cases[0].inputs):
+    if gradients and exponentials and not exercise.small_only:
+        large = [_large(exercise, q, seed) for q in kinds if q.fuller]
+        asked.append(Asked("large numbers give neither NaN nor a wrong result", 1, large))
+    if _can_change(cases):
         scattered = [
             ask(q.case, scattered=True, keywords=_optional(exercise, len(q.case.inputs)))
             for q in kinds
         ]
         asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
+    if any(isinstance(x, Tensor) for x in cases[0].inputs):
         on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
         # a refused case is refused there too, for what no meta tensor has there is no asking
         if all(map(_same_error, on_meta, few)):
@@ -239,14 +295,23 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
 
 
 def _request(
-    exercise: Exercise, case: Case, seed: int, dtype: torch.dtype = torch.float32, **more: Any
+    exercise: Exercise,
+    case: Case,
+    seed: int,
+    dtype: torch.dtype = torch.float32,
+    factor: float = 1,
+    **more: Any,
 ) -> Request:
-    """Ask for a case, with weights of the inputs' device and dtype; tokens leave `dtype`."""
+    """Ask for a case, with weights of the inputs' device and dtype; tokens leave `dtype`.
+
+    The weights are multiplied by `factor`.
+    """
     weights = exercise.weights(case.build, seed)
     if weights is not None:
-        tensors = [x for x in case.inputs if isinstance(x, Tensor)]
-        dtype = next((x.dtype for x in tensors if is_float(x)), dtype)
-        weights = {name: w.to(tensors[0].device, dtype) for name, w in weights.items()}
+        given = [x for _, x in tensors(case.inputs)]
+        dtype = next((x.dtype for x in given if is_float(x)), dtype)
+        device = given[0].device if given else None
+        weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
     method = "__call__" if exercise.method in (None, "forward") else exercise.method
     return Request(case.inputs, case.build, weights, method, **more)
 
@@ -256,6 +321,58 @@ def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
     return tuple(p.name for p in exercise.parameters[:given] if p.default is not p.empty)
 
 
+@contextmanager
+def _exponentials() -> Iterator[list[str]]:
+    """Collect the exponentials that are computed inside the block, a softmax's own among them."""
+    seen: list[str] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function.overloadpacket.__name__ in EXPONENTIALS:
+                seen.append(function.overloadpacket.__name__)
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        yield seen
+
+
+def _large(exercise: Exercise, question: Question, seed: int) -> Question:
+    """Ask a case with numbers so large that an exponential of them is infinite, in float64."""
+    factor = LARGE if exercise.method is None else LARGE_WEIGHTS
+    case = _each(question.case, lambda x: factor * x.double() if x.is_floating_point() else x)
+    request = _request(
+        exercise,
+        case,
+        seed,
+        dtype=torch.float64,
+        factor=factor,
+        cotangent=change_tensors(question.fuller.request.cotangent, _doubled),
+    )
+    expected = InProcess(exercise.reference).run(request)
+    scale = _size(expected.output), _size(expected.gradients)
+    return Question(case, request, expected, scale=scale)
+
+
+def _doubled(x: Tensor) -> Tensor:
+    return x.double()
+
+
+def _size(value: Any) -> float:
+    """Return the largest number of all tensors of floats in a value, 1 at least."""
+    return max([1.0, *(float(x.abs().max()) for _, x in tensors(value) if is_float(x))])
+
+
+def _cotangent(output: Any, draw: Draw) -> Any:
+    """Draw a cotangent for each tensor of floats; what else there is has none."""
+    return change_tensors(output, lambda y: draw.normal(*y.shape) if is_float(y) else None)
+
+
+def _can_change(cases: list[Case]) -> bool:
+    """Tell whether a call could change one of its inputs: a tensor, a list or a dict."""
+    kinds = (Tensor, list, dict)
+    return any(isinstance(x, kinds) or any(tensors(x)) for case in cases for x in case.inputs)
+
+
 def _double(x: Tensor) -> Tensor:
     # the factor gives the numbers digits that a float32 cannot hold
     return 1.1 * x.double() if x.is_floating_point() else x
@@ -263,13 +380,6 @@ def _double(x: Tensor) -> Tensor:
 
 def _each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
     return replace(case, inputs=tuple(change_tensors(x, change) for x in case.inputs))
-
-
-def change_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Change each tensor of a value, also inside a tuple, and nothing else."""
-    if isinstance(value, tuple):
-        return tuple(change_tensors(item, change) for item in value)
-    return change(value) if isinstance(value, Tensor) else value
 
 
 def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) -> list[Question]:
@@ -287,7 +397,7 @@ def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) 
 
 
 def _on_meta(case: Case) -> bool:
-    return any(isinstance(x, Tensor) and x.is_meta for x in case.inputs)
+    return any(x.is_meta for _, x in tensors(case.inputs))
 
 
 def _no_meta(reply: Reply) -> bool:
@@ -301,10 +411,9 @@ def _same_error(a: Question, b: Question) -> bool:
 
 
 def differentiable(exercise: Exercise, reply: Reply) -> bool:
-    """Tell whether a reply has an output of floats, and an input of floats or weights."""
-    items = reply.output if isinstance(reply.output, tuple) else (reply.output,)
-    sources = any(is_float(x) for x in reply.inputs) or exercise.method is not None
-    return sources and all(map(is_float, items))
+    """Tell whether a reply has floats in its output, and an input of floats or weights."""
+    sources = exercise.method is not None or any(is_float(x) for _, x in tensors(reply.inputs))
+    return sources and any(is_float(x) for _, x in tensors(reply.output))
 
 
 def is_float(value: Any) -> bool:
@@ -312,16 +421,46 @@ def is_float(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
-def same_reply(a: Reply, b: Reply, exercise: Exercise) -> bool:
-    """Tell whether two answers did the same: output, gradients, changed inputs, exception."""
+def same_reply(
+    a: Reply, b: Reply, exercise: Exercise, scale: tuple[float, float] | None = None
+) -> bool:
+    """Tell whether two answers did the same: output, gradients, changed inputs, exception.
+
+    With `scale`, output and gradients are divided by it, and held to float32's tolerance.
+    """
     if a.error or b.error:
         return bool(a.error and b.error) and a.error.type == b.error.type
+    if scale:
+        a, b = _divided(a, scale), _divided(b, scale)
     tolerance, form = exercise.tolerance, exercise.canonical
     return (
         same(form(a.output), form(b.output), tolerance)
-        and same(a.gradients, b.gradients, 10 * tolerance)
+        and _same_gradients(a.gradients, b.gradients, 10 * tolerance)
         and same(a.inputs, b.inputs, 0.0)
     )
+
+
+def _divided(reply: Reply, scale: tuple[float, float]) -> Reply:
+    """Divide output and gradients, which are of float64, and bring them to float32."""
+    output, gradients = (
+        change_tensors(x, lambda y, size=size: (y / size).float() if is_float(y) else y)
+        for x, size in zip((reply.output, reply.gradients), scale, strict=True)
+    )
+    return replace(reply, output=output, gradients=gradients)
+
+
+def _same_gradients(a: dict | None, b: dict | None, tolerance: float) -> bool:
+    """Tell whether gradients are equal; where none flows (None), that is a gradient of zeros."""
+    if a is None or b is None or a.keys() != b.keys():
+        return a is b
+    for name in a:
+        x, y = a[name], b[name]
+        if x is None or y is None:
+            if any(z is not None and z.count_nonzero() > 0 for z in (x, y)):
+                return False
+        elif not same(x, y, tolerance):
+            return False
+    return True
 
 
 def same(a: Any, b: Any, tolerance: float) -> bool:

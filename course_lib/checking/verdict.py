@@ -248,7 +248,7 @@ def _includes(ours: Trying, theirs: Trying) -> bool:
 def _alike(ours: Trying, theirs: Trying, place: int) -> bool:
     """Tell whether two answers did the same; where one should not raise, for the same reason."""
     for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
-        if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise):
+        if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise, x.scale):
             return False
         errors = x.reply.error, y.reply.error
         if not x.held and all(errors) and errors[0].message != errors[1].message:

@@ -13,14 +13,14 @@ def square(x):
 """
 
 
-def reply(most, source=SQUARE):
+def reply(max_numel, source=SQUARE):
     answer = InProcess(define(source, "square", {"torch": torch}))
-    return answer.run(Request((torch.ones(6),), most=most))
+    return answer.run(Request((torch.ones(6),), max_numel=max_numel))
 
 
-@pytest.mark.parametrize("most", [None, 36])
-def test_a_tensor_within_the_bound_is_let_pass(most):
-    assert reply(most).error is None
+@pytest.mark.parametrize("max_numel", [None, 36])
+def test_a_tensor_within_the_bound_is_let_pass(max_numel):
+    assert reply(max_numel).error is None
 
 
 def test_a_larger_tensor_is_an_error_at_the_line_that_made_it():

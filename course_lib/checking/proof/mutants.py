@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_lib.answers.answer import Reply
+from course_lib.answers.answer import Reply, change_tensors, tensors
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.trial import change_tensors, differentiable, is_float
+from course_lib.checking.trial import differentiable, is_float
 
 CONSTANTS = (0, 1)
 
@@ -22,11 +22,11 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """
     found = {"first case only": _wrap(exercise, _FirstOnly())}
     found |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
-    if any(isinstance(x, Tensor) for x in reply.inputs):
+    if any(tensors(reply.inputs)):
         found["changes its input"] = _wrap(exercise, _in_place)
     if differentiable(exercise, reply):
         found["detached"] = _wrap(exercise, _detached)
-        if any(map(is_float, reply.inputs)):
+        if any(is_float(x) for _, x in tensors(reply.inputs)):
             found["float32 inside"] = _wrap(exercise, _float32)
     return found
 
@@ -70,9 +70,8 @@ class _Constant:
 def _in_place(call: Callable, inputs: tuple) -> Any:
     output = call(*inputs)
     with torch.no_grad():
-        for x in inputs:
-            if isinstance(x, Tensor):
-                x.copy_(~x if x.dtype == torch.bool else x + 1)
+        for _, x in tensors(inputs):
+            x.copy_(~x if x.dtype == torch.bool else x + 1)
     return output
 
 
@@ -81,6 +80,6 @@ def _detached(call: Callable, inputs: tuple) -> Any:
 
 
 def _float32(call: Callable, inputs: tuple) -> Any:
-    dtype = next(x.dtype for x in inputs if isinstance(x, Tensor) and x.is_floating_point())
+    dtype = next(x.dtype for _, x in tensors(inputs) if is_float(x))
     single = change_tensors(inputs, lambda x: x.float() if x.is_floating_point() else x)
-    return change_tensors(call(*single), lambda y: y.to(dtype))
+    return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)

@@ -243,9 +243,10 @@ def word_after_word(z, h, w_q, w_k, w_v, mask=None):
     for i in range(z.shape[-2]):
         query = z[..., i, :] @ w_q
         scores = (keys * query.unsqueeze(-2)).sum(-1) / query.shape[-1] ** 0.5
-        weights = torch.exp(scores - scores.amax(-1, keepdim=True))
         if mask is not None:
-            weights = weights * mask[..., i if mask.shape[-2] > 1 else 0, :]
+            shown = mask[..., i if mask.shape[-2] > 1 else 0, :]
+            scores = scores.masked_fill(~shown, float("-inf"))
+        weights = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e30))
         weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
         rows.append((weights.unsqueeze(-1) * values).sum(-2))
     return torch.stack(rows, dim=-2)

@@ -61,7 +61,7 @@ def no_square(answer, draw: Draw):
     n, block = 512, 8
     q, k, v = words(draw, n, d_k=2, d_v=3)
     listed = neighbours(n // block, 3, 1, 2, seed=0)
-    found = answer(q, k, v, listed, block, most=n * n - 1)
+    found = answer(q, k, v, listed, block, max_numel=n * n - 1)
     return torch.allclose(found, bigbird_attention(q, k, v, listed, block), atol=1e-4)
 
 

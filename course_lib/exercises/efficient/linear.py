@@ -48,7 +48,9 @@ def no_square(answer, draw: Draw):
     q, k, v = words(draw, n, d_k=2, d_v=3)
     return all(
         torch.allclose(
-            answer(q, k, v, causal, most=n * n - 1), linear_attention(q, k, v, causal), atol=1e-4
+            answer(q, k, v, causal, max_numel=n * n - 1),
+            linear_attention(q, k, v, causal),
+            atol=1e-4,
         )
         for causal in (False, True)
     )

@@ -57,7 +57,7 @@ def cases(draw: Draw):
 def no_square(answer, draw: Draw):
     n = 512
     inputs = words(draw, n, d_k=2, d_v=3, buckets=20)
-    found = answer(*inputs, 32, most=n * n - 1)
+    found = answer(*inputs, 32, max_numel=n * n - 1)
     return torch.allclose(found, lsh_attention(*inputs, 32), atol=1e-4)
 
 

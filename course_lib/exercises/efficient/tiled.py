@@ -53,7 +53,7 @@ def cases(draw: Draw):
 def no_square(answer, draw: Draw):
     n = 192
     q, k, v = words(draw, n, d_k=2, d_v=3)
-    found = answer(q, k, v, 32, most=n * n - 1)
+    found = answer(q, k, v, 32, max_numel=n * n - 1)
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-4)
 
 
