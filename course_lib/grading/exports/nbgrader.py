@@ -101,7 +101,7 @@ def _cell(name: str, grade: bool = False, locked: bool = False, solution: bool =
 def _with_solution(exercise: Exercise) -> str:
     """Return the stub, with the reference's lines between nbgrader's marks in place of `raise`."""
     empty = stub(exercise.reference, exercise.method).splitlines()
-    whole = source_of(exercise.reference).splitlines()
+    whole = (source_of(exercise.reference) or "").splitlines()
     place = next(i for i, line in enumerate(empty) if line.strip() == "raise NotImplementedError")
     after = len(empty) - place - 1
     first = next(i for i, (a, b) in enumerate(zip(empty, whole, strict=False)) if a != b)
