@@ -56,7 +56,7 @@ def notebook(pairs, lesson):
     return json.dumps({"cells": cells, "metadata": course, "nbformat": 4}).encode()
 
 
-def verdict(found, id="start/hello"):
+def verdict(found, exercise_id="start/hello"):
     return found["exercises"][exercise_id]
 
 
