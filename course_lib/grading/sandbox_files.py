@@ -99,10 +99,11 @@ def _with_imports(modules: set[str]) -> set[str]:
         found.add(module)
         tree = ast.parse((COURSE / Path(*module.split(".")).with_suffix(".py")).read_text("utf8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module == "course_lib":
-                left += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("course_lib."):
-                left.append(node.module.partition(".")[2])
+            match node:
+                case ast.ImportFrom(module="course_lib"):
+                    left += [alias.name for alias in node.names]
+                case ast.ImportFrom(module=str(name)) if name.startswith("course_lib."):
+                    left.append(name.partition(".")[2])
         if "." in module:
             left.append(f"{module.rpartition('.')[0]}.__init__")
     return found

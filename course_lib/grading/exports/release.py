@@ -110,7 +110,7 @@ def _calls(statement: ast.stmt) -> set[str]:
     for call in value.elts if isinstance(value, ast.Tuple) else [value]:
         match call:
             case ast.Call(ast.Name("needs" | "mine" as name), arguments):
-                found |= {name, *(x.value for x in arguments if isinstance(x, ast.Constant))}
+                found |= {name, *(str(x.value) for x in arguments if isinstance(x, ast.Constant))}
             case _:
                 return set()
     return found

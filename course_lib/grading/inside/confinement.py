@@ -3,6 +3,21 @@
 All of it holds for the process that calls and for its children, and cannot be taken back. Raises
 OSError where the kernel refuses. Linux alone; sources: unshare(2), mount(2), prctl(2), seccomp(2),
 landlock(7), and the kernel's tables of system calls.
+
+To review the numbers for a newer kernel, have its source at hand and compare:
+
+1. `CALLS` with arch/x86/entry/syscalls/syscall_64.tbl (first number) and scripts/syscall.tbl, which
+   aarch64 uses (second). Numbers never change, so read those above the largest one here, and enter
+   each call that makes a process, a socket or what outlives a process, acts on another process, or
+   administers. Largest now: 448, `process_mrelease`, of Linux 5.15.
+2. `read_only` with include/uapi/linux/landlock.h: how many rights to files (LANDLOCK_ACCESS_FS_*),
+   to the network, and scopes each version has. A version that is not known here gets the rights of
+   the newest that is. Newest now: 6, of Linux 6.12.
+3. The flags at the top with include/uapi/linux/{sched,mount,prctl,seccomp}.h.
+4. Another kind of processor needs its AUDIT_ARCH_* of include/uapi/linux/audit.h in
+   `ARCHITECTURES`, and a column of its own in `CALLS`.
+
+Then run tests/grading/test_isolation.py and test_hostile.py on that kernel, at both levels.
 """
 
 import ctypes
@@ -167,8 +182,8 @@ def no_system_calls_on_others() -> None:
         *([_at_least(X32, 0, 1), _END_PROCESS] if machine == "x86_64" else []),
     ]  # fmt: skip
     for numbers in CALLS.values():
-        if numbers[column] is not None:
-            program += [_equal(numbers[column], 0, 1), _refuse(errno.EPERM)]
+        if (number := numbers[column]) is not None:
+            program += [_equal(number, 0, 1), _refuse(errno.EPERM)]
     # glibc falls back on `clone`, whose flags can be seen
     program += [_equal(CLONE3[column], 0, 1), _refuse(errno.ENOSYS)]
     program += [_equal(CLONE[column], 0, 4), _load(16), _has(THREAD, 1, 0)]

@@ -7,10 +7,12 @@ from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import number
 from course_lib.grading.schema import Results, SubmissionResult
 
-COLUMNS: list[str] = (
-    "assignment duedate timestamp student_id last_name first_name email raw_score "
-    "late_submission_penalty score max_score"
-).split()
+COLUMNS: list[str] = [
+    *(
+        "assignment duedate timestamp student_id last_name first_name email raw_score "
+        "late_submission_penalty score max_score"
+    ).split()
+]
 
 
 def files(results: Results) -> dict[str, str]:
