@@ -260,6 +260,7 @@ starts = torch.arange(0, len(held_out.words) - 64, 64)
 test = trees.stretches(held_out, held_out.before, starts, 64)
 right = (answers(model, test) == test[2]).double().mean(0)
 reveal(guess, (right[1:] < 0.5).nonzero().min().item() + 2)
+
 # %% tags=["training"]
 near, far = right[1:11].mean().item(), right[44:].mean().item()
 claim = "places 2 to 11 are read at least 0.2 better than those from 45 on"
@@ -514,6 +515,7 @@ from course_lib.instruments.position_schemes import (
     Sinusoidal,
 )
 
+# %%
 SCHEMES = {
     "none": NoPositions,
     "sinusoidal": Sinusoidal,
