@@ -54,6 +54,7 @@ def cases(draw: Draw):
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), some, 2)
     yield "two batch dimensions", (*words(draw, 3, 2, 8, d_k=5, d_v=3), full, 2)
     yield "a word too many", (*words(draw, 7, d_k=3, d_v=2), some, 2)
+    yield "a block too many", (*words(draw, 8, d_k=3, d_v=2), some, 2)
 
 
 @exercise.property("a long text never makes a tensor of n x n, even where a row lists every block")
@@ -61,7 +62,7 @@ def no_square(answer, draw: Draw):
     n, block = 512, 8
     q, k, v = words(draw, n, d_k=2, d_v=3)
     listed = neighbours(n // block, 3, 1, 2, seed=0)
-    found = answer(q, k, v, listed, block, max_numel=n * n - 1)
+    found = answer(q, k, v, listed, block, max_numel=n * n // 4)
     return torch.allclose(found, bigbird_attention(q, k, v, listed, block), atol=1e-4)
 
 
@@ -287,6 +288,16 @@ def hidden_with_a_number(q, k, v, neighbours, block):
         rows = attend(q[..., own, :], k[..., keys, :], v[..., keys, :], shown, hidden=-50.0)
         found.append(rows * shown.any())
     return torch.cat(found, dim=-2)
+
+
+@exercise.mistake(
+    "A text with a block more than there are rows was not refused. It is not enough that the "
+    "blocks divide it: how many words do the rows cover?"
+)
+def remainder_alone(q, k, v, neighbours, block):
+    if q.shape[-2] % block:
+        raise ValueError("the blocks do not divide the text")
+    return not_refused(q, k, v, neighbours, block)
 
 
 @exercise.alternative

@@ -71,17 +71,30 @@ def any_tile(answer, draw: Draw):
 def large_scores(answer, draw: Draw):
     q, k, v = words(draw, 8, d_k=4, d_v=3)
     rising = 1000 * k.abs().sort(dim=0).values
+    # all of them so far from 0 that a peak has to begin below
+    far = 1000 * torch.arange(20.0, 28.0).unsqueeze(-1).repeat(1, 4)
     return all(
-        torch.allclose(answer(q.abs(), keys, v, 2), dense, atol=1e-3)
-        for keys in (rising, -rising, rising.flip(0), -rising.flip(0))
-        for dense in [scaled_dot_product_attention(q.abs(), keys, v)]
+        torch.allclose(answer(some_q, keys, v, 2), dense, atol=1e-3)
+        for some_q, some in ((q.abs(), rising), (1 + q.abs(), far))
+        for keys in (some, -some, some.flip(0), -some.flip(0))
+        for dense in [scaled_dot_product_attention(some_q, keys, v)]
     )
+
+
+@exercise.property("a long row of scores is never there whole")
+def no_row(answer, draw: Draw):
+    n, block = 512, 8
+    q, k, v = draw.normal(block, 1), draw.normal(n, 1), draw.normal(n, 1)
+    found = answer(q, k, v, block, most=block * n - 1)
+    return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-4)
 
 
 def online(q, k, v, block, **change):
     """Go through the keys block by block, in as many ways as there are mistakes."""
     q = q / change.get("scale", q.shape[-1] ** 0.5)
-    peak = torch.full((*q.shape[:-1], 1), -torch.inf, dtype=q.dtype, device=q.device)
+    peak = torch.full(
+        (*q.shape[:-1], 1), change.get("peak", -torch.inf), dtype=q.dtype, device=q.device
+    )
     total = found = 0
     for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
         scores = q @ keys.mT
@@ -106,6 +119,22 @@ def attend(q, k, v):
 @exercise.mistake("All n x n scores were there at once. How many of them does one tile have?")
 def dense(q, k, v, block):
     return scaled_dot_product_attention(q, k, v)
+
+
+@exercise.mistake(
+    "Each block of queries had all of its scores at once: rows of n scores, however long the text. "
+    "A tile has `block` keys too."
+)
+def whole_rows(q, k, v, block):
+    return torch.cat([attend(rows, k, v) for rows in q.split(block, -2)], dim=-2)
+
+
+@exercise.mistake(
+    "The peak began at -1000, and scores far below that all have the exponential 0: their row "
+    "divides 0 by 0. Which number is below every score?"
+)
+def peak_from_a_number(q, k, v, block):
+    return online(q, k, v, block, peak=-1000.0)
 
 
 @exercise.mistake(

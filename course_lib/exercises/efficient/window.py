@@ -56,7 +56,7 @@ def cases(draw: Draw):
 def no_square(answer, draw: Draw):
     n = 1024
     q, k, v = words(draw, n, d_k=2, d_v=3)
-    found = answer(q, k, v, 7, max_numel=n * n - 1)
+    found = answer(q, k, v, 7, max_numel=n * n // 4)
     return torch.allclose(found, window_attention(q, k, v, 7), atol=1e-4)
 
 
