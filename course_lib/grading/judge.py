@@ -8,7 +8,7 @@ from typing import Any
 
 from course_lib.checking import forbidden_source
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import Attempt, answers, verdict
+from course_lib.checking.notebook_answers import Attempt, find_answers, judge_attempt
 from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
 from course_lib.grading.evasion import ways_round
@@ -57,7 +57,7 @@ class Judge:
             own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
             if own and lessons and own not in lessons:
                 return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
-            found = answers(notebook, "This", asked or None, alone=True)
+            found = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
         except (RecursionError, MemoryError):
@@ -90,18 +90,18 @@ class Judge:
 
     def _judged(self, attempt: Attempt) -> Verdict:
         if not attempt.source:
-            return verdict(attempt, None, self._rules.seed)
+            return judge_attempt(attempt, None, self._rules.seed)
         sandbox, banned = self._sandboxes[attempt.exercise.lesson], attempt.exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
         if any(forbidden_source.in_source(source, {}, banned) for source in sandbox.executed):
             sandbox.clear()
         alone = not sandbox.executed
-        judged = verdict(attempt, sandbox, self._rules.seed)
+        judged = judge_attempt(attempt, sandbox, self._rules.seed)
         if alone or judged.status in CERTAIN:
             return judged
         # another answer may have spoiled the process: once more, in a fresh one
         sandbox.clear()
-        return verdict(attempt, sandbox, self._rules.seed)
+        return judge_attempt(attempt, sandbox, self._rules.seed)
 
     def _prepare(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, and meanwhile ask the reference."""
