@@ -1,7 +1,7 @@
 """The handle behind which an answer stands: requests go in, replies come out, both plain data.
 
 No check ever touches the learner's object. `InProcess` holds it in this process;
-`child.ChildProcess` holds it in another one and speaks the same two methods.
+`process.ChildProcess` holds it in another one and speaks the same two methods.
 """
 
 import contextlib
@@ -15,10 +15,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.answers import allocation, forbidden_calls, probe_layers, without_dynamo
-from course_lib.answers.source import functions, names_used, source_of
-
-without_dynamo.leave_out()
+from course_lib.answers import allocation, forbidden_calls, probe_layers
+from course_lib.answers.source import find_source, functions, names_used
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
@@ -125,7 +123,7 @@ class InProcess:
             return Description(kind)
         # an object may make it hard to look at it; then it is known by what it does alone
         try:
-            source = source_of(answer)
+            source = find_source(answer)
             names = names_used(answer, source) if source else {}
             if kind == "class" and not source:  # no method of its own: it is what it inherits
                 names = {f"base_{i}": base for i, base in enumerate(answer.__bases__)}

@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
-from course_lib.answers import messages
+from course_lib.answers import messages, without_dynamo
 from course_lib.answers.answer import (
     Description,
     Error,
@@ -38,7 +39,7 @@ KINDS = {
 }
 
 
-class Remote:
+class RemoteAnswer(ABC):
     """A handle on answers in another process, one after another; what it says is not trusted.
 
     A call that takes too long, or ends the process, is an error in its reply; the next call finds
@@ -50,11 +51,27 @@ class Remote:
     _definition: Define | None = None
     _broken: Reply | None = None  # why the definition could not be executed
 
-    def __enter__(self) -> "Remote":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._stop()
+
+    @abstractmethod
+    def _start(self) -> None:
+        """Start the process; set `_running`, or `_broken` to why it cannot be started."""
+
+    @abstractmethod
+    def _speak(self, message: Any, seconds: float | None = None) -> Any:
+        """Send a message and return the reply. Raises TimeoutError, EOFError or OSError."""
+
+    @abstractmethod
+    def _stop(self) -> None:
+        """End the process, if it runs."""
+
+    @abstractmethod
+    def _how_it_ended(self) -> str:
+        """Say how the process ended, as in "with exit status 1"."""
 
     def hold(self, source: str, name: str) -> None:
         """Let `name`, defined by `source`, be the answer from now on."""
@@ -103,7 +120,7 @@ class Remote:
             return failure(type(error).__name__, str(error))
 
 
-class ChildProcess(Remote):
+class ChildProcess(RemoteAnswer):
     """A Python process like this one; a call may take so many seconds."""
 
     def __init__(self, seconds: float = SECONDS):
@@ -185,6 +202,7 @@ def _hold(definition: Define) -> tuple[InProcess, Reply]:
 
 def main() -> None:
     """Serve this process's parent."""
+    without_dynamo.leave_out()
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # what the answer prints must not run into the messages
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

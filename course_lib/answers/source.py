@@ -39,7 +39,15 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
     return namespace[name]
 
 
-def source_of(thing: Any) -> str | None:
+def source_of(thing: Any) -> str:
+    """Return the source of a function or class, also from a notebook cell. Raises LookupError."""
+    source = find_source(thing)
+    if source is None:
+        raise LookupError(f"the source of {getattr(thing, '__name__', thing)} is not to be found")
+    return source
+
+
+def find_source(thing: Any) -> str | None:
     """Return the source of a function or class, also from a notebook cell; None if unknown."""
     function = next(functions(thing), None)
     if function is None:
@@ -51,16 +59,16 @@ def source_of(thing: Any) -> str | None:
         tree = ast.parse(text)
     except SyntaxError:
         return None
-    found = [
+    definitions = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         and node.name == name
-        and _first_line(node) <= code.co_firstlineno <= node.end_lineno
+        and _first_line(node) <= code.co_firstlineno <= (node.end_lineno or 0)
     ]
-    if not found:
+    if not definitions:
         return None
-    lines = text.splitlines()[_first_line(found[-1]) - 1 : found[-1].end_lineno]
+    lines = text.splitlines()[_first_line(definitions[-1]) - 1 : definitions[-1].end_lineno]
     return textwrap.dedent("\n".join(lines)) + "\n"
 
 
@@ -151,7 +159,7 @@ def self_contained(thing: Any) -> str:
         elif type(value) in (bool, int, float, str, tuple, type(None)):
             parts.append(f"{name} = {value!r}\n")
         elif isinstance(value, types.FunctionType | type) and module in ("__main__", "__answer__"):
-            source = source_of(value)
+            source = find_source(value)
             if source is None:
                 raise ValueError(f"the source of {name} is not to be found")
             for used, its_value in names_used(value, source).items():

@@ -28,22 +28,22 @@ def ids() -> list[str]:
 
 
 @cache
-def load(id: str) -> Exercise:
+def load(exercise_id: str) -> Exercise:
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""
     modules = _modules()
-    if id not in modules:
-        near = difflib.get_close_matches(str(id), modules, n=3, cutoff=0.4)
+    if exercise_id not in modules:
+        near = difflib.get_close_matches(str(exercise_id), modules, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "`course list` shows them all."
-        raise UnknownExercise(f"there is no exercise {id!r}: {hint}")
-    exercise = importlib.import_module(modules[id]).exercise
-    exercise.id = id
+        raise UnknownExercise(f"there is no exercise {exercise_id!r}: {hint}")
+    exercise = importlib.import_module(modules[exercise_id]).exercise
+    exercise.id = exercise_id
     return exercise
 
 
 @cache
-def _place(id: str) -> tuple[str, str, int]:
-    reference = load(id).reference
-    return load(id).lesson, reference.__module__, inspect.getsourcelines(reference)[1]
+def _place(exercise_id: str) -> tuple[str, str, int]:
+    reference = load(exercise_id).reference
+    return load(exercise_id).lesson, reference.__module__, inspect.getsourcelines(reference)[1]
 
 
 @cache

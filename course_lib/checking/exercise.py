@@ -105,7 +105,7 @@ class Exercise:
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     alternatives: list[Callable] = field(default_factory=list)
-    draw: Callable[[Draw], Iterator[tuple]] | None = None
+    draw: Callable[[Draw], Iterator[tuple]] = lambda _: iter(())
 
     def __post_init__(self):
         own = f"{self.reference.__module__}.{self.reference.__qualname__}"
@@ -127,10 +127,6 @@ class Exercise:
         """Take a generator of (name, inputs) or (name, inputs, build), the simplest case first."""
         self.draw = draw
         return draw
-
-    def property(self, sentence: str, points: int = 1) -> Callable:
-        """Take the function below as a property with this sentence."""
-        return lambda holds: self.properties.append(Property(sentence, points, holds)) or holds
 
     def mistake(
         self, sentence: str, raises: type[BaseException] | tuple[type[BaseException], ...] = ()
@@ -156,3 +152,10 @@ class Exercise:
             torch.manual_seed(seed)
             initial = self.reference(*probe_layers.made(build)).state_dict()
             return {name: w + torch.randn_like(w) / 4 for name, w in initial.items()}
+
+    def _property(self, sentence: str, points: int = 1) -> Callable:
+        """Take the function below as a property with this sentence."""
+        return lambda holds: self.properties.append(Property(sentence, points, holds)) or holds
+
+    # the last line: from here on `property` is this decorator, and no longer Python's
+    property = _property

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained, source_of
 from course_lib.checking import panel
@@ -11,61 +12,65 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.workspace import Workspace
 
+# here a learner's process comes in: the first check is two seconds quicker for it
+without_dynamo.leave_out()
 
-def verdict(id: str, answer: Any, seed: int = 0) -> Verdict:
+
+def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
     """Judge an answer in this process. Raises UnknownExercise alone."""
-    return judge(load(id), InProcess(answer), seed)
+    return judge(load(exercise_id), InProcess(answer), seed)
 
 
-def check(id: str, answer: Any) -> None:
+def check(exercise_id: str, answer: Any) -> None:
     """Show the verdict on an answer, record it in the workspace, and keep a passed answer there."""
-    if answer is load(id).reference:
+    exercise = load(exercise_id)
+    if answer is exercise.reference:
         message = (
-            f"This is the library's own `{load(id).name}`: run the cell with yours, then check."
+            f"This is the library's own `{exercise.name}`: run the cell with yours, then check."
         )
-        found = untried(load(id), "not attempted", message)
+        judged = untried(exercise, "not attempted", message)
     else:
-        found = verdict(id, answer)
-    _display(panel.text(found), panel.html(found))
+        judged = verdict(exercise_id, answer)
+    _display(panel.text(judged), panel.html(judged))
     if workspace := Workspace.find():
-        record(workspace, found, lambda: answer)
+        record(workspace, judged, lambda: answer)
 
 
-def record(workspace: Workspace, found: Verdict, answer: Callable[[], Any]) -> None:
+def record(workspace: Workspace, judged: Verdict, answer: Callable[[], Any]) -> None:
     """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
     try:
-        workspace.note_check(found.exercise, found.status, found.points, found.max_points)
-        if found.status == "passed":
-            _keep(workspace, found.exercise, answer)
+        workspace.note_check(judged.exercise, judged.status, judged.points, judged.max_points)
+        if judged.status == "passed":
+            _keep(workspace, judged.exercise, answer)
     except OSError as error:
         print(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
 
 
-def hint(id: str, number: int | None = None) -> None:
+def hint(exercise_id: str, number: int | None = None) -> None:
     """Show a hint: the one of this number (from 1), or the next that has not been read."""
-    hints, workspace = load(id).hints, Workspace.find()
-    read = workspace.record(id).hints if workspace else 0
+    hints, workspace = load(exercise_id).hints, Workspace.find()
+    read = workspace.record(exercise_id).hints if workspace else 0
     number = min(max(number or read + 1, 1), len(hints))
     more = " Ask again for the next one." if workspace and number < len(hints) else ""
     print(f"Hint {number} of {len(hints)}.{more}\n{hints[number - 1]}")
     if workspace:
         try:
-            workspace.note_hint(id, number)
+            workspace.note_hint(exercise_id, number)
         except OSError:
             print(f"(Not recorded: {workspace.folder} cannot be written to.)")
 
 
-def solution(id: str) -> None:
+def solution(exercise_id: str) -> None:
     """Print the reference: the very code that the library runs on."""
-    print(source_of(load(id).reference))
+    print(source_of(load(exercise_id).reference))
 
 
-def mine(id: str) -> Callable:
+def mine(exercise_id: str) -> Callable:
     """Return the learner's passed answer, or the library's where there is none, and say which."""
-    exercise, workspace = load(id), Workspace.find()
-    source = workspace.answer(id) if workspace else None
+    exercise, workspace = load(exercise_id), Workspace.find()
+    source = workspace.answer(exercise_id) if workspace else None
     if source is None:
-        print(f"{exercise.name}: the library's, until yours has passed {id}")
+        print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
         return exercise.reference
     try:
         answer = define(source, exercise.name)
@@ -83,17 +88,17 @@ def reveal(guess: Any, measured: Any) -> None:
     print(f"{said}; measured: {shown}.")
 
 
-def _keep(workspace: Workspace, id: str, answer: Callable[[], Any]) -> None:
+def _keep(workspace: Workspace, exercise_id: str, answer: Callable[[], Any]) -> None:
     """Keep a passed answer, if it also passes on its own, away from the notebook's variables."""
     try:
         source = self_contained(answer())
-        alone = verdict(id, define(source, load(id).name))
+        alone = verdict(exercise_id, define(source, load(exercise_id).name))
         if alone.status != "passed":
             raise ValueError(alone.message)
     except Exception as error:
         print(f"Passed, but later lessons cannot run on it, because {error}.")
         return
-    workspace.keep(id, source)
+    workspace.keep(exercise_id, source)
 
 
 def _display(text: str, html: str) -> None:

@@ -30,7 +30,7 @@ KEPT = (*IMPORTS, *DEFINITIONS)
 
 
 class Holder(Answer, Protocol):
-    """A handle that takes one answer after another, such as `child.ChildProcess`."""
+    """A handle that takes one answer after another, such as `process.ChildProcess`."""
 
     def hold(self, source: str, name: str) -> None:
         """Let `name`, defined by `source`, be the answer from now on."""
@@ -101,10 +101,10 @@ class _Cell:
 
 def read(path: Path) -> Submission:
     """Read the answers out of a notebook. Raises NotANotebook."""
-    return answers(ipynb.read(path), str(path))
+    return find_answers(ipynb.read(path), str(path))
 
 
-def answers(
+def find_answers(
     notebook: dict, name: str, exercises: list[Exercise] | None = None, alone: bool = False
 ) -> Submission:
     """Find the answers to these exercises, or to those that the notebook holds.
@@ -132,10 +132,10 @@ def answers(
 def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
     """Judge each attempt through a handle: what one of them does costs that one alone."""
     for attempt in submission.attempts.values():
-        yield verdict(attempt, handle)
+        yield judge_attempt(attempt, handle)
 
 
-def verdict(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
+def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
     """Judge one attempt through a handle."""
     if not attempt.source:
         return unanswered(attempt, seed)

@@ -113,8 +113,8 @@ def _sections(verdict: Verdict) -> list[tuple[str, list[tuple[str, str]]]]:
     return sections
 
 
-def _facts(id: str, failure: Failure) -> list[tuple[str, str]]:
-    names = [parameter.name for parameter in load(id).parameters]
+def _facts(exercise_id: str, failure: Failure) -> list[tuple[str, str]]:
+    names = [parameter.name for parameter in load(exercise_id).parameters]
     rows = [("built with", repr(failure.case.build))] if failure.case.build else []
     rows += [(name, show(x)) for name, x in zip(names, failure.case.inputs, strict=False)]
     if failure.expected is None:

@@ -14,7 +14,7 @@ class NoPlace(LookupError):
     """No notebook, or more than one, has a place for the stub; the message is one sentence."""
 
 
-def reset(workspace: Workspace, id: str, name: str | None = None) -> str:
+def reset(workspace: Workspace, exercise_id: str, name: str | None = None) -> str:
     """Put the stub of an exercise into its cell, and tell in a sentence what was done.
 
     What the cell held is backed up before. A deleted cell comes back before the one that checks
@@ -23,39 +23,45 @@ def reset(workspace: Workspace, id: str, name: str | None = None) -> str:
 
     Raises NoPlace, UnknownExercise, NotANotebook or OSError.
     """
-    exercise = load(id)
+    exercise = load(exercise_id)
     source = stub(exercise.reference, exercise.method).rstrip()
-    path, notebook = _notebook(workspace, id, name)
+    path, notebook = _notebook(workspace, exercise_id, name)
     cells = notebook["cells"]
-    own = [cell for cell in cells if ipynb.exercise(cell) == id]
+    own = [cell for cell in cells if ipynb.exercise(cell) == exercise_id]
     if not own:
-        cells.insert(_place(cells, id), _cell(notebook, id, source))
+        cells.insert(_place(cells, exercise_id), _cell(notebook, exercise_id, source))
         done = "the stub is back in its place"
     elif ipynb.text(own[-1]).rstrip() == source:
-        return f"{id}: the cell in {path.name} holds the stub already, so nothing was changed."
+        done = f"the cell in {path.name} holds the stub already, so nothing was changed"
+        return f"{exercise_id}: {done}."
     else:
-        backup = workspace.back_up(id, ipynb.text(own[-1]))
+        backup = workspace.back_up(exercise_id, ipynb.text(own[-1]))
         ipynb.set_text(own[-1], source)
         done = f"the stub is back; what stood there is kept in {backup}"
     ipynb.write(path, notebook)
-    return f"{id}: {done}. If {path.name} is open in Lab, choose File, Reload Notebook from Disk."
+    reload = f"If {path.name} is open in Lab, choose File, Reload Notebook from Disk."
+    return f"{exercise_id}: {done}. {reload}"
 
 
-def _notebook(workspace: Workspace, id: str, name: str | None) -> tuple[Path, dict]:
+def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple[Path, dict]:
     """Find the notebook that an exercise belongs to: by its cells, or else by its lesson."""
     if name is not None:
         path = workspace.folder / name
         return path, ipynb.read(path)
     found = {path: _read(path) for path in sorted(workspace.folder.glob("*.ipynb"))}
-    holding = [path for path, x in found.items() if _mentions(x, id)]
-    holding = holding or [p for p, x in found.items() if ipynb.lesson(x) == load(id).lesson]
+    holding = [path for path, x in found.items() if _mentions(x, exercise_id)]
+    holding = holding or [
+        p for p, x in found.items() if ipynb.lesson(x) == load(exercise_id).lesson
+    ]
     if not holding:
-        raise NoPlace(f"no notebook in {workspace.folder} has {id}: `course learn` brings it.")
+        raise NoPlace(
+            f"no notebook in {workspace.folder} has {exercise_id}: `course learn` brings it."
+        )
     if len(holding) > 1:
         names = [path.name for path in holding]
         raise NoPlace(
-            f"{id} stands in {' and '.join(names)}: name the one that you mean, as in "
-            f"`course reset {id} {names[-1]}`."
+            f"{exercise_id} stands in {' and '.join(names)}: name the one that you mean, as in "
+            f"`course reset {exercise_id} {names[-1]}`."
         )
     return holding[0], found[holding[0]]
 
@@ -67,20 +73,22 @@ def _read(path: Path) -> dict:
         return {"cells": []}
 
 
-def _mentions(notebook: dict, id: str) -> bool:
+def _mentions(notebook: dict, exercise_id: str) -> bool:
     cells = notebook["cells"]
-    return _place(cells, id) < len(cells) or any(ipynb.exercise(cell) == id for cell in cells)
+    return _place(cells, exercise_id) < len(cells) or any(
+        ipynb.exercise(cell) == exercise_id for cell in cells
+    )
 
 
-def _place(cells: list[dict], id: str) -> int:
+def _place(cells: list[dict], exercise_id: str) -> int:
     """Return the index of the cell that checks an exercise, or one past the end."""
-    call = re.compile(rf"""\bcheck\(\s*["']{re.escape(id)}["']""")
+    call = re.compile(rf"""\bcheck\(\s*["']{re.escape(exercise_id)}["']""")
     checks = (i for i, cell in enumerate(cells) if call.search(ipynb.code(cell)))
     return next(checks, len(cells))
 
 
-def _cell(notebook: dict, id: str, source: str) -> dict:
-    cell = {"cell_type": "code", "metadata": {"exercise": id}}
+def _cell(notebook: dict, exercise_id: str, source: str) -> dict:
+    cell = {"cell_type": "code", "metadata": {"exercise": exercise_id}}
     if notebook.get("nbformat_minor", 5) >= 5:
         cell["id"] = uuid.uuid4().hex[:8]
     ipynb.set_text(cell, source)

@@ -19,6 +19,7 @@ FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
+LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
 EXPONENTIALS = (
     "exp",
     "exp_",
@@ -229,6 +230,13 @@ def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
     return call
 
 
+def large(exercise: Exercise, seed: int) -> list[Question]:
+    """List the cases with large numbers, of which there are some where an exponential is."""
+    return [
+        q for x in _standard(exercise, seed) if x.sentence == LARGE_NUMBERS for q in x.questions
+    ]
+
+
 def _constant(calls: list[Call]) -> bool:
     """Tell whether no two numbers of all the results differ."""
     numbers: set[float] = set()
@@ -278,8 +286,8 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             Asked("float64 goes in, float64 comes out", 1, doubles),
         ]
     if gradients and exponentials and not exercise.small_only:
-        large = [_large(exercise, q, seed) for q in kinds if q.fuller]
-        asked.append(Asked("large numbers give neither NaN nor a wrong result", 1, large))
+        enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
+        asked.append(Asked(LARGE_NUMBERS, 1, enlarged))
     if _can_change(cases):
         scattered = [
             ask(q.case, scattered=True, keywords=_optional(exercise, len(q.case.inputs)))
@@ -336,7 +344,7 @@ def _exponentials() -> Iterator[list[str]]:
         yield seen
 
 
-def _large(exercise: Exercise, question: Question, seed: int) -> Question:
+def _enlarged(exercise: Exercise, question: Question, seed: int) -> Question:
     """Ask a case with numbers so large that an exponential of them is infinite, in float64."""
     factor = LARGE if exercise.method is None else LARGE_WEIGHTS
     case = _each(question.case, lambda x: factor * x.double() if x.is_floating_point() else x)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from course_lib.checking import forbidden_source
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import Attempt, answers, unanswered, verdict
+from course_lib.checking.notebook_answers import Attempt, find_answers, judge_attempt, unanswered
 from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
 from course_lib.grading.evasion import evasion
@@ -57,7 +57,7 @@ class Judge:
             own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
             if own and lessons and own not in lessons:
                 return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
-            submission = answers(notebook, "This", asked or None, alone=True)
+            submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
         except (RecursionError, MemoryError):
@@ -98,12 +98,12 @@ class Judge:
         if any(forbidden_source.in_source(source, {}, banned) for source in sandbox.executed):
             sandbox.clear()
         alone = not sandbox.executed
-        judged = verdict(attempt, sandbox, self._rules.seed)
+        judged = judge_attempt(attempt, sandbox, self._rules.seed)
         if alone or judged.status in CERTAIN:
             return judged
         # another answer may have spoiled the process: once more, in a fresh one
         sandbox.clear()
-        return verdict(attempt, sandbox, self._rules.seed)
+        return judge_attempt(attempt, sandbox, self._rules.seed)
 
     def _start_sandbox(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, unless it runs."""

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from course_lib.answers import messages
 from course_lib.answers.answer import Description, Reply, Request
-from course_lib.answers.process import KINDS, Remote
+from course_lib.answers.process import KINDS, RemoteAnswer
 from course_lib.grading.isolation import START_SECONDS, Level, NoIsolation, command
 from course_lib.grading.sandbox_files import make_files
 
@@ -24,7 +24,7 @@ MEMORY = 2**31
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-class Sandbox(Remote):
+class Sandbox(RemoteAnswer):
     """Holds one answer after another, in a confined process with torch loaded.
 
     The process goes on until it is cleared, or an answer breaks it. `lesson` says which components

@@ -12,7 +12,7 @@ import pytest
 
 from course_lib.answers.answer import Request
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import answers
+from course_lib.checking.notebook_answers import find_answers
 from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
 from course_lib.grading.evasion import evasion
@@ -201,7 +201,7 @@ def test_no_honest_answer_is_taken_for_an_evasion(lesson):
     for solved in (False, True):
         notebook = build.build(lesson, solved)
         try:
-            found = answers(notebook, lesson.stem, alone=True)
+            found = find_answers(notebook, lesson.stem, alone=True)
         except ValueError:  # a lesson without exercises
             continue
         for exercise_id, attempt in found.attempts.items():

@@ -1,16 +1,21 @@
 """Wrong answers derived mechanically from any reference: a sound check catches each of them."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from course_lib.answers.answer import Reply, change_tensors, tensors
+from course_lib import attention
+from course_lib.answers.answer import InProcess, Reply, change_tensors, tensors
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.trial import differentiable, is_float
+from course_lib.checking.trial import cases, differentiable, is_float
 
 CONSTANTS = (0, 1)
+SOFTMAX = attention.softmax
 
 
 def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
@@ -18,17 +23,26 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
 
     "first case only", "only 0s" and "only 1s" always; "changes its input" where an input is a
     tensor; "detached" where the output has a gradient to pass on, "float32 inside" where that is
-    an input's.
+    an input's. Where the reference calls `attention.softmax`: "softmax without its maximum",
+    and "masked with a large number" if it hands a mask over.
     """
-    found = {"first case only": _wrap(exercise, _FirstOnly())}
-    found |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
+    derived = {"first case only": _wrap(exercise, _FirstOnly())}
+    derived |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
     if any(tensors(reply.inputs)):
-        found["changes its input"] = _wrap(exercise, _in_place)
+        derived["changes its input"] = _wrap(exercise, _in_place)
     if differentiable(exercise, reply):
-        found["detached"] = _wrap(exercise, _detached)
+        derived["detached"] = _wrap(exercise, _detached)
         if any(is_float(x) for _, x in tensors(reply.inputs)):
-            found["float32 inside"] = _wrap(exercise, _float32)
-    return found
+            derived["float32 inside"] = _wrap(exercise, _float32)
+    calls: list[bool] = []  # whether each call of softmax came with a mask
+    with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
+        for question in cases(exercise, 0):
+            InProcess(exercise.reference).run(replace(question.request, watch=()))
+    if calls and exercise.reference is not attention.softmax:
+        derived["softmax without its maximum"] = _wrap(exercise, _with_softmax(_overflowing))
+        if any(calls):
+            derived["masked with a large number"] = _wrap(exercise, _with_softmax(_finite_mask))
+    return derived
 
 
 def _wrap(exercise: Exercise, change: Callable) -> Callable:
@@ -83,3 +97,43 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     dtype = next(x.dtype for _, x in tensors(inputs) if is_float(x))
     single = change_tensors(inputs, lambda x: x.float() if x.is_floating_point() else x)
     return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)
+
+
+def _noted(calls: list[bool], scores: Tensor, mask: Tensor | None) -> Tensor:
+    calls.append(mask is not None)
+    return SOFTMAX(scores, mask)
+
+
+def _overflowing(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    exponentials = torch.exp(scores)
+    if mask is not None:
+        exponentials = exponentials.masked_fill(~mask, 0.0)
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+def _finite_mask(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    return torch.softmax(scores if mask is None else scores.masked_fill(~mask, -1e4), -1)
+
+
+def _with_softmax(softmax: Callable) -> Callable:
+    def change(call: Callable, inputs: tuple) -> Any:
+        with _softmax_replaced(softmax):
+            return call(*inputs)
+
+    return change
+
+
+@contextmanager
+def _softmax_replaced(softmax: Callable) -> Iterator[None]:
+    """Let every module of the course that knows `attention.softmax` find another one."""
+    modules = [m for name, m in list(sys.modules.items()) if name.startswith("course_lib.")]
+    places = [(m, name) for m in modules for name, x in list(vars(m).items()) if x is SOFTMAX]
+    places = [(m, name) for m, name in places if m is not sys.modules[__name__]]
+    try:
+        for module, name in places:
+            setattr(module, name, softmax)
+        yield
+    finally:
+        for module, name in places:
+            setattr(module, name, SOFTMAX)

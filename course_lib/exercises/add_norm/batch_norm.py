@@ -131,7 +131,8 @@ def mask_inverted(x, gain, bias, mask=None, eps=1e-5):
 
 @exercise.mistake(
     "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?"
+    "the mask says, or whether one was given at all?",
+    raises=RuntimeError,
 )
 def mask_as_condition(x, gain, bias, mask=None, eps=1e-5):
     return batch_norm(x, gain, bias, mask if mask else None, eps)

@@ -193,7 +193,8 @@ def mean_amount(stream, direction):
 
 @exercise.mistake(
     "The amounts have lost their axis, so they meet the entries of u instead of the words. "
-    "`unsqueeze(-1)` or `keepdim` gives it back."
+    "`unsqueeze(-1)` or `keepdim` gives it back.",
+    raises=RuntimeError,
 )
 def axis_lost(stream, direction):
     unit = unit_of(direction)

@@ -194,7 +194,8 @@ def mean_distance(x, gain, bias, eps=1e-5):
 
 @exercise.mistake(
     "Mean and variance ran over the words, so every word moves every other one. Whose entries "
-    "should share a mean, and which axis are they on?"
+    "should share a mean, and which axis are they on?",
+    raises=IndexError,
 )
 def over_the_words(x, gain, bias, eps=1e-5):
     return normed(x, gain, bias, eps, over=-2)
@@ -210,7 +211,8 @@ def over_the_first_axis(x, gain, bias, eps=1e-5):
 
 @exercise.mistake(
     "Mean and variance ran over axis 1, counted from the front. In a batch that is the words, and "
-    "a word alone has no such axis. Which number names the last axis, however many there are?"
+    "a word alone has no such axis. Which number names the last axis, however many there are?",
+    raises=IndexError,
 )
 def over_axis_one(x, gain, bias, eps=1e-5):
     return normed(x, gain, bias, eps, over=1)
@@ -235,7 +237,8 @@ def over_each_sentence(x, gain, bias, eps=1e-5):
 
 @exercise.mistake(
     "The means have lost their axis, so they meet the columns instead of the words. What does "
-    "`keepdim` keep?"
+    "`keepdim` keep?",
+    raises=RuntimeError,
 )
 def axis_lost(x, gain, bias, eps=1e-5):
     centred = x - x.mean(-1)
@@ -244,7 +247,8 @@ def axis_lost(x, gain, bias, eps=1e-5):
 
 @exercise.mistake(
     "The means fit their words, but the variances have lost their axis and meet the columns "
-    "instead. What does `keepdim` keep?"
+    "instead. What does `keepdim` keep?",
+    raises=RuntimeError,
 )
 def axis_of_the_variance_lost(x, gain, bias, eps=1e-5):
     centred = x - x.mean(-1, keepdim=True)

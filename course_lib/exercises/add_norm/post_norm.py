@@ -163,7 +163,8 @@ class NoSublayer(PostNorm):
 
 @exercise.mistake(
     "The layer got x and nothing else, so one that needs an argument raises. What do `args` hold, "
-    "and whose are they: the layer's or the norm's?"
+    "and whose are they: the layer's or the norm's?",
+    raises=TypeError,
 )
 class ArgumentsDropped(PostNorm):
     def forward(self, x, *args):
@@ -172,7 +173,8 @@ class ArgumentsDropped(PostNorm):
 
 @exercise.mistake(
     "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
-    "call, and what is handed over without it?"
+    "call, and what is handed over without it?",
+    raises=TypeError,
 )
 class ArgumentsInATuple(PostNorm):
     def forward(self, x, *args):
@@ -181,7 +183,8 @@ class ArgumentsInATuple(PostNorm):
 
 @exercise.mistake(
     "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
-    "all on?"
+    "all on?",
+    raises=TypeError,
 )
 class FirstArgumentAlone(PostNorm):
     def forward(self, x, *args):
@@ -198,7 +201,8 @@ class GainAndBiasSwapped(PostNorm):
 
 
 @exercise.mistake(
-    "The norm got the sum and nothing else. Which two learned vectors does it take after that?"
+    "The norm got the sum and nothing else. Which two learned vectors does it take after that?",
+    raises=TypeError,
 )
 class NormWithoutGainAndBias(PostNorm):
     def forward(self, x, *args):

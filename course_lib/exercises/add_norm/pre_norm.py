@@ -151,7 +151,8 @@ class Subtracted(PreNorm):
 
 @exercise.mistake(
     "The layer got the normalised words and nothing else, so one that needs an argument raises. "
-    "What do `args` hold?"
+    "What do `args` hold?",
+    raises=TypeError,
 )
 class ArgumentsDropped(PreNorm):
     def forward(self, x, *args):
@@ -160,7 +161,8 @@ class ArgumentsDropped(PreNorm):
 
 @exercise.mistake(
     "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
-    "call, and what is handed over without it?"
+    "call, and what is handed over without it?",
+    raises=TypeError,
 )
 class ArgumentsInATuple(PreNorm):
     def forward(self, x, *args):
@@ -169,7 +171,8 @@ class ArgumentsInATuple(PreNorm):
 
 @exercise.mistake(
     "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
-    "all on?"
+    "all on?",
+    raises=TypeError,
 )
 class FirstArgumentAlone(PreNorm):
     def forward(self, x, *args):
@@ -178,7 +181,8 @@ class FirstArgumentAlone(PreNorm):
 
 @exercise.mistake(
     "`args` went to the norm instead of the layer: a closing bracket stands one place too late. "
-    "Which of the two may want a mask?"
+    "Which of the two may want a mask?",
+    raises=TypeError,
 )
 class ArgumentsToTheNorm(PreNorm):
     def forward(self, x, *args):
@@ -195,7 +199,8 @@ class GainAndBiasSwapped(PreNorm):
 
 
 @exercise.mistake(
-    "The norm got the words and nothing else. Which two learned vectors does it take after them?"
+    "The norm got the words and nothing else. Which two learned vectors does it take after them?",
+    raises=TypeError,
 )
 class NormWithoutGainAndBias(PreNorm):
     def forward(self, x, *args):

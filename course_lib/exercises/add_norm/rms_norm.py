@@ -182,7 +182,8 @@ def gain_first(x, gain, eps=1e-5):
 
 @exercise.mistake(
     "The mean ran over the words, so every word moves every other one. Whose entries make up the "
-    "size of a word, and which axis are they on?"
+    "size of a word, and which axis are they on?",
+    raises=IndexError,
 )
 def over_the_words(x, gain, eps=1e-5):
     return divided(x, gain, torch.sqrt((x**2).mean(-2, keepdim=True) + eps))
@@ -198,7 +199,8 @@ def over_the_first_axis(x, gain, eps=1e-5):
 
 @exercise.mistake(
     "The mean ran over axis 1, counted from the front. In a batch that is the words, and a word "
-    "alone has no such axis. Which number names the last axis, however many there are?"
+    "alone has no such axis. Which number names the last axis, however many there are?",
+    raises=IndexError,
 )
 def over_axis_one(x, gain, eps=1e-5):
     return divided(x, gain, torch.sqrt((x**2).mean(1, keepdim=True) + eps))
@@ -223,7 +225,8 @@ def over_each_sentence(x, gain, eps=1e-5):
 
 @exercise.mistake(
     "The sizes have lost their axis, so they meet the columns instead of the words. What does "
-    "`keepdim` keep?"
+    "`keepdim` keep?",
+    raises=RuntimeError,
 )
 def axis_lost(x, gain, eps=1e-5):
     return divided(x, gain, torch.sqrt((x**2).mean(-1) + eps))

@@ -90,7 +90,8 @@ def multiplied(q, k, w_q, w_k, v):
 
 @exercise.mistake(
     "Each query was added to the key in the same place only. Which axis do queries and keys have "
-    "in common, and which has each of them to itself?"
+    "in common, and which has each of them to itself?",
+    raises=RuntimeError,
 )
 def in_the_same_place(q, k, w_q, w_k, v):
     return torch.tanh(q @ w_q + k @ w_k) @ v
@@ -106,7 +107,8 @@ def transposed(q, k, w_q, w_k, v):
 
 @exercise.mistake(
     "The two matrices have changed places: the queries met W_k and the keys W_q. That goes "
-    "unnoticed only while both have one size."
+    "unnoticed only while both have one size.",
+    raises=RuntimeError,
 )
 def matrices_swapped(q, k, w_q, w_k, v):
     return torch.tanh((q @ w_k).unsqueeze(-2) + (k @ w_q).unsqueeze(-3)) @ v
@@ -129,7 +131,8 @@ def v_forgotten(q, k, w_q, w_k, v):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: the new axes were counted from the front, where "
-    "the batch stands. Which axis of queries is the same one in both?"
+    "the batch stands. Which axis of queries is the same one in both?",
+    raises=RuntimeError,
 )
 def axes_from_the_front(q, k, w_q, w_k, v):
     return torch.tanh((q @ w_q).unsqueeze(1) + (k @ w_k).unsqueeze(0)) @ v

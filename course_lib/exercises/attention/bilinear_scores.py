@@ -52,7 +52,8 @@ def exchanged(answer, draw: Draw):
 
 @exercise.mistake(
     "W was turned over before it met the queries. Its rows are as many as a query has numbers, "
-    "so which side of W do the queries meet?"
+    "so which side of W do the queries meet?",
+    raises=RuntimeError,
 )
 def w_transposed(q, k, w):
     return q @ w.mT @ k.mT
@@ -60,14 +61,16 @@ def w_transposed(q, k, w):
 
 @exercise.mistake(
     "W met the keys from the side that belongs to the queries. Its columns are as many as a key "
-    "has numbers: which factor does that make room for?"
+    "has numbers: which factor does that make room for?",
+    raises=RuntimeError,
 )
 def w_on_the_keys(q, k, w):
     return q @ (k @ w).mT
 
 
 @exercise.mistake(
-    "W plays no part: these are plain dot products, which need queries and keys of one size."
+    "W plays no part: these are plain dot products, which need queries and keys of one size.",
+    raises=RuntimeError,
 )
 def w_forgotten(q, k, w):
     return q @ k.mT
@@ -83,7 +86,8 @@ def transposed(q, k, w):
 
 @exercise.mistake(
     "Queries times W has as many columns as a key has numbers, and k was multiplied as it lies. "
-    "Rows meet columns: along which axis of k does one key lie?"
+    "Rows meet columns: along which axis of k does one key lie?",
+    raises=RuntimeError,
 )
 def keys_not_transposed(q, k, w):
     return q @ w @ k
@@ -91,7 +95,8 @@ def keys_not_transposed(q, k, w):
 
 @exercise.mistake(
     "Each query met the key in the same place only, and one number a pair came out. Should the "
-    "third query not score the first key too?"
+    "third query not score the first key too?",
+    raises=RuntimeError,
 )
 def in_the_same_place(q, k, w):
     return ((q @ w) * k).sum(-1)
@@ -99,7 +104,8 @@ def in_the_same_place(q, k, w):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up "
-    "last. Which two axes did you mean?"
+    "last. Which two axes did you mean?",
+    raises=RuntimeError,
 )
 def all_axes_reversed(q, k, w):
     return q @ w @ k.permute(*range(k.dim() - 1, -1, -1))

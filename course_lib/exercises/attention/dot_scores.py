@@ -57,7 +57,8 @@ def transposed(q, k):
 
 @exercise.mistake(
     "q was multiplied with k as it lies. A product of matrices lets rows meet columns: along "
-    "which axis of k does one key lie?"
+    "which axis of k does one key lie?",
+    raises=RuntimeError,
 )
 def not_transposed(q, k):
     return q @ k
@@ -73,7 +74,8 @@ def reshaped(q, k):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up "
-    "last. Which two axes did you mean?"
+    "last. Which two axes did you mean?",
+    raises=RuntimeError,
 )
 def all_axes_reversed(q, k):
     return q @ k.permute(*range(k.dim() - 1, -1, -1))
@@ -81,7 +83,8 @@ def all_axes_reversed(q, k):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: this einsum names two axes of each input and has "
-    "no room for any before them. What do three dots stand for in its pattern?"
+    "no room for any before them. What do three dots stand for in its pattern?",
+    raises=RuntimeError,
 )
 def one_sentence_only(q, k):
     return torch.einsum("qd,kd->qk", q, k)
@@ -89,7 +92,8 @@ def one_sentence_only(q, k):
 
 @exercise.mistake(
     "Each query was multiplied with the key in the same place only, and one number a pair came "
-    "out. Should the third query not score the first key too?"
+    "out. Should the third query not score the first key too?",
+    raises=RuntimeError,
 )
 def in_the_same_place(q, k):
     return (q * k).sum(-1)

@@ -103,7 +103,8 @@ def hard(query, keys, values, temperature):
 
 @exercise.mistake(
     "In a batch with one query each, every query was looked up in every table: the batch was "
-    "taken for a list of queries. Which axis is a single query short of?"
+    "taken for a list of queries. Which axis is a single query short of?",
+    raises=RuntimeError,
 )
 def crossed(query, keys, values, temperature):
     return torch.softmax(query @ keys.mT / temperature, -1) @ values
@@ -111,7 +112,8 @@ def crossed(query, keys, values, temperature):
 
 @exercise.mistake(
     "Right for one query, but several do not fit: keys times query makes one score a key, with "
-    "no room for an axis of queries."
+    "no room for an axis of queries.",
+    raises=RuntimeError,
 )
 def one_query_only(query, keys, values, temperature):
     return torch.softmax(keys @ query / temperature, -1) @ values

@@ -115,7 +115,8 @@ def one_peak_for_all(scores, mask=None):
 
 @exercise.mistake(
     "Right for one query, not for several: the sum of each row has lost its axis, so it meets "
-    "the columns instead. What does `keepdim` keep?"
+    "the columns instead. What does `keepdim` keep?",
+    raises=RuntimeError,
 )
 def axis_lost(scores, mask=None):
     if mask is not None:
@@ -201,7 +202,8 @@ def mask_ignored(scores, mask=None):
 
 @exercise.mistake(
     "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?"
+    "the mask says, or whether one was given at all?",
+    raises=RuntimeError,
 )
 def mask_as_condition(scores, mask=None):
     return softmax(scores, mask if mask else None)

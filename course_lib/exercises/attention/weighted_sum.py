@@ -45,7 +45,8 @@ def equal_weights(answer, draw: Draw):
 
 @exercise.mistake(
     "The weights were turned over: each value was weighed by what the queries at its own place "
-    "give away. Whose weights should row i of the result use?"
+    "give away. Whose weights should row i of the result use?",
+    raises=RuntimeError,
 )
 def weights_transposed(weights, v):
     return weights.mT @ v
@@ -101,7 +102,8 @@ def result_transposed(weights, v):
 
 @exercise.mistake(
     "Each key's weight met the value entry by entry, without an axis of its own. A weight is one "
-    "number for a whole vector: what shape must it have to reach all of it?"
+    "number for a whole vector: what shape must it have to reach all of it?",
+    raises=RuntimeError,
 )
 def entry_by_entry(weights, v):
     return (weights * v).sum(-2)

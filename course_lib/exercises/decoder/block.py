@@ -165,7 +165,8 @@ class SeenThrownAway(InSteps):
 
 @exercise.mistake(
     "The two masks have changed places. Each has a column for every word that may be looked at: "
-    "the target's own, or the source's?"
+    "the target's own, or the source's?",
+    raises=ValueError,
 )
 class MasksExchanged(InSteps):
     def forward(self, x, memory, mask=None, memory_mask=None):
@@ -174,7 +175,8 @@ class MasksExchanged(InSteps):
 
 @exercise.mistake(
     "Both attentions were given `memory_mask`. The words among themselves have a mask of their "
-    "own: what would they see without it?"
+    "own: what would they see without it?",
+    raises=ValueError,
 )
 class MemoryMaskForBoth(InSteps):
     def forward(self, x, memory, mask=None, memory_mask=None):
@@ -183,7 +185,8 @@ class MemoryMaskForBoth(InSteps):
 
 @exercise.mistake(
     "Both attentions were given `mask`. It says which target words may be seen: which mask speaks "
-    "of the source's?"
+    "of the source's?",
+    raises=ValueError,
 )
 class MaskForBoth(InSteps):
     def forward(self, x, memory, mask=None, memory_mask=None):
@@ -245,7 +248,8 @@ class CausalAlways(InSteps):
 
 @exercise.mistake(
     "The queries came from the memory, and the words were looked at: the encoder asked the "
-    "decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?"
+    "decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?",
+    raises=ValueError,
 )
 class MemoryAsks(InSteps):
     def look_across(self, x, memory, mask):
@@ -254,7 +258,8 @@ class MemoryAsks(InSteps):
 
 @exercise.mistake(
     "In the cross-attention too, the words looked at themselves: it was given x as its memory. Who "
-    "has read the source?"
+    "has read the source?",
+    raises=ValueError,
 )
 class WordsAsMemory(InSteps):
     def look_across(self, x, memory, mask):
@@ -263,7 +268,8 @@ class WordsAsMemory(InSteps):
 
 @exercise.mistake(
     "The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values "
-    "of one memory, under one mask: what does its own `forward` ask for?"
+    "of one memory, under one mask: what does its own `forward` ask for?",
+    raises=TypeError,
 )
 class MemoryTwice(InSteps):
     def look_across(self, x, memory, mask):
@@ -272,7 +278,8 @@ class MemoryTwice(InSteps):
 
 @exercise.mistake(
     "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
-    "value of x itself: what does its own `forward` ask for?"
+    "value of x itself: what does its own `forward` ask for?",
+    raises=TypeError,
 )
 class ThreeRoles(InSteps):
     def look_back(self, x, mask):
@@ -281,7 +288,8 @@ class ThreeRoles(InSteps):
 
 @exercise.mistake(
     "A mask went in by its name, but what wraps the layers hands on places only: see "
-    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"
+    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?",
+    raises=TypeError,
 )
 class MaskByName(InSteps):
     def look_back(self, x, mask):

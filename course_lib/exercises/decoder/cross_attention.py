@@ -86,7 +86,8 @@ def masked_word(answer, draw: Draw):
 
 @exercise.mistake(
     "The keys were made of z: each target word looked at target words. Whom does the decoder want "
-    "to find?"
+    "to find?",
+    raises=RuntimeError,
 )
 def keys_from_z(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(z @ w_q, z @ w_k, h @ w_v, mask)
@@ -94,7 +95,8 @@ def keys_from_z(z, h, w_q, w_k, w_v, mask=None):
 
 @exercise.mistake(
     "The values were made of z: the right words were found, and others handed over. What is found "
-    "by its key should be given by the same word."
+    "by its key should be given by the same word.",
+    raises=RuntimeError,
 )
 def values_from_z(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(z @ w_q, h @ w_k, z @ w_v, mask)
@@ -102,7 +104,8 @@ def values_from_z(z, h, w_q, w_k, w_v, mask=None):
 
 @exercise.mistake(
     "Keys and values were made of z, so this is self-attention, and the encoder was never asked. "
-    "What is h for?"
+    "What is h for?",
+    raises=RuntimeError,
 )
 def self_attention_of_z(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(z @ w_q, z @ w_k, z @ w_v, mask)
@@ -110,7 +113,8 @@ def self_attention_of_z(z, h, w_q, w_k, w_v, mask=None):
 
 @exercise.mistake(
     "The queries were made of h, so this is self-attention of the source, and the decoder never "
-    "asked. What is z for?"
+    "asked. What is z for?",
+    raises=RuntimeError,
 )
 def self_attention_of_h(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(h @ w_q, h @ w_k, h @ w_v, mask)
@@ -118,7 +122,8 @@ def self_attention_of_h(z, h, w_q, w_k, w_v, mask=None):
 
 @exercise.mistake(
     "The two sentences have changed roles: the encoder asked, and the decoder was looked at. How "
-    "many rows should the result have: one for each target word, or for each source word?"
+    "many rows should the result have: one for each target word, or for each source word?",
+    raises=RuntimeError,
 )
 def roles_exchanged(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(h @ w_q, z @ w_k, z @ w_v, mask)
@@ -126,7 +131,8 @@ def roles_exchanged(z, h, w_q, w_k, w_v, mask=None):
 
 @exercise.mistake(
     "Queries and keys have changed places in the product: the scores are source words by target "
-    "words. Which of the two should be the rows?"
+    "words. Which of the two should be the rows?",
+    raises=RuntimeError,
 )
 def transposed_scores(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(h @ w_k, z @ w_q, h @ w_v, mask)
@@ -134,7 +140,8 @@ def transposed_scores(z, h, w_q, w_k, w_v, mask=None):
 
 @exercise.mistake(
     "Two matrices have changed places: w_k met the queries' words, and w_q the keys'. Do they have "
-    "the same number of rows?"
+    "the same number of rows?",
+    raises=RuntimeError,
 )
 def matrices_exchanged(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(z @ w_k, h @ w_q, h @ w_v, mask)

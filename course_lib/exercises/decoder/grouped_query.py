@@ -129,7 +129,8 @@ def mean_of_the_groups(q, k, v, mask=None):
 
 @exercise.mistake(
     "The query heads of a group were averaged, so there are as many results as groups. Who is "
-    "shared here: those that ask, or those that are looked at?"
+    "shared here: those that ask, or those that are looked at?",
+    raises=RuntimeError,
 )
 def queries_averaged(q, k, v, mask=None):
     asked = q.unflatten(-3, (k.shape[-3], _share(q, k))).mean(-3)
@@ -138,7 +139,8 @@ def queries_averaged(q, k, v, mask=None):
 
 @exercise.mistake(
     "Keys or values went in as they came, and their heads are fewer than the queries'. How can "
-    "each query head find a partner of its own, among the keys and among the values?"
+    "each query head find a partner of its own, among the keys and among the values?",
+    raises=RuntimeError,
 )
 def nothing_repeated(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x)
@@ -146,7 +148,8 @@ def nothing_repeated(q, k, v, mask=None):
 
 @exercise.mistake(
     "Each key head was repeated once for every query head, so there are far too many. How many "
-    "query heads share one?"
+    "query heads share one?",
+    raises=RuntimeError,
 )
 def repeated_for_every_head(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(q.shape[-3], -3))
@@ -154,7 +157,8 @@ def repeated_for_every_head(q, k, v, mask=None):
 
 @exercise.mistake(
     "Each key head was repeated as many times as there are groups. How many query heads share one: "
-    "is that the number of groups, or of heads in a group?"
+    "is that the number of groups, or of heads in a group?",
+    raises=RuntimeError,
 )
 def repeated_for_every_group(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(x.shape[-3], -3))
@@ -162,7 +166,8 @@ def repeated_for_every_group(q, k, v, mask=None):
 
 @exercise.mistake(
     "The words were repeated instead of the heads, and the heads are as few as before. Which axis, "
-    "counted from the end, holds them?"
+    "counted from the end, holds them?",
+    raises=RuntimeError,
 )
 def words_repeated(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, -2))
@@ -170,7 +175,8 @@ def words_repeated(q, k, v, mask=None):
 
 @exercise.mistake(
     "Right without a batch: the heads were looked for on the first axis. Before them there may be "
-    "sentences, so count from the end."
+    "sentences, so count from the end.",
+    raises=RuntimeError,
 )
 def heads_on_the_first_axis(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 0))
@@ -178,7 +184,8 @@ def heads_on_the_first_axis(q, k, v, mask=None):
 
 @exercise.mistake(
     "Right with one batch dimension: the heads were looked for on axis 1. There may be none, or "
-    "two, so count from the end."
+    "two, so count from the end.",
+    raises=RuntimeError,
 )
 def heads_on_axis_1(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 1))
@@ -231,7 +238,8 @@ def _masked(q, k, v, mask, hidden):
 @exercise.mistake(
     "The mask was given an axis for the heads, and it may have one already: here it is broadcast "
     "to the scores (..., heads, query, key) as it comes. Which is made first, the heads or the "
-    "mask?"
+    "mask?",
+    raises=RuntimeError,
 )
 def another_axis_for_heads(q, k, v, mask=None):
     return attend(q, k, v, None if mask is None else mask.unsqueeze(-3))

@@ -123,7 +123,8 @@ def rows(q, k, v, neighbours, block, attend=attend, read=lambda row: row):
 
 @exercise.mistake(
     "All n x n scores were made, and nearly all of them hidden by the mask. Which keys does one "
-    "block need?"
+    "block need?",
+    raises=MemoryError,
 )
 def dense_under_the_mask(q, k, v, neighbours, block):
     refuse(q, neighbours, block)
@@ -132,7 +133,8 @@ def dense_under_the_mask(q, k, v, neighbours, block):
 
 @exercise.mistake(
     "All rows were made as long as the longest. One global block lists every block, so every row "
-    "has n keys, and there are n x n scores after all. Which rows could be computed apart?"
+    "has n keys, and there are n x n scores after all. Which rows could be computed apart?",
+    raises=MemoryError,
 )
 def all_as_long_as_one(q, k, v, neighbours, block):
     refuse(q, neighbours, block)
@@ -143,7 +145,9 @@ def all_as_long_as_one(q, k, v, neighbours, block):
     return found.flatten(-3, -2)
 
 
-@exercise.mistake("Every block sees the whole text: the lists were accepted and never used.")
+@exercise.mistake(
+    "Every block sees the whole text: the lists were accepted and never used.", raises=MemoryError
+)
 def lists_ignored(q, k, v, neighbours, block):
     refuse(q, neighbours, block)
     return attend(q, k, v)
@@ -201,7 +205,8 @@ def nobody_is_nan(q, k, v, neighbours, block):
 @exercise.mistake(
     "A row that lists nobody gets the mean of some values: where every score is the same large "
     "negative number, no key is worse than another. It should get zeros. And a row that lists "
-    "every block makes all others as long as itself."
+    "every block makes all others as long as itself.",
+    raises=MemoryError,
 )
 def nobody_is_somebody(q, k, v, neighbours, block):
     refuse(q, neighbours, block)
@@ -227,7 +232,8 @@ def blocks_as_words(q, k, v, neighbours, block):
 
 @exercise.mistake(
     "Who sees and who is seen have changed places. Row i of the list says whom the queries of "
-    "block i see."
+    "block i see.",
+    raises=MemoryError,
 )
 def transposed(q, k, v, neighbours, block):
     refuse(q, neighbours, block)

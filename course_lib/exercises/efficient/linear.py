@@ -99,7 +99,8 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
 
 @exercise.mistake(
     "All n x n weights were made on the way. Nothing here needs a softmax: which product can be "
-    "computed first instead?"
+    "computed first instead?",
+    raises=MemoryError,
 )
 def square_of_weights(q, k, v, causal=False):
     weights = phi(q) @ phi(k).mT
@@ -216,7 +217,8 @@ def read_too_early(q, k, v, causal=False):
 
 @exercise.mistake(
     "This is attention with a softmax, which needs every score. Here the weights are products of "
-    "phi(q) and phi(k)."
+    "phi(q) and phi(k).",
+    raises=MemoryError,
 )
 def with_softmax(q, k, v, causal=False):
     scores = q @ k.mT / q.shape[-1] ** 0.5

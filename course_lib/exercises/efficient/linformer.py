@@ -100,7 +100,8 @@ def attend(q, k, v, scale=None):
 
 @exercise.mistake(
     "The scores of all n x n pairs were made first, and mixed afterwards. From which side can "
-    "Q K^T E be computed more cheaply?"
+    "Q K^T E be computed more cheaply?",
+    raises=MemoryError,
 )
 def scores_first(q, k, v, e, f):
     return torch.softmax(q @ k.mT @ e / q.shape[-1] ** 0.5, -1) @ (f.mT @ v)
@@ -138,7 +139,8 @@ def scaled_by_mixtures(q, k, v, e, f):
 
 @exercise.mistake(
     "The n x n weights were made, and mixed afterwards: that is dense attention with a projection "
-    "behind it. Is the softmax inside or outside of what E does?"
+    "behind it. Is the softmax inside or outside of what E does?",
+    raises=MemoryError,
 )
 def weights_mixed(q, k, v, e, f):
     weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)
@@ -171,7 +173,8 @@ def queries_mixed(q, k, v, e, f):
 
 @exercise.mistake(
     "This is dense attention, and the mixtures were never made: `e` and `f` are accepted and never "
-    "used."
+    "used.",
+    raises=MemoryError,
 )
 def not_mixed(q, k, v, e, f):
     return attend(q, k, v)

@@ -154,7 +154,8 @@ def in_chunks(qk, v, buckets, chunk, **change):
 
 @exercise.mistake(
     "All n x n scores were made, and nearly all of them hidden. Which words stand near each other, "
-    "once they are sorted by bucket?"
+    "once they are sorted by bucket?",
+    raises=MemoryError,
 )
 def square_of_scores(qk, v, buckets, chunk):
     n = qk.shape[-2]
@@ -173,7 +174,8 @@ def square_of_scores(qk, v, buckets, chunk):
 
 @exercise.mistake(
     "All words of a bucket see each other, however far apart they stand when sorted, and n x n "
-    "scores were made for it. How far does a chunk look?"
+    "scores were made for it. How far does a chunk look?",
+    raises=MemoryError,
 )
 def whole_buckets(qk, v, buckets, chunk):
     refuse(qk.shape[-2], chunk)

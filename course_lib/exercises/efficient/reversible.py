@@ -150,7 +150,8 @@ class AsATuple(ReversibleBlock):
 
 @exercise.mistake(
     "The right results, but y was changed: `-=` writes into the tensor that the caller still "
-    "holds, for a half is only a view of it."
+    "holds, for a half is only a view of it.",
+    raises=RuntimeError,
 )
 class InPlace(ReversibleBlock):
     def inverse(self, y):

@@ -116,7 +116,9 @@ def attend(q, k, v):
     return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v
 
 
-@exercise.mistake("All n x n scores were there at once. How many of them does one tile have?")
+@exercise.mistake(
+    "All n x n scores were there at once. How many of them does one tile have?", raises=MemoryError
+)
 def dense(q, k, v, block):
     return scaled_dot_product_attention(q, k, v)
 

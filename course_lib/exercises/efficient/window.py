@@ -132,13 +132,16 @@ def row_by_row(q, k, v, before, after):
 
 @exercise.mistake(
     "All n x n scores were made, and nearly all of them hidden by the mask. Which keys can a block "
-    "of neighbouring queries see at most? Compute only these."
+    "of neighbouring queries see at most? Compute only these.",
+    raises=MemoryError,
 )
 def dense_under_the_mask(q, k, v, width):
     return scaled_dot_product_attention(q, k, v, window_mask(q.shape[-2], width).to(q.device))
 
 
-@exercise.mistake("Every word sees the whole text: `width` is accepted and never used.")
+@exercise.mistake(
+    "Every word sees the whole text: `width` is accepted and never used.", raises=MemoryError
+)
 def width_ignored(q, k, v, width):
     return attend(q, k, v)
 
@@ -248,7 +251,8 @@ def plain_mean(q, k, v, width):
 
 @exercise.mistake(
     "A word out of sight was given the score 0, which is a score like any other: exp(0) is 1. "
-    "Which score has the exponential 0?"
+    "Which score has the exponential 0?",
+    raises=MemoryError,
 )
 def hidden_with_zero(q, k, v, width):
     scores = q @ k.mT / q.shape[-1] ** 0.5

@@ -91,7 +91,8 @@ class MaskInverted(EncoderBlock):
 
 @exercise.mistake(
     "`if mask` asks a whole tensor for one truth value. What do you want to know: what the mask "
-    "says, or whether there is one? The layer takes None as well."
+    "says, or whether there is one? The layer takes None as well.",
+    raises=RuntimeError,
 )
 class MaskAsCondition(EncoderBlock):
     def forward(self, x, mask=None):
@@ -100,7 +101,8 @@ class MaskAsCondition(EncoderBlock):
 
 @exercise.mistake(
     "The mask went in by its name, but what wraps the layer hands on places only: see "
-    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"
+    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?",
+    raises=TypeError,
 )
 class MaskByName(EncoderBlock):
     def forward(self, x, mask=None):
@@ -109,7 +111,8 @@ class MaskByName(EncoderBlock):
 
 @exercise.mistake(
     "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
-    "value of x itself: what does its own `forward` ask for?"
+    "value of x itself: what does its own `forward` ask for?",
+    raises=TypeError,
 )
 class ThreeRoles(EncoderBlock):
     def forward(self, x, mask=None):
@@ -118,7 +121,8 @@ class ThreeRoles(EncoderBlock):
 
 @exercise.mistake(
     "The feed-forward network was given something beside the words, such as the mask. Does it look "
-    "at any word but its own?"
+    "at any word but its own?",
+    raises=TypeError,
 )
 class MaskForTheNetwork(EncoderBlock):
     def forward(self, x, mask=None):

@@ -91,7 +91,8 @@ def mask_ignored(states, mask):
 
 @exercise.mistake(
     "The mask has one value for each word, and met the columns instead of the words. Which axis "
-    "does it lack, so that each value meets a whole word?"
+    "does it lack, so that each value meets a whole word?",
+    raises=RuntimeError,
 )
 def mask_without_an_axis(states, mask):
     return (states * mask).sum(-2) / number(mask)
@@ -171,7 +172,8 @@ def axis_kept(states, mask):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: the counts have lost their axis, so they meet the "
-    "columns instead of the sentences. What does `keepdim` keep?"
+    "columns instead of the sentences. What does `keepdim` keep?",
+    raises=RuntimeError,
 )
 def count_axis_lost(states, mask):
     return total(states, mask) / mask.sum(-1).clamp(min=1)

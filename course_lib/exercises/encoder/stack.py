@@ -163,7 +163,8 @@ class PositionsInEveryBlock(InSteps):
 
 @exercise.mistake(
     "The positions of all `max_length` places were added to a sentence that is shorter. How many "
-    "rows of them are there words for?"
+    "rows of them are there words for?",
+    raises=RuntimeError,
 )
 class PositionsOfTheWrongLength(InSteps):
     def embed(self, tokens):
@@ -174,7 +175,8 @@ class PositionsOfTheWrongLength(InSteps):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: the places were counted on the first axis, where a "
-    "batch has its sentences. Which axis from the end are the words on?"
+    "batch has its sentences. Which axis from the end are the words on?",
+    raises=RuntimeError,
 )
 class PositionsOnTheFirstAxis(InSteps):
     def embed(self, tokens):
@@ -195,7 +197,8 @@ class LengthNotAsked(InSteps):
 
 @exercise.mistake(
     "The embedding was given something beside the tokens. It looks at one token at a time, so it "
-    "needs no mask, and it knows the places already."
+    "needs no mask, and it knows the places already.",
+    raises=TypeError,
 )
 class MaskForTheEmbedding(InSteps):
     def forward(self, tokens, mask=None):
@@ -204,7 +207,8 @@ class MaskForTheEmbedding(InSteps):
 
 @exercise.mistake(
     "`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks "
-    "in it, one after the other?"
+    "in it, one after the other?",
+    raises=NotImplementedError,
 )
 class ListCalled(InSteps):
     def run(self, x, mask):

@@ -244,7 +244,8 @@ class StrictMask(Parts):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: the words were counted on the first axis, where a "
-    "batch has its sentences. Which axis from the end are the words on?"
+    "batch has its sentences. Which axis from the end are the words on?",
+    raises=RuntimeError,
 )
 class WordsOnTheFirstAxis(Parts):
     def forward(self, x):
@@ -254,7 +255,8 @@ class WordsOnTheFirstAxis(Parts):
 
 @exercise.mistake(
     "Right for a batch of sentences, but one sentence alone has no batch axis to unpack. How can "
-    "you ask for the last two sizes only?"
+    "you ask for the last two sizes only?",
+    raises=ValueError,
 )
 class UnpacksThreeSizes(Parts):
     def forward(self, x):
@@ -265,7 +267,8 @@ class UnpacksThreeSizes(Parts):
 
 @exercise.mistake(
     "Right for one sentence, but a batch has more than two sizes to unpack. How can you ask for "
-    "the last two only?"
+    "the last two only?",
+    raises=ValueError,
 )
 class UnpacksTwoSizes(Parts):
     def forward(self, x):

@@ -178,7 +178,8 @@ def word_added(x, w_1, b_1, w_2, b_2):
 @exercise.mistake(
     "The matrices stand the wrong way. Each has a row for every number that goes in and a column "
     "for every number that comes out: have they been turned over, as torch's Linear keeps them, "
-    "or changed places?"
+    "or changed places?",
+    raises=RuntimeError,
 )
 def matrices_transposed(x, w_1, b_1, w_2, b_2):
     return F.linear(torch.relu(F.linear(x, w_1, b_1)), w_2, b_2)
@@ -186,7 +187,8 @@ def matrices_transposed(x, w_1, b_1, w_2, b_2):
 
 @exercise.mistake(
     "Python's `max` asks whether one thing as a whole is larger than another, and a tensor has "
-    "many numbers. Which of torch's functions compares them one by one?"
+    "many numbers. Which of torch's functions compares them one by one?",
+    raises=RuntimeError,
 )
 def by_pythons_max(x, w_1, b_1, w_2, b_2):
     return max(0, x @ w_1 + b_1) @ w_2 + b_2

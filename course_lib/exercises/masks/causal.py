@@ -160,7 +160,8 @@ def asserted(n_q, n_k=None):
 
 @exercise.mistake(
     "Without `n_k`, None was compared with a number. How many keys are there, where nobody says "
-    "how many?"
+    "how many?",
+    raises=TypeError,
 )
 def none_compared(n_q, n_k=None):
     if n_k < n_q:
@@ -170,7 +171,8 @@ def none_compared(n_q, n_k=None):
 
 @exercise.mistake(
     "Without `n_k`, torch was asked for None columns. How many keys are there, where nobody says "
-    "how many?"
+    "how many?",
+    raises=TypeError,
 )
 def none_as_a_size(n_q, n_k=None):
     refusing(n_q, n_k)

@@ -152,7 +152,8 @@ def of_floats(lengths, n):
 
 @exercise.mistake(
     "`if` asks for one truth value, and a comparison of lengths gives one for each sentence. Must "
-    "any of them be wrong for a refusal, or all?"
+    "any of them be wrong for a refusal, or all?",
+    raises=RuntimeError,
 )
 def lengths_as_condition(lengths, n):
     if lengths < 0 or lengths > n:

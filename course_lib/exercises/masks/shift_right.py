@@ -114,7 +114,8 @@ def sentences_shifted(tokens, start):
 
 @exercise.mistake(
     "In a batch the start needs a column, with one entry for each sentence, and the token to be "
-    "dropped is on the last axis."
+    "dropped is on the last axis.",
+    raises=(AttributeError, RuntimeError),
 )
 def one_sentence_only(tokens, start):
     return torch.cat([torch.tensor([start], dtype=tokens.dtype, device=tokens.device), tokens[:-1]])
@@ -122,7 +123,8 @@ def one_sentence_only(tokens, start):
 
 @exercise.mistake(
     "Right for a batch of sentences, and for nothing else: `[:, ...]` asks for a first axis to "
-    "skip. How can you always speak of the last axis, whatever stands before it?"
+    "skip. How can you always speak of the last axis, whatever stands before it?",
+    raises=IndexError,
 )
 def second_axis(tokens, start):
     return torch.cat([torch.full_like(tokens[:, :1], start), tokens[:, :-1]], dim=1)
@@ -130,7 +132,8 @@ def second_axis(tokens, start):
 
 @exercise.mistake(
     "Right for a batch of sentences, and for nothing else: the start is a column of as many "
-    "entries as the first axis has. Which shape has `tokens[..., :1]`, for any number of axes?"
+    "entries as the first axis has. Which shape has `tokens[..., :1]`, for any number of axes?",
+    raises=(IndexError, RuntimeError),
 )
 def column_of_the_first_size(tokens, start):
     return torch.cat([tokens.new_full((len(tokens), 1), start), tokens[:, :-1]], dim=1)

@@ -164,7 +164,8 @@ class MergedAtOnce(InSteps):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: `split_heads` takes any number of them."
+    "two: `split_heads` takes any number of them.",
+    raises=ValueError,
 )
 class OneBatchDimension(InSteps):
     def split(self, x):
@@ -186,7 +187,8 @@ class DealtInTurn(InSteps):
 
 @exercise.mistake(
     "The heads were added up or averaged, so what is left has the size of one head, and the output "
-    "matrix expects d_model. How else can h results become one row?"
+    "matrix expects d_model. How else can h results become one row?",
+    raises=RuntimeError,
 )
 class Averaged(InSteps):
     def merge(self, found):
@@ -195,7 +197,8 @@ class Averaged(InSteps):
 
 @exercise.mistake(
     "The output matrix met the part of each head by itself, which has d_k columns and not d_model. "
-    "What has to become one row before it can be mixed?"
+    "What has to become one row before it can be mixed?",
+    raises=RuntimeError,
 )
 class NotMerged(InSteps):
     def merge(self, found):
@@ -237,7 +240,8 @@ class Unprojected(InSteps):
 
 @exercise.mistake(
     "The batch axis of the mask met the heads: sentence 1's mask fell on head 1. The heads need an "
-    "axis of size 1 in the mask, right before query and key; at the very front it changes nothing."
+    "axis of size 1 in the mask, right before query and key; at the very front it changes nothing.",
+    raises=RuntimeError,
 )
 class MaskMeetsHeads(InSteps):
     def hold(self, mask):
@@ -246,7 +250,8 @@ class MaskMeetsHeads(InSteps):
 
 @exercise.mistake(
     "The axis for the heads went in at place 1, counted from the front. That fits a mask with one "
-    "batch dimension; for the others, count from the back."
+    "batch dimension; for the others, count from the back.",
+    raises=RuntimeError,
 )
 class HeadsAtOne(InSteps):
     def hold(self, mask):
@@ -269,7 +274,8 @@ class MaskInverted(InSteps):
 
 @exercise.mistake(
     "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?"
+    "the mask says, or whether one was given at all?",
+    raises=RuntimeError,
 )
 class MaskAsCondition(InSteps):
     def forward(self, query, key, value, mask=None):
@@ -287,7 +293,8 @@ class RolesExchanged(InSteps):
 
 @exercise.mistake(
     "Queries and keys have changed places: each word is looked at where it should look. That shows "
-    "at once when there are not as many queries as keys."
+    "at once when there are not as many queries as keys.",
+    raises=RuntimeError,
 )
 class KeysAsk(InSteps):
     def attend(self, q, k, v, mask):
@@ -305,7 +312,8 @@ class WordsExchanged(InSteps):
 
 @exercise.mistake(
     "The queries' words served as keys and values as well. That is self-attention: here, who is "
-    "looked at may be somebody else."
+    "looked at may be somebody else.",
+    raises=RuntimeError,
 )
 class QueryForAll(InSteps):
     def project(self, query, key, value):

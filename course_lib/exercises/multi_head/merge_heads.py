@@ -56,7 +56,8 @@ def reshaped_at_once(x):
 
 @exercise.mistake(
     "`view` needs the numbers to lie in memory in the order of the axes, and they do not, now "
-    "that an axis has moved. Which function copies them where it must?"
+    "that an axis has moved. Which function copies them where it must?",
+    raises=RuntimeError,
 )
 def viewed(x):
     moved = x.transpose(-3, -2)
@@ -147,7 +148,8 @@ def counted_behind_one_batch(x):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: what can stand in the place of `batch`, and take as many as there are?"
+    "two: what can stand in the place of `batch`, and take as many as there are?",
+    raises=ValueError,
 )
 def one_batch_dimension(x):
     batch, heads, n, d_k = x.shape
@@ -156,7 +158,8 @@ def one_batch_dimension(x):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were never a batch. There may be one batch dimension, or "
-    "two: which of Python's stars takes as many as there are?"
+    "two: which of Python's stars takes as many as there are?",
+    raises=ValueError,
 )
 def no_batch_dimension(x):
     heads, n, d_k = x.shape

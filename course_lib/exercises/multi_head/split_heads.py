@@ -133,7 +133,8 @@ def counted_behind_one_batch(x, heads):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: what can stand in the place of `batch`, and take as many as there are?"
+    "two: what can stand in the place of `batch`, and take as many as there are?",
+    raises=ValueError,
 )
 def one_batch_dimension(x, heads):
     batch, n, d_model = x.shape
@@ -142,7 +143,8 @@ def one_batch_dimension(x, heads):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were never a batch. There may be one batch dimension, or "
-    "two: which of Python's stars takes as many as there are?"
+    "two: which of Python's stars takes as many as there are?",
+    raises=ValueError,
 )
 def no_batch_dimension(x, heads):
     n, d_model = x.shape

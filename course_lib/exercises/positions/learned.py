@@ -69,7 +69,8 @@ class FromTheEnd(LearnedPositions):
 
 @exercise.mistake(
     "The whole table was added: it fits a sentence that fills it, and one word is copied to every "
-    "position. How many of its rows does a sentence need?"
+    "position. How many of its rows does a sentence need?",
+    raises=RuntimeError,
 )
 class WholeTable(LearnedPositions):
     def forward(self, x):
@@ -137,7 +138,8 @@ class Asserted(LearnedPositions):
 
 @exercise.mistake(
     "A sentence that fills the table exactly was refused. With max_length rows, which is the "
-    "longest sentence whose words all have one?"
+    "longest sentence whose words all have one?",
+    raises=ValueError,
 )
 class OneTooStrict(LearnedPositions):
     def forward(self, x):
@@ -148,7 +150,8 @@ class OneTooStrict(LearnedPositions):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from "
-    "the end, are the words on?"
+    "the end, are the words on?",
+    raises=(RuntimeError, ValueError),
 )
 class SentencesCounted(LearnedPositions):
     def forward(self, x):
@@ -159,7 +162,8 @@ class SentencesCounted(LearnedPositions):
 
 @exercise.mistake(
     "`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; "
-    "for a sentence alone it is the width of a word. Which axis, from the end, are the words on?"
+    "for a sentence alone it is the width of a word. Which axis, from the end, are the words on?",
+    raises=RuntimeError,
 )
 class SecondAxisCounted(LearnedPositions):
     def forward(self, x):

@@ -140,7 +140,8 @@ def turned_round(q, k, v, key_table, value_table, mask=None):
 
 @exercise.mistake(
     "Words beyond the largest distance were looked up past the ends of the tables, or from the "
-    "wrong end. Which row do all words share that are further to the right?"
+    "wrong end. Which row do all words share that are further to the right?",
+    raises=IndexError,
 )
 def not_clipped(q, k, v, key_table, value_table, mask=None):
     middle = len(key_table) // 2

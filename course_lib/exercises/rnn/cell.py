@@ -119,7 +119,8 @@ def memory_transposed(x, h, w_x, w_h, b):
 
 @exercise.mistake(
     "Both matrices were turned over, which is how torch keeps them. The rows of ours are as many "
-    "as what they meet has numbers: does yours need another turn?"
+    "as what they meet has numbers: does yours need another turn?",
+    raises=RuntimeError,
 )
 def both_transposed(x, h, w_x, w_h, b):
     return torch.tanh(x @ w_x.mT + h @ w_h.mT + b)

@@ -189,7 +189,8 @@ def parts_interleaved(x, h, w_x, w_h, b_x, b_h):
 
 @exercise.mistake(
     "Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are "
-    "told which. On which axis do the parts stand?"
+    "told which. On which axis do the parts stand?",
+    raises=ValueError,
 )
 def cut_along_the_batch(x, h, w_x, w_h, b_x, b_h):
     x_r, x_z, x_n = torch.chunk(x @ w_x + b_x, 3)

@@ -104,7 +104,8 @@ def gates_interleaved(x, h, c, w_x, w_h, b):
 
 @exercise.mistake(
     "Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are "
-    "told which. On which axis do the gates stand?"
+    "told which. On which axis do the gates stand?",
+    raises=(RuntimeError, ValueError),
 )
 def cut_along_the_batch(x, h, c, w_x, w_h, b):
     i, f, g, o = torch.chunk(x @ w_x + h @ w_h + b, 4)

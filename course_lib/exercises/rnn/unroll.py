@@ -77,7 +77,8 @@ def kept_before_the_step(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "Only the last state came back. The step is right; what happened to the states on the way "
-    "there?"
+    "there?",
+    raises=RuntimeError,
 )
 def last_state_only(xs, h, w_x, w_h, b):
     return unroll(xs, h, w_x, w_h, b)[..., -1, :]
@@ -108,7 +109,8 @@ def backwards(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: a `for` loop over a tensor takes its first axis, "
-    "which in a batch is the sentences. On which axis are the words always?"
+    "which in a batch is the sentences. On which axis are the words always?",
+    raises=RuntimeError,
 )
 def looped_over_sentences(xs, h, w_x, w_h, b):
     states = []
@@ -120,7 +122,8 @@ def looped_over_sentences(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "Right for one batch dimension, not without one: the words were counted as axis 1 from the "
-    "front. From which end do they always stand in the same place?"
+    "front. From which end do they always stand in the same place?",
+    raises=RuntimeError,
 )
 def words_on_axis_one(xs, h, w_x, w_h, b):
     states = []
@@ -132,7 +135,8 @@ def words_on_axis_one(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "Right for one batch dimension, not without one: `[:, t, :]` needs exactly three axes. How "
-    "can the words' axis be named when nobody knows how many stand before it?"
+    "can the words' axis be named when nobody knows how many stand before it?",
+    raises=(IndexError, RuntimeError),
 )
 def words_between_two_axes(xs, h, w_x, w_h, b):
     states = []
@@ -144,7 +148,8 @@ def words_between_two_axes(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "Right for one batch dimension, not without one: xs was taken to have three sizes. A sentence "
-    "may come alone, or under two batch dimensions: which of its sizes do you need?"
+    "may come alone, or under two batch dimensions: which of its sizes do you need?",
+    raises=ValueError,
 )
 def three_sizes_unpacked(xs, h, w_x, w_h, b):
     _, n, _ = xs.shape
@@ -157,7 +162,8 @@ def three_sizes_unpacked(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "The steps are right, but in a batch the states lie with the words' axis in front of the "
-    "batch. Where were the words in xs, and where does `torch.stack` put a new axis by itself?"
+    "batch. Where were the words in xs, and where does `torch.stack` put a new axis by itself?",
+    raises=RuntimeError,
 )
 def stacked_in_front(xs, h, w_x, w_h, b):
     return unroll(xs, h, w_x, w_h, b).movedim(-2, 0)
@@ -165,7 +171,8 @@ def stacked_in_front(xs, h, w_x, w_h, b):
 
 @exercise.mistake(
     "All states lie end to end in one long row. Joining along an axis that is there already "
-    "makes no axis of words: what does?"
+    "makes no axis of words: what does?",
+    raises=RuntimeError,
 )
 def end_to_end(xs, h, w_x, w_h, b):
     return unroll(xs, h, w_x, w_h, b).flatten(-2)

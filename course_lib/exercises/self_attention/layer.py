@@ -119,7 +119,8 @@ class KeysAsValues(SelfAttention):
 
 @exercise.mistake(
     "The words themselves served as keys: w_k was never used, and a query of size d_k cannot meet "
-    "a word of size d_model."
+    "a word of size d_model.",
+    raises=RuntimeError,
 )
 class WordsAsKeys(SelfAttention):
     def forward(self, x, mask=None):

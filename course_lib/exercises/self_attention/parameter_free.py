@@ -181,7 +181,8 @@ def weights_only(x, causal=False):
 
 @exercise.mistake(
     "Right for one sentence, but the causal mask does not fit a batch: its size was read off the "
-    "first axis, which is the batch there. Where do the words always stand?"
+    "first axis, which is the batch there. Where do the words always stand?",
+    raises=RuntimeError,
 )
 def counts_the_batch(x, causal=False):
     shown = torch.ones(len(x), len(x), dtype=torch.bool, device=x.device).tril()

@@ -93,7 +93,8 @@ def values_before_keys(x, w_q, w_k, w_v):
 
 @exercise.mistake(
     "The matrices were turned over, as torch's own layers keep them. Here a matrix has d_model "
-    "rows: does it fit x as it is?"
+    "rows: does it fit x as it is?",
+    raises=RuntimeError,
 )
 def matrices_transposed(x, w_q, w_k, w_v):
     return x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
@@ -101,7 +102,8 @@ def matrices_transposed(x, w_q, w_k, w_v):
 
 @exercise.mistake(
     "Each product was taken the other way round, matrix times words. Rows are tokens here: on "
-    "which side must the words stand, for each row to be projected?"
+    "which side must the words stand, for each row to be projected?",
+    raises=RuntimeError,
 )
 def matrices_to_the_left(x, w_q, w_k, w_v):
     return w_q @ x, w_k @ x, w_v @ x
@@ -116,7 +118,8 @@ def joined(x, w_q, w_k, w_v):
 
 
 @exercise.mistake(
-    "The three were stacked into one tensor, which only works while d_v happens to equal d_k."
+    "The three were stacked into one tensor, which only works while d_v happens to equal d_k.",
+    raises=RuntimeError,
 )
 def stacked(x, w_q, w_k, w_v):
     return torch.stack([x @ w_q, x @ w_k, x @ w_v])
@@ -137,7 +140,8 @@ def values_from_keys_matrix(x, w_q, w_k, w_v):
 
 @exercise.mistake(
     "Each role was made from the one before. All three come from the word itself: what does w_k "
-    "have as many rows as?"
+    "have as many rows as?",
+    raises=RuntimeError,
 )
 def one_after_another(x, w_q, w_k, w_v):
     q = x @ w_q

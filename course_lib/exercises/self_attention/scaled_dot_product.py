@@ -137,7 +137,8 @@ def over_queries(q, k, v, mask=None):
 
 @exercise.mistake(
     "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
-    "values with one weight for each query. Whose rows should they be?"
+    "values with one weight for each query. Whose rows should they be?",
+    raises=RuntimeError,
 )
 def transposed(q, k, v, mask=None):
     return attend(k, q, v, mask)
@@ -192,7 +193,8 @@ def mask_added(q, k, v, mask=None):
 
 @exercise.mistake(
     "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?"
+    "the mask says, or whether one was given at all?",
+    raises=RuntimeError,
 )
 def mask_as_condition(q, k, v, mask=None):
     return attend(q, k, v, mask if mask else None)

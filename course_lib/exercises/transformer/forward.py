@@ -108,7 +108,8 @@ class InSteps(Transformer):
 
 @exercise.mistake(
     "The encoder read the target, so the target was found in the memory, and the source was lost. "
-    "Who reads which?"
+    "Who reads which?",
+    raises=ValueError,
 )
 class TargetRead(InSteps):
     def forward(self, source, target, source_mask=None):
@@ -117,7 +118,8 @@ class TargetRead(InSteps):
 
 @exercise.mistake(
     "Source and target have changed places: the encoder read what is to be written. Which of the "
-    "two has a score at each of its places?"
+    "two has a score at each of its places?",
+    raises=ValueError,
 )
 class Exchanged(InSteps):
     def forward(self, source, target, source_mask=None):
@@ -180,7 +182,8 @@ class SourceReadCausally(InSteps):
 
 @exercise.mistake(
     "The decoder was given one argument too many, such as a causal mask. Read its `forward`: it "
-    "hides the future itself, and asks for the memory's mask only."
+    "hides the future itself, and asks for the memory's mask only.",
+    raises=TypeError,
 )
 class CausalMaskHandedOver(InSteps):
     def write(self, target, memory, mask):
@@ -190,7 +193,8 @@ class CausalMaskHandedOver(InSteps):
 
 @exercise.mistake(
     "States went in where tokens were expected: encoder and decoder look their tokens up "
-    "themselves. Which comes first in `Decoder.forward`, the target or the memory?"
+    "themselves. Which comes first in `Decoder.forward`, the target or the memory?",
+    raises=(IndexError, ValueError),
 )
 class MemoryFirst(InSteps):
     def write(self, target, memory, mask):

@@ -87,7 +87,8 @@ def mirrored(x, weight, bias):
 
 @exercise.mistake(
     "There are fewer results than words: the sentence was not padded, so the windows at its ends "
-    "did not fit. How many words of zeros does each end need?"
+    "did not fit. How many words of zeros does each end need?",
+    raises=RuntimeError,
 )
 def not_padded(x, weight, bias):
     return torch.einsum("...dk,kdo->...o", x.unfold(-2, weight.shape[0], 1), weight) + bias
@@ -126,7 +127,8 @@ def ends_repeated(x, weight, bias):
 
 @exercise.mistake(
     "The zeros were put at both ends of every word, not of the sentence: `F.pad` begins with the "
-    "last axis. Which axis are the words on?"
+    "last axis. Which axis are the words on?",
+    raises=RuntimeError,
 )
 def words_padded(x, weight, bias):
     width, n = weight.shape[0], x.shape[-2]
@@ -157,7 +159,8 @@ def one_matrix_for_all(x, weight, bias):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: the words were taken to be on the first axis. "
-    "Which axis from the end are they always on?"
+    "Which axis from the end are they always on?",
+    raises=RuntimeError,
 )
 def words_on_the_first_axis(x, weight, bias):
     width, n = weight.shape[0], len(x)
@@ -167,7 +170,8 @@ def words_on_the_first_axis(x, weight, bias):
 
 @exercise.mistake(
     "Right for one sentence, not for a batch: word by word, the window was cut out of the first "
-    "axis, where a batch has its sentences. Which axis are the words always on?"
+    "axis, where a batch has its sentences. Which axis are the words always on?",
+    raises=IndexError,
 )
 def word_by_word(x, weight, bias):
     width = weight.shape[0]

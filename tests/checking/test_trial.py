@@ -1,0 +1,146 @@
+"""What the standard properties hold against an answer, on small exercises made for it."""
+
+import pytest
+import torch
+
+from course_lib.answers.answer import InProcess
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.proof import laws
+from course_lib.checking.trial import Trying, try_all
+from course_lib.checking.verdict import known
+
+
+def exercise_of(reference, *cases, **more):
+    """Make an exercise of a function and the inputs of its cases."""
+    texts = {"lesson": "00", "title": "", "minutes": 1, "difficulty": 1, "hints": ("", "")}
+    exercise = Exercise(reference, **texts, **more)
+    exercise.draw = lambda draw: ((f"case {i}", inputs) for i, inputs in enumerate(cases))
+    return exercise
+
+
+def failing(exercise, answer):
+    return [trial.sentence for trial in try_all(exercise, InProcess(answer), 0) if not trial.held]
+
+
+def counts(tokens):
+    return (tokens[:, None] == torch.arange(3).to(tokens.device)).sum(0)
+
+
+def halves(x, y):
+    return x / 2 + 0 * y
+
+
+def largest(x):
+    return x.amax(-1), x.argmax(-1)
+
+
+def total(parts):
+    return torch.stack([part.sum() for part in parts]).sum()
+
+
+TOKENS = torch.tensor([0, 2, 2])
+X = torch.tensor([[1.0, 2.0], [5.0, 3.0]])
+
+
+def test_what_torch_has_no_meta_kernel_for_is_forgiven():
+    exercise = exercise_of(counts, (TOKENS,))
+    assert failing(exercise, lambda tokens: torch.bincount(tokens, minlength=3)) == []
+    assert "the result is on the inputs' device" in failing(
+        exercise, lambda tokens: counts(tokens).cpu() if not tokens.is_meta else torch.ones(3)
+    )
+
+
+def test_no_gradient_is_a_gradient_of_zeros():
+    exercise = exercise_of(halves, (X, X))
+    assert failing(exercise, lambda x, y: x / 2) == []
+    assert failing(exercise, lambda x, y: (x / 2).detach()) == ["gradients flow, and are right"]
+
+
+@pytest.mark.parametrize("as_number", [False, True])
+def test_integers_beside_floats_do_not_switch_the_gradients_off(as_number):
+    def reference(x):
+        value, place = largest(x)
+        return value, int(place.sum()) if as_number and not x.is_meta else place
+
+    exercise = exercise_of(reference, (X,))
+    assert failing(exercise, reference) == []
+    detached = failing(exercise, lambda x: (reference(x)[0].detach(), reference(x)[1]))
+    assert detached == ["gradients flow, and are right"]
+    single = failing(exercise, lambda x: (reference(x)[0].float(), reference(x)[1]))
+    assert single == ["float64 goes in, float64 comes out"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda parts: parts.pop(), lambda parts: parts[0].mul_(2), lambda parts: parts.reverse()],
+)
+def test_a_list_that_is_changed_by_the_call_is_noticed(change):
+    def changes(parts):
+        result = total(parts)
+        with torch.no_grad():
+            change(parts)
+        return result
+
+    inputs = [X.clone(), 3 * X]
+    exercise = exercise_of(total, (inputs,))
+    assert failing(exercise, total) == []
+    assert "inputs are not modified, and may be non-contiguous" in failing(exercise, changes)
+    assert len(inputs) == 2
+    assert torch.equal(inputs[0], X)
+
+
+def weights(x):
+    return torch.softmax(x, -1)
+
+
+def overflowing(x):
+    return x.exp() / x.exp().sum(-1, keepdim=True)
+
+
+def test_large_numbers_are_tried_where_there_is_an_exponential():
+    sentence = "large numbers give neither NaN nor a wrong result"
+    assert failing(exercise_of(weights, (X,)), overflowing) == [sentence]
+    asked = try_all(exercise_of(halves, (X, X)), InProcess(halves), 0)
+    assert sentence not in [trial.sentence for trial in asked]
+    small = exercise_of(weights, (X,), small_only="for this test")
+    assert failing(small, overflowing) == []
+
+
+def test_a_reference_that_large_numbers_break_violates_a_law():
+    assert list(laws._large_numbers(exercise_of(weights, (X,)))) == []
+    assert len(list(laws._large_numbers(exercise_of(overflowing, (X,))))) == 1
+
+
+def test_an_exception_that_nobody_foresaw_violates_a_law():
+    exercise = exercise_of(weights, (X,))
+
+    @exercise.mistake("reads beyond the end")
+    def beyond(x):
+        return x[7]
+
+    @exercise.mistake("the same, foreseen", raises=IndexError)
+    def foreseen(x):
+        return x[7]
+
+    @exercise.mistake("a name that is not there", raises=NameError)
+    def nameless(x):
+        return y + x
+
+    said = list(laws._exceptions(exercise))
+    assert [text.split()[0] for text in said] == ["beyond", "nameless"]
+
+
+def test_a_mutant_is_tried_up_to_its_first_failing_call():
+    calls = []
+    exercise = exercise_of(weights, *[(X + i,) for i in range(9)])
+    tried = Trying(exercise, InProcess(lambda x: calls.append(x)), 0)
+    assert not tried.passes()
+    # once with a cotangent and once without, since it raised in the first
+    assert len(calls) <= 2
+
+
+def test_a_known_mistake_is_tried_once():
+    exercise = exercise_of(weights, (X,))
+    exercise.mistake("overflows")(overflowing)
+    [mistake] = exercise.mistakes
+    assert known(exercise, mistake, 0) is known(exercise, mistake, 0)
