@@ -153,8 +153,8 @@ def _reaches_more(name: str) -> bool:
 def _annotations(nodes: list[ast.AST]) -> Iterable[ast.AST]:
     for node in nodes:
         for name in ("annotation", "returns"):
-            if isinstance(found := getattr(node, name, None), ast.AST):
-                yield from ast.walk(found)
+            if isinstance(annotation := getattr(node, name, None), ast.AST):
+                yield from ast.walk(annotation)
 
 
 def _types_asked(nodes: list[ast.AST]) -> Iterable[ast.AST]:

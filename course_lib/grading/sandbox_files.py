@@ -92,11 +92,11 @@ def earlier_components(lesson: str) -> dict[str, tuple[str, str]]:
 
 def _with_imports(modules: set[str]) -> set[str]:
     """Name modules of the course, and those of them that they import, without the package."""
-    left, found = [module.partition(".")[2] for module in modules], set()
+    left, modules_seen = [module.partition(".")[2] for module in modules], set()
     while left:
-        if (module := left.pop()) in found:
+        if (module := left.pop()) in modules_seen:
             continue
-        found.add(module)
+        modules_seen.add(module)
         tree = ast.parse((COURSE / Path(*module.split(".")).with_suffix(".py")).read_text("utf8"))
         for node in ast.walk(tree):
             match node:
@@ -106,7 +106,7 @@ def _with_imports(modules: set[str]) -> set[str]:
                     left.append(name.partition(".")[2])
         if "." in module:
             left.append(f"{module.rpartition('.')[0]}.__init__")
-    return found
+    return modules_seen
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -118,12 +118,12 @@ def _copy(source: Path, target: Path) -> None:
 def packages() -> dict[str, Path]:
     """Find the files and folders of the packages, and of all that they require."""
     left: list[str] = list(PACKAGES)
-    found: set[str] = set()
+    names: set[str] = set()
     entries: dict[str, Path] = {}
     while left:
-        if (name := left.pop().lower()) in found:
+        if (name := left.pop().lower()) in names:
             continue
-        found.add(name)
+        names.add(name)
         try:
             installed = distribution(name)
         except PackageNotFoundError:  # required on other systems only, or optional

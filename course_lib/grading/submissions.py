@@ -59,21 +59,23 @@ class SubmittedFile:
 def collect(path: Path) -> list[SubmittedFile]:
     """List what was handed in, by student and notebook. Raises NotSubmissions."""
     if path.is_dir():
-        found = list(_in_folder(path / "submitted" if (path / "submitted").is_dir() else path))
+        submissions = list(
+            _in_folder(path / "submitted" if (path / "submitted").is_dir() else path)
+        )
     elif path.is_file() and zipfile.is_zipfile(path):
         try:
-            found = list(_in_zip(path))
+            submissions = list(_in_zip(path))
         except (zipfile.BadZipFile, ValueError) as error:
             raise NotSubmissions(f"{path} is a damaged zip file: {error}.") from None
     elif path.is_file() and path.suffix == ".ipynb":
-        found = [_file(path.parent, path.name, path.stem)]
+        submissions = [_file(path.parent, path.name, path.stem)]
     elif path.exists():
         raise NotSubmissions(f"{path} is neither a folder nor a zip file nor a notebook.")
     else:
         raise NotSubmissions(f"there is no {path}.")
-    if not found:
+    if not submissions:
         raise NotSubmissions(f"{path} holds no notebooks and no folders of students.")
-    return sorted(found, key=lambda x: (x.student, x.notebook))
+    return sorted(submissions, key=lambda x: (x.student, x.notebook))
 
 
 def _in_folder(root: Path) -> Iterator[SubmittedFile]:

@@ -126,8 +126,8 @@ def _archive(lesson: str, readme: str) -> bytes:
 def _course() -> list[Path]:
     """List the files with which pip installs the course."""
     inside = [*(ROOT / "course_lib").rglob("*"), *(ROOT / "lessons").iterdir()]
-    found = [x for x in inside if x.is_file() and "__pycache__" not in x.parts]
-    return [*(ROOT / name for name in NAMES), *sorted(found)]
+    files = [x for x in inside if x.is_file() and "__pycache__" not in x.parts]
+    return [*(ROOT / name for name in NAMES), *sorted(files)]
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: str | bytes, mode: int = 0o644) -> None:

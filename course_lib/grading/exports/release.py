@@ -74,12 +74,12 @@ def _kept(cells: list[NotebookNode]) -> list[NotebookNode]:
         if cell.cell_type == "markdown" or _is_needed(cell, own):
             sections[-1].append(cell)
     title, *others = sections
-    found = [*title, new_markdown_cell(NOTE, id="exercises-alone")]
+    kept = [*title, new_markdown_cell(NOTE, id="exercises-alone")]
     for section in others:
         while section and section[-1].cell_type == "markdown":
             section.pop()
-        found += section
-    return found
+        kept += section
+    return kept
 
 
 def _is_needed(cell: NotebookNode, own: set[str]) -> bool:
@@ -105,12 +105,12 @@ def _calls(statement: ast.stmt) -> set[str]:
     """Name `needs`, or `mine` and its exercises, where a statement consists of nothing else."""
     if not isinstance(statement, ast.Assign | ast.Expr):
         return set()
-    found: set[str] = set()
+    calls: set[str] = set()
     value = statement.value
     for call in value.elts if isinstance(value, ast.Tuple) else [value]:
         match call:
             case ast.Call(ast.Name("needs" | "mine" as name), arguments):
-                found |= {name, *(str(x.value) for x in arguments if isinstance(x, ast.Constant))}
+                calls |= {name, *(str(x.value) for x in arguments if isinstance(x, ast.Constant))}
             case _:
                 return set()
-    return found
+    return calls

@@ -45,10 +45,10 @@ def fill(results: Results, template: str, assignment: str) -> FilledTemplate:
 
 def _column(head: list[str], assignment: str) -> int:
     names = {i: re.fullmatch(r"(.*) \(\d+\)", name) for i, name in enumerate(head)}
-    wanted = [i for i, found in names.items() if found and assignment in (found[0], found[1])]
+    wanted = [i for i, match in names.items() if match and assignment in (match[0], match[1])]
     if len(wanted) == 1:
         return wanted[0]
-    assignments = ", ".join(found[0] for found in names.values() if found) or "none"
+    assignments = ", ".join(match[0] for match in names.values() if match) or "none"
     which = "several columns" if wanted else "no column"
     raise ValueError(f"There is {which} {assignment!r}; the assignments are: {assignments}.")
 

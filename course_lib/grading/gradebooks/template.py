@@ -21,12 +21,12 @@ class FilledTemplate:
 
     def sentences(self) -> list[str]:
         """Say what is to be known, a sentence a line."""
-        found = [
+        sentences = [
             *(f"{student} has no row in it." for student in self.students_without_row),
             *(f"{row} has no grade." for row in self.rows_without_grade),
             *self.remarks,
         ]
-        return found or ["Every grade has its row, and every row its grade."]
+        return sentences or ["Every grade has its row, and every row its grade."]
 
 
 class Template:
@@ -45,15 +45,15 @@ class Template:
         self.ends: list[str] = []
         place = len(self.mark)
         while place < len(text) or self.rows[-1]:
-            found = cell.match(text, place)
-            if not found:
+            part = cell.match(text, place)
+            if not part:
                 raise ValueError(f"line {text.count(chr(10), 0, place) + 1} of it is not CSV.")
-            self.rows[-1].append(found[1])
-            place = found.end()
-            if found[2] != self.delimiter:
-                self.ends.append(found[2])
+            self.rows[-1].append(part[1])
+            place = part.end()
+            if part[2] != self.delimiter:
+                self.ends.append(part[2])
                 self.rows.append([])
-            if not found[2]:
+            if not part[2]:
                 break
         self.rows.pop()
         self.head = [self.read(0, column) for column in range(len(self.rows[0]))] if text else []
@@ -80,10 +80,10 @@ class Template:
 
 def by_student(results: Results) -> dict[str, list[SubmissionResult]]:
     """List each student's graded notebooks: one a lesson."""
-    found = defaultdict(list)
+    submissions = defaultdict(list)
     for submission in graded(results):
-        found[submission["student"]].append(submission)
-    return dict(found)
+        submissions[submission["student"]].append(submission)
+    return dict(submissions)
 
 
 def match(
@@ -98,7 +98,7 @@ def match(
     """
     rows = {student: _rows_of(student, keys) for student in students}
     claims = Counter(row for own in rows.values() for row in own)
-    found = {}
+    row_of = {}
     for student, own in rows.items():
         if not own:
             filled.students_without_row.append(one_line(student))
@@ -108,10 +108,10 @@ def match(
             label = one_line(labels[own[0]])
             filled.remarks.append(f"{one_line(student)} is not the only one who fits {label}.")
         else:
-            found[student] = own[0]
-    left = [one_line(labels[row]) for row in keys if row not in found.values()]
+            row_of[student] = own[0]
+    left = [one_line(labels[row]) for row in keys if row not in row_of.values()]
     filled.rows_without_grade += left
-    return found
+    return row_of
 
 
 def _rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:

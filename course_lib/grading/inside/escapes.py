@@ -35,14 +35,14 @@ def _reached(secret: str, process: int) -> list[str]:
         "new processes": lambda: os.fork() or os._exit(0),
         "other processes": lambda: os.kill(process, 0),
     }
-    found = []
+    reached = []
     for name, attempt in attempts.items():
         try:
             attempt()
         except OSError:
             continue
-        found.append(name)
-    return found
+        reached.append(name)
+    return reached
 
 
 if __name__ == "__main__":

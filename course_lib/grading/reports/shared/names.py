@@ -16,7 +16,7 @@ def names(results: Results) -> list[str]:
     was replaced, the name was cut, or is taken (also by one that differs in case alone, since
     some file systems do not tell them apart).
     """
-    found, taken = [], set()
+    names, taken = [], set()
     for submission in results["submissions"]:
         student, notebook = submission["student"], submission["notebook"]
         stem = notebook.removeprefix(f"{student}/").removesuffix(".ipynb")
@@ -27,8 +27,8 @@ def names(results: Results) -> list[str]:
             digest = _hash(digest)
             name = f"{safe[: LONGEST - DIGITS - 1]}-{digest}".lstrip("-")
         taken.add(name.lower())
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _hash(text: str) -> str:

@@ -40,14 +40,14 @@ def exercises(results: Results) -> list[ExerciseStatistics]:
     for submission in graded(results):
         for exercise_id, verdict in submission["exercises"].items():
             verdicts.setdefault(exercise_id, []).append(verdict)
-    found = []
+    exercises = []
     for exercise_id, own in verdicts.items():
         counts = Counter(x["status"] for x in own)
         statuses = {status: counts[status] for status in STATUSES}
         means = fmean(x["points"] for x in own), fmean(x["max_points"] for x in own)
-        found.append(ExerciseStatistics(exercise_id, len(own), statuses, *means))
+        exercises.append(ExerciseStatistics(exercise_id, len(own), statuses, *means))
     return sorted(
-        found, key=lambda x: (x.passed, x.mean_points / (x.max_points or 1), x.exercise_id)
+        exercises, key=lambda x: (x.passed, x.mean_points / (x.max_points or 1), x.exercise_id)
     )
 
 
@@ -59,8 +59,8 @@ def known_mistakes(results: Results) -> list[tuple[str, str, int]]:
         for exercise_id, verdict in submission["exercises"].items()
         if verdict["status"] == "known mistake"
     )
-    found = [(exercise_id, message, n) for (exercise_id, message), n in counts.items()]
-    return sorted(found, key=lambda x: (-x[2], x[0], x[1]))
+    mistakes = [(exercise_id, message, n) for (exercise_id, message), n in counts.items()]
+    return sorted(mistakes, key=lambda x: (-x[2], x[0], x[1]))
 
 
 def distribution(results: Results) -> list[int]:
