@@ -207,7 +207,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 # paths that a reader is to make, that a build makes, or that are examples
-EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.py", "NAME", "workspace/", ".venv/")
+EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.", "NAME", "workspace/", ".venv/")
 FOLDERS = ("course_lib", "lessons", "notebooks", "experiments", "tests", "benchmarks", "results")
 
 
@@ -261,3 +261,17 @@ def test_contributing_says_everything_that_an_exercise_may_say():
         assert said.issuperset(optional), verb
     public = [name for name in vars(Draw) if not name.startswith("_")]
     assert said.issuperset(public)
+
+
+def test_an_example_of_what_an_exercise_may_say_says_it():
+    rows = re.findall(
+        r"^\| (.+?) \| .* \| .*\((course_lib/exercises/\S+)\) \|$",
+        read("CONTRIBUTING.md"),
+        flags=re.M,
+    )
+    assert len(rows) > 10
+    for said, example in rows:
+        names = re.findall(r"\b(?:[a-z_]+(?==)|exercise\.\w+|Probe|build)", said)
+        assert names, said
+        for name in names:
+            assert name in read(example), f"{example} does not say {name}"
