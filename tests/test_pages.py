@@ -253,12 +253,10 @@ def test_contributing_says_everything_that_an_exercise_may_say():
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
     filled = {"id", "module", "properties", "mistakes", "alternatives", "draw"}  # by the engine
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
-    for verb in (Exercise.cases, Exercise.property, Exercise.mistake, Exercise.alternative):
-        assert f"`@exercise.{verb.__name__}" in page
-        optional = [
-            p.name for p in inspect.signature(verb).parameters.values() if p.default != p.empty
-        ]
-        assert said.issuperset(optional), verb
+    for name in ("cases", "property", "mistake", "alternative"):
+        assert f"`@exercise.{name}" in page
+        arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
+        assert said.issuperset(x.name for x in arguments if x.default != x.empty), name
     public = [name for name in vars(Draw) if not name.startswith("_")]
     assert said.issuperset(public)
 

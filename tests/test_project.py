@@ -23,7 +23,7 @@ ORDER = [
     ["feed_forward", "masks"],
     ["multi_head"],
     ["add_norm"],
-    ["gelu_feed_forward", "swiglu", "ssru", "key_value_cache"],
+    ["swiglu", "ssru", "key_value_cache"],
     ["encoder"],
     ["decoder"],
     ["transformer"],
