@@ -65,7 +65,7 @@ def hold_verified():
     if VERIFIED.is_file():
         components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
         hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
-        hold("RESULTS.md", "the same for every seed.\n\n", "\n\n", counts)
+        hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", counts)
 
 
 def test_the_results_page_has_every_comparison_and_no_other():
