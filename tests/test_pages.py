@@ -65,7 +65,7 @@ def hold_verified():
     if VERIFIED.is_file():
         components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
         hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
-        hold("RESULTS.md", "the same for every seed.\n\n", "\n\n", counts)
+        hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", counts)
 
 
 def test_the_results_page_has_every_comparison_and_no_other():
@@ -207,7 +207,7 @@ def test_links_between_pages_lead_somewhere(page):
 
 
 # paths that a reader is to make, that a build makes, or that are examples
-EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.py", "NAME", "workspace/", ".venv/")
+EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.", "NAME", "workspace/", ".venv/")
 FOLDERS = ("course_lib", "lessons", "notebooks", "experiments", "tests", "benchmarks", "results")
 
 
@@ -253,11 +253,23 @@ def test_contributing_says_everything_that_an_exercise_may_say():
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
     filled = {"id", "module", "properties", "mistakes", "alternatives", "draw"}  # by the engine
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
-    for verb in (Exercise.cases, Exercise.property, Exercise.mistake, Exercise.alternative):
-        assert f"`@exercise.{verb.__name__}" in page
-        optional = [
-            p.name for p in inspect.signature(verb).parameters.values() if p.default != p.empty
-        ]
-        assert said.issuperset(optional), verb
+    for name in ("cases", "property", "mistake", "alternative"):
+        assert f"`@exercise.{name}" in page
+        arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
+        assert said.issuperset(x.name for x in arguments if x.default != x.empty), name
     public = [name for name in vars(Draw) if not name.startswith("_")]
     assert said.issuperset(public)
+
+
+def test_an_example_of_what_an_exercise_may_say_says_it():
+    rows = re.findall(
+        r"^\| (.+?) \| .* \| .*\((course_lib/exercises/\S+)\) \|$",
+        read("CONTRIBUTING.md"),
+        flags=re.M,
+    )
+    assert len(rows) > 10
+    for said, example in rows:
+        names = re.findall(r"\b(?:[a-z_]+(?==)|exercise\.\w+|Probe|build)", said)
+        assert names, said
+        for name in names:
+            assert name in read(example), f"{example} does not say {name}"
