@@ -124,7 +124,7 @@ def test_an_exception_that_nobody_foresaw_violates_a_law():
 
     @exercise.mistake("a name that is not there", raises=NameError)
     def nameless(x):
-        return y + x
+        return y + x  # noqa: F821, on purpose
 
     said = list(laws._exceptions(exercise))
     assert [text.split()[0] for text in said] == ["beyond", "nameless"]
