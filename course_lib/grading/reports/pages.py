@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 
-from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS
+from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS, code
 from course_lib.grading.reports.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.text import clean, count, number
 
@@ -24,15 +23,6 @@ def colour(status: str) -> str:
 def sign(status: str) -> str:
     """Return the sign by which the notebooks' panel shows a status."""
     return SIGNS.get(status, "✗")
-
-
-def code(sentence: str) -> Markup:
-    """Turn `backquotes` into code."""
-    parts = sentence.split("`")
-    if len(parts) % 2 == 0:
-        return escape(sentence)
-    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
-    return Markup("").join(marked)
 
 
 _TEMPLATES = Environment(
