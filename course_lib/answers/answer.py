@@ -97,9 +97,11 @@ class Answer(Protocol):
 
     def describe(self) -> Description:
         """Tell what the answer is, without calling it."""
+        ...
 
     def run(self, request: Request) -> Reply:
         """Call the answer; whatever it does comes back as a reply."""
+        ...
 
 
 class InProcess:

@@ -7,7 +7,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self, cast
 
 from course_lib.answers import messages, without_dynamo
 from course_lib.answers.answer import (
@@ -148,8 +148,8 @@ class ChildProcess(RemoteAnswer):
         timer = threading.Timer(seconds, expire)
         timer.start()
         try:
-            messages.send(self._process.stdin, message)
-            return messages.receive(self._process.stdout, KINDS)
+            messages.send(cast(BinaryIO, self._process.stdin), message)
+            return messages.receive(cast(BinaryIO, self._process.stdout), KINDS)
         except (EOFError, OSError):
             if expired.is_set():
                 raise TimeoutError(f"no answer within {seconds:g} seconds") from None

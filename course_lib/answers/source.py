@@ -7,7 +7,7 @@ import re
 import symtable
 import textwrap
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -29,9 +29,9 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
         try:
             exec(compile(ast.Module([statement], []), file, "exec"), namespace)
         except Exception as error:
-            lost = (getattr(statement, "name", None), *_targets(statement))
+            lost = (getattr(statement, "name", ""), *_targets(statement))
             for one in lost:
-                namespace.pop(one, None)
+                namespace.pop(str(one), None)
             if name in lost:
                 failure = error
     if name not in namespace:
@@ -86,7 +86,7 @@ def is_stub(source: str, method: str | None = None) -> bool:
     return False
 
 
-def stub(reference: type | types.FunctionType, method: str | None = None) -> str:
+def stub(reference: Callable, method: str | None = None) -> str:
     """Return the source with the body taken out and the comments of its steps left as TODOs.
 
     Of a class only `method` is emptied.

@@ -57,7 +57,8 @@ def _modules() -> dict[str, str]:
 
 
 def _files(package: str) -> Iterator[tuple[str, str]]:
-    for folder in find_spec(package).submodule_search_locations:
+    spec = find_spec(package)
+    for folder in (spec and spec.submodule_search_locations) or []:
         for file in sorted(Path(folder).glob("*/[!_]*.py")):
             topic, name = file.parent.name, file.stem
             yield f"{topic}/{name}", f"{package}.{topic}.{name}"

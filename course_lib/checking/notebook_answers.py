@@ -52,7 +52,7 @@ class Attempt:
     def define(self) -> Any:
         """Execute the source in this process and return the answer. Raises what it raises."""
         with contextlib.redirect_stdout(None):
-            return define(self.source, self.exercise.name)
+            return define(self.source or "", self.exercise.name)
 
 
 @dataclass(frozen=True)
@@ -153,12 +153,13 @@ def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
 
 def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
     """Count the line of an error as its cell does."""
-    error = verdict.failure and verdict.failure.error
-    if not error or not error.line or not 0 < error.line <= len(places):
+    failure = verdict.failure
+    error = failure and failure.error
+    if not failure or not error or not error.line or not 0 < error.line <= len(places):
         return verdict
     cell, line = places[error.line - 1]
     placed = replace(error, line=line, text=f"{error.text}  (in cell {cell})")
-    return replace(verdict, failure=replace(verdict.failure, error=placed))
+    return replace(verdict, failure=replace(failure, error=placed))
 
 
 def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
@@ -179,7 +180,7 @@ def _attempt(exercise: Exercise, cells: list[_Cell]) -> Attempt:
     if places[-1].problem:
         return Attempt(exercise, problem=places[-1].problem)
     answer = places[-1].answer(exercise.name)
-    if is_stub(answer.text, exercise.method):
+    if answer is None or is_stub(answer.text, exercise.method):
         return Attempt(exercise)
     statements = _needed(answer, exercise.name, [x for cell in cells for x in cell.statements])
     lines = [
@@ -233,7 +234,8 @@ def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
     try:
         tree, text = _parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f", line {error.lineno}" if getattr(error, "lineno", None) else ""
+        number_there = getattr(error, "lineno", None)
+        line = f", line {number_there}" if number_there else ""
         problem = f"cell {number}{line} is not Python: {getattr(error, 'msg', error)}"
         return _Cell(number, text, exercise, [], problem)
     lines = text.encode().split(b"\n")
@@ -260,7 +262,7 @@ def _counts(node: ast.stmt) -> bool:
 
 def _is_literal(value: ast.expr | None) -> bool:
     try:
-        ast.literal_eval(value)
+        ast.literal_eval(value or "")
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return False
     return True
@@ -275,7 +277,7 @@ def _statement(cell: int, lines: list[bytes], node: ast.stmt) -> _Statement:
     line = decorators[0].lineno if decorators else node.lineno
     written = b"\n".join(lines[line - 1 : node.end_lineno])
     if not decorators:  # another statement may stand before it, or behind
-        behind = len(lines[node.end_lineno - 1]) - node.end_col_offset
+        behind = len(lines[(node.end_lineno or line) - 1]) - (node.end_col_offset or 0)
         written = written[node.col_offset : len(written) - behind]
     names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
     if isinstance(node, IMPORTS):

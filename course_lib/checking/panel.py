@@ -1,10 +1,12 @@
 """A verdict as a panel: one text face for terminals, one HTML face for Lab."""
 
-from html import escape
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup, escape
 from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
@@ -33,44 +35,57 @@ def text(verdict: Verdict) -> str:
 
 def html(verdict: Verdict) -> str:
     """Show a verdict as HTML that follows the colours of the page around it."""
-    colour = COLOURS.get(verdict.status, ROW_COLOURS[False])
-    parts = [
-        f'<div style="border-left:4px solid {colour};padding:.4em 1em;margin:.3em 0;'
-        'max-width:60em;line-height:1.45">',
-        f'<div style="font-weight:600;color:{colour}">{escape(_headline(verdict))}</div>',
-        f"<div>{_code(verdict.message)}</div>",
-    ]
-    for heading, rows in _sections(verdict):
-        parts.append(
-            f'<div style="opacity:.75;margin-top:.6em">{escape(heading)}</div>'
-            '<table style="border-collapse:collapse;margin:.1em 0">'
-        )
-        parts += [_row(label, value) for label, value in rows]
-        parts.append("</table>")
-    parts += [
-        f'<div style="opacity:.75;margin-top:.6em">{_code(line.strip())}</div>'
-        for line in _next_step(verdict)
-        if line
-    ]
-    return "".join([*parts, "</div>"])
-
-
-def _row(label: str, value: str) -> str:
-    cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;background:none;border:0"
-    colour = {"✓": f";color:{ROW_COLOURS[True]}", "✗": f";color:{ROW_COLOURS[False]}"}.get(
-        label, ""
-    )
-    face = "" if colour else ";font-family:var(--jp-code-font-family,monospace);white-space:pre"
-    return (
-        f'<tr style="background:none"><td style="{cell}{colour}">{escape(label)}</td>'
-        f'<td style="{cell}{face}">{escape(value)}</td></tr>'
+    return _template().render(
+        colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
+        headline=_headline(verdict),
+        message=verdict.message,
+        sections=_sections(verdict),
+        next_step=[line.strip() for line in _next_step(verdict) if line],
+        signs={"✓": ROW_COLOURS[True], "✗": ROW_COLOURS[False]},
     )
 
 
-def _code(sentence: str) -> str:
+def code(sentence: str) -> Markup:
     """Turn `backquotes` into code."""
-    parts = escape(sentence).split("`")
-    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return escape(sentence)
+    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
+    return Markup("").join(marked)
+
+
+TEMPLATE = """
+{%- set small = "opacity:.75;margin-top:.6em" -%}
+{%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
+               ~ "background:none;border:0" -%}
+{%- set face = ";font-family:var(--jp-code-font-family,monospace);white-space:pre" -%}
+<div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
+{#- -#} max-width:60em;line-height:1.45">
+{#- -#}<div style="font-weight:600;color:{{ colour }}">{{ headline }}</div>
+{#- -#}<div>{{ message | code }}</div>
+{%- for heading, rows in sections -%}
+  <div style="{{ small }}">{{ heading }}</div>
+  {#- -#}<table style="border-collapse:collapse;margin:.1em 0">
+  {%- for label, value in rows -%}
+    <tr style="background:none">
+    {#- -#}<td style="{{ cell }}{% if label in signs %};color:{{ signs[label] }}{% endif %}">
+    {{- label }}</td>
+    {#- -#}<td style="{{ cell }}{{ "" if label in signs else face }}">{{ value }}</td></tr>
+  {%- endfor -%}
+  </table>
+{%- endfor -%}
+{%- for line in next_step -%}
+  <div style="{{ small }}">{{ line | code }}</div>
+{%- endfor -%}
+</div>
+"""
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters["code"] = code
+    return environment.from_string(TEMPLATE)
 
 
 def _headline(verdict: Verdict) -> str:

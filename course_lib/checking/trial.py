@@ -346,6 +346,7 @@ def _exponentials() -> Iterator[list[str]]:
 
 def _enlarged(exercise: Exercise, question: Question, seed: int) -> Question:
     """Ask a case with numbers so large that an exponential of them is infinite, in float64."""
+    assert question.fuller, "a case without a gradient has no exponential of interest"
     factor = LARGE if exercise.method is None else LARGE_WEIGHTS
     case = _each(question.case, lambda x: factor * x.double() if x.is_floating_point() else x)
     request = _request(
@@ -437,7 +438,8 @@ def same_reply(
     With `scale`, output and gradients are divided by it, and held to float32's tolerance.
     """
     if a.error or b.error:
-        return bool(a.error and b.error) and a.error.type == b.error.type
+        kinds = [reply.error.type if reply.error else None for reply in (a, b)]
+        return kinds[0] == kinds[1]
     if scale:
         a, b = _divided(a, scale), _divided(b, scale)
     tolerance, form = exercise.tolerance, exercise.canonical
@@ -484,7 +486,7 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
         return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
     # a whole number is a float too, as Python's annotations have it
     if type(a) is int and type(b) is float:
-        a = float(a)
+        return same(float(a), b, tolerance)
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple | list):
@@ -493,4 +495,4 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
         return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
     if isinstance(a, float):
         return a == b or abs(a - b) <= tolerance * max(1.0, abs(b))
-    return a == b
+    return bool(a == b)

@@ -250,7 +250,7 @@ def _alike(ours: Trying, theirs: Trying, place: int) -> bool:
     for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
         if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise, x.scale):
             return False
-        errors = x.reply.error, y.reply.error
-        if not x.held and all(errors) and errors[0].message != errors[1].message:
+        a, b = x.reply.error, y.reply.error
+        if not x.held and a and b and a.message != b.message:
             return False
     return True

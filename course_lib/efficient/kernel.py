@@ -54,7 +54,7 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, q: Tensor, k: Tensor, v: Tensor, tiles: Sequence[Tile], chunk: int | None):
-        """Softmax online (Milakov and Gimelshein 2018, algorithm 3), then the average."""
+        """Softmax online (Milakov & Gimelshein 2018, algorithm 3), then the average."""
         output = v.new_zeros(*q.shape[:-1], v.shape[-1])
         total = q.new_zeros(*q.shape[:-1], 1)
         # the lowest number there is, since minus infinity less itself is none

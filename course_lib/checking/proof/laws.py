@@ -106,8 +106,8 @@ def _mistakes(exercise: Exercise, seed: int) -> Iterator[str]:
             yield f"{who} is {refused[0]!r}: {refused[1]}"
         elif tried.passes():
             yield f"{who} passes"
-        elif (found := diagnosis(tried, seed)).sentence != mistake.sentence:
-            yield f"{who} is taken for {found.name}: {found.sentence}"
+        elif (other := diagnosis(tried, seed) or mistake).sentence != mistake.sentence:
+            yield f"{who} is taken for {other.name}: {other.sentence}"
         elif not _does_it_again(mistake, tried, seed):
             yield f"{who} does something else when it is tried again"
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -51,10 +51,11 @@ def _wrap(exercise: Exercise, change: Callable) -> Callable:
         return lambda *inputs: change(exercise.reference, inputs)
 
     def method(self, *inputs):
-        original = getattr(exercise.reference, exercise.method)
+        original = getattr(exercise.reference, str(exercise.method))
         return change(lambda *inputs: original(self, *inputs), inputs)
 
-    return type(exercise.name, (exercise.reference,), {exercise.method: method})
+    reference = cast(type, exercise.reference)
+    return type(exercise.name, (reference,), {exercise.method: method})
 
 
 class _FirstOnly:

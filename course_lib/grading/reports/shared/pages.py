@@ -5,8 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from course_lib.checking.markup import code
-from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS
+from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS, code
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.shared.text import clean, count, number
 
