@@ -21,7 +21,7 @@ RIGHT = "def double(x):\n    return 2 * x\n"
 
 @pytest.fixture(scope="module")
 def child():
-    with ChildProcess() as process:
+    with ChildProcess(seconds=60) as process:  # others may keep the machine busy
         yield process
 
 
