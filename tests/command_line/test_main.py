@@ -45,7 +45,7 @@ def notebook(workspace, save_notebook):
 
 @pytest.fixture(scope="module")
 def process():
-    with answer_process.ChildProcess(seconds=8) as process:
+    with answer_process.ChildProcess(seconds=20) as process:
         yield process
 
 
@@ -172,7 +172,7 @@ def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(tmp_path, save_no
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
     for sentence in (
-        "Timeout: no answer within 8 seconds",
+        "Timeout: no answer within 20 seconds",
         "SystemExit: 0",
         "Crash: the process ended, with exit status 0",
         "TooLarge: its result is over 16 MiB",

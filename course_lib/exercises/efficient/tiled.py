@@ -85,7 +85,7 @@ def large_scores(answer, draw: Draw):
 def no_row(answer, draw: Draw):
     n, block = 512, 8
     q, k, v = draw.normal(block, 1), draw.normal(n, 1), draw.normal(n, 1)
-    found = answer(q, k, v, block, most=block * n - 1)
+    found = answer(q, k, v, block, max_numel=block * n - 1)
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-4)
 
 
