@@ -351,7 +351,7 @@ guess = None  # True or False
 q, k, v = torch.randn(3, 8, 6, generator=generator)
 tables = torch.randn(2, 5, 6, generator=generator)
 alone = relative_attention(q[3:], k[3:], v[3:], *tables)
-behind = relative_attention(q, k, v, *tables, mask=torch.arange(8) >= 3)[3:]
+behind = relative_attention(q, k, v, *tables, mask=(torch.arange(8) >= 3)[None])[3:]
 reveal(guess, not torch.allclose(alone, behind, atol=1e-6))
 torch.testing.assert_close(alone, behind)
 

@@ -60,7 +60,7 @@ def linformer_attention(
 class Linformer(nn.Module):
     """Attend to `mixtures` of the words, learned for texts of up to n words, the same in all heads.
 
-    A shorter text is one filled up with zeros. Source: Wang et al. 2020, section 4. Raises
+    A shorter text is one filled up with zeros. Source: Wang et al. 2020a, section 4. Raises
     ValueError for longer texts.
     """
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from course_lib.efficient import kernel, lsh, memory_compressed, reversible
+from course_lib.efficient import kernel, lsh, memory_compressed, reversible, window
 from course_lib.efficient.variants import VARIANTS
 from course_lib.verify.comparison import Comparison, Inputs, compare
 
@@ -39,6 +39,17 @@ def _window(inputs: Inputs):
     near = [[-(width // 2) <= i - j <= width // 2 for j in range(n)] for i in range(n)]
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor(near))
     return (q, k, v, width), theirs
+
+
+@compare(window.attend_back, "the same, the words before alone")
+def _attend_back(inputs: Inputs):
+    (reach,) = inputs.sizes(1, 0, 9)
+    q, k, v = _words(inputs, *inputs.sizes(1, 60, 140))
+    n = q.shape[-2]
+    before = torch.tensor([[0 <= i - j <= reach for j in range(n)] for i in range(n)])
+    return window.attend_back(q, k, v, reach), F.scaled_dot_product_attention(
+        q, k, v, attn_mask=before
+    )
 
 
 @twin("BigBird")
