@@ -502,7 +502,7 @@ plots.show(
 # %% [markdown]
 # ## One interface
 #
-# Seven schemes, and only two points at which they differ: what happens to words before attention, `encode`, and how queries and keys meet, `attend`. `course_lib/position_schemes.py` has each of them in a few lines, from the functions that you have built. The model around them is one and the same.
+# Seven schemes, and only two points at which they differ: what happens to words before attention, `encode`, and how queries and keys meet, `attend`. `course_lib/instruments/position_schemes.py` has each of them in a few lines, from the functions that you have built. The model around them is one and the same.
 
 # %%
 from course_lib.instruments import position_schemes

@@ -316,7 +316,7 @@ assert needed["window of 5"] == 128 and needed["window of 3, 2 random"] < 12
 assert needed["BigBird"] == 2
 
 # %% [markdown]
-# A handful of random links makes the world small, as with acquaintances. One global block makes it smaller still: two layers, in at the star and out again. All news of the text has to pass through that one block, though; what fits through is another question.
+# A handful of random links makes the world small, as with acquaintances. One global block makes it smaller still: two layers, into the global block and out again. All news of the text has to pass through that one block, though; what fits through is another question.
 #
 # Now the fast form. Mind the rows of the global blocks: they are as long as the text, and must not make the others as long.
 
@@ -714,7 +714,7 @@ assert found < 1e-2 * plain.abs().max()
 # %% [markdown]
 # ## In your blocks
 #
-# `layers` makes a rule of each variant that `MultiHeadAttention` takes in the place of dense attention. They fill up a text to whole blocks and cut it again, hide padding, and refuse a mask that they cannot honour. **Which of these will refuse a causal mask: window, BigBird, Linformer, LSH, linear?**
+# Each variant's module has a `rule`, which `MultiHeadAttention` takes in place of dense attention: `window.rule`, `lsh.rule`, and so on. They fill up a text to whole blocks and cut it again, hide padding, and refuse a mask that they cannot honour. **Which of these will refuse a causal mask: window, BigBird, Linformer, LSH, linear?**
 
 # %%
 guess = None  # a list of names
@@ -843,7 +843,7 @@ for name, runs in found.items():
 reveal(guess, [name for name, runs in found.items() if min(run[-1] for run in runs) > 0.9])
 
 # %% [markdown]
-# The window sees 32 words in one layer and 64 in two, and beyond that it guesses: lesson 01's receptive field to the word. BigBird reaches everything by its star, in two layers. Linear attention and Linformer see every word, but blurred: after 300 steps they cannot tell one among 256 from the rest. LSH finds it where the question falls into the needle's bucket: mostly, not always. Memory-compressed attention must pick it out of a state of four letters, and learns to in half of the texts from one seed, and hardly at all from another.
+# The window sees 32 words in one layer and 64 in two, and beyond that it guesses: lesson 01's receptive field to the word. BigBird reaches everything through its global block, in two layers. Linear attention and Linformer see every word, but blurred: after 300 steps they cannot tell one among 256 from the rest. LSH finds it where the question falls into the needle's bucket: mostly, not always. Memory-compressed attention must pick it out of a state of four letters, and learns to in half of the texts from one seed, and hardly at all from another.
 
 # %% [markdown]
 # Both findings in one picture, with the price beside them: what a step of training costs, for 2,048 letters in texts of 512.
@@ -938,13 +938,13 @@ assert not looked_at.any() and leaks
 
 # %% [markdown]
 # - Give the window a width of 512 in the needle's experiment: `rules` in `experiments/efficient.py`. From which distance does it fail?
-# - Train the live model with `layers.linear`. What does the loss of sharpness cost?
+# - Train the live model with `linear.rule`. What does the loss of sharpness cost?
 # - Run a stack of 16 reversible blocks over 65,536 words.
 
 # %% [markdown]
 # ## What you take along
 #
-# n² is two problems. Memory: tiles solve it, exactly. Time: some pairs must go, or the softmax. A window is exact within its reach; a star and chance shorten the way; mixtures blur; hashing gambles, and rounds pay for luck; a running sum forgets sharpness; reversible layers keep nothing. None is best: ask what your text needs, and measure.
+# n² is two problems. Memory: tiles solve it, exactly. Time: some pairs must go, or the softmax. A window is exact within its reach; global and random blocks shorten the path; mixtures blur; hashing can miss, and more rounds miss less; a running sum forgets sharpness; reversible layers keep nothing. None is best: ask what your text needs, and measure.
 
 # %% [markdown]
 # Next: lesson 09 trains the language model in earnest. Sources: Wang et al. 2020a (Linformer); Zaheer et al. 2020 (BigBird); Kitaev et al. 2020 (Reformer); Gomez et al. 2017 (RevNet); Beltagy et al. 2020 (Longformer); Dao et al. 2022 (FlashAttention); Milakov & Gimelshein 2018 (online softmax); Katharopoulos et al. 2020 (linear attention); Liu et al. 2018 (memory-compressed). Lectures: L1, L3, L4, L5.
