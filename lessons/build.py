@@ -32,7 +32,7 @@ MARK, GIVEN = "# exercise: ", "# given: "
 CHECK = re.compile(r"check(\(.*\))")
 ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
-CELL_SECONDS = 120
+CELL_SECONDS = 600
 
 
 def lesson_files(numbers: list[str] | None = None) -> list[Path]:

@@ -110,7 +110,7 @@ def stub(reference: Callable, method: str | None = None) -> str:
 
 def names_used(thing: Any, source: str) -> dict[str, Any]:
     """Map the global names that a function's or class's source reads to what they stand for."""
-    read = _globals_read(source)
+    read = globals_read(source)
     scope: dict[str, Any] = {}
     for function in functions(thing):
         scope |= function.__globals__
@@ -127,7 +127,7 @@ def own_imports(thing: Any, code: str) -> str:
     return f"from {thing.__module__} import {', '.join(missing)}\n" if missing else ""
 
 
-def _globals_read(source: str) -> set[str]:
+def globals_read(source: str) -> set[str]:
     """Find the names that a source reads and does not give itself, as parameters or locals."""
     module = symtable.symtable(source, "<answer>", "exec")
     scopes, read = [module], set()

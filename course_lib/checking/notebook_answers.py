@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define, is_stub
+from course_lib.answers.source import define, globals_read, is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
@@ -286,5 +286,7 @@ def _statement(cell: int, lines: list[bytes], node: ast.stmt) -> _Statement:
         binds = {node.name}
     else:
         binds = {x.id for x in names if isinstance(x.ctx, ast.Store)}
-    reads = {x.id for x in names}
+    # a parameter may have the name of something else in the notebook
+    reads = globals_read(ast.unparse(node)) if isinstance(node, DEFINITIONS) else set()
+    reads = reads or {x.id for x in names}
     return _Statement(cell, line, written.decode(), type(node), frozenset(binds), frozenset(reads))

@@ -125,7 +125,8 @@ def dense(q, k, v, block):
 
 @exercise.mistake(
     "Each block of queries had all of its scores at once: rows of n scores, however long the text. "
-    "A tile has `block` keys too."
+    "A tile has `block` keys too.",
+    raises=MemoryError,
 )
 def whole_rows(q, k, v, block):
     return torch.cat([attend(rows, k, v) for rows in q.split(block, -2)], dim=-2)
@@ -211,7 +212,8 @@ def sum_of_blocks(q, k, v, block):
 
 @exercise.mistake(
     "Each block of queries met its own block of keys only: the tiles along the diagonal. Which "
-    "keys does a query need?"
+    "keys does a query need?",
+    raises=ValueError,
 )
 def diagonal_alone(q, k, v, block):
     parts = zip(*(x.split(block, -2) for x in (q, k, v)), strict=True)
