@@ -54,15 +54,15 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             continue
         cell.metadata = {"tags": tags} if tags else {}
         if cell.source.startswith(MARK):
-            id = cell.source.removeprefix(MARK).strip()
-            exercise = load(id)
+            exercise_id = cell.source.removeprefix(MARK).strip()
+            exercise = load(exercise_id)
             text = stub(exercise.reference, exercise.method)
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")
                 imported = own_imports(exercise.reference, before)
                 text = (imported and f"{imported}\n\n") + source_of(exercise.reference)
             cell.source = text.rstrip()
-            cell.metadata["exercise"] = id
+            cell.metadata["exercise"] = exercise_id
         elif cell.source.startswith(GIVEN):
             module, _, name = cell.source.removeprefix(GIVEN).strip().rpartition(".")
             component = getattr(importlib.import_module(f"course_lib.{module}"), name)

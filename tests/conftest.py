@@ -19,8 +19,8 @@ def save_notebook():
     def save(path, *cells, lesson=None):
         notebook = new_notebook(cells=[new_markdown_cell("# A lesson", id="title")])
         for number, cell in enumerate(cells):
-            id, source = cell if isinstance(cell, tuple) else (None, cell)
-            metadata = {"exercise": id} if id else {}
+            exercise_id, source = cell if isinstance(cell, tuple) else (None, cell)
+            metadata = {"exercise": exercise_id} if exercise_id else {}
             notebook.cells.append(new_code_cell(source, id=f"cell-{number}", metadata=metadata))
         if lesson:
             notebook.metadata["course"] = {"lesson": lesson, "title": "A lesson"}

@@ -1,5 +1,6 @@
 """The laws of the lessons and of the notebooks built from them."""
 
+import ast
 import statistics
 
 import nbformat
@@ -8,6 +9,8 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons, topics
+from course_lib.instruments import results
+from experiments import claims
 from lessons.build import NOTEBOOKS, build, lesson_files
 
 FILES = lesson_files()
@@ -62,7 +65,7 @@ def test_every_exercise_stands_in_exactly_one_lesson():
         for cell in build(file).cells
         if "exercise" in cell.metadata
     ]
-    assert sorted(stands) == sorted((id, catalogue.load(id).lesson) for id in catalogue.ids())
+    assert sorted(stands) == sorted((x, catalogue.load(x).lesson) for x in catalogue.ids())
 
 
 def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
@@ -119,3 +122,22 @@ def test_the_map_knows_every_topic_and_lesson():
     assert [topic.id for topic in topics()] == [f"T{n:02}" for n in range(1, 61)]
     assert {topic.lesson for topic in topics()} <= {lesson.number for lesson in lessons()}
     assert {file.stem[:2] for file in FILES} == {x.number for x in lessons() if x.written}
+
+
+@pytest.mark.parametrize("number", claims.lessons_with_claims())
+def test_what_a_lesson_claims_of_its_trained_models_has_been_measured_and_held(number):
+    kept = results.load("claims")["figures"][number]
+    assert kept["cells"] == claims.fingerprint(number), f"measure: make claims LESSON={number}"
+    assert {run["threads"] for run in kept["runs"]} >= set(claims.THREADS)
+    assert len({run["seed"] for run in kept["runs"]}) >= 3, "ten before a release"
+    for run in kept["runs"]:
+        assert run["error"] is None, run
+        assert all(claim["holds"] for claim in run["claims"]), run
+
+
+def test_no_cell_that_trains_has_an_assertion_without_a_sentence(lesson):
+    for cell in build(lesson).cells:
+        if "training" in cell.metadata.get("tags", []):
+            nodes = ast.walk(ast.parse(cell.source))
+            bare = [x for x in nodes if isinstance(x, ast.Assert) and x.msg is None]
+            assert not bare, f"`training.expect` says what was expected:\n{cell.source}"

@@ -77,7 +77,7 @@ def test_fewer_keys_than_queries_are_refused():
         causal_mask(5, 2)
 
 
-@pytest.mark.parametrize(("lengths", "range"), [([3, 5], "3 to 5"), ([-1, 2], "-1 to 2")])
-def test_lengths_that_no_sentence_of_the_batch_can_have_are_refused(lengths, range):
-    with pytest.raises(ValueError, match=f"from 0 to n = 4, not from {range}: is n the length of"):
+@pytest.mark.parametrize(("lengths", "span"), [([3, 5], "3 to 5"), ([-1, 2], "-1 to 2")])
+def test_lengths_that_no_sentence_of_the_batch_can_have_are_refused(lengths, span):
+    with pytest.raises(ValueError, match=f"from 0 to n = 4, not from {span}: is n the length of"):
         padding_mask(torch.tensor(lengths), 4)

@@ -139,3 +139,11 @@ def test_an_old_python_is_refused_in_one_sentence(tmp_path):
     assert ran.returncode
     assert "This course needs Python 3.11 or newer and found none" in ran.stderr
     assert not (tmp_path / ".venv").exists()
+
+
+def test_no_two_modules_have_one_name():
+    # exercises are named by their ids; verify, and the commands, mirror what they are about
+    mirrors = {"exercises", "verify", "command_line", "moved"}
+    files = [x for x in (ROOT / "course_lib").rglob("*.py") if not mirrors & set(x.parts)]
+    names = [x.stem for x in files if not x.stem.startswith("__")]
+    assert len(names) == len(set(names)), {x for x in names if names.count(x) > 1}

@@ -50,9 +50,10 @@ def _place(exercise_id: str) -> tuple[str, str, int]:
 def _modules() -> dict[str, str]:
     modules = dict(_files(GROUP))
     for entry in entry_points(group=GROUP):
-        for id, module in _files(entry.value):
-            if modules.setdefault(id, module) != module:
-                raise ImportError(f"two packages bring the exercise {id}: {modules[id]}, {module}")
+        for exercise_id, module in _files(entry.value):
+            if modules.setdefault(exercise_id, module) != module:
+                both = f"{modules[exercise_id]}, {module}"
+                raise ImportError(f"two packages bring the exercise {exercise_id}: {both}")
     return modules
 
 

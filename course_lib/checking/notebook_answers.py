@@ -164,7 +164,7 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
 
 def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
     """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
-    every = [load(id) for id in ids()]
+    every = [load(exercise_id) for exercise_id in ids()]
     marked = {cell.exercise for cell in cells}
     return (
         [x for x in every if x.lesson == lesson]
@@ -194,12 +194,13 @@ def _attempt(exercise: Exercise, cells: list[_Cell]) -> Attempt:
 
 def _remark(exercise: Exercise, cells: list[_Cell]) -> str | None:
     """Say in one sentence what is unusual about an exercise's cells."""
-    id, name = exercise.id, exercise.name
+    exercise_id, name = exercise.id, exercise.name
     numbers = [str(cell.number) for cell in cells if cell.is_for(exercise)]
     if not numbers:
-        return f"{id}: no cell defines `{name}`; `course reset {id}` puts the stub back."
+        way_back = f"`course reset {exercise_id}` puts the stub back"
+        return f"{exercise_id}: no cell defines `{name}`; {way_back}."
     if len(numbers) > 1:
-        return f"{id}: cells {' and '.join(numbers)} define `{name}`; the last one counts."
+        return f"{exercise_id}: cells {' and '.join(numbers)} define `{name}`; the last one counts."
     return None
 
 

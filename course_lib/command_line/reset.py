@@ -21,12 +21,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Put the stub back, and say where the answer is kept."""
-    from course_lib.checking.reset import NoPlace, reset
+    from course_lib.checking.restore import NoPlace, restore_stub
 
     shared.load(options.exercise_id)
     workspace = shared.workspace()
     try:
-        print(reset(workspace, options.exercise_id, options.notebook and options.notebook.name))
+        name = options.notebook and options.notebook.name
+        print(restore_stub(workspace, options.exercise_id, name))
     except NoPlace as error:
         raise CommandError(str(error)) from None
     except OSError as error:

@@ -38,7 +38,7 @@ def seen(verdict):
 
 
 @pytest.mark.parametrize(
-    "id",
+    "exercise_id",
     [
         "start/hello",
         "attention/softmax",
@@ -47,8 +47,8 @@ def seen(verdict):
         "efficient/reversible",
     ],
 )
-def test_the_verdict_is_the_same_in_another_process(child, id):
-    exercise = replace(load(id))
+def test_the_verdict_is_the_same_in_another_process(child, exercise_id):
+    exercise = replace(load(exercise_id))
     exercise.forbidden = ()  # known mistakes are written with the library's own code
     sources = [reference_source(exercise)]
     for mistake in exercise.mistakes:

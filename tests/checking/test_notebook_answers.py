@@ -22,12 +22,12 @@ def notebook(save_notebook, tmp_path):
     return lambda *cells: read(save_notebook(tmp_path / "00.ipynb", *cells, lesson="00"))
 
 
-def answer(submission, id="start/hello"):
-    return submission.attempts[id].define()
+def answer(submission, exercise_id="start/hello"):
+    return submission.attempts[exercise_id].define()
 
 
 def test_a_name_belongs_to_one_exercise_of_a_lesson():
-    names = Counter((load(id).lesson, load(id).name) for id in ids())
+    names = Counter((load(exercise_id).lesson, load(exercise_id).name) for exercise_id in ids())
     assert max(names.values()) == 1
 
 
@@ -151,7 +151,7 @@ def test_an_error_names_its_line_as_the_cell_counts_it(notebook, handle):
 
 def test_the_lesson_says_which_exercises_then_the_cells_then_the_names(save_notebook, tmp_path):
     path = tmp_path / "some.ipynb"
-    asked = [id for id in ids() if load(id).lesson == "02"]
+    asked = [exercise_id for exercise_id in ids() if load(exercise_id).lesson == "02"]
     assert list(read(save_notebook(path, RIGHT, lesson="02")).attempts) == asked
     marked = save_notebook(path, RIGHT, ("attention/softmax", "pass"), lesson="99")
     assert list(read(marked).attempts) == ["attention/softmax"]

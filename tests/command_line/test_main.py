@@ -208,7 +208,7 @@ def test_progress_counts_each_lesson_and_names_what_is_next(workspace, capsys):
     assert f"Next: {second}, in lesson {catalogue.load(second).lesson}." in said
     assert main(["list"]) == 0
     said = capsys.readouterr().out
-    assert all(f" {id} " in said for id in catalogue.ids())
+    assert all(f" {exercise_id} " in said for exercise_id in catalogue.ids())
 
 
 def test_hints_go_on_where_they_stopped(workspace, capsys):

@@ -11,9 +11,9 @@ from typing import Any
 from course_lib.grading.inside import earlier
 
 
-def mine(id: str) -> Callable:
+def mine(exercise_id: str) -> Callable:
     """Return the library's component of an earlier lesson. Raises LookupError for another."""
-    module, name = earlier.components()[id]
+    module, name = earlier.components()[exercise_id]
     return getattr(importlib.import_module(module), name)
 
 

@@ -14,7 +14,7 @@ class NoPlace(LookupError):
     """No notebook, or more than one, has a place for the stub; the message is one sentence."""
 
 
-def reset(workspace: Workspace, exercise_id: str, name: str | None = None) -> str:
+def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None) -> str:
     """Put the stub of an exercise into its cell, and tell in a sentence what was done.
 
     What the cell held is backed up before. A deleted cell comes back before the one that checks
