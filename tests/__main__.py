@@ -52,7 +52,7 @@ def stages() -> dict[str, Stage]:
     folders = [str(tests / folder) for folder in FOLDERS]
     return STYLE | {
         "components, shapes executed": Stage(["pytest", hook, "-n2", *components]),
-        "engine, grading, files, models": Stage(["pytest", "-n2", "--dist=loadgroup", *folders]),
+        "engine, grading, files, models": Stage(["pytest", "-n2", "--dist=loadscope", *folders]),
         "build solved notebooks": Stage(["lessons", "--solved", str(SOLVED)]),
         "notebooks, untouched and solved": Stage(
             ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}

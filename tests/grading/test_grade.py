@@ -32,8 +32,6 @@ TRUST = ["--trust"] if best_level() == "plain" else []
 TRUST += ["--seconds=60"]  # no honest answer fails on a busy machine
 LONGEST = 900  # seconds until a run that hangs is ended
 
-pytestmark = pytest.mark.xdist_group("grade")  # in one process, which has its sandbox only once
-
 
 def grade_by_worker(submissions, out, *options):
     """Run the command; a worker process judges."""

@@ -43,7 +43,6 @@ SOFTMAX = """def softmax(scores, mask=None):
 HONEST = {"bilinear_scores": "attention/bilinear_scores", "weighted_sum": "attention/weighted_sum"}
 
 pytestmark = [
-    pytest.mark.xdist_group("hostile"),  # in one process, for all of them are judged at once
     pytest.mark.skipif(problem(LEVEL) is not None, reason=f"no {LEVEL} here: {problem(LEVEL)}"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -29,7 +29,6 @@ DECIDE = {
     "sandbox", "evasion",
 }  # fmt: skip
 # in one process, which has its sandboxes only once
-pytestmark = pytest.mark.xdist_group("judge")
 CONFINED = [level for level in LEVELS if level != "plain"]
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
 

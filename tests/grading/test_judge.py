@@ -22,9 +22,6 @@ RIGHT = "def double(x):\n    return 2 * x"
 SOFTMAX = "def softmax(scores, mask=None):\n    return scores * 0"
 
 
-pytestmark = pytest.mark.xdist_group("judge")  # in one process, which has its sandboxes only once
-
-
 @pytest.fixture
 def judge_of(sandboxes):
     """Judge by these rules, in sandboxes that tests share."""
