@@ -10,6 +10,7 @@ that its exercises stand on.
 import argparse
 import hashlib
 import importlib
+import os
 import re
 import sys
 from pathlib import Path
@@ -99,9 +100,11 @@ def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
     # messages between us and the kernel are encrypted where jupyter_client can
     encrypted = Config(KernelManager={"transport_encryption": "auto"})
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(
+    client = NotebookClient(
         notebook, timeout=CELL_SECONDS, resources=resources, config=encrypted, coalesce_streams=True
-    ).execute()
+    )
+    # what is committed has trained to the end, however busy this machine is
+    client.execute(env=os.environ | {"COURSE_CLOCK": "inf"})
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
