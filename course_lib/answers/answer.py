@@ -20,6 +20,8 @@ from course_lib.answers.source import find_source, functions, names_used
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
+# one that no answer sets itself: to set it is then seen
+UNLIKELY_SEED = 1_729_104_729
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +32,8 @@ class Request:
     answer is a class, and `method` is the one to call (`__call__` is `forward` too). A `Probe`
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
-    non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
-    last inputs are passed by the names in `keywords`. `watch` names functions whose call is
+    non-contiguous, after a call on other numbers of the same sizes that should leave no trace; to
+    change a setting of torch is an error there. The last inputs are passed by the names in `keywords`. `watch` names functions whose call is
     reported. A tensor of more than `max_numel` numbers, made on the way, is an error.
     """
 
@@ -147,6 +149,9 @@ class InProcess:
             allocation.tensors_up_to(request.max_numel),
         ):
             try:
+                if request.scattered:
+                    torch.manual_seed(UNLIKELY_SEED)
+                settings = _settings()
                 call, weights = self._callable(request)
                 if request.scattered:
                     with contextlib.suppress(Exception):
@@ -154,6 +159,8 @@ class InProcess:
                 output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
                 after = tuple(map(as_data, inputs)) if request.scattered else ()
+                if request.scattered:
+                    _same_settings(settings)
                 reply = Reply(as_data(output), after, gradients)
             # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
             except BaseException as error:
@@ -258,6 +265,25 @@ def _settings_kept() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(dtype)
+
+
+class SideEffect(Exception):
+    """A call that has changed more than its result; the message says what."""
+
+
+def _settings() -> dict[str, Any]:
+    """Look up what every later line of a program depends on."""
+    return {
+        "default dtype": torch.get_default_dtype(),
+        "grad mode": torch.is_grad_enabled(),
+        "random seed": torch.initial_seed(),
+    }
+
+
+def _same_settings(before: dict[str, Any]) -> None:
+    for name, value in _settings().items():
+        if value != before[name]:
+            raise SideEffect(f"torch's {name} was {before[name]} before the call, and now is {value}")
 
 
 def _call(answer: Callable, inputs: list, request: Request) -> Any:

@@ -46,13 +46,16 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
 
 
 def _wrap(exercise: Exercise, change: Callable) -> Callable:
-    """Return the reference with every call of it passed through `change(call, inputs)`."""
-    if exercise.method is None:
-        return lambda *inputs: change(exercise.reference, inputs)
+    """Return the reference with every call of it passed through `change(call, inputs)`.
 
-    def method(self, *inputs):
+    What is given by name are the last inputs, in their order.
+    """
+    if exercise.method is None:
+        return lambda *first, **last: change(exercise.reference, (*first, *last.values()))
+
+    def method(self, *first, **last):
         original = getattr(exercise.reference, str(exercise.method))
-        return change(lambda *inputs: original(self, *inputs), inputs)
+        return change(lambda *inputs: original(self, *inputs), (*first, *last.values()))
 
     reference = cast(type, exercise.reference)
     return type(exercise.name, (reference,), {exercise.method: method})
