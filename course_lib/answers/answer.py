@@ -283,7 +283,9 @@ def _settings() -> dict[str, Any]:
 def _same_settings(before: dict[str, Any]) -> None:
     for name, value in _settings().items():
         if value != before[name]:
-            raise SideEffect(f"torch's {name} was {before[name]} before the call, and now is {value}")
+            raise SideEffect(
+                f"torch's {name} was {before[name]} before the call, and now is {value}"
+            )
 
 
 def _call(answer: Callable, inputs: list, request: Request) -> Any:
