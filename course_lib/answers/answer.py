@@ -33,8 +33,9 @@ class Request:
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace; to
-    change a setting of torch is an error there. The last inputs are passed by the names in `keywords`. `watch` names functions whose call is
-    reported. A tensor of more than `max_numel` numbers, made on the way, is an error.
+    change a setting of torch is an error there. The last inputs are passed by the names in
+    `keywords`. `watch` names functions whose call is reported. A tensor of more than `max_numel`
+    numbers, made on the way, is an error.
     """
 
     inputs: tuple
