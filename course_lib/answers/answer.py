@@ -32,10 +32,10 @@ class Request:
     answer is a class, and `method` is the one to call (`__call__` is `forward` too). A `Probe`
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
-    non-contiguous, after a call on other numbers of the same sizes that should leave no trace; to
-    change a setting of torch is an error there. The last inputs are passed by the names in
-    `keywords`. `watch` names functions whose call is reported. A tensor of more than `max_numel`
-    numbers, made on the way, is an error.
+    non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
+    last inputs are passed by the names in `keywords`. `watch` names functions whose call is
+    reported. With `settings` it is an error to change those of torch, and so is a tensor of more
+    than `max_numel` numbers, made on the way.
     """
 
     inputs: tuple
@@ -46,6 +46,7 @@ class Request:
     scattered: bool = False
     keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
+    settings: bool = False
     max_numel: int | None = None
 
 
@@ -150,7 +151,7 @@ class InProcess:
             allocation.tensors_up_to(request.max_numel),
         ):
             try:
-                if request.scattered:
+                if request.settings:
                     torch.manual_seed(UNLIKELY_SEED)
                 settings = _settings()
                 call, weights = self._callable(request)
@@ -160,7 +161,7 @@ class InProcess:
                 output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
                 after = tuple(map(as_data, inputs)) if request.scattered else ()
-                if request.scattered:
+                if request.settings:
                     _same_settings(settings)
                 reply = Reply(as_data(output), after, gradients)
             # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own

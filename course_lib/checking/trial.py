@@ -268,8 +268,11 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         request = _request(exercise, case, seed, **more)
         return Question(case, request, reference.run(replace(request, watch=())))
 
+    changeable = _can_change(cases)
+
     def value(case: Case) -> Question:
-        plain = ask(case, watch=exercise.forbidden)
+        # where inputs can be changed, there is a property for all that a call should leave alone
+        plain = ask(case, watch=exercise.forbidden, settings=not changeable)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
         cotangent = _cotangent(plain.expected.output, draw)
@@ -290,10 +293,15 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
         asked.append(Asked(LARGE_NUMBERS, 1, enlarged))
-    if _can_change(cases):
+    if changeable:
         again = [redrawn.get(id(q.case), q.case) for q in kinds]
         scattered = [
-            ask(case, scattered=True, keywords=_optional(exercise, len(case.inputs)))
+            ask(
+                case,
+                scattered=True,
+                keywords=_optional(exercise, len(case.inputs)),
+                settings=True,
+            )
             for case in again
         ]
         asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))

@@ -127,6 +127,17 @@ def test_a_setting_of_torch_that_a_call_changes_is_noticed(change):
     exercise, dtype = exercise_of(halves, (X, X)), torch.get_default_dtype()
     assert "inputs are not modified, and may be non-contiguous" in failing(exercise, changes)
     assert failing(exercise, draws) == []
+
+    def numbers(n):
+        return torch.arange(n)
+
+    def changes_too(n):
+        change()
+        return torch.arange(n)
+
+    exercise = exercise_of(numbers, (3,))
+    assert failing(exercise, numbers) == []
+    assert failing(exercise, changes_too) == ["every case gives the right result"]
     assert torch.get_default_dtype() == dtype
     assert torch.is_grad_enabled()
 
