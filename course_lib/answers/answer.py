@@ -220,6 +220,8 @@ def as_data(value: Any) -> Any:
         return Foreign("whole number of more than 64 bits")
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if isinstance(value, float):  # such as numpy's float64
+        return float.__pos__(value)
     if isinstance(value, tuple) or type(value) is list:
         plain = tuple if isinstance(value, tuple) else list
         return plain(as_data(item) for item in islice(value, NESTED_ITEMS))

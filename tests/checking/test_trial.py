@@ -89,6 +89,16 @@ def test_a_list_that_is_changed_by_the_call_is_noticed(change):
     assert torch.equal(inputs[0], X)
 
 
+class Float(float):
+    """As numpy's float64 is one."""
+
+
+def test_a_float_of_another_library_is_a_float():
+    exercise = exercise_of(lambda n: n / 2, (3,))
+    assert failing(exercise, lambda n: Float(n / 2)) == []
+    assert failing(exercise, lambda n: Float(n)) == ["every case gives the right result"]
+
+
 def shown(x, mask):
     return x.masked_fill(~mask, 0.0)
 
