@@ -20,6 +20,8 @@ from course_lib.answers.source import find_source, functions, names_used
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
+# one that no answer sets itself: to set it is then seen
+UNLIKELY_SEED = 1_729_104_729
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,8 @@ class Request:
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
     last inputs are passed by the names in `keywords`. `watch` names functions whose call is
-    reported. A tensor of more than `max_numel` numbers, made on the way, is an error.
+    reported. With `settings` it is an error to change those of torch, and so is a tensor of more
+    than `max_numel` numbers, made on the way.
     """
 
     inputs: tuple
@@ -43,6 +46,7 @@ class Request:
     scattered: bool = False
     keywords: tuple[str, ...] = ()
     watch: tuple[str, ...] = ()
+    settings: bool = False
     max_numel: int | None = None
 
 
@@ -147,6 +151,9 @@ class InProcess:
             allocation.tensors_up_to(request.max_numel),
         ):
             try:
+                if request.settings:
+                    torch.manual_seed(UNLIKELY_SEED)
+                settings = _settings()
                 call, weights = self._callable(request)
                 if request.scattered:
                     with contextlib.suppress(Exception):
@@ -154,6 +161,8 @@ class InProcess:
                 output = _call(call, inputs, request)
                 gradients = _gradients(output, request.cotangent, leaves, weights)
                 after = tuple(map(as_data, inputs)) if request.scattered else ()
+                if request.settings:
+                    _same_settings(settings)
                 reply = Reply(as_data(output), after, gradients)
             # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
             except BaseException as error:
@@ -211,6 +220,8 @@ def as_data(value: Any) -> Any:
         return Foreign("whole number of more than 64 bits")
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if isinstance(value, float):  # such as numpy's float64
+        return float.__pos__(value)
     if isinstance(value, tuple) or type(value) is list:
         plain = tuple if isinstance(value, tuple) else list
         return plain(as_data(item) for item in islice(value, NESTED_ITEMS))
@@ -258,6 +269,27 @@ def _settings_kept() -> Iterator[None]:
             yield
         finally:
             torch.set_default_dtype(dtype)
+
+
+class SideEffect(Exception):
+    """A call that has changed more than its result; the message says what."""
+
+
+def _settings() -> dict[str, Any]:
+    """Look up what every later line of a program depends on."""
+    return {
+        "default dtype": torch.get_default_dtype(),
+        "grad mode": torch.is_grad_enabled(),
+        "random seed": torch.initial_seed(),
+    }
+
+
+def _same_settings(before: dict[str, Any]) -> None:
+    for name, value in _settings().items():
+        if value != before[name]:
+            raise SideEffect(
+                f"torch's {name} was {before[name]} before the call, and now is {value}"
+            )
 
 
 def _call(answer: Callable, inputs: list, request: Request) -> Any:

@@ -81,7 +81,8 @@ class Mistake:
 class Exercise:
     """One exercise. Its points are those of the standard properties and of its own.
 
-    `equivalent` lists one-place edits of the reference that change nothing (see `edits`).
+    `equivalent` lists one-place edits of the reference that change nothing (see `edits`), and
+    mutants (see `mutants`) that are right here.
     `method` is the one to write, where the reference is a class. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
     `canonical` brings any two results that differ in what is free, such as an order, to one form.

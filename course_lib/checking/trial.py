@@ -259,15 +259,20 @@ def _constant(calls: list[Call]) -> bool:
 def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
     reference = InProcess(exercise.reference)
-    cases = [Case(*case) for case in exercise.draw(Draw(seed))]
+    # the second time with other numbers, where they are drawn: what an answer keeps is wrong there
+    cases, others = ([Case(*x) for x in exercise.draw(Draw(n))] for n in (seed, seed + 1))
+    redrawn = {id(case): other for case, other in zip(cases, others, strict=False)}
     draw = Draw(seed)
 
     def ask(case: Case, **more: Any) -> Question:
         request = _request(exercise, case, seed, **more)
         return Question(case, request, reference.run(replace(request, watch=())))
 
+    changeable = _can_change(cases)
+
     def value(case: Case) -> Question:
-        plain = ask(case, watch=exercise.forbidden)
+        # where inputs can be changed, there is a property for all that a call should leave alone
+        plain = ask(case, watch=exercise.forbidden, settings=not changeable)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
         cotangent = _cotangent(plain.expected.output, draw)
@@ -288,10 +293,16 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
         asked.append(Asked(LARGE_NUMBERS, 1, enlarged))
-    if _can_change(cases):
+    if changeable:
+        again = [redrawn.get(id(q.case), q.case) for q in kinds]
         scattered = [
-            ask(q.case, scattered=True, keywords=_optional(exercise, len(q.case.inputs)))
-            for q in kinds
+            ask(
+                case,
+                scattered=True,
+                keywords=_optional(exercise, len(case.inputs)),
+                settings=True,
+            )
+            for case in again
         ]
         asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
     if any(isinstance(x, Tensor) for x in cases[0].inputs):

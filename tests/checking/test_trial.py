@@ -89,6 +89,69 @@ def test_a_list_that_is_changed_by_the_call_is_noticed(change):
     assert torch.equal(inputs[0], X)
 
 
+class Float(float):
+    """As numpy's float64 is one."""
+
+
+def test_a_float_of_another_library_is_a_float():
+    exercise = exercise_of(lambda n: n / 2, (3,))
+    assert failing(exercise, lambda n: Float(n / 2)) == []
+    assert failing(exercise, lambda n: Float(n)) == ["every case gives the right result"]
+
+
+def shown(x, mask):
+    return x.masked_fill(~mask, 0.0)
+
+
+def test_what_an_answer_keeps_from_call_to_call_is_noticed():
+    kept = {}
+
+    def keeps_masks(x, mask):
+        return shown(x, kept.setdefault((mask.shape, mask.device), mask.clone()))
+
+    exercise = exercise_of(shown, (X, X > 0))
+    exercise.draw = lambda draw: iter([("drawn", (draw.normal(2, 9), draw.mask(2, 9)))])
+    assert failing(exercise, shown) == []
+    assert failing(exercise, keeps_masks) == ["inputs are not modified, and may be non-contiguous"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: torch.set_default_dtype(torch.float64),
+        lambda: torch.set_grad_enabled(False),
+        lambda: torch.manual_seed(0),
+    ],
+)
+def test_a_setting_of_torch_that_a_call_changes_is_noticed(change):
+    def changes(x, y):
+        result = halves(x, y)
+        change()
+        return result
+
+    def draws(x, y):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+        return halves(x, y) + 0 * torch.rand(()).to(x)
+
+    exercise, dtype = exercise_of(halves, (X, X)), torch.get_default_dtype()
+    assert "inputs are not modified, and may be non-contiguous" in failing(exercise, changes)
+    assert failing(exercise, draws) == []
+
+    def numbers(n):
+        return torch.arange(n)
+
+    def changes_too(n):
+        change()
+        return torch.arange(n)
+
+    exercise = exercise_of(numbers, (3,))
+    assert failing(exercise, numbers) == []
+    assert failing(exercise, changes_too) == ["every case gives the right result"]
+    assert torch.get_default_dtype() == dtype
+    assert torch.is_grad_enabled()
+
+
 def weights(x):
     return torch.softmax(x, -1)
 

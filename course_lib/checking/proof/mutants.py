@@ -23,8 +23,9 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
 
     "first case only", "only 0s" and "only 1s" always; "changes its input" where an input is a
     tensor; "detached" where the output has a gradient to pass on, "float32 inside" where that is
-    an input's. Where the reference calls `attention.softmax`: "softmax without its maximum",
-    and "masked with a large number" if it hands a mask over.
+    an input's; "... ignored" for each argument that has a default. Where the reference calls
+    `attention.softmax`: "softmax without its maximum", and "masked with a large number" if it
+    hands a mask over.
     """
     derived = {"first case only": _wrap(exercise, _FirstOnly())}
     derived |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
@@ -34,6 +35,10 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         derived["detached"] = _wrap(exercise, _detached)
         if any(is_float(x) for _, x in tensors(reply.inputs)):
             derived["float32 inside"] = _wrap(exercise, _float32)
+    for place, parameter in enumerate(exercise.parameters):
+        if parameter.default is not parameter.empty:
+            ignoring = _ignoring(place, parameter.default)
+            derived[f"{parameter.name} ignored"] = _wrap(exercise, ignoring)
     calls: list[bool] = []  # whether each call of softmax came with a mask
     with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
         for question in cases(exercise, 0):
@@ -46,13 +51,16 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
 
 
 def _wrap(exercise: Exercise, change: Callable) -> Callable:
-    """Return the reference with every call of it passed through `change(call, inputs)`."""
-    if exercise.method is None:
-        return lambda *inputs: change(exercise.reference, inputs)
+    """Return the reference with every call of it passed through `change(call, inputs)`.
 
-    def method(self, *inputs):
+    What is given by name are the last inputs, in their order.
+    """
+    if exercise.method is None:
+        return lambda *first, **last: change(exercise.reference, (*first, *last.values()))
+
+    def method(self, *first, **last):
         original = getattr(exercise.reference, str(exercise.method))
-        return change(lambda *inputs: original(self, *inputs), inputs)
+        return change(lambda *inputs: original(self, *inputs), (*first, *last.values()))
 
     reference = cast(type, exercise.reference)
     return type(exercise.name, (reference,), {exercise.method: method})
@@ -98,6 +106,16 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     dtype = next(x.dtype for _, x in tensors(inputs) if is_float(x))
     single = change_tensors(inputs, lambda x: x.float() if x.is_floating_point() else x)
     return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)
+
+
+def _ignoring(place: int, default: Any) -> Callable:
+    """Take the default whatever is given at this place."""
+
+    def change(call: Callable, inputs: tuple) -> Any:
+        given = place < len(inputs)
+        return call(*inputs[:place], default, *inputs[place + 1 :]) if given else call(*inputs)
+
+    return change
 
 
 def _noted(calls: list[bool], scores: Tensor, mask: Tensor | None) -> Tensor:

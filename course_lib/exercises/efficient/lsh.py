@@ -28,6 +28,8 @@ exercise = Exercise(
         "course_lib.efficient.kernel.attend",
         "course_lib.efficient.lsh.lsh_attention_in_rounds",
     ),
+    # the exercise is the form without it: answers may take four arguments
+    equivalent=("causal ignored",),
 )
 
 

@@ -34,7 +34,6 @@ exercise = Exercise(
         # and so are the numbers that are drawn
         "0 -> 1",
         "0 -> -1",
-        "torch.Generator() -> torch",
         "torch.Generator().manual_seed(0) -> torch.Generator()",
         # the first word is in nobody's future, and what is added in place changes no type
         "1 -> 0",
