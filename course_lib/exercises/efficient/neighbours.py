@@ -42,9 +42,8 @@ exercise = Exercise(
         "window % 2 -> window",
         # where there are fewer blocks than global ones, all of them are global
         "min(global_blocks, blocks) -> global_blocks",
-        # a list knows what is in it, torch has a generator of its own, whole numbers are long
+        # a list knows what is in it, whole numbers are long
         "set(row) -> row",
-        "torch.Generator() -> torch",
         f"{ROWS}.long() -> {ROWS}",
     ),
 )
