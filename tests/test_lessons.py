@@ -129,7 +129,7 @@ def test_what_a_lesson_claims_of_its_trained_models_has_been_measured_and_held(n
     kept = results.load("claims")["figures"][number]
     assert kept["cells"] == claims.fingerprint(number), f"measure: make claims LESSON={number}"
     assert {run["threads"] for run in kept["runs"]} >= set(claims.THREADS)
-    assert len({run["seed"] for run in kept["runs"]}) >= 3, "ten before a release"
+    assert len(kept["runs"]) >= 3, "and ten seeds on each before a release"
     for run in kept["runs"]:
         assert run["error"] is None, run
         assert all(claim["holds"] for claim in run["claims"]), run
