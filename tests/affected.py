@@ -16,11 +16,14 @@ SLOW = (
 
 def changed_files() -> list[Path]:
     """List the files that differ from the last commit, or else those of the last commit."""
-    for command in ("git diff --name-only HEAD", "git diff --name-only HEAD~1"):
-        told = subprocess.run(command.split(), cwd=ROOT, capture_output=True, text=True).stdout
-        if told:
-            return [Path(line) for line in told.splitlines() if (ROOT / line).exists()]
-    return []
+    new = _git("ls-files --others --exclude-standard")
+    names = new + _git("diff --name-only HEAD") or _git("diff --name-only HEAD~1")
+    return [Path(name) for name in names if (ROOT / name).exists()]
+
+
+def _git(words: str) -> list[str]:
+    command = ["git", *words.split()]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
 
 
 def tests_for(changed: list[Path]) -> list[str]:

@@ -27,7 +27,9 @@ def sources(notebook):
 
 def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
     committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
-    assert sources(committed) == sources(build(lesson)), "stale: run `make notebooks`"
+    assert sources(committed) == sources(build(lesson)), (
+        f"stale: make notebooks LESSON={lesson.stem[:2]}"
+    )
     for cell in committed.cells:
         if cell.cell_type == "code":
             assert cell.execution_count

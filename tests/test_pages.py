@@ -44,7 +44,9 @@ def hold(page, before, after, wanted):
     if UPDATE:
         (ROOT / page).write_text(text[:start] + wanted + text[end:], "utf8")
     else:
-        assert text[start:end] == wanted, f"`UPDATE_PAGES=1 pytest {__name__}` mends {page}"
+        assert text[start:end] == wanted, (
+            f"`UPDATE_PAGES=1 pytest tests/test_pages.py` mends {page}"
+        )
 
 
 def figures(name):
