@@ -10,6 +10,7 @@ import argparse
 import ast
 import hashlib
 import os
+import symtable
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,7 @@ from nbformat.v4 import new_notebook
 from tqdm import tqdm
 from traitlets.config import Config
 
+from course_lib.answers.source import globals_read
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.instruments.training import CLAIM
@@ -60,7 +62,7 @@ def training_notebook(lesson: str, seed: int) -> NotebookNode:
         defined, used = _names(cell.source)
         if "training" in cell.metadata.get("tags", []) or defined & needed:
             kept.append(cell)
-            needed |= used
+            needed = (needed - defined) | used
     for cell in kept:
         if "parameters" in cell.metadata.get("tags", []):
             cell.source = f"SEED = {seed}"
@@ -68,16 +70,12 @@ def training_notebook(lesson: str, seed: int) -> NotebookNode:
 
 
 def _names(source: str) -> tuple[set[str], set[str]]:
-    """Return the names that a cell gives a value to, and those that it reads."""
-    defined, used = set(), set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Name):
-            (used if isinstance(node.ctx, ast.Load) else defined).add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            defined.add(node.name)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            defined |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return defined, used
+    """Return the names that a cell binds, and those that it reads of the cells before it."""
+    deleted = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.Delete)]
+    symbols = symtable.symtable(source, "<cell>", "exec").get_symbols()
+    bound = {x.get_name() for x in symbols if x.is_assigned() or x.is_imported()}
+    bound -= {ast.unparse(name) for x in deleted for name in x.targets}
+    return bound, globals_read(source) - bound
 
 
 def measure(lesson: str, seed: int, threads: int) -> Run:
