@@ -111,7 +111,8 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
 
     What a training reaches differs between machines, thread counts and versions of torch, so a
     claim needs a margin: results/claims.json has the runs in which it held. It binds only where
-    each of `models` has taken all of its steps; where the clock ended a training, that is said instead.
+    each of `models` has taken all of its steps; where the clock ended a training, that is said
+    instead.
 
     Raises ClaimFailed where the claim does not hold.
     """
@@ -128,9 +129,9 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     display({"text/plain": text, CLAIM: said}, raw=True)
     if not short and not holds:
         raise ClaimFailed(
-            f"expected: {claim}. Came: {came}. It held in the runs of results/claims.json, but another "
-            "processor or version of torch may train otherwise: if nothing was changed above, it is "
-            "the machine and no mistake of yours"
+            f"expected: {claim}. Came: {came}. It held in the runs of results/claims.json, but "
+            "another processor or version of torch may train otherwise: if nothing was changed "
+            "above, it is the machine and no mistake of yours"
         )
 
 
