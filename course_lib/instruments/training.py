@@ -118,15 +118,13 @@ def expect(claim: str, holds: bool, came: Any, *models: nn.Module) -> None:
     """
     histories: list[History] = [vars(model)["history"] for model in models]
     short = [history for history in histories if not history.complete]
+    sign, note = ("✓" if holds else "✗"), ""
     if short:
-        said = f"{short[0].steps} of {short[0].asked} steps were taken before the time was up"
-        text = f"– expected: {claim}. Came: {came}. Not judged here: {said}."
-    elif holds:
-        text = f"✓ expected: {claim}. Came: {came}."
-    else:
-        text = f"✗ expected: {claim}. Came: {came}."
-    said = {"claim": claim, "holds": None if short else bool(holds), "came": _plain(came)}
-    display({"text/plain": text, CLAIM: said}, raw=True)
+        taken = f"{short[0].steps} of {short[0].asked} steps were taken before the time was up"
+        sign, note = "–", f" Not judged here: {taken}."
+    text = f"{sign} expected: {claim}. Came: {came}.{note}"
+    data = {"claim": claim, "holds": None if short else bool(holds), "came": _plain(came)}
+    display({"text/plain": text, CLAIM: data}, raw=True)
     if not short and not holds:
         raise ClaimFailed(
             f"expected: {claim}. Came: {came}. It held in the runs of results/claims.json, but "
