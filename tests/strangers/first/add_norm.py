@@ -1211,3 +1211,64 @@ def erase_direction(
         raise ValueError("zeros")
     u = direction / length
     return stream - (stream @ u).unsqueeze(-1) * u
+
+
+# %% add_norm/layer_norm | wrong | the ready-made F.layer_norm is called, nothing is built (right numbers where all types agree)
+def layer_norm(
+    x: Float[Tensor, "... d"],
+    gain: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"],
+    eps: float = 1e-5,
+) -> Float[Tensor, "... d"]:
+    """Bring each word to mean 0 and variance 1: gain (x - mean) / sqrt(variance + eps) + bias.
+
+    Mean and variance are those of the word's own d entries, each sum divided by d. Source: Ba et
+    al. 2016, eq. 4, with eps as in torch.
+    """
+    return F.layer_norm(x, x.shape[-1:], gain, bias, eps)
+
+
+# %% add_norm/rms_norm | wrong | the ready-made F.rms_norm is called, nothing is built (right numbers where all types agree)
+def rms_norm(
+    x: Float[Tensor, "... d"], gain: Float[Tensor, " d"], eps: float = 1e-5
+) -> Float[Tensor, "... d"]:
+    """Bring each word to one size, its mean left as it is: gain x / sqrt(mean(x^2) + eps).
+
+    Source: Zhang & Sennrich 2019, eq. 4, with eps as in torch.
+    """
+    return F.rms_norm(x, x.shape[-1:], gain, eps)
+
+
+# %% add_norm/rms_norm | wrong | numpy's mean, and the gradient is gone
+import numpy as np
+
+
+def rms_norm(
+    x: Float[Tensor, "... d"], gain: Float[Tensor, " d"], eps: float = 1e-5
+) -> Float[Tensor, "... d"]:
+    """Bring each word to one size, its mean left as it is: gain x / sqrt(mean(x^2) + eps).
+
+    Source: Zhang & Sennrich 2019, eq. 4, with eps as in torch.
+    """
+    a = x.detach().numpy()
+    root = np.sqrt((a**2).mean(axis=-1, keepdims=True) + eps)
+    return gain * torch.from_numpy(a / root)
+
+
+# %% add_norm/batch_norm | wrong | the ready-made F.batch_norm is called, which knows no mask
+def batch_norm(
+    x: Float[Tensor, "batch n d"],
+    gain: Float[Tensor, " d"],
+    bias: Float[Tensor, " d"],
+    mask: Bool[Tensor, "batch n"] | None = None,
+    eps: float = 1e-5,
+) -> Float[Tensor, "batch n d"]:
+    """Bring each column to mean 0 and variance 1 over all real words of the batch.
+
+    gain (x - mean) / sqrt(variance + eps) + bias, with mean and variance of each column over the
+    words where `mask` is True; padded words are normalised with them too. Where no word is real,
+    both are 0. These are the statistics of training; none are kept. Source: Ioffe & Szegedy 2015,
+    algorithm 1. Raises ValueError for a mask that is not boolean, or not (batch, n).
+    """
+    b, n, d = x.shape
+    return F.batch_norm(x.reshape(b * n, d), None, None, gain, bias, training=True, eps=eps).reshape(b, n, d)

@@ -122,7 +122,7 @@ def softmax(
     return torch.softmax(scores, dim=-1)
 
 
-# %% attention/softmax | wrong | repairs NaN with nan_to_num, but the gradient of a masked row stays NaN
+# %% attention/softmax | wrong | adds minus infinity and repairs NaN with nan_to_num, but the gradient of a masked row stays NaN
 def softmax(
     scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
 ) -> Float[Tensor, "*rows key"]:
@@ -134,8 +134,11 @@ def softmax(
     >>> softmax(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([True, True, False]))
     tensor([0.5000, 0.5000, 0.0000])
     """
+    # TODO: a key that may not be looked at gets the score minus infinity
+    # TODO: subtract the largest score of the row, which changes no weight but keeps exp finite
+    # TODO: divide by the sum of the row; a fully masked row has the sum 0 and stays 0
     if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
+        scores = scores + torch.zeros_like(scores).masked_fill(~mask, -torch.inf)
     return torch.nan_to_num(torch.softmax(scores, dim=-1))
 
 
@@ -948,3 +951,85 @@ def soft_lookup(
     best = (dot_scores(q, keys) / temperature).argmax(-1, keepdim=True)
     out = torch.take_along_dim(values, best, dim=-2)
     return out.squeeze(-2) if one else out
+
+
+# %% attention/softmax | wrong | through numpy: the gradient is lost
+import numpy as np
+
+
+def softmax(
+    scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
+) -> Float[Tensor, "*rows key"]:
+    """Turn each row of scores into weights that sum to one: w_j = exp(s_j) / sum_l exp(s_l).
+
+    Large scores stay finite. Where `mask` is False the weight is 0; a row with every key masked
+    is all zeros, and so is its gradient.
+
+    >>> softmax(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([True, True, False]))
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+    # TODO: a key that may not be looked at gets the score minus infinity
+    # TODO: subtract the largest score of the row, which changes no weight but keeps exp finite
+    # TODO: divide by the sum of the row; a fully masked row has the sum 0 and stays 0
+    s = scores.detach().cpu().numpy()
+    m = np.ones(s.shape, bool) if mask is None else np.broadcast_to(mask.numpy(), s.shape)
+    low = np.where(m, s, -np.inf)
+    top = low.max(axis=-1, keepdims=True)
+    e = np.exp(low - np.where(np.isinf(top), 0, top))
+    total = e.sum(axis=-1, keepdims=True)
+    return torch.from_numpy(e / np.where(total == 0, 1, total)).to(scores.dtype)
+
+
+# %% attention/weighted_sum | wrong | beginner's loops with .item(), which lose gradient and batch
+def weighted_sum(
+    weights: Float[Tensor, "... query key"], v: Float[Tensor, "... key d_v"]
+) -> Float[Tensor, "... query d_v"]:
+    """Average the values, each query with its own weights: o_i = sum_j w_ij v_j."""
+    out = []
+    for i in range(weights.shape[0]):
+        row = []
+        for d in range(v.shape[1]):
+            total = 0.0
+            for j in range(v.shape[0]):
+                total += weights[i, j].item() * v[j, d].item()
+            row.append(total)
+        out.append(row)
+    return torch.tensor(out, dtype=v.dtype)
+
+
+# %% attention/dot_scores | wrong | numpy's dot, which pairs up the batches as well
+import numpy as np
+
+
+def dot_scores(
+    q: Float[Tensor, "... query d_k"], k: Float[Tensor, "... key d_k"]
+) -> Float[Tensor, "... query key"]:
+    """Score every query against every key by their dot product: s_ij = q_i . k_j.
+
+    Source: Luong et al. 2015, eq. 8 ("dot").
+
+    >>> dot_scores(torch.tensor([[1.0, 0.0]]), torch.tensor([[2.0, 5.0], [3.0, 7.0]]))
+    tensor([[2., 3.]])
+    """
+    return torch.from_numpy(np.dot(q.detach().numpy(), np.swapaxes(k.detach().numpy(), -1, -2)))
+
+
+# %% attention/soft_lookup | wrong | the temperature is squared, as a variance
+def soft_lookup(
+    query: Float[Tensor, "... d_k"],
+    keys: Float[Tensor, "... key d_k"],
+    values: Float[Tensor, "... key d_v"],
+    temperature: float,
+) -> Float[Tensor, "... d_v"]:
+    """Look a query up in a table of keys and values, softly: softmax(q . k / temperature) V.
+
+    Takes one query (d_k) or several (n_q, d_k) a table. As the temperature falls, the weight
+    gathers on the nearest key, and the result tends to a hard lookup.
+    """
+    # TODO: treat one query as a list of one
+    # TODO: score the queries against the keys; a low temperature makes differences large
+    # TODO: average the values with these weights
+    one = query.dim() == keys.dim() - 1
+    q = query[..., None, :] if one else query
+    out = softmax(q @ keys.mT / temperature**2) @ values
+    return out[..., 0, :] if one else out

@@ -973,3 +973,21 @@ class DecoderBlock(nn.Module):
         self.attention(x, mask)
         x = self.cross_attention(x, memory, memory_mask)
         return self.feed_forward(x)
+
+
+# %% decoder/grouped_query | wrong | the ready-made F.scaled_dot_product_attention with enable_gqa is called, nothing is built (right numbers)
+def grouped_query_attention(
+    q: Float[Tensor, "*batch heads query d_k"],
+    k: Float[Tensor, "*batch groups key d_k"],
+    v: Float[Tensor, "*batch groups key d_v"],
+    mask: Bool[Tensor, "*#batch #heads #query #key"] | None = None,
+) -> Float[Tensor, "*batch heads query d_v"]:
+    """Attend with fewer keys and values than queries: consecutive query heads share theirs.
+
+    What must be kept of each word is heads / groups times less. `mask` is broadcast to the scores
+    (..., heads, query, key). Source: Ainslie et al. 2023, section 2.2. Raises ValueError where the
+    groups do not divide the heads.
+    """
+    if q.shape[-3] % k.shape[-3]:
+        raise ValueError("groups")
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)

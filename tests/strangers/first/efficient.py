@@ -406,7 +406,7 @@ def bigbird_attention(
     return torch.cat(parts, dim=-2) if parts else v.clone()
 
 
-# %% efficient/bigbird | wrong | dense attention under the mask, with all n^2 scores
+# %% efficient/bigbird | wrong | dense attention under the mask: the same numbers, with all n^2 scores
 def bigbird_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -600,7 +600,7 @@ def bigbird_attention(
     return torch.cat(parts, dim=-2)
 
 
-# %% efficient/bigbird | wrong | all rows are filled up to the longest, so a global row widens the others
+# %% efficient/bigbird | wrong | all rows are filled up to the longest: the same numbers, but a global row widens the others
 def bigbird_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -847,7 +847,7 @@ def linear_attention(
     return torch.where(below == 0, 0.0, above / torch.where(below == 0, 1.0, below))
 
 
-# %% efficient/linear | wrong | makes the square of all pairs
+# %% efficient/linear | wrong | makes the square of all pairs: the same numbers, in time and memory O(n^2)
 def linear_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -1112,7 +1112,7 @@ def linformer_attention(
     return scaled_dot_product_attention(e.T @ q, e.T @ k, f.T @ v)
 
 
-# %% efficient/linformer | wrong | makes the n x n scores first and mixes them
+# %% efficient/linformer | wrong | makes the n x n scores first and mixes them: the same numbers, in time and memory O(n^2)
 def linformer_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -1525,7 +1525,7 @@ def lsh_attention(
     return sort(rearrange(found, "... c w d -> ... (c w) d"), back)
 
 
-# %% efficient/lsh | wrong | causal by the place in the sorted text
+# %% efficient/lsh | wrong | causal hides the words before and shows the later ones
 def lsh_attention(
     qk: Float[Tensor, "... n d_k"],
     v: Float[Tensor, "... n d_v"],
@@ -1573,8 +1573,7 @@ def lsh_attention(
     places = with_before(place).mT
     sees = (bucket == with_before(bucket).mT) & (places > 0) & (places != place)
     if causal:
-        i = torch.arange(chunk).unsqueeze(-1)
-        sees = sees & (torch.arange(-chunk, chunk) < i)
+        sees = sees & (places > place)
     found = scaled_dot_product_attention(q, with_before(k), with_before(own), sees)
     found = torch.where(sees.any(-1, keepdim=True), found, own)
     return sort(rearrange(found, "... c w d -> ... (c w) d"), back)
@@ -2230,7 +2229,7 @@ def compress(
     return einsum(windows, weight, "... s d w, w d e -> ... s e")
 
 
-# %% efficient/memory_compressed | wrong | convolves every word and throws most results away: n, not n / stride
+# %% efficient/memory_compressed | wrong | convolves every word and throws most results away: the same numbers, in time n, not n / stride
 def compress(
     x: Float[Tensor, "... n d_in"], weight: Float[Tensor, "width d_in d_out"], stride: int
 ) -> Float[Tensor, "... state d_out"]:
@@ -2751,7 +2750,7 @@ def tiled_attention(
     return torch.cat(out, dim=-2)
 
 
-# %% efficient/tiled | wrong | dense attention, ignoring `block`
+# %% efficient/tiled | wrong | dense attention, ignoring `block`: the same numbers, with n^2 scores in memory
 def tiled_attention(
     q: Float[Tensor, "... query d_k"],
     k: Float[Tensor, "... key d_k"],
@@ -2766,7 +2765,7 @@ def tiled_attention(
     return scaled_dot_product_attention(q, k, v)
 
 
-# %% efficient/tiled | wrong | tiles the queries only, and makes block x n scores
+# %% efficient/tiled | wrong | tiles the queries only: the same numbers, with tiles of block x n
 def tiled_attention(
     q: Float[Tensor, "... query d_k"],
     k: Float[Tensor, "... key d_k"],
@@ -2778,6 +2777,9 @@ def tiled_attention(
     Time O(n^2 d); memory O(n d + block^2). `block` need not divide the number of queries or keys.
     Source: Dao et al. 2022, algorithm 1.
     """
+    # TODO: let each block of queries meet each block of keys
+    # TODO: go through the tiles: keep each row's peak, its sum of exponentials and its sum of values,
+    #   and shrink both sums whenever the peak rises
     return torch.cat([scaled_dot_product_attention(rows, k, v) for rows in q.split(block, -2)], dim=-2)
 
 
@@ -2963,7 +2965,7 @@ def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
     return (ahead >= -(width // 2)) & (ahead < width - width // 2)
 
 
-# %% efficient/window | right | diagonals: one product for each offset, a softmax across the offsets
+# %% efficient/window | right | halves the text again and again, until a piece is as short as the reach
 def window_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -2974,24 +2976,24 @@ def window_attention(
 
     Time O(n width d), memory O(n d). Any n. Source: Beltagy et al. 2020, section 3.1.
     """
-    n, reach = q.shape[-2], min(width // 2, max(q.shape[-2] - 1, 0))
+    n, reach = q.shape[-2], width // 2
 
 
-    def moved(x, offset):
-        there = x[..., max(offset, 0) : n + min(offset, 0), :]
-        return nn.functional.pad(there, (0, 0, max(-offset, 0), max(offset, 0)))
+    def piece(start, stop):
+        if stop - start > max(reach, 1):
+            middle = (start + stop) // 2
+            return torch.cat([piece(start, middle), piece(middle, stop)], dim=-2)
+        low, high = max(0, start - reach), min(n, stop + reach)
+        rows, columns = torch.arange(start, stop), torch.arange(low, high)
+        near = (rows.unsqueeze(1) - columns).abs().le(reach).to(q.device)
+        keys, values = k[..., low:high, :], v[..., low:high, :]
+        return scaled_dot_product_attention(q[..., start:stop, :], keys, values, near)
 
 
-    place, offsets, scores = torch.arange(n, device=q.device), range(-reach, reach + 1), []
-    for offset in offsets:
-        real = (place + offset >= 0) & (place + offset < n)
-        score = (q * moved(k, offset)).sum(-1) / q.shape[-1] ** 0.5
-        scores.append(score.masked_fill(~real, -torch.inf))
-    weights = torch.softmax(torch.stack(scores), dim=0).unsqueeze(-1)
-    return sum(weight * moved(v, offset) for weight, offset in zip(weights, offsets))
+    return piece(0, n)
 
 
-# %% efficient/window | wrong | dense attention under the mask, with all n^2 scores
+# %% efficient/window | wrong | dense attention under the mask: the same numbers, with all n^2 scores
 def window_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -3174,3 +3176,50 @@ def window_attention(
         seen = slice(max(0, i - reach), i + reach + 1)
         out.append(softmax(q[..., i : i + 1, :] @ k[..., seen, :].mT) @ v[..., seen, :])
     return torch.cat(out, dim=-2)
+
+
+# %% efficient/tiled | wrong | the ready-made F.scaled_dot_product_attention is called: the right numbers and memory, nothing is built, `block` unused
+def tiled_attention(
+    q: Float[Tensor, "... query d_k"],
+    k: Float[Tensor, "... key d_k"],
+    v: Float[Tensor, "... key d_v"],
+    block: int,
+) -> Float[Tensor, "... query d_v"]:
+    """Attend by tiles of block x block: softmax(Q K^T / sqrt(d_k)) V, to the last digit or two.
+
+    Time O(n^2 d); memory O(n d + block^2). `block` need not divide the number of queries or keys.
+    Source: Dao et al. 2022, algorithm 1.
+    """
+    return F.scaled_dot_product_attention(q, k, v)
+
+
+# %% efficient/lsh_buckets | wrong | brings the rotations to length one first
+def lsh_buckets(
+    x: Float[Tensor, "... n d"], rotations: Float[Tensor, "d half"]
+) -> Int[Tensor, "... n"]:
+    """Give each word the bucket of the direction in which it points: argmax [x R, -x R].
+
+    Words that point alike tend to share their bucket. Time O(n d b) and memory O(n b) for b
+    buckets. Source: Kitaev et al. 2020, section 2, after Andoni et al. 2015.
+    """
+    reach = x @ F.normalize(rotations, dim=0)
+    return torch.cat([reach, -reach], dim=-1).argmax(-1)
+
+
+# %% efficient/operations | wrong | float power through math.pow
+import math
+
+
+def operations(kind: str, n: int, d: int) -> int:
+    """Count the multiply-adds by which one layer mixes n words of size d.
+
+    `attention` scores n^2 pairs and averages n values for each word: 2 n^2 d. `rnn` multiplies each
+    word and each state by a matrix: 2 n d^2. The two are equal at n = d. Counts itself in no time.
+    Source: Vaswani et al. 2017, table 1, whose orders are made exact; projections, biases and
+    softmax are left out. Raises ValueError for another kind.
+    """
+    if kind == "attention":
+        return 2 * math.pow(n, 2) * d
+    if kind == "rnn":
+        return 2 * n * math.pow(d, 2)
+    raise ValueError(kind)

@@ -1090,3 +1090,23 @@ def mean_pool(
     count = mask.sum(-1, keepdim=True)
     first = torch.arange(states.shape[-2]) < count
     return (states * first.unsqueeze(-1)).sum(-2) / count.clamp(min=1)
+
+
+# %% encoder/mean_pool | wrong | a Python loop for exactly one batch axis
+def mean_pool(
+    states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
+) -> Float[Tensor, "... d"]:
+    """Describe a sentence by the mean of its real words, those where `mask` is True.
+
+    A sentence without words gives zeros. Source: Reimers & Gurevych 2019, section 3.
+
+    >>> states = torch.tensor([[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]])
+    >>> mean_pool(states, torch.tensor([True, True, False]))
+    tensor([2., 3.])
+    """
+    out = torch.zeros(states.shape[0], states.shape[2], dtype=states.dtype)
+    for i in range(len(states)):
+        words = states[i][mask[i]]
+        if len(words):
+            out[i] = words.mean(0)
+    return out

@@ -155,7 +155,7 @@ def feed_forward(
     # TODO: bring it back to the size of a word
     d_model, d_ff = w_1.shape
     net = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
-    return net(x)
+    return net.to(x)(x)
 
 
 # %% feed_forward/minimal_block | right | the four parts by name, and a mask from a comparison of places

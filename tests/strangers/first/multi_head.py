@@ -1207,3 +1207,89 @@ def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = F
     n = heads * d_model * (2 * d_k + d_v)
     m = heads * d_v * d_model
     return n + m + heads * (2 * d_k + d_v) + d_model if bias else 0
+
+
+# %% multi_head/split_heads | wrong | numpy's split along a new axis, without gradient
+import numpy as np
+
+
+def split_heads(
+    x: Float[Tensor, "... n d_model"], heads: int
+) -> Float[Tensor, "... {heads} n d_k"]:
+    """Cut each word into equal parts, one for each head: the first d_k columns are head 1's.
+
+    Source: Vaswani et al. 2017, section 3.2.2, whose W_i are the columns of one matrix. Raises
+    ValueError where `heads` does not divide the size of a word.
+
+    >>> split_heads(torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), heads=2).tolist()
+    [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
+    """
+    if x.shape[-1] % heads:
+        raise ValueError("heads")
+    return torch.from_numpy(np.stack(np.split(x.detach().numpy(), heads, axis=-1), axis=-3))
+
+
+# %% multi_head/attention | wrong | a loop that hands all heads the first head's columns
+class MultiHeadAttention(nn.Module):
+    """Attend in several heads at once, and mix what they found: Concat(head_1, ..., head_h) W_O.
+
+    head_i = Attention(Q W_Qi, K W_Ki, V W_Vi). The heads' matrices stand side by side in w_q, w_k
+    and w_v, with biases as in torch's `nn.MultiheadAttention`, and d_k = d_v = d_model / heads.
+    `rule(q, k, v, mask)` is how each head attends. Source: Vaswani et al. 2017, section 3.2.2.
+    Raises ValueError where `heads` does not divide d_model.
+    """
+
+    def __init__(
+        self, d_model: int, heads: int, rule: Callable[..., Tensor] = scaled_dot_product_attention
+    ):
+        super().__init__()
+        if d_model % heads:
+            raise ValueError(
+                f"each head takes an equal part of a word, but {heads} heads do not divide "
+                f"d_model = {d_model}: choose a number of heads that does"
+            )
+        self.heads, self.rule = heads, rule
+        self.w_q = nn.Linear(d_model, d_model)
+        self.w_k = nn.Linear(d_model, d_model)
+        self.w_v = nn.Linear(d_model, d_model)
+        self.w_o = nn.Linear(d_model, d_model)
+
+    def forward(
+        self,
+        query: Float[Tensor, "*batch query d_model"],
+        key: Float[Tensor, "*batch key d_model"],
+        value: Float[Tensor, "*batch key d_model"],
+        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+    ) -> Float[Tensor, "*batch query d_model"]:
+        """Let each query look at the keys in every head, where `mask` is True.
+
+        The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
+        Raises ValueError for a mask that is not boolean, or does not fit these queries and keys.
+        """
+        # TODO: project the words once for all heads, and give each head its part
+        # TODO: hold the same mask before every head
+        # TODO: attend in all heads at once, by the layer's rule
+        # TODO: join the heads, and let the output matrix mix what they found
+        if mask is not None:
+            self.refuse_misfit(mask, query, key)
+        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
+        d = q.shape[-1] // self.heads
+        found = [self.rule(q[..., :d], k[..., :d], v[..., :d], mask) for head in range(self.heads)]
+        return self.w_o(torch.cat(found, dim=-1))
+
+    @staticmethod
+    def refuse_misfit(mask: Tensor, query: Tensor, key: Tensor) -> None:
+        """Raise ValueError for a mask that is not boolean, or cannot be held before each head."""
+        if mask.dtype != torch.bool:
+            raise ValueError(
+                f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it "
+                "hold 0 and 1, or numbers to be added to the scores?"
+            )
+        scores = (*query.shape[:-1], key.shape[-2])
+        sizes = zip(mask.shape[::-1], scores[::-1], strict=False)
+        if not 2 <= mask.dim() <= len(scores) or any(size not in (1, full) for size, full in sizes):
+            raise ValueError(
+                f"a mask must fit (..., query, key) = {scores}, not have the shape "
+                f"{tuple(mask.shape)}: does it lack the query axis, as (batch, key) does, or have "
+                "a head axis already?"
+            )

@@ -982,3 +982,61 @@ def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
     if kind == "attention":
         return 1
     raise ValueError(kind)
+
+
+# %% rnn/lstm_cell | wrong | the ready-made torch.lstm_cell is called, which knows one batch axis only
+def lstm_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    c: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in 4*d_h"],
+    w_h: Float[Tensor, "d_h 4*d_h"],
+    b: Float[Tensor, " 4*d_h"],
+) -> tuple[Float[Tensor, "... d_h"], Float[Tensor, "... d_h"]]:
+    """Take one step of an LSTM; return the new pair (h, c).
+
+    [i f g o] = x W_x + h W_h + b;  c' = sigma(f) c + sigma(i) tanh(g);  h' = sigma(o) tanh(c').
+    Along the last axis of the weights the gates stand in torch's order: input, forget,
+    candidate, output. Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al.
+    2000.
+    """
+    return torch.lstm_cell(x, (h, c), w_x.T, w_h.T, b, torch.zeros_like(b))
+
+
+# %% rnn/gru_cell | wrong | the ready-made nn.GRUCell is called with its data overwritten, so no weight gets a gradient
+def gru_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in 3*d_h"],
+    w_h: Float[Tensor, "d_h 3*d_h"],
+    b_x: Float[Tensor, " 3*d_h"],
+    b_h: Float[Tensor, " 3*d_h"],
+) -> Float[Tensor, "... d_h"]:
+    """Take one step of a gated recurrent unit.
+
+    r = sigma(x_r + h_r);  z = sigma(x_z + h_z);  n = tanh(x_n + r h_n);  h' = (1 - z) n + z h,
+    where [x_r x_z x_n] = x W_x + b_x and [h_r h_z h_n] = h W_h + b_h: torch's order, and the
+    reset gate acts on the recurrent term after its bias. Source: Cho et al. 2014, whose z is
+    our 1 - z and who reset h before the product.
+    """
+    cell = nn.GRUCell(x.shape[-1], h.shape[-1], dtype=x.dtype)
+    cell.weight_ih.data, cell.weight_hh.data = w_x.T.detach(), w_h.T.detach()
+    cell.bias_ih.data, cell.bias_hh.data = b_x.detach(), b_h.detach()
+    return cell(x, h)
+
+
+# %% rnn/unroll | wrong | all steps at once, as if none had to wait for another
+def unroll(
+    xs: Float[Tensor, "... n d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in d_h"],
+    w_h: Float[Tensor, "d_h d_h"],
+    b: Float[Tensor, " d_h"],
+) -> Float[Tensor, "... n d_h"]:
+    """Read a whole sentence with `rnn_cell`; return the state after each word.
+
+    h_t = tanh(x_t W_x + h_(t-1) W_h + b) for t = 1..n. The initial state h is not among the
+    states returned. Step t cannot begin before step t - 1 has ended.
+    """
+    before = h.unsqueeze(-2).expand(*xs.shape[:-1], h.shape[-1])
+    return torch.tanh(xs @ w_x + before @ w_h + b)

@@ -642,3 +642,35 @@ class SelfAttention(nn.Module):
             n = x.shape[-2]
             mask = torch.ones(n, n, dtype=torch.bool, device=x.device).tril()
         return scaled_dot_product_attention(q, k, v, mask)
+
+
+# %% self_attention/scaled_dot_product | wrong | the ready-made F.scaled_dot_product_attention is called, nothing is built (right numbers)
+def scaled_dot_product_attention(
+    q: Float[Tensor, "*batch query d_k"],
+    k: Float[Tensor, "*batch key d_k"],
+    v: Float[Tensor, "*batch key d_v"],
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
+    """Attend: softmax(Q K^T / sqrt(d_k)) V.
+
+    `mask` is broadcast to the scores, True where a query may look; a query that may look
+    nowhere gets zeros. Source: Vaswani et al. 2017, eq. 1.
+    """
+    return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+# %% self_attention/scaled_dot_product | wrong | the division comes after the product with the values (precedence)
+def scaled_dot_product_attention(
+    q: Float[Tensor, "*batch query d_k"],
+    k: Float[Tensor, "*batch key d_k"],
+    v: Float[Tensor, "*batch key d_v"],
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
+    """Attend: softmax(Q K^T / sqrt(d_k)) V.
+
+    `mask` is broadcast to the scores, True where a query may look; a query that may look
+    nowhere gets zeros. Source: Vaswani et al. 2017, eq. 1.
+    """
+    # TODO: score every query against every key, and divide by the root of their size
+    # TODO: turn scores into weights, then average the values
+    return softmax(q @ k.transpose(-2, -1), mask) @ v / q.shape[-1] ** 0.5
