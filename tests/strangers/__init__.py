@@ -45,9 +45,7 @@ def notebook_of(one: Try) -> NotebookNode:
     [file] = lesson_files([exercise.lesson])
     imports = next(cell for cell in build(file).cells if cell.cell_type == "code")
     answer = new_code_cell(one.code, metadata={"exercise": one.exercise})
-    return new_notebook(
-        cells=[imports, answer], metadata={"course": {"lesson": exercise.lesson}}
-    )
+    return new_notebook(cells=[imports, answer], metadata={"course": {"lesson": exercise.lesson}})
 
 
 def judged(one: Try, handle: ChildProcess, seed: int = 0) -> Verdict:
