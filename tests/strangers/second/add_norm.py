@@ -242,8 +242,8 @@ def batch_norm(
 ) -> Float[Tensor, "batch n d"]:
     if mask is None:
         mask = torch.ones(x.shape[:2], device=x.device)
-    keep = mask.reshape(*mask.shape[:2], *[1] * (3 - min(mask.dim(), 2))).to(x.dtype)
-    count = keep.expand(*x.shape[:2], 1).sum().clamp(min=1)
+    keep = mask.to(x.dtype).unsqueeze(-1)
+    count = keep.sum().clamp(min=1)
     mean = (x * keep).sum((0, 1)) / count
     variance = ((x - mean).square() * keep).sum((0, 1)) / count
     return gain * (x - mean) / torch.sqrt(variance + eps) + bias
@@ -267,7 +267,7 @@ def batch_norm(
     y = gain * (x - mean) / torch.sqrt(variance + eps) + bias
     return y * mask.unsqueeze(-1)
 
-# %% add_norm/batch_norm | right | the real words are picked out, and the variance is the mean square less the squared mean
+# %% add_norm/batch_norm | right | the real words are picked out, and gain and statistics become one scale and one shift
 def batch_norm(
     x: Float[Tensor, "batch n d"],
     gain: Float[Tensor, " d"],
@@ -415,9 +415,7 @@ class PostNorm(nn.Module):
 
     def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
         found = (lambda words: self.sublayer(words, *args))(x)
-        return self.norm_layer(torch.add(found, x), gain=self.gain, bias=self.bias) if (
-            self.norm_layer is layer_norm
-        ) else self.norm_layer(torch.add(found, x), self.gain, self.bias)
+        return self.norm_layer(torch.add(found, x), self.gain, self.bias)
 
 # %% add_norm/pre_norm | wrong | the norm comes last: this is post-norm
 from collections.abc import Callable

@@ -277,8 +277,6 @@ class Transformer(nn.Module):
         target: Int[Tensor, "*batch query"],
         source_mask: Bool[Tensor, "*#batch 1 #key"] | None = None,
     ) -> Float[Tensor, "*batch query vocab"]:
-        if source_mask is not None and source_mask.shape[-1] != target.shape[-1]:
-            source_mask = None
         memory = self.encoder(target, source_mask)
         return self.output(self.decoder(source, memory, source_mask))
 
