@@ -131,11 +131,18 @@ def dot_scores(
 ) -> Float[Tensor, "... query key"]:
     return q.unsqueeze(-2) * k.unsqueeze(-3)
 
-# %% attention/dot_scores | wrong | only pairs at the same place are scored
+# %% attention/dot_scores | wrong | filled in number by number with .item(), so no gradient comes through
 def dot_scores(
     q: Float[Tensor, "... query d_k"], k: Float[Tensor, "... key d_k"]
 ) -> Float[Tensor, "... query key"]:
-    return (q * k).sum(-1)
+    s = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype)
+    flat_q, flat_k = q.reshape(-1, *q.shape[-2:]), k.reshape(-1, *k.shape[-2:])
+    flat_s = s.view(-1, *s.shape[-2:])
+    for b in range(flat_q.shape[0]):
+        for i in range(flat_q.shape[1]):
+            for j in range(flat_k.shape[1]):
+                flat_s[b, i, j] = (flat_q[b, i] * flat_k[b, j]).sum().item()
+    return s
 
 # %% attention/dot_scores | right | broadcasting and a sum, no matrix product
 def dot_scores(
@@ -175,15 +182,18 @@ def bilinear_scores(
 ) -> Float[Tensor, "... query key"]:
     return (q @ w) @ k.mT / k.shape[-1] ** 0.5
 
-# %% attention/bilinear_scores | wrong | one einsum letter too many is summed: every key is summed over
+# %% attention/bilinear_scores | wrong | numpy does the work, and the gradient is lost on the way
+import numpy as np
+
+
 def bilinear_scores(
     q: Float[Tensor, "... query d_q"],
     k: Float[Tensor, "... key d_k"],
     w: Float[Tensor, "d_q d_k"],
 ) -> Float[Tensor, "... query key"]:
-    return einsum(q, w, k, "... i a, a b, ... j b -> ... i").unsqueeze(-1).expand(
-        *q.shape[:-1], k.shape[-2]
-    )
+    q_, k_, w_ = (t.detach().cpu().numpy() for t in (q, k, w))
+    s = np.einsum("...ia,ab,...jb->...ij", q_, w_, k_)
+    return torch.from_numpy(np.ascontiguousarray(s)).to(q)
 
 # %% attention/bilinear_scores | wrong | .T on a batch of keys
 def bilinear_scores(
@@ -275,7 +285,7 @@ def additive_scores(
     hidden = (q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :]
     return hidden.relu() @ v
 
-# %% attention/additive_scores | wrong | v is forgotten: the entries are summed as they are
+# %% attention/additive_scores | wrong | the result is divided by the root of d_a, as dot products are
 def additive_scores(
     q: Float[Tensor, "... query d_q"],
     k: Float[Tensor, "... key d_k"],
@@ -283,8 +293,10 @@ def additive_scores(
     w_k: Float[Tensor, "d_k d_a"],
     v: Float[Tensor, " d_a"],
 ) -> Float[Tensor, "... query key"]:
-    hidden = torch.tanh((q @ w_q)[..., :, None, :] + (k @ w_k)[..., None, :, :])
-    return hidden.sum(-1)
+    qs = q @ w_q
+    ks = k @ w_k
+    s = torch.tanh(qs[..., :, None, :] + ks[..., None, :, :]) @ v
+    return s / len(v) ** 0.5
 
 # %% attention/additive_scores | right | one column of scores for each key, and the two matrices stacked
 def additive_scores(

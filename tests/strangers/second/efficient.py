@@ -323,7 +323,7 @@ def bigbird_attention(
         out.append(torch.softmax(scores, dim=-1) @ v[..., at, :])
     return torch.cat(out, dim=-2)
 
-# %% efficient/bigbird | wrong | an empty row fails
+# %% efficient/bigbird | wrong | the result is made like the queries, with d_k columns where d_v are wanted
 def bigbird_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -331,19 +331,20 @@ def bigbird_attention(
     neighbours: Int[Tensor, "blocks m"],
     block: int,
 ) -> Float[Tensor, "... n d_v"]:
-    blocks, n = neighbours.shape[0], q.shape[-2]
+    blocks, n = len(neighbours), q.shape[-2]
     if n != blocks * block:
-        raise ValueError("n must be blocks x block")
+        raise ValueError("n != blocks * block")
     if ((neighbours < -1) | (neighbours >= blocks)).any():
-        raise ValueError("a block does not exist")
-    out = []
-    for i, row in enumerate(neighbours.tolist()):
-        listed = sorted({j for j in row if j >= 0})
-        asking = q[..., i * block : (i + 1) * block, :]
-        at = [word for j in listed for word in range(j * block, (j + 1) * block)]
-        scores = asking @ k[..., at, :].mT / q.shape[-1] ** 0.5
-        out.append(torch.softmax(scores, dim=-1) @ v[..., at, :])
-    return torch.cat(out, dim=-2)
+        raise ValueError("no such block")
+    out = torch.zeros_like(q)
+    for i in range(blocks):
+        listed = neighbours[i].unique()
+        listed = listed[listed >= 0]
+        at = (listed[:, None] * block + torch.arange(block)).flatten()
+        here = slice(i * block, (i + 1) * block)
+        w = torch.softmax(q[..., here, :] @ k[..., at, :].mT / q.shape[-1] ** 0.5, dim=-1)
+        out[..., here, :] = w @ v[..., at, :]
+    return out
 
 # %% efficient/bigbird | wrong | a text of another length is cut to what the blocks cover, or read as it is
 def bigbird_attention(
@@ -1786,28 +1787,17 @@ def tiled_attention(
         out.append(values / total)
     return torch.cat(out, dim=-2)
 
-# %% efficient/tiled | wrong | only whole blocks of queries are answered
+# %% efficient/tiled | wrong | every tile is scored against its own block of queries only: the diagonal of tiles
 def tiled_attention(
     q: Float[Tensor, "... query d_k"],
     k: Float[Tensor, "... key d_k"],
     v: Float[Tensor, "... key d_v"],
     block: int,
 ) -> Float[Tensor, "... query d_v"]:
-    d, n_q, n_k = q.shape[-1], q.shape[-2], k.shape[-2]
     out = []
-    for a in range(0, n_q - n_q % block, block):
-        rows = q[..., a : a + block, :] / d**0.5
-        peak = torch.full((*rows.shape[:-1], 1), -torch.inf, dtype=q.dtype, device=q.device)
-        total = torch.zeros_like(peak)
-        values = torch.zeros(*rows.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
-        for b in range(0, n_k, block):
-            scores = rows @ k[..., b : b + block, :].mT
-            new = torch.maximum(peak, scores.amax(-1, keepdim=True))
-            exps, shrink = (scores - new).exp(), (peak - new).exp()
-            total = total * shrink + exps.sum(-1, keepdim=True)
-            values = values * shrink + exps @ v[..., b : b + block, :]
-            peak = new
-        out.append(values / total)
+    for a in range(0, q.shape[-2], block):
+        qi, ki, vi = q[..., a : a + block, :], k[..., a : a + block, :], v[..., a : a + block, :]
+        out.append((qi @ ki.mT / q.shape[-1] ** 0.5).softmax(-1) @ vi)
     return torch.cat(out, dim=-2)
 
 # %% efficient/tiled | right | each tile gives its own average and the logarithm of its sum; two are joined by logaddexp

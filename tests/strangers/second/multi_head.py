@@ -93,9 +93,9 @@ def merge_heads(x: Float[Tensor, "... heads n d_k"]) -> Float[Tensor, "... n d_m
     x = x.transpose(-3, -2)
     return x.view(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
-# %% multi_head/merge_heads | wrong | the last head is left out
+# %% multi_head/merge_heads | wrong | the loop counts from 1 and misses a head
 def merge_heads(x: Float[Tensor, "... heads n d_k"]) -> Float[Tensor, "... n d_model"]:
-    return torch.cat([x[..., h, :, :] for h in range(x.shape[-3] - 1)], dim=-1)
+    return torch.cat([x[..., h, :, :] for h in range(1, x.shape[-3])], dim=-1)
 
 # %% multi_head/merge_heads | right | moveaxis and flatten
 def merge_heads(x: Float[Tensor, "... heads n d_k"]) -> Float[Tensor, "... n d_model"]:

@@ -205,7 +205,7 @@ class LearnedPositions(nn.Module):
         n, m = x.shape[-2], self.table.shape[0]
         return x + self.table[torch.arange(n, device=x.device) % m]
 
-# %% positions/learned | wrong | concatenates instead of adding
+# %% positions/learned | wrong | lays the places beside the words instead of adding them
 class LearnedPositions(nn.Module):
 
     def __init__(self, max_length: int, d_model: int):
@@ -287,10 +287,13 @@ def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query 
     i, j = torch.arange(n_q)[:, None], torch.arange(n_k)
     return (j - i).clamp(min=-max_distance) + max_distance
 
-# %% positions/relative_index | wrong | keys by queries
+# %% positions/relative_index | wrong | a square of the keys' size: there are as many queries as keys in the mind
 def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query key"]:
-    i, j = torch.arange(n_q), torch.arange(n_k)[:, None]
-    return (j - i).clamp(-max_distance, max_distance) + max_distance
+    place = torch.arange(max(n_q, n_k))
+    index = place[None, :] - place[:, None]
+    index[index > max_distance] = max_distance
+    index[index < -max_distance] = -max_distance
+    return index + max_distance
 
 # %% positions/relative_index | wrong | floats, which cannot look up a row
 def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query key"]:
@@ -511,7 +514,7 @@ def relative_attention(
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
     up = heads.tolist()
-    if up.count(-1) != 1:
+    if up.count(-1) != 1 or min(up) < -1 or max(up) >= n:
         raise ValueError("one root is needed")
     depth = []
     for i in range(n):
@@ -528,7 +531,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
     up = heads.tolist()
-    if up.count(-1) != 1:
+    if up.count(-1) != 1 or min(up) < -1 or max(up) >= n:
         raise ValueError("one root is needed")
     depth = []
     for i in range(n):
@@ -544,7 +547,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 # %% positions/tree_distance | wrong | circles are not found: words that never reach the root keep what was counted
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
-    if (heads == -1).sum() != 1:
+    if (heads == -1).sum() != 1 or (heads < -1).any() or (heads >= n).any():
         raise ValueError("one root is needed")
     above = torch.zeros(n, n, dtype=torch.long)
     at = torch.arange(n)
@@ -556,6 +559,8 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 # %% positions/tree_distance | wrong | two roots are let through, and the trees count as joined nowhere
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
+    if not (heads == -1).any() or (heads < -1).any() or (heads >= n).any():
+        raise ValueError("no root")
     above = torch.zeros(n, n, dtype=torch.bool)
     at = torch.arange(n)
     for _ in range(n):
@@ -568,7 +573,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 # %% positions/tree_distance | wrong | only the edge itself is counted: 1 for head and dependent, 2 for all others
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
-    if (heads == -1).sum() != 1:
+    if (heads == -1).sum() != 1 or (heads < -1).any() or (heads >= n).any():
         raise ValueError("one root")
     at = torch.arange(n)
     for _ in range(n):
@@ -585,7 +590,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 # %% positions/tree_distance | wrong | counts the words on the path instead of the edges
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
-    if (heads == -1).sum() != 1:
+    if (heads == -1).sum() != 1 or (heads < -1).any() or (heads >= n).any():
         raise ValueError("one root")
     above = torch.zeros(n, n, dtype=torch.bool)
     at = torch.arange(n)
@@ -599,7 +604,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 # %% positions/tree_distance | wrong | climbs once too few: only heads of heads are seen, which is enough for short sentences
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
-    if (heads == -1).sum() != 1:
+    if (heads == -1).sum() != 1 or (heads < -1).any() or (heads >= n).any():
         raise ValueError("one root")
     at = torch.arange(n)
     for _ in range(n):
@@ -615,7 +620,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 # %% positions/tree_distance | wrong | the distance in words between two words, as if the tree were a string
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n = len(heads)
-    if (heads == -1).sum() != 1:
+    if (heads == -1).sum() != 1 or (heads < -1).any() or (heads >= n).any():
         raise ValueError("one root")
     at = torch.arange(n)
     for _ in range(n):

@@ -143,6 +143,23 @@ def unroll(
     states = [rnn_cell(xs[..., t, :], h, w_x, w_h, b) for t in range(xs.shape[-2])]
     return torch.stack(states, dim=-2)
 
+# %% rnn/unroll | wrong | the states are kept in a table of float32, which rounds doubles
+from course_lib.rnn import rnn_cell
+
+
+def unroll(
+    xs: Float[Tensor, "... n d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in d_h"],
+    w_h: Float[Tensor, "d_h d_h"],
+    b: Float[Tensor, " d_h"],
+) -> Float[Tensor, "... n d_h"]:
+    states = torch.zeros(*xs.shape[:-1], h.shape[-1])
+    for t in range(xs.shape[-2]):
+        h = rnn_cell(xs[..., t, :], h, w_x, w_h, b)
+        states[..., t, :] = h
+    return states
+
 # %% rnn/unroll | wrong | counts from 1, and never reads the first word
 from course_lib.rnn import rnn_cell
 
@@ -443,7 +460,7 @@ def gru_cell(
     n = torch.tanh(r * (x_n + h_n))
     return (1 - z) * n + z * h
 
-# %% rnn/gru_cell | wrong | splits into pieces of 3 numbers instead of 3 pieces
+# %% rnn/gru_cell | wrong | the old state of the caller is scaled in place
 def gru_cell(
     x: Float[Tensor, "... d_in"],
     h: Float[Tensor, "... d_h"],
@@ -452,9 +469,27 @@ def gru_cell(
     b_x: Float[Tensor, " 3*d_h"],
     b_h: Float[Tensor, " 3*d_h"],
 ) -> Float[Tensor, "... d_h"]:
-    x_r, x_z, x_n = (x @ w_x + b_x).split(3, dim=-1)
-    h_r, h_z, h_n = (h @ w_h + b_h).split(3, dim=-1)
+    x_r, x_z, x_n = (x @ w_x + b_x).chunk(3, dim=-1)
+    h_r, h_z, h_n = (h @ w_h + b_h).chunk(3, dim=-1)
     r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    n = torch.tanh(x_n + r * h_n)
+    with torch.no_grad():
+        h *= z
+    return (1 - z) * n + h
+
+# %% rnn/gru_cell | wrong | adds only one of the two biases
+def gru_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in 3*d_h"],
+    w_h: Float[Tensor, "d_h 3*d_h"],
+    b_x: Float[Tensor, " 3*d_h"],
+    b_h: Float[Tensor, " 3*d_h"],
+) -> Float[Tensor, "... d_h"]:
+    x_r, x_z, x_n = torch.chunk(x @ w_x + b_x, 3, dim=-1)
+    h_r, h_z, h_n = torch.chunk(h @ w_h, 3, dim=-1)
+    r = torch.sigmoid(x_r + h_r)
+    z = torch.sigmoid(x_z + h_z)
     n = torch.tanh(x_n + r * h_n)
     return (1 - z) * n + z * h
 

@@ -116,7 +116,7 @@ def project(
 ]:
     return x @ w_q, (x @ w_k).mT, x @ w_v
 
-# %% self_attention/project | wrong | the matrices are transposed, as nn.Linear keeps them
+# %% self_attention/project | wrong | queries and keys are brought to length one, as cosine attention does
 def project(
     x: Float[Tensor, "... n d_model"],
     w_q: Float[Tensor, "d_model d_k"],
@@ -127,7 +127,8 @@ def project(
     Float[Tensor, "... n d_k"],
     Float[Tensor, "... n d_v"],
 ]:
-    return x @ w_q.T, x @ w_k.T, x @ w_v.T
+    norm = lambda t: t / t.norm(dim=-1, keepdim=True)
+    return norm(x @ w_q), norm(x @ w_k), x @ w_v
 
 # %% self_attention/project | wrong | one tensor of all three side by side
 def project(
