@@ -31,16 +31,6 @@ def layer_norm(
     variance = x.var(dim=-1, keepdim=True, unbiased=False)
     return gain * (x - mean) / (variance + eps) + bias
 
-# %% add_norm/layer_norm | wrong | mean and variance over all words together
-def layer_norm(
-    x: Float[Tensor, "... d"],
-    gain: Float[Tensor, " d"],
-    bias: Float[Tensor, " d"],
-    eps: float = 1e-5,
-) -> Float[Tensor, "... d"]:
-    variance, mean = torch.var_mean(x, unbiased=False)
-    return gain * (x - mean) / torch.sqrt(variance + eps) + bias
-
 # %% add_norm/layer_norm | wrong | each column over the words, as batch norm has it
 def layer_norm(
     x: Float[Tensor, "... d"],
@@ -607,16 +597,6 @@ def erase_direction(
         raise ValueError("zeros")
     u = direction / direction.norm()
     return stream - torch.dot(stream, u) * u
-
-# %% add_norm/erase_direction | wrong | sets to zero the column in which the direction is largest
-def erase_direction(
-    stream: Float[Tensor, "... d"], direction: Float[Tensor, " d"]
-) -> Float[Tensor, "... d"]:
-    if not direction.any():
-        raise ValueError("zeros")
-    keep = torch.ones_like(direction)
-    keep[direction.abs().argmax()] = 0
-    return stream * keep
 
 # %% add_norm/erase_direction | right | the matrix I - u u^T, with the direction scaled by its largest entry first
 def erase_direction(

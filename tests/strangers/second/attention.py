@@ -1,3 +1,14 @@
+# %% attention/softmax | wrong | writes minus infinity into the caller's scores by boolean indexing (and no mask may be smaller)
+def softmax(
+    scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
+) -> Float[Tensor, "*rows key"]:
+    if mask is not None:
+        with torch.no_grad():
+            scores[~mask.expand_as(scores)] = float("-inf")
+    e = torch.exp(scores - scores.max(-1, keepdim=True)[0].clamp(min=-1e30))
+    s = e.sum(-1, keepdim=True)
+    return e / (s + (s == 0))
+
 # %% attention/softmax | wrong | the softmax runs over the queries
 def softmax(
     scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
@@ -15,35 +26,6 @@ def softmax(
     if mask is not None:
         weights = weights * mask
     return weights
-
-# %% attention/softmax | wrong | True is read as masked, as in torch's key_padding_mask
-def softmax(
-    scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
-) -> Float[Tensor, "*rows key"]:
-    if mask is not None:
-        scores = scores.masked_fill(mask, float("-inf"))
-    peak = scores.amax(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
-    exps = (scores - peak).exp()
-    total = exps.sum(dim=-1, keepdim=True)
-    return exps / total.masked_fill(total == 0, 1)
-
-# %% attention/softmax | wrong | the textbook formula, which overflows for large scores
-def softmax(
-    scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
-) -> Float[Tensor, "*rows key"]:
-    exps = scores.exp()
-    if mask is not None:
-        exps = exps * mask
-    total = exps.sum(dim=-1, keepdim=True)
-    return exps / total.masked_fill(total == 0, 1)
-
-# %% attention/softmax | wrong | a fully masked row is NaN
-def softmax(
-    scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
-) -> Float[Tensor, "*rows key"]:
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return torch.softmax(scores, dim=-1)
 
 # %% attention/softmax | wrong | a fully masked row is uniform, since masked scores are -1e9 only
 def softmax(
@@ -444,19 +426,6 @@ def soft_lookup(
     one = query.dim() == keys.dim() - 1
     q = query.unsqueeze(-2) if one else query
     out = torch.softmax(q @ keys.mT, dim=-1) / temperature @ values
-    return out.squeeze(-2) if one else out
-
-# %% attention/soft_lookup | wrong | nearest by distance: the scores are minus squared distances
-def soft_lookup(
-    query: Float[Tensor, "... d_k"],
-    keys: Float[Tensor, "... key d_k"],
-    values: Float[Tensor, "... key d_v"],
-    temperature: float,
-) -> Float[Tensor, "... d_v"]:
-    one = query.dim() == keys.dim() - 1
-    q = query.unsqueeze(-2) if one else query
-    scores = -((q.unsqueeze(-2) - keys.unsqueeze(-3)) ** 2).sum(-1)
-    out = torch.softmax(scores / temperature, dim=-1) @ values
     return out.squeeze(-2) if one else out
 
 # %% attention/soft_lookup | right | einsum for both cases, and the softmax by log_softmax

@@ -71,20 +71,6 @@ def cross_attention(
 ) -> Float[Tensor, "*batch query d_v"]:
     return scaled_dot_product_attention(z @ w_q, h @ w_v, h @ w_k, mask)
 
-# %% decoder/cross_attention | wrong | no scale
-from course_lib.attention import softmax
-
-
-def cross_attention(
-    z: Float[Tensor, "*batch query d_z"],
-    h: Float[Tensor, "*batch key d_h"],
-    w_q: Float[Tensor, "d_z d_k"],
-    w_k: Float[Tensor, "d_h d_k"],
-    w_v: Float[Tensor, "d_h d_v"],
-    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
-) -> Float[Tensor, "*batch query d_v"]:
-    return softmax((z @ w_q) @ (h @ w_k).mT, mask) @ (h @ w_v)
-
 # %% decoder/cross_attention | wrong | self-attention: the keys and values come from the decoder
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -404,50 +390,6 @@ class DecoderBlock(nn.Module):
     ) -> Float[Tensor, "*batch query d_model"]:
         x = self.attention(x, mask)
         x = self.cross_attention(x, memory)
-        return self.feed_forward(x)
-
-# %% decoder/block | wrong | the words' own mask is forgotten
-from typing import Literal
-from course_lib.add_norm import layer_norm
-from course_lib.encoder import residual
-from course_lib.feed_forward import FeedForward
-from course_lib.multi_head import AsCrossAttention, AsSelfAttention, MultiHeadAttention
-
-
-class DecoderBlock(nn.Module):
-
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        norm: Literal["post", "pre"] = "post",
-        *,
-        attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
-        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
-        norm_layer: Callable[..., Tensor] = layer_norm,
-        look_back: Callable[[int, int], nn.Module] | None = None,
-    ):
-        super().__init__()
-        add = residual(norm)
-        if look_back is None:
-            first = AsSelfAttention(attention(d_model, heads))
-        else:
-            first = look_back(d_model, heads)
-        across = AsCrossAttention(attention(d_model, heads))
-        self.attention = add(first, d_model, norm_layer)
-        self.cross_attention = add(across, d_model, norm_layer)
-        self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
-
-    def forward(
-        self,
-        x: Float[Tensor, "*batch query d_model"],
-        memory: Float[Tensor, "*batch key d_model"],
-        mask: Bool[Tensor, "*#batch #query #query"] | None = None,
-        memory_mask: Bool[Tensor, "*#batch #query #key"] | None = None,
-    ) -> Float[Tensor, "*batch query d_model"]:
-        x = self.attention(x)
-        x = self.cross_attention(x, memory, memory_mask)
         return self.feed_forward(x)
 
 # %% decoder/block | wrong | no cross-attention: the source is never seen

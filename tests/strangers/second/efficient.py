@@ -107,29 +107,6 @@ def neighbours(
     longest = max(len(row) for row in rows)
     return torch.tensor([row + [-1] * (longest - len(row)) for row in rows])
 
-# %% efficient/neighbours | wrong | filled up with block 0 instead of -1
-def neighbours(
-    blocks: int, window: int, global_blocks: int, random_blocks: int, seed: int
-) -> Int[Tensor, "blocks m"]:
-    if window and window % 2 == 0:
-        raise ValueError("an even window has no middle")
-    generator = torch.Generator().manual_seed(seed)
-    half, rows = window // 2, []
-    stars = list(range(min(global_blocks, blocks)))
-    for i in range(blocks):
-        if i in stars:
-            rows.append(list(range(blocks)))
-            continue
-        row = list(stars)
-        if window:
-            around = range(max(i - half, 0), min(i + half + 1, blocks))
-            row += [j for j in around if j not in row]
-        others = [j for j in range(blocks) if j not in row]
-        drawn = torch.randperm(len(others), generator=generator)[:random_blocks].tolist()
-        rows.append(row + [others[j] for j in drawn])
-    longest = max(len(row) for row in rows)
-    return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
-
 # %% efficient/neighbours | wrong | the window counts blocks on each side
 def neighbours(
     blocks: int, window: int, global_blocks: int, random_blocks: int, seed: int
@@ -490,14 +467,6 @@ def operations(kind: str, n: int, d: int) -> int:
         return n * d**2
     raise ValueError(kind)
 
-# %% efficient/operations | wrong | a multiply-add is counted as two operations
-def operations(kind: str, n: int, d: int) -> int:
-    if kind == "attention":
-        return 4 * n**2 * d
-    if kind == "rnn":
-        return 4 * n * d**2
-    raise ValueError(kind)
-
 # %% efficient/operations | wrong | the projections are counted as well
 def operations(kind: str, n: int, d: int) -> int:
     if kind == "attention":
@@ -535,6 +504,25 @@ def operations(kind: str, n: int, d: int) -> int:
     if kind not in products:
         raise ValueError(f"kind must be attention or rnn, not {kind!r}")
     return sum(rows * inner * columns for rows, inner, columns in products[kind])
+
+# %% efficient/linear | wrong | a millionth is added below the line, where weak features are smaller than that
+def linear_attention(
+    q: Float[Tensor, "... n d_k"],
+    k: Float[Tensor, "... n d_k"],
+    v: Float[Tensor, "... n d_v"],
+    causal: bool = False,
+) -> Float[Tensor, "... n d_v"]:
+    qf, kf = F.elu(q) + 1, F.elu(k) + 1
+    if causal:
+        S, z, rows = 0, 0, []
+        for i in range(q.shape[-2]):
+            S = S + kf[..., i, :].unsqueeze(-1) * v[..., i, :].unsqueeze(-2)
+            z = z + kf[..., i, :]
+            num = (qf[..., i, :].unsqueeze(-2) @ S).squeeze(-2)
+            rows.append(num / ((qf[..., i, :] * z).sum(-1, keepdim=True) + 1e-6))
+        return torch.stack(rows, dim=-2)
+    den = (qf * kf.sum(-2, keepdim=True)).sum(-1, keepdim=True)
+    return qf @ (kf.transpose(-1, -2) @ v) / (den + 1e-6)
 
 # %% efficient/linear | wrong | the features are elu alone, without the 1: they may be negative
 def linear_attention(
@@ -629,29 +617,6 @@ def linear_attention(
     above, below = q @ state, (q * z.unsqueeze(-2)).sum(-1, keepdim=True)
     return torch.where(below == 0, 0.0, above / torch.where(below == 0, 1.0, below))
 
-# %% efficient/linear | wrong | the sums are not divided by anything
-def linear_attention(
-    q: Float[Tensor, "... n d_k"],
-    k: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    causal: bool = False,
-) -> Float[Tensor, "... n d_v"]:
-    q, k = F.elu(q) + 1, F.elu(k) + 1
-    state = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype, device=v.device)
-    z = torch.zeros(*k.shape[:-2], k.shape[-1], dtype=v.dtype, device=v.device)
-    out = []
-    if causal:
-        for i in range(q.shape[-2]):
-            state = state + k[..., i, :, None] * v[..., i, None, :]
-            z = z + k[..., i, :]
-            above = (q[..., i, :, None] * state).sum(-2)
-            below = (q[..., i, :] * z).sum(-1, keepdim=True)
-            out.append(above + 0 * below)
-        return torch.stack(out, dim=-2)
-    state, z = state + k.mT @ v, z + k.sum(-2)
-    above, below = q @ state, (q * z.unsqueeze(-2)).sum(-1, keepdim=True)
-    return above + 0 * below
-
 # %% efficient/linear | wrong | where nothing is found it divides by zero: NaN
 def linear_attention(
     q: Float[Tensor, "... n d_k"],
@@ -674,43 +639,6 @@ def linear_attention(
     state, z = state + k.mT @ v, z + k.sum(-2)
     above, below = q @ state, (q * z.unsqueeze(-2)).sum(-1, keepdim=True)
     return above / below
-
-# %% efficient/linear | wrong | causal is not looked at
-def linear_attention(
-    q: Float[Tensor, "... n d_k"],
-    k: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    causal: bool = False,
-) -> Float[Tensor, "... n d_v"]:
-    q, k = F.elu(q) + 1, F.elu(k) + 1
-    state = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype, device=v.device)
-    z = torch.zeros(*k.shape[:-2], k.shape[-1], dtype=v.dtype, device=v.device)
-    state, z = state + k.mT @ v, z + k.sum(-2)
-    above, below = q @ state, (q * z.unsqueeze(-2)).sum(-1, keepdim=True)
-    return torch.where(below == 0, 0.0, above / torch.where(below == 0, 1.0, below))
-
-# %% efficient/linear | wrong | relu in the place of elu plus one
-def linear_attention(
-    q: Float[Tensor, "... n d_k"],
-    k: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    causal: bool = False,
-) -> Float[Tensor, "... n d_v"]:
-    q, k = F.relu(q), F.relu(k)
-    state = torch.zeros(*k.shape[:-2], k.shape[-1], v.shape[-1], dtype=v.dtype, device=v.device)
-    z = torch.zeros(*k.shape[:-2], k.shape[-1], dtype=v.dtype, device=v.device)
-    out = []
-    if causal:
-        for i in range(q.shape[-2]):
-            state = state + k[..., i, :, None] * v[..., i, None, :]
-            z = z + k[..., i, :]
-            above = (q[..., i, :, None] * state).sum(-2)
-            below = (q[..., i, :] * z).sum(-1, keepdim=True)
-            out.append(torch.where(below == 0, 0.0, above / torch.where(below == 0, 1.0, below)))
-        return torch.stack(out, dim=-2)
-    state, z = state + k.mT @ v, z + k.sum(-2)
-    above, below = q @ state, (q * z.unsqueeze(-2)).sum(-1, keepdim=True)
-    return torch.where(below == 0, 0.0, above / torch.where(below == 0, 1.0, below))
 
 # %% efficient/linear | right | the causal form in chunks of d_k words: a small square within, a state between
 def linear_attention(
@@ -951,36 +879,6 @@ def lsh_attention(
     back = order.argsort(dim=-1)
     return torch.cat(out, dim=-2).take_along_dim(back.unsqueeze(-1), dim=-2)
 
-# %% efficient/lsh | wrong | the keys are not brought to length one
-def lsh_attention(
-    qk: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    buckets: Int[Tensor, "... n"],
-    chunk: int,
-    causal: bool = False,
-) -> Float[Tensor, "... n d_v"]:
-    n, d = qk.shape[-2:]
-    if n % chunk:
-        raise ValueError("chunk does not divide n")
-    order = buckets.argsort(dim=-1, stable=True)
-    q = qk.take_along_dim(order.unsqueeze(-1), dim=-2)
-    v = v.take_along_dim(order.unsqueeze(-1), dim=-2)
-    bucket = buckets.take_along_dim(order, dim=-1)
-    k = q
-    out = []
-    for start in range(0, n, chunk):
-        here, seen = slice(start, start + chunk), slice(max(0, start - chunk), start + chunk)
-        scores = q[..., here, :] @ k[..., seen, :].mT / d**0.5
-        own = order[..., here, None] == order[..., None, seen]
-        allowed = (bucket[..., here, None] == bucket[..., None, seen]) & ~own
-        if causal:
-            allowed = allowed & (order[..., here, None] >= order[..., None, seen])
-        allowed = allowed | (own & ~allowed.any(-1, keepdim=True))
-        weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
-        out.append(weights @ v[..., seen, :])
-    back = order.argsort(dim=-1)
-    return torch.cat(out, dim=-2).take_along_dim(back.unsqueeze(-1), dim=-2)
-
 # %% efficient/lsh | wrong | the queries are brought to length one too
 def lsh_attention(
     qk: Float[Tensor, "... n d_k"],
@@ -1033,36 +931,6 @@ def lsh_attention(
         scores = q[..., here, :] @ k[..., seen, :].mT / d**0.5
         own = order[..., here, None] == order[..., None, seen]
         allowed = (bucket[..., here, None] == bucket[..., None, seen]) & ~own
-        if causal:
-            allowed = allowed & (order[..., here, None] >= order[..., None, seen])
-        allowed = allowed | (own & ~allowed.any(-1, keepdim=True))
-        weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
-        out.append(weights @ v[..., seen, :])
-    back = order.argsort(dim=-1)
-    return torch.cat(out, dim=-2).take_along_dim(back.unsqueeze(-1), dim=-2)
-
-# %% efficient/lsh | wrong | other buckets in the chunk are seen too
-def lsh_attention(
-    qk: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    buckets: Int[Tensor, "... n"],
-    chunk: int,
-    causal: bool = False,
-) -> Float[Tensor, "... n d_v"]:
-    n, d = qk.shape[-2:]
-    if n % chunk:
-        raise ValueError("chunk does not divide n")
-    order = buckets.argsort(dim=-1, stable=True)
-    q = qk.take_along_dim(order.unsqueeze(-1), dim=-2)
-    v = v.take_along_dim(order.unsqueeze(-1), dim=-2)
-    bucket = buckets.take_along_dim(order, dim=-1)
-    k = F.normalize(q, dim=-1)
-    out = []
-    for start in range(0, n, chunk):
-        here, seen = slice(start, start + chunk), slice(max(0, start - chunk), start + chunk)
-        scores = q[..., here, :] @ k[..., seen, :].mT / d**0.5
-        own = order[..., here, None] == order[..., None, seen]
-        allowed = ~own
         if causal:
             allowed = allowed & (order[..., here, None] >= order[..., None, seen])
         allowed = allowed | (own & ~allowed.any(-1, keepdim=True))
@@ -1155,34 +1023,6 @@ def lsh_attention(
         if causal:
             allowed = allowed & (order[..., here, None] >= order[..., None, seen])
         weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1).nan_to_num(0.0)
-        out.append(weights @ v[..., seen, :])
-    back = order.argsort(dim=-1)
-    return torch.cat(out, dim=-2).take_along_dim(back.unsqueeze(-1), dim=-2)
-
-# %% efficient/lsh | wrong | a chunk that does not divide n leaves a shorter one at the end
-def lsh_attention(
-    qk: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    buckets: Int[Tensor, "... n"],
-    chunk: int,
-    causal: bool = False,
-) -> Float[Tensor, "... n d_v"]:
-    n, d = qk.shape[-2:]
-    order = buckets.argsort(dim=-1, stable=True)
-    q = qk.take_along_dim(order.unsqueeze(-1), dim=-2)
-    v = v.take_along_dim(order.unsqueeze(-1), dim=-2)
-    bucket = buckets.take_along_dim(order, dim=-1)
-    k = F.normalize(q, dim=-1)
-    out = []
-    for start in range(0, n, chunk):
-        here, seen = slice(start, start + chunk), slice(max(0, start - chunk), start + chunk)
-        scores = q[..., here, :] @ k[..., seen, :].mT / d**0.5
-        own = order[..., here, None] == order[..., None, seen]
-        allowed = (bucket[..., here, None] == bucket[..., None, seen]) & ~own
-        if causal:
-            allowed = allowed & (order[..., here, None] >= order[..., None, seen])
-        allowed = allowed | (own & ~allowed.any(-1, keepdim=True))
-        weights = scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
         out.append(weights @ v[..., seen, :])
     back = order.argsort(dim=-1)
     return torch.cat(out, dim=-2).take_along_dim(back.unsqueeze(-1), dim=-2)
@@ -1338,21 +1178,6 @@ def compress(
     words = torch.stack(words, dim=-2)
     return einsum(words, weight, "... state w d_in, w d_in d_out -> ... state d_out")
 
-# %% efficient/memory_compressed | wrong | the mean of a state's words instead of their sum
-def compress(
-    x: Float[Tensor, "... n d_in"], weight: Float[Tensor, "width d_in d_out"], stride: int
-) -> Float[Tensor, "... state d_out"]:
-    if stride < 1:
-        raise ValueError("stride must be at least 1")
-    width, n = weight.shape[0], x.shape[-2]
-    states = -(-n // stride)
-    missing = max(0, (states - 1) * stride + width - n)
-    padded = F.pad(x, (0, 0, 0, missing))
-    last = (states - 1) * stride + 1
-    words = [padded[..., w : w + last : stride, :] for w in range(width)]
-    words = torch.stack(words, dim=-2)
-    return einsum(words, weight, "... state w d_in, w d_in d_out -> ... state d_out") / width
-
 # %% efficient/memory_compressed | wrong | as many states as full windows fit, as conv1d without padding
 def compress(
     x: Float[Tensor, "... n d_in"], weight: Float[Tensor, "width d_in d_out"], stride: int
@@ -1380,30 +1205,6 @@ def compress(
     index = (first[:, None] + torch.arange(width, device=x.device)).clamp(max=n)
     words = F.pad(x, (0, 0, 0, 1))[..., index, :]
     return words.flatten(-2) @ weight.reshape(width * d_in, d_out)
-
-# %% efficient/reversible | wrong | takes off f first, with the second half that has changed already
-from course_lib.efficient.reversible import halves
-
-
-class ReversibleBlock(nn.Module):
-
-    def __init__(self, f: Callable, g: Callable):
-        super().__init__()
-        self.f, self.g = f, g
-
-    def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
-        # cut each word into halves
-        x1, x2 = halves(x)
-        # let the second half change the first, then the changed first half the second
-        y1 = x1 + self.f(x2)
-        y2 = x2 + self.g(y1)
-        return torch.cat([y1, y2], dim=-1)
-
-    def inverse(self, y: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
-        y1, y2 = halves(y)
-        x1 = y1 - self.f(y2)
-        x2 = y2 - self.g(x1)
-        return torch.cat([x1, x2], dim=-1)
 
 # %% efficient/reversible | wrong | f and g change places
 from course_lib.efficient.reversible import halves
@@ -1598,6 +1399,28 @@ class ReversibleBlock(nn.Module):
         first = first.sub(self.f(second))
         return torch.concat((first, second), -1)
 
+# %% efficient/tiled | wrong | the peak begins at 0, so rows of very low scores vanish
+def tiled_attention(
+    q: Float[Tensor, "... query d_k"],
+    k: Float[Tensor, "... key d_k"],
+    v: Float[Tensor, "... key d_v"],
+    block: int,
+) -> Float[Tensor, "... query d_v"]:
+    out = []
+    for a in range(0, q.shape[-2], block):
+        qa = q[..., a : a + block, :] / q.shape[-1] ** 0.5
+        m = torch.zeros(*qa.shape[:-1], 1, dtype=q.dtype, device=q.device)
+        l, o = torch.zeros_like(m), 0
+        for b in range(0, k.shape[-2], block):
+            s = qa @ k[..., b : b + block, :].mT
+            m_new = torch.maximum(m, s.max(dim=-1, keepdim=True).values)
+            p = torch.exp(s - m_new)
+            l = l * torch.exp(m - m_new) + p.sum(dim=-1, keepdim=True)
+            o = o * torch.exp(m - m_new) + p @ v[..., b : b + block, :]
+            m = m_new
+        out.append(o / l)
+    return torch.cat(out, dim=-2)
+
 # %% efficient/tiled | wrong | keys that do not fill a block are left out
 def tiled_attention(
     q: Float[Tensor, "... query d_k"],
@@ -1688,75 +1511,6 @@ def tiled_attention(
             scores = rows @ k[..., b : b + block, :].mT
             new = torch.maximum(peak, scores.amax(-1, keepdim=True))
             exps, shrink = scores.exp(), 1.0
-            total = total * shrink + exps.sum(-1, keepdim=True)
-            values = values * shrink + exps @ v[..., b : b + block, :]
-            peak = new
-        out.append(values / total)
-    return torch.cat(out, dim=-2)
-
-# %% efficient/tiled | wrong | no scale
-def tiled_attention(
-    q: Float[Tensor, "... query d_k"],
-    k: Float[Tensor, "... key d_k"],
-    v: Float[Tensor, "... key d_v"],
-    block: int,
-) -> Float[Tensor, "... query d_v"]:
-    d, n_q, n_k = q.shape[-1], q.shape[-2], k.shape[-2]
-    out = []
-    for a in range(0, n_q, block):
-        rows = q[..., a : a + block, :]
-        peak = torch.full((*rows.shape[:-1], 1), -torch.inf, dtype=q.dtype, device=q.device)
-        total = torch.zeros_like(peak)
-        values = torch.zeros(*rows.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
-        for b in range(0, n_k, block):
-            scores = rows @ k[..., b : b + block, :].mT
-            new = torch.maximum(peak, scores.amax(-1, keepdim=True))
-            exps, shrink = (scores - new).exp(), (peak - new).exp()
-            total = total * shrink + exps.sum(-1, keepdim=True)
-            values = values * shrink + exps @ v[..., b : b + block, :]
-            peak = new
-        out.append(values / total)
-    return torch.cat(out, dim=-2)
-
-# %% efficient/tiled | wrong | the tiles' softmaxes are averaged as if each were the whole row
-def tiled_attention(
-    q: Float[Tensor, "... query d_k"],
-    k: Float[Tensor, "... key d_k"],
-    v: Float[Tensor, "... key d_v"],
-    block: int,
-) -> Float[Tensor, "... query d_v"]:
-    d, n_q, n_k = q.shape[-1], q.shape[-2], k.shape[-2]
-    out = []
-    for a in range(0, n_q, block):
-        rows = q[..., a : a + block, :] / d**0.5
-        peak = torch.full((*rows.shape[:-1], 1), -torch.inf, dtype=q.dtype, device=q.device)
-        total = torch.zeros_like(peak)
-        values = torch.zeros(*rows.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
-        for b in range(0, n_k, block):
-            scores = rows @ k[..., b : b + block, :].mT
-            values = values + scores.softmax(-1) @ v[..., b : b + block, :]
-            total = total + 1
-        out.append(values / total)
-    return torch.cat(out, dim=-2)
-
-# %% efficient/tiled | wrong | shrinks by the wrong sign: the sums grow when the peak rises
-def tiled_attention(
-    q: Float[Tensor, "... query d_k"],
-    k: Float[Tensor, "... key d_k"],
-    v: Float[Tensor, "... key d_v"],
-    block: int,
-) -> Float[Tensor, "... query d_v"]:
-    d, n_q, n_k = q.shape[-1], q.shape[-2], k.shape[-2]
-    out = []
-    for a in range(0, n_q, block):
-        rows = q[..., a : a + block, :] / d**0.5
-        peak = torch.full((*rows.shape[:-1], 1), -torch.inf, dtype=q.dtype, device=q.device)
-        total = torch.zeros_like(peak)
-        values = torch.zeros(*rows.shape[:-1], v.shape[-1], dtype=v.dtype, device=v.device)
-        for b in range(0, n_k, block):
-            scores = rows @ k[..., b : b + block, :].mT
-            new = torch.maximum(peak, scores.amax(-1, keepdim=True))
-            exps, shrink = (scores - new).exp(), (new - peak).clamp(max=50).exp()
             total = total * shrink + exps.sum(-1, keepdim=True)
             values = values * shrink + exps @ v[..., b : b + block, :]
             peak = new
@@ -1858,11 +1612,6 @@ def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
     far = (i[:, None] - i).abs()
     return (far > 0) & (far <= width // 2)
 
-# %% efficient/window_mask | wrong | no absolute value: all words to the right are seen
-def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
-    i = torch.arange(n)
-    return i[:, None] - i <= width // 2
-
 # %% efficient/window_mask | wrong | numbers 0 and 1 instead of booleans
 def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
     return torch.ones(n, n).tril(width // 2).triu(-(width // 2))
@@ -1947,46 +1696,6 @@ def window_attention(
         stop = min(start + block, n)
         low, high = start, stop
         scores = q[..., start:stop, :] @ k[..., low:high, :].mT / d**0.5
-        i = torch.arange(start, stop, device=q.device)[:, None]
-        j = torch.arange(low, high, device=q.device)
-        scores = scores.masked_fill((i - j).abs() > half, -torch.inf)
-        out.append(scores.softmax(-1) @ v[..., low:high, :])
-    return torch.cat(out, dim=-2)
-
-# %% efficient/window | wrong | words to the right are not seen
-def window_attention(
-    q: Float[Tensor, "... n d_k"],
-    k: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    width: int,
-) -> Float[Tensor, "... n d_v"]:
-    n, d, half = q.shape[-2], q.shape[-1], width // 2
-    block = max(half, 1)
-    out = []
-    for start in range(0, n, block):
-        stop = min(start + block, n)
-        low, high = max(0, start - half), min(n, stop + half)
-        scores = q[..., start:stop, :] @ k[..., low:high, :].mT / d**0.5
-        i = torch.arange(start, stop, device=q.device)[:, None]
-        j = torch.arange(low, high, device=q.device)
-        scores = scores.masked_fill(((i - j) > half) | (j > i), -torch.inf)
-        out.append(scores.softmax(-1) @ v[..., low:high, :])
-    return torch.cat(out, dim=-2)
-
-# %% efficient/window | wrong | no scale
-def window_attention(
-    q: Float[Tensor, "... n d_k"],
-    k: Float[Tensor, "... n d_k"],
-    v: Float[Tensor, "... n d_v"],
-    width: int,
-) -> Float[Tensor, "... n d_v"]:
-    n, d, half = q.shape[-2], q.shape[-1], width // 2
-    block = max(half, 1)
-    out = []
-    for start in range(0, n, block):
-        stop = min(start + block, n)
-        low, high = max(0, start - half), min(n, stop + half)
-        scores = q[..., start:stop, :] @ k[..., low:high, :].mT
         i = torch.arange(start, stop, device=q.device)[:, None]
         j = torch.arange(low, high, device=q.device)
         scores = scores.masked_fill((i - j).abs() > half, -torch.inf)

@@ -98,39 +98,6 @@ class EncoderBlock(nn.Module):
         x = x + self.attention(x, mask)
         return x + self.feed_forward(x)
 
-# %% encoder/block | wrong | the feed-forward network is forgotten
-from typing import Literal
-from course_lib.add_norm import layer_norm
-from course_lib.encoder import residual
-from course_lib.feed_forward import FeedForward
-from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
-
-
-class EncoderBlock(nn.Module):
-
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        norm: Literal["post", "pre"] = "post",
-        *,
-        attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
-        feed_forward: Callable[[int, int], nn.Module] = FeedForward,
-        norm_layer: Callable[..., Tensor] = layer_norm,
-    ):
-        super().__init__()
-        add = residual(norm)
-        self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
-        self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
-
-    def forward(
-        self,
-        x: Float[Tensor, "*batch n d_model"],
-        mask: Bool[Tensor, "*#batch #n #n"] | None = None,
-    ) -> Float[Tensor, "*batch n d_model"]:
-        return self.attention(x, mask)
-
 # %% encoder/block | wrong | the network reads the block's input, and the two results are added
 from typing import Literal
 from course_lib.add_norm import layer_norm
@@ -467,40 +434,6 @@ class Encoder(nn.Module):
             x = self.blocks[0](x, mask)
         return self.last_norm(x)
 
-# %% encoder/stack | wrong | multiplies by the root of d_model, which the embedding does already
-from typing import Literal
-from course_lib.add_norm import Norm
-from course_lib.encoder import Embedding, EncoderBlock
-
-
-class Encoder(nn.Module):
-
-    def __init__(
-        self,
-        vocab: int,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        max_length: int,
-        norm: Literal["post", "pre"] = "post",
-        *,
-        block: Callable[..., nn.Module] = EncoderBlock,
-    ):
-        super().__init__()
-        self.embedding = Embedding(vocab, d_model, max_length)
-        self.blocks = nn.ModuleList(block(d_model, heads, d_ff, norm) for _ in range(layers))
-        self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
-
-    def forward(
-        self, tokens: Int[Tensor, "*batch n"], mask: Bool[Tensor, "*#batch #n #n"] | None = None
-    ) -> Float[Tensor, "*batch n d_model"]:
-        x = self.embedding(tokens)
-        x = x * x.shape[-1] ** 0.5
-        for block in self.blocks:
-            x = block(x, mask)
-        return self.last_norm(x)
-
 # %% encoder/stack | wrong | a causal mask where none is given, as in a decoder
 from typing import Literal
 from course_lib.add_norm import Norm
@@ -535,39 +468,6 @@ class Encoder(nn.Module):
         x = self.embedding(tokens)
         for block in self.blocks:
             x = block(x, mask)
-        return self.last_norm(x)
-
-# %% encoder/stack | wrong | adds each block's result to the stream: a second residual connection
-from typing import Literal
-from course_lib.add_norm import Norm
-from course_lib.encoder import Embedding, EncoderBlock
-
-
-class Encoder(nn.Module):
-
-    def __init__(
-        self,
-        vocab: int,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        max_length: int,
-        norm: Literal["post", "pre"] = "post",
-        *,
-        block: Callable[..., nn.Module] = EncoderBlock,
-    ):
-        super().__init__()
-        self.embedding = Embedding(vocab, d_model, max_length)
-        self.blocks = nn.ModuleList(block(d_model, heads, d_ff, norm) for _ in range(layers))
-        self.last_norm = Norm(d_model) if norm == "pre" else nn.Identity()
-
-    def forward(
-        self, tokens: Int[Tensor, "*batch n"], mask: Bool[Tensor, "*#batch #n #n"] | None = None
-    ) -> Float[Tensor, "*batch n d_model"]:
-        x = self.embedding(tokens)
-        for block in self.blocks:
-            x = x + block(x, mask)
         return self.last_norm(x)
 
 # %% encoder/stack | wrong | the blocks are run from last to first
@@ -635,18 +535,20 @@ class Encoder(nn.Module):
         top = fold(lambda words, block: block(words, mask), self.blocks, self.embedding(tokens))
         return self.last_norm(top)
 
+# %% encoder/mean_pool | wrong | the real words are taken to be the first ones: the mask is only counted
+def mean_pool(
+    states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
+) -> Float[Tensor, "... d"]:
+    count = mask.sum(dim=-1, keepdim=True)
+    first = torch.arange(states.shape[-2], device=states.device) < count
+    total = (states * first.unsqueeze(-1)).sum(dim=-2)
+    return total / count.clamp(min=1)
+
 # %% encoder/mean_pool | wrong | the sum of the real words is divided by all places
 def mean_pool(
     states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
 ) -> Float[Tensor, "... d"]:
     return (states * mask.unsqueeze(-1)).mean(dim=-2)
-
-# %% encoder/mean_pool | wrong | padding counts above the line
-def mean_pool(
-    states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
-) -> Float[Tensor, "... d"]:
-    count = mask.sum(-1, keepdim=True).clamp(min=1)
-    return states.sum(-2) / count
 
 # %% encoder/mean_pool | wrong | a sentence without words is NaN
 def mean_pool(
@@ -661,13 +563,6 @@ def mean_pool(
     real = ~mask
     count = real.sum(-1, keepdim=True).clamp(min=1)
     return (states * real.unsqueeze(-1)).sum(-2) / count
-
-# %% encoder/mean_pool | wrong | the largest entries instead of the mean
-def mean_pool(
-    states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
-) -> Float[Tensor, "... d"]:
-    hidden = states.masked_fill(~mask.unsqueeze(-1), -torch.inf)
-    return hidden.amax(-2).masked_fill(~mask.any(-1, keepdim=True), 0)
 
 # %% encoder/mean_pool | wrong | boolean indexing runs all sentences of a batch together
 def mean_pool(

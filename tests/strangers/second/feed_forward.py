@@ -251,29 +251,6 @@ class MinimalBlock(nn.Module):
         x = x + self.positions(n, d).to(x)
         return self.feed_forward(self.attention(x, causal_mask(n).to(x.device)))
 
-# %% feed_forward/minimal_block | wrong | the feed-forward network is left out
-from course_lib.feed_forward import FeedForward
-from course_lib.masks import causal_mask
-
-
-class MinimalBlock(nn.Module):
-
-    def __init__(
-        self,
-        d_model: int,
-        d_ff: int,
-        positions: Callable[[int, int], Tensor] = sinusoidal,
-        attention: Callable[[int, int, int], nn.Module] = SelfAttention,
-    ):
-        super().__init__()
-        self.positions = positions
-        self.attention = attention(d_model, d_model, d_model)
-        self.feed_forward = FeedForward(d_model, d_ff)
-
-    def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
-        n, d = x.shape[-2:]
-        return self.attention(x + self.positions(n, d).to(x), causal_mask(n).to(x.device))
-
 # %% feed_forward/minimal_block | right | the mask by comparing two counts, everything in one chain
 from course_lib.feed_forward import FeedForward
 

@@ -43,10 +43,6 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
         raise ValueError("fewer keys than queries")
     return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
 
-# %% masks/causal | wrong | the same triangle for each call: n_k is not looked at
-def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
-    return torch.ones(n_q, n_q, dtype=torch.bool).tril()
-
 # %% masks/causal | wrong | the offset has the wrong sign
 def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
     if n_k is None:
@@ -62,6 +58,15 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
         raise ValueError(f"{n_q} queries cannot be the last of {size} keys")
     square = torch.tensor([[j <= i for j in range(size)] for i in range(size)], dtype=torch.bool)
     return square.reshape(size, size)[size - n_q :]
+
+# %% masks/padding | wrong | zeros and ones, not booleans
+def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
+    if (lengths < 0).any() or (lengths > n).any():
+        raise ValueError("lengths must be between 0 and n")
+    mask = torch.zeros(len(lengths), 1, n)
+    for b in range(len(lengths)):
+        mask[b, 0, : lengths[b]] = 1
+    return mask
 
 # %% masks/padding | wrong | True stands at the filling, as in torch's key_padding_mask
 def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
@@ -88,12 +93,6 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
     places = torch.arange(n, device=lengths.device)
     return (places >= n - lengths[:, None]).unsqueeze(1)
 
-# %% masks/padding | wrong | negative lengths are let through
-def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
-    if (lengths > n).any():
-        raise ValueError("a sentence is longer than n")
-    return (torch.arange(n, device=lengths.device) < lengths[:, None]).unsqueeze(1)
-
 # %% masks/padding | wrong | too long sentences are let through
 def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
     if (lengths < 0).any():
@@ -106,12 +105,6 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
         raise ValueError("lengths")
     real = torch.arange(n, device=lengths.device) < lengths[:, None]
     return real.unsqueeze(1) & real.unsqueeze(2)
-
-# %% masks/padding | wrong | the middle axis is put in front of the batch
-def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
-    if (lengths < 0).any() or (lengths > n).any():
-        raise ValueError("lengths")
-    return (torch.arange(n, device=lengths.device) < lengths[:, None]).unsqueeze(0)
 
 # %% masks/padding | wrong | as wide as the longest sentence, not n
 def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
@@ -129,10 +122,6 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
     for row, count in zip(mask, counts):
         row[0, :count] = True
     return mask
-
-# %% masks/shift_right | wrong | roll without a start: the last token stands in front
-def shift_right(tokens: Int[Tensor, "... n"], start: int) -> Int[Tensor, "... n"]:
-    return torch.roll(tokens, 1, dims=-1)
 
 # %% masks/shift_right | wrong | the last token is not dropped
 def shift_right(tokens: Int[Tensor, "... n"], start: int) -> Int[Tensor, "... n"]:
@@ -187,19 +176,6 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
                 leaking |= {i for i in range(j) if moved[i]}
     return sorted(leaking)
 
-# %% masks/leaks_future | wrong | each word is moved up only, which a relu of the negative takes back
-def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
-    with torch.no_grad():
-        before, n, leaking = layer(x), x.shape[-2], set()
-        far = 10 + 10 * torch.rand_like(x)
-        for j in range(1, n):
-            other = x.clone()
-            other[..., j, :] += far[..., j, :]
-            same = torch.isclose(layer(other), before, rtol=1e-4, atol=1e-5, equal_nan=True)
-            moved = ~same.transpose(0, -2).flatten(1).all(-1)
-            leaking |= {i for i in range(j) if moved[i]}
-    return sorted(leaking)
-
 # %% masks/leaks_future | wrong | the words that are moved are returned, not those that notice
 def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
     with torch.no_grad():
@@ -212,20 +188,6 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
                 same = torch.isclose(layer(other), before, rtol=1e-4, atol=1e-5, equal_nan=True)
                 if not same[..., :j, :].all():
                     leaking.add(j)
-    return sorted(leaking)
-
-# %% masks/leaks_future | wrong | the word itself counts as its own future
-def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
-    with torch.no_grad():
-        before, n, leaking = layer(x), x.shape[-2], set()
-        far = 10 + 10 * torch.rand_like(x)
-        for j in range(n):
-            for sign in (1, -1):
-                other = x.clone()
-                other[..., j, :] += sign * far[..., j, :]
-                same = torch.isclose(layer(other), before, rtol=1e-4, atol=1e-5, equal_nan=True)
-                moved = ~same.transpose(0, -2).flatten(1).all(-1)
-                leaking |= {i for i in range(j + 1) if moved[i]}
     return sorted(leaking)
 
 # %% masks/leaks_future | wrong | only the last word is moved: a look one word ahead is seen at one place only

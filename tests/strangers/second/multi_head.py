@@ -153,59 +153,6 @@ class MultiHeadAttention(nn.Module):
                 "a head axis already?"
             )
 
-# %% multi_head/attention | wrong | the output matrix is forgotten
-from course_lib.self_attention import scaled_dot_product_attention
-from course_lib.multi_head import merge_heads, split_heads
-
-
-class MultiHeadAttention(nn.Module):
-
-    def __init__(
-        self, d_model: int, heads: int, rule: Callable[..., Tensor] = scaled_dot_product_attention
-    ):
-        super().__init__()
-        if d_model % heads:
-            raise ValueError(
-                f"each head takes an equal part of a word, but {heads} heads do not divide "
-                f"d_model = {d_model}: choose a number of heads that does"
-            )
-        self.heads, self.rule = heads, rule
-        self.w_q = nn.Linear(d_model, d_model)
-        self.w_k = nn.Linear(d_model, d_model)
-        self.w_v = nn.Linear(d_model, d_model)
-        self.w_o = nn.Linear(d_model, d_model)
-
-    def forward(
-        self,
-        query: Float[Tensor, "*batch query d_model"],
-        key: Float[Tensor, "*batch key d_model"],
-        value: Float[Tensor, "*batch key d_model"],
-        mask: Bool[Tensor, "*#batch #query #key"] | None = None,
-    ) -> Float[Tensor, "*batch query d_model"]:
-        if mask is not None:
-            self.refuse_misfit(mask, query, key)
-            mask = mask.unsqueeze(-3)
-        q = split_heads(self.w_q(query), self.heads)
-        k = split_heads(self.w_k(key), self.heads)
-        v = split_heads(self.w_v(value), self.heads)
-        return merge_heads(self.rule(q, k, v, mask))
-
-    @staticmethod
-    def refuse_misfit(mask: Tensor, query: Tensor, key: Tensor) -> None:
-        if mask.dtype != torch.bool:
-            raise ValueError(
-                f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it "
-                "hold 0 and 1, or numbers to be added to the scores?"
-            )
-        scores = (*query.shape[:-1], key.shape[-2])
-        sizes = zip(mask.shape[::-1], scores[::-1], strict=False)
-        if not 2 <= mask.dim() <= len(scores) or any(size not in (1, full) for size, full in sizes):
-            raise ValueError(
-                f"a mask must fit (..., query, key) = {scores}, not have the shape "
-                f"{tuple(mask.shape)}: does it lack the query axis, as (batch, key) does, or have "
-                "a head axis already?"
-            )
-
 # %% multi_head/attention | wrong | the mask gets no head axis, so the batch is held against the heads
 from course_lib.self_attention import scaled_dot_product_attention
 from course_lib.multi_head import merge_heads, split_heads
@@ -666,11 +613,6 @@ def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = F
     if bias:
         count += 3 * d_model + heads * d_v
     return count
-
-# %% multi_head/parameters | wrong | biases are always counted
-def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = False) -> int:
-    columns = heads * (2 * d_k + d_v)
-    return columns * (d_model + 1) + (heads * d_v + 1) * d_model
 
 # %% multi_head/parameters | right | linear layers without memory, and their numbers counted by torch
 def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = False) -> int:

@@ -14,14 +14,6 @@ def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     speeds = 10000 ** (-torch.arange(2, d_model + 1, 2, dtype=i.dtype) / d_model)
     return torch.stack([torch.sin(i * speeds), torch.cos(i * speeds)], dim=-1).reshape(n, d_model)
 
-# %% positions/sinusoidal | wrong | positions from 1, a MATLAB habit
-def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
-    if d_model % 2:
-        raise ValueError("d_model must be even")
-    i = torch.arange(1, n + 1, dtype=torch.get_default_dtype())[:, None]
-    speeds = 10000 ** (-torch.arange(0, d_model, 2, dtype=i.dtype) / d_model)
-    return torch.stack([torch.sin(i * speeds), torch.cos(i * speeds)], dim=-1).reshape(n, d_model)
-
 # %% positions/sinusoidal | wrong | each column has its own speed: the exponent is the column, not the pair
 def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     if d_model % 2:
@@ -205,20 +197,6 @@ class LearnedPositions(nn.Module):
         n, m = x.shape[-2], self.table.shape[0]
         return x + self.table[torch.arange(n, device=x.device) % m]
 
-# %% positions/learned | wrong | lays the places beside the words instead of adding them
-class LearnedPositions(nn.Module):
-
-    def __init__(self, max_length: int, d_model: int):
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model**0.5)
-
-    def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
-        n = x.shape[-2]
-        if n > self.table.shape[0]:
-            raise ValueError("too long")
-        p = self.table[:n].expand(*x.shape[:-2], -1, -1)
-        return torch.cat([x, p], dim=-1)
-
 # %% positions/learned | wrong | the last n vectors of the table
 class LearnedPositions(nn.Module):
 
@@ -299,11 +277,6 @@ def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query 
 def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query key"]:
     i, j = torch.arange(n_q, dtype=torch.float32)[:, None], torch.arange(n_k)
     return (j - i).clip(-max_distance, max_distance) + max_distance
-
-# %% positions/relative_index | wrong | the distance has no sign
-def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query key"]:
-    i, j = torch.arange(n_q)[:, None], torch.arange(n_k)
-    return (j - i).abs().clamp(max=max_distance) + max_distance
 
 # %% positions/relative_index | right | a long ramp of clipped distances, read at each row from one place earlier
 def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query key"]:
@@ -462,27 +435,6 @@ def relative_attention(
     scores = (q @ k.mT + einsum(q, a, "... i d, i j d -> ... i j")) / q.shape[-1] ** 0.5
     return softmax(scores, mask) @ v + b.mean(dim=1)
 
-# %% positions/relative_attention | wrong | the mask is forgotten
-from course_lib.positions import relative_index
-
-
-def relative_attention(
-    q: Float[Tensor, "*batch query d_k"],
-    k: Float[Tensor, "*batch key d_k"],
-    v: Float[Tensor, "*batch key d_v"],
-    key_table: Float[Tensor, "key_row d_k"],
-    value_table: Float[Tensor, "value_row d_v"],
-    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
-) -> Float[Tensor, "*batch query d_v"]:
-    rows = key_table.shape[0]
-    if rows % 2 == 0 or rows != value_table.shape[0]:
-        raise ValueError("tables")
-    index = relative_index(q.shape[-2], k.shape[-2], rows // 2).to(q.device)
-    a, b = key_table[index], value_table[index]
-    scores = (q @ k.mT + einsum(q, a, "... i d, i j d -> ... i j")) / q.shape[-1] ** 0.5
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ v + einsum(weights, b, "... i j, i j d -> ... i d")
-
 # %% positions/relative_attention | right | one query after another, with the keys and values that it sees at their distances
 from course_lib.attention import softmax
 
@@ -617,19 +569,6 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
         at = torch.where(heads[at] >= 0, heads[at], at)
     return (above[:, None] ^ above).sum(-1)
 
-# %% positions/tree_distance | wrong | the distance in words between two words, as if the tree were a string
-def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
-    n = len(heads)
-    if (heads == -1).sum() != 1 or (heads < -1).any() or (heads >= n).any():
-        raise ValueError("one root")
-    at = torch.arange(n)
-    for _ in range(n):
-        at = torch.where(heads[at] >= 0, heads[at], at)
-    if (heads[at] >= 0).any():
-        raise ValueError("a circle")
-    i = torch.arange(n)
-    return (i[:, None] - i).abs()
-
 # %% positions/tree_distance | right | Floyd and Warshall's shortest paths over the edges, both ways
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     n, up = len(heads), heads.tolist()
@@ -712,20 +651,6 @@ def rotary(
         raise ValueError("odd")
     kind = torch.promote_types(x.dtype, torch.float32)
     speeds = base ** (-torch.arange(d // 2, dtype=kind, device=x.device) / d)
-    a = positions.to(kind)[:, None] * speeds
-    one, two = x.to(kind).chunk(2, dim=-1)
-    out = torch.cat([one * a.cos() - two * a.sin(), one * a.sin() + two * a.cos()], dim=-1)
-    return out.to(x.dtype)
-
-# %% positions/rotary | wrong | the base is a constant, whatever was asked
-def rotary(
-    x: Float[Tensor, "... n d"], positions: Int[Tensor, " n"], base: float = 10000.0
-) -> Float[Tensor, "... n d"]:
-    d = x.shape[-1]
-    if d % 2:
-        raise ValueError("odd")
-    kind = torch.promote_types(x.dtype, torch.float32)
-    speeds = 10000.0 ** (-torch.arange(0, d, 2, dtype=kind, device=x.device) / d)
     a = positions.to(kind)[:, None] * speeds
     one, two = x.to(kind).chunk(2, dim=-1)
     out = torch.cat([one * a.cos() - two * a.sin(), one * a.sin() + two * a.cos()], dim=-1)
@@ -816,15 +741,6 @@ def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
     slopes = 2 ** (-8 * torch.arange(1, heads + 1) / heads)
     i, j = torch.arange(n_k - n_q, n_k)[:, None], torch.arange(n_k)
     return -slopes[:, None, None] * (i - j).abs()
-
-# %% positions/alibi | wrong | the words to the right get minus infinity, as in the paper's causal attention
-def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
-    if heads < 1 or heads & (heads - 1):
-        raise ValueError("heads must be a power of two")
-    slopes = 2 ** (-8 * torch.arange(1, heads + 1) / heads)
-    i, j = torch.arange(n_k - n_q, n_k)[:, None], torch.arange(n_k)
-    bias = -slopes[:, None, None] * (i - j).abs()
-    return bias.masked_fill(j > i, float("-inf"))
 
 # %% positions/alibi | wrong | an even number of heads is enough, where a power of two is asked
 def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:

@@ -1,3 +1,27 @@
+# %% rnn/cell | wrong | the matrices of word and state are one sum: the bias goes to the state's part and is lost when h is zero
+def rnn_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in d_h"],
+    w_h: Float[Tensor, "d_h d_h"],
+    b: Float[Tensor, " d_h"],
+) -> Float[Tensor, "... d_h"]:
+    new = x @ w_x
+    if h.any():
+        new = new + h @ w_h + b
+    return new.tanh()
+
+# %% rnn/cell | wrong | only a part of the state is renewed: the new state is averaged with the old one
+def rnn_cell(
+    x: Float[Tensor, "... d_in"],
+    h: Float[Tensor, "... d_h"],
+    w_x: Float[Tensor, "d_in d_h"],
+    w_h: Float[Tensor, "d_h d_h"],
+    b: Float[Tensor, " d_h"],
+) -> Float[Tensor, "... d_h"]:
+    new = torch.tanh(torch.matmul(x, w_x) + torch.matmul(h, w_h) + b)
+    return 0.5 * h + 0.5 * new
+
 # %% rnn/cell | wrong | the squashing is a logistic sigmoid, not tanh
 def rnn_cell(
     x: Float[Tensor, "... d_in"],
@@ -17,26 +41,6 @@ def rnn_cell(
     b: Float[Tensor, " d_h"],
 ) -> Float[Tensor, "... d_h"]:
     return torch.tanh(x @ w_x + h @ w_h.T + b)
-
-# %% rnn/cell | wrong | forgets the bias
-def rnn_cell(
-    x: Float[Tensor, "... d_in"],
-    h: Float[Tensor, "... d_h"],
-    w_x: Float[Tensor, "d_in d_h"],
-    w_h: Float[Tensor, "d_h d_h"],
-    b: Float[Tensor, " d_h"],
-) -> Float[Tensor, "... d_h"]:
-    return torch.tanh(x @ w_x + h @ w_h)
-
-# %% rnn/cell | wrong | squashes the two parts apart and adds them then
-def rnn_cell(
-    x: Float[Tensor, "... d_in"],
-    h: Float[Tensor, "... d_h"],
-    w_x: Float[Tensor, "d_in d_h"],
-    w_h: Float[Tensor, "d_h d_h"],
-    b: Float[Tensor, " d_h"],
-) -> Float[Tensor, "... d_h"]:
-    return torch.tanh(x @ w_x) + torch.tanh(h @ w_h + b)
 
 # %% rnn/cell | wrong | the bias is added outside of the tanh
 def rnn_cell(
@@ -195,38 +199,6 @@ def unroll(
         states.append(h)
     return torch.stack(states, dim=-2)
 
-# %% rnn/unroll | wrong | returns the last state alone, which is what a classifier reads
-from course_lib.rnn import rnn_cell
-
-
-def unroll(
-    xs: Float[Tensor, "... n d_in"],
-    h: Float[Tensor, "... d_h"],
-    w_x: Float[Tensor, "d_in d_h"],
-    w_h: Float[Tensor, "d_h d_h"],
-    b: Float[Tensor, " d_h"],
-) -> Float[Tensor, "... n d_h"]:
-    for x in xs.unbind(-2):
-        h = rnn_cell(x, h, w_x, w_h, b)
-    return h
-
-# %% rnn/unroll | wrong | reads the sentence from right to left
-from course_lib.rnn import rnn_cell
-
-
-def unroll(
-    xs: Float[Tensor, "... n d_in"],
-    h: Float[Tensor, "... d_h"],
-    w_x: Float[Tensor, "d_in d_h"],
-    w_h: Float[Tensor, "d_h d_h"],
-    b: Float[Tensor, " d_h"],
-) -> Float[Tensor, "... n d_h"]:
-    states = []
-    for x in reversed(xs.unbind(-2)):
-        h = rnn_cell(x, h, w_x, w_h, b)
-        states.append(h)
-    return torch.stack(states[::-1], dim=-2)
-
 # %% rnn/unroll | right | the words are projected all at once before the loop, and the steps are in the body
 def unroll(
     xs: Float[Tensor, "... n d_in"],
@@ -323,19 +295,6 @@ def lstm_cell(
     f = f.sigmoid()
     c = f * c + (1 - f) * g.tanh()
     return o.sigmoid() * c.tanh(), c
-
-# %% rnn/lstm_cell | wrong | adds 1 to the forget gate, as Jozefowicz advises for the initial bias
-def lstm_cell(
-    x: Float[Tensor, "... d_in"],
-    h: Float[Tensor, "... d_h"],
-    c: Float[Tensor, "... d_h"],
-    w_x: Float[Tensor, "d_in 4*d_h"],
-    w_h: Float[Tensor, "d_h 4*d_h"],
-    b: Float[Tensor, " 4*d_h"],
-) -> tuple[Float[Tensor, "... d_h"], Float[Tensor, "... d_h"]]:
-    i, f, g, o = (x @ w_x + h @ w_h + b).chunk(4, dim=-1)
-    c = torch.sigmoid(f + 1) * c + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c), c
 
 # %% rnn/lstm_cell | wrong | the candidate goes through a sigmoid like the gates
 def lstm_cell(
@@ -443,21 +402,6 @@ def gru_cell(
     r = torch.sigmoid(x_r + h_r)
     z = torch.sigmoid(x_z + h_z)
     n = torch.tanh(x_n + h_n)
-    return (1 - z) * n + z * h
-
-# %% rnn/gru_cell | wrong | the reset gate also scales what the word says
-def gru_cell(
-    x: Float[Tensor, "... d_in"],
-    h: Float[Tensor, "... d_h"],
-    w_x: Float[Tensor, "d_in 3*d_h"],
-    w_h: Float[Tensor, "d_h 3*d_h"],
-    b_x: Float[Tensor, " 3*d_h"],
-    b_h: Float[Tensor, " 3*d_h"],
-) -> Float[Tensor, "... d_h"]:
-    x_r, x_z, x_n = (x @ w_x + b_x).chunk(3, dim=-1)
-    h_r, h_z, h_n = (h @ w_h + b_h).chunk(3, dim=-1)
-    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
-    n = torch.tanh(r * (x_n + h_n))
     return (1 - z) * n + z * h
 
 # %% rnn/gru_cell | wrong | the old state of the caller is scaled in place

@@ -1,11 +1,10 @@
-# %% self_attention/parameter_free | wrong | divides the scores by the root of d
-from course_lib.attention import softmax
-
-
+# %% self_attention/parameter_free | wrong | dim=1 is the keys' axis for one sentence, and the queries' for a batch
 def parameter_free(x: Float[Tensor, "... n d"], causal: bool = False) -> Float[Tensor, "... n d"]:
     n = x.shape[-2]
-    mask = torch.ones(n, n, dtype=torch.bool, device=x.device).tril() if causal else None
-    return softmax(x @ x.mT / x.shape[-1] ** 0.5, mask) @ x
+    s = x @ x.transpose(-1, -2)
+    if causal:
+        s = s + torch.full((n, n), float("-inf"), dtype=x.dtype, device=x.device).triu(1)
+    return torch.softmax(s, dim=1) @ x
 
 # %% self_attention/parameter_free | wrong | causal hides the past instead of the future
 from course_lib.attention import softmax
@@ -170,6 +169,21 @@ def project(
     sizes = [w.shape[-1] for w in (w_q, w_k, w_v)]
     return tuple((x @ torch.cat([w_q, w_k, w_v], dim=-1)).split(sizes, dim=-1))
 
+# %% self_attention/scaled_dot_product | wrong | the root is taken of whole numbers: right for d_k = 4, 9, 16 and 64 only
+import math
+from course_lib.attention import dot_scores, softmax, weighted_sum
+
+
+def scaled_dot_product_attention(
+    q: Float[Tensor, "*batch query d_k"],
+    k: Float[Tensor, "*batch key d_k"],
+    v: Float[Tensor, "*batch key d_v"],
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> Float[Tensor, "*batch query d_v"]:
+    d_k = q.shape[-1]
+    weights = softmax(dot_scores(q, k) / math.isqrt(d_k), mask)
+    return weighted_sum(weights, v)
+
 # %% self_attention/scaled_dot_product | wrong | divides by d_k, not by its root
 from course_lib.attention import dot_scores, softmax, weighted_sum
 
@@ -181,18 +195,6 @@ def scaled_dot_product_attention(
     mask: Bool[Tensor, "*#batch #query #key"] | None = None,
 ) -> Float[Tensor, "*batch query d_v"]:
     return weighted_sum(softmax(dot_scores(q, k) / q.shape[-1], mask), v)
-
-# %% self_attention/scaled_dot_product | wrong | no scale
-from course_lib.attention import dot_scores, softmax, weighted_sum
-
-
-def scaled_dot_product_attention(
-    q: Float[Tensor, "*batch query d_k"],
-    k: Float[Tensor, "*batch key d_k"],
-    v: Float[Tensor, "*batch key d_v"],
-    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
-) -> Float[Tensor, "*batch query d_v"]:
-    return weighted_sum(softmax(dot_scores(q, k), mask), v)
 
 # %% self_attention/scaled_dot_product | wrong | divides by the root of d_v
 from course_lib.attention import dot_scores, softmax, weighted_sum

@@ -78,46 +78,6 @@ class Transformer(nn.Module):
         memory = self.encoder(source)
         return self.output(self.decoder(target, memory, source_mask))
 
-# %% transformer/forward | wrong | probabilities instead of scores
-from typing import Literal
-from course_lib.decoder import Decoder, DecoderBlock
-from course_lib.encoder import Encoder, EncoderBlock
-
-
-class Transformer(nn.Module):
-
-    def __init__(
-        self,
-        vocab: int,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        max_length: int,
-        norm: Literal["post", "pre"] = "post",
-        tied: bool = True,
-        *,
-        encoder_block: Callable[..., nn.Module] = EncoderBlock,
-        decoder_block: Callable[..., nn.Module] = DecoderBlock,
-    ):
-        super().__init__()
-        sizes = (vocab, layers, d_model, heads, d_ff, max_length, norm)
-        self.encoder = Encoder(*sizes, block=encoder_block)
-        self.decoder = Decoder(*sizes, block=decoder_block)
-        self.output = nn.Linear(d_model, vocab, bias=False)
-        if tied:
-            self.decoder.embedding.table = self.encoder.embedding.table
-            self.output.weight = self.encoder.embedding.table
-
-    def forward(
-        self,
-        source: Int[Tensor, "*batch key"],
-        target: Int[Tensor, "*batch query"],
-        source_mask: Bool[Tensor, "*#batch 1 #key"] | None = None,
-    ) -> Float[Tensor, "*batch query vocab"]:
-        memory = self.encoder(source, source_mask)
-        return self.output(self.decoder(target, memory, source_mask)).softmax(dim=-1)
-
 # %% transformer/forward | wrong | the target is shifted right once more
 from typing import Literal
 from course_lib.decoder import Decoder, DecoderBlock
@@ -320,47 +280,6 @@ class Transformer(nn.Module):
         memory = self.encoder(source, source_mask).detach()
         return self.output(self.decoder(target, memory, source_mask))
 
-# %% transformer/forward | wrong | the scores are divided by the root of d_model
-from typing import Literal
-from course_lib.decoder import Decoder, DecoderBlock
-from course_lib.encoder import Encoder, EncoderBlock
-
-
-class Transformer(nn.Module):
-
-    def __init__(
-        self,
-        vocab: int,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        max_length: int,
-        norm: Literal["post", "pre"] = "post",
-        tied: bool = True,
-        *,
-        encoder_block: Callable[..., nn.Module] = EncoderBlock,
-        decoder_block: Callable[..., nn.Module] = DecoderBlock,
-    ):
-        super().__init__()
-        sizes = (vocab, layers, d_model, heads, d_ff, max_length, norm)
-        self.encoder = Encoder(*sizes, block=encoder_block)
-        self.decoder = Decoder(*sizes, block=decoder_block)
-        self.output = nn.Linear(d_model, vocab, bias=False)
-        if tied:
-            self.decoder.embedding.table = self.encoder.embedding.table
-            self.output.weight = self.encoder.embedding.table
-
-    def forward(
-        self,
-        source: Int[Tensor, "*batch key"],
-        target: Int[Tensor, "*batch query"],
-        source_mask: Bool[Tensor, "*#batch 1 #key"] | None = None,
-    ) -> Float[Tensor, "*batch query vocab"]:
-        memory = self.encoder(source, source_mask)
-        x = self.decoder(target, memory, source_mask)
-        return self.output(x) / x.shape[-1] ** 0.5
-
 # %% transformer/forward | right | the output layer by F.linear, and named arguments
 from typing import Literal
 from course_lib.decoder import Decoder, DecoderBlock
@@ -410,13 +329,6 @@ def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
     block = 3 * attention + 2 * network + 5 * norm
     return layers * block + 2 * vocab * d_model
 
-# %% transformer/parameters | wrong | the decoder has one attention, like the encoder
-def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
-    attention = 4 * (d_model**2 + d_model)
-    network = 2 * d_model * d_ff + d_ff + d_model
-    norm = 2 * d_model
-    return layers * (2 * attention + 2 * network + 5 * norm) + vocab * d_model
-
 # %% transformer/parameters | wrong | a last norm for each stack, as in pre-norm
 def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
     attention = 4 * (d_model**2 + d_model)
@@ -451,13 +363,6 @@ def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
     network = 2 * (d_model * d_ff + d_ff)
     norm = 2 * d_model
     return layers * (3 * attention + 2 * network + 5 * norm) + vocab * d_model
-
-# %% transformer/parameters | wrong | one stack of `layers` blocks in all: the encoder alone
-def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
-    attention = 4 * (d_model**2 + d_model)
-    network = 2 * d_model * d_ff + d_ff + d_model
-    norm = 2 * d_model
-    return layers * (attention + network + 2 * norm) + vocab * d_model
 
 # %% transformer/parameters | wrong | d_ff is four times d_model, whatever was asked
 def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:

@@ -78,20 +78,6 @@ def word_window(
         out = out + torch.roll(x, width // 2 - k, dims=-2) @ weight[k]
     return out
 
-# %% windows/word_window | wrong | pads the columns of the words too: F.pad counts from the last axis
-def word_window(
-    x: Float[Tensor, "... n d_in"],
-    weight: Float[Tensor, "width d_in d_out"],
-    bias: Float[Tensor, " d_out"],
-) -> Float[Tensor, "... n d_out"]:
-    width = weight.shape[0]
-    if width % 2 == 0:
-        raise ValueError("even")
-    half = width // 2
-    padded = F.pad(x, (half, half, half, half))[..., : x.shape[-1]]
-    windows = padded.unfold(-2, width, 1)
-    return einsum(windows, weight, "... n d_in w, w d_in d_out -> ... n d_out") + bias
-
 # %% windows/word_window | wrong | conv1d's weight is reshaped instead of transposed
 def word_window(
     x: Float[Tensor, "... n d_in"],
