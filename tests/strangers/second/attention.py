@@ -1,4 +1,4 @@
-# %% attention/softmax | wrong | writes minus infinity into the caller's scores by boolean indexing (and no mask may be smaller)
+# %% attention/softmax | wrong | writes minus infinity into the caller's scores, in place
 def softmax(
     scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
 ) -> Float[Tensor, "*rows key"]:

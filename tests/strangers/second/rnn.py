@@ -1,4 +1,4 @@
-# %% rnn/cell | wrong | the matrices of word and state are one sum: the bias goes to the state's part and is lost when h is zero
+# %% rnn/cell | wrong | the bias is counted with the state, and skipped with it while the state is zero
 def rnn_cell(
     x: Float[Tensor, "... d_in"],
     h: Float[Tensor, "... d_h"],

@@ -169,7 +169,7 @@ def project(
     sizes = [w.shape[-1] for w in (w_q, w_k, w_v)]
     return tuple((x @ torch.cat([w_q, w_k, w_v], dim=-1)).split(sizes, dim=-1))
 
-# %% self_attention/scaled_dot_product | wrong | the root is taken of whole numbers: right for d_k = 4, 9, 16 and 64 only
+# %% self_attention/scaled_dot_product | wrong | the root is rounded down to a whole number: right for squares such as d_k = 4 or 64 only
 import math
 from course_lib.attention import dot_scores, softmax, weighted_sum
 
