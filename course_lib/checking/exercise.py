@@ -27,6 +27,10 @@ class Draw:
         """Draw whole numbers, low included and high not."""
         return torch.randint(low, high, shape, generator=self._generator)
 
+    def number(self, low: int, high: int) -> int:
+        """Draw one whole number, such as a size, low included and high not."""
+        return int(self.integers(low, high))
+
     def mask(self, *shape: int) -> Tensor:
         """Draw a boolean mask that shows at least one key a row, and hides at least one."""
         order = self.normal(*shape).argsort(-1)

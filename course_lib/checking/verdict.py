@@ -108,7 +108,7 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
     exercise, trials = tried.exercise, tried.all()
     failure = None if all(trial.held for trial in trials) else _failure(trials)
     status, message = _status(tried, failure, seed)
-    results = tuple(Result(trial.sentence, trial.points, bool(trial.held)) for trial in trials)
+    results = earned(tried)
     printed = (call.reply.printed for trial in trials for call in trial.calls)
     return Verdict(
         exercise=exercise.id,
@@ -122,6 +122,12 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
         failure=failure,
         printed=next(filter(None, printed), ""),
     )
+
+
+def earned(tried: Trying) -> tuple[Result, ...]:
+    """List what came of each property; none counts for an answer that is no more than a guess."""
+    trials, counts = tried.all(), tried.earns()
+    return tuple(Result(x.sentence, x.points, counts and bool(x.held)) for x in trials)
 
 
 def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
