@@ -93,12 +93,21 @@ class Trying:
 
     A standard property is tried call by call, so that who wants to know only whether it fails, or
     whether two answers differ, pays for the calls up to there. The calls of an answer that is not
-    `watched` are not searched for forbidden ones.
+    `watched` are not searched for forbidden ones. One that `refuses` is taken to raise what the
+    reference raises.
     """
 
-    def __init__(self, exercise: Exercise, answer: Answer, seed: int, watched: bool = True):
+    def __init__(
+        self,
+        exercise: Exercise,
+        answer: Answer,
+        seed: int,
+        watched: bool = True,
+        refuses: bool = False,
+    ):
         self.exercise = exercise
-        self._answer, self._seed, self._watched = answer, seed, watched
+        self._answer, self._seed = answer, seed
+        self._watched, self._refuses = watched, refuses
         _rehearsed(exercise, seed)
         self._asked = _standard(exercise, seed)
         self._known: dict[Question, Reply] = {}
@@ -166,7 +175,8 @@ class Trying:
         return same(guessed, call.expected.output, self.exercise.tolerance)
 
     def _call(self, question: Question, trial: Trial) -> Call:
-        reply = self._reply(question, trial)
+        refused = self._refuses and question.expected.error
+        reply = question.expected if refused else self._reply(question, trial)
         held = same_reply(reply, question.expected, self.exercise, question.scale)
         held = held or (_on_meta(question.case) and _no_meta(reply))
         return Call(question.case, reply, question.expected, held, question.scale)

@@ -34,7 +34,15 @@ from course_lib.checking.proof.edits import edits
 from course_lib.checking.proof.mutants import by_heart, guessing, mutants
 from course_lib.checking.proof.sizes import missing_sizes
 from course_lib.checking.trial import Trying, cases, large, refused, same_reply
-from course_lib.checking.verdict import diagnosis, earned, judge, known, max_points, refusal
+from course_lib.checking.verdict import (
+    diagnosis,
+    earned,
+    judge,
+    known,
+    max_points,
+    refusal,
+    try_mistake,
+)
 
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")
@@ -156,7 +164,7 @@ def raised(exercise: Exercise, mistake: Mistake) -> dict[str, str]:
 
 def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
     """Tell whether a mistake, tried anew, is the same up to its first failing call."""
-    again = _tried(tried.exercise, mistake.answer, seed)
+    again = try_mistake(tried.exercise, mistake, seed)
     for place in range(len(tried)):
         for a, b in zip(tried.calls(place), again.calls(place), strict=False):
             if not same_reply(b.reply, a.reply, tried.exercise, a.scale):
@@ -193,7 +201,7 @@ def _by_heart(exercise: Exercise, seeds: tuple[int, ...]) -> Iterator[str]:
 def _refusals(exercise: Exercise) -> Iterator[str]:
     """Name what is promised under Raises and not asked, or asked and not promised."""
     written = getattr(exercise.reference, exercise.method or "", exercise.reference)
-    _, _, promise = (inspect.getdoc(written) or "").partition("Raises ")
+    _, _, promise = (inspect.getdoc(written) or "").partition("Raises")
     promised = set(re.findall(r"\b[A-Z]\w*Error\b", promise))
     errors = (question.expected.error for question in refused(exercise, 0))
     if promised != (asked := {error.type for error in errors if error}):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from course_lib import attention
+from course_lib.answers import probe_layers
 from course_lib.answers.answer import InProcess, Reply, as_data, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Exercise
@@ -24,7 +25,7 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
 
     "first case only" always; "changes its input" where an input is a tensor; "detached" where the
     output has a gradient to pass on, "float32 inside" where that is an input's; "... ignored" for
-    each argument, the constructor's among them. Where the reference calls `attention.softmax`:
+    each argument, and for each of the constructor's that an object keeps. Where the reference calls `attention.softmax`:
     "softmax without its maximum", and "masked with a large number" if it hands a mask over.
     """
     derived = {"first case only": _wrap(exercise, _FirstOnly())}
@@ -39,8 +40,11 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         derived[f"{name} ignored"] = _wrap(exercise, _ignoring(place, value))
     if exercise.method:
         constructor = list(inspect.signature(exercise.reference).parameters.values())
+        built = exercise.reference(*probe_layers.made(first.build))
         for name, place, value in _usual(constructor, first.build):
-            derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value))
+            # what only the constructor looks at is given, and nobody's to ignore
+            if name in vars(built):
+                derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value))
     calls: list[bool] = []  # whether each call of softmax came with a mask
     with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
         for question in cases(exercise, 0):

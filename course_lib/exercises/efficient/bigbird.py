@@ -249,7 +249,8 @@ def unscaled(q, k, v, neighbours, block):
 
 @exercise.mistake(
     "A text that the blocks do not cover was not refused. What should happen to the word that has "
-    "no block? The docstring says what should be raised."
+    "no block? The docstring says what should be raised.",
+    accepts=True,
 )
 def not_refused(q, k, v, neighbours, block):
     n = len(neighbours) * block
@@ -298,7 +299,8 @@ def hidden_with_a_number(q, k, v, neighbours, block):
 
 @exercise.mistake(
     "A text with a block more than there are rows was not refused. It is not enough that the "
-    "blocks divide it: how many words do the rows cover?"
+    "blocks divide it: how many words do the rows cover?",
+    accepts=True,
 )
 def remainder_alone(q, k, v, neighbours, block):
     if q.shape[-2] % block:

@@ -271,7 +271,8 @@ def unscaled(qk, v, buckets, chunk):
 
 @exercise.mistake(
     "A text that the chunks do not divide was not refused. The docstring says what should be "
-    "raised."
+    "raised.",
+    accepts=True,
 )
 def not_refused(qk, v, buckets, chunk):
     n = qk.shape[-2] // chunk * chunk

@@ -119,7 +119,8 @@ def projections_too(kind, n, d):
 
 @exercise.mistake(
     "Any kind but attention is counted as a recurrent network. What should happen to a kind that "
-    "nobody has heard of?"
+    "nobody has heard of?",
+    accepts=True,
 )
 def anything_else_is_a_network(kind, n, d):
     return operations("attention" if kind == "attention" else "rnn", n, d)
@@ -127,7 +128,8 @@ def anything_else_is_a_network(kind, n, d):
 
 @exercise.mistake(
     "A kind that nobody has heard of gives None: a caller would see no error. The docstring says "
-    "what should be raised."
+    "what should be raised.",
+    accepts=True,
 )
 def nothing_for_another(kind, n, d):
     return operations(kind, n, d) if kind in ("attention", "rnn") else None

@@ -143,7 +143,8 @@ def keys_down_queries_across(n_q, n_k=None):
 
 @exercise.mistake(
     "Fewer keys than queries were taken as they came, and some of the words may look nowhere. "
-    "Each query is one of the keys: what does the docstring promise for such numbers?"
+    "Each query is one of the keys: what does the docstring promise for such numbers?",
+    accepts=True,
 )
 def too_few_keys_accepted(n_q, n_k=None):
     return triangle(n_q, n_k)
@@ -151,7 +152,8 @@ def too_few_keys_accepted(n_q, n_k=None):
 
 @exercise.mistake(
     "Fewer keys than queries gave an AssertionError, which says that a program contradicts "
-    "itself. Here a caller gave numbers that make no sense: what does the docstring promise?"
+    "itself. Here a caller gave numbers that make no sense: what does the docstring promise?",
+    accepts=True,
 )
 def asserted(n_q, n_k=None):
     assert n_k is None or n_k >= n_q

@@ -184,7 +184,8 @@ def right_side_free(n_q, n_k, heads):
 
 @exercise.mistake(
     "Six heads got slopes all the same, though 6 is no power of two. What does the docstring "
-    "promise for such a number?"
+    "promise for such a number?",
+    accepts=True,
 )
 def any_number_of_heads(n_q, n_k, heads):
     return falling(slopes(heads), distances(n_q, n_k).abs())
@@ -192,7 +193,8 @@ def any_number_of_heads(n_q, n_k, heads):
 
 @exercise.mistake(
     "For six heads there are slopes of four, with some of eight in between, as in the code that "
-    "came with the paper. The docstring promises an exception."
+    "came with the paper. The docstring promises an exception.",
+    accepts=True,
 )
 def slopes_in_between(n_q, n_k, heads):
     whole = 2 ** (heads.bit_length() - 1)

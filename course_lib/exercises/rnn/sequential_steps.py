@@ -145,7 +145,8 @@ def as_a_float(kind, n, width=None):
 
 @exercise.mistake(
     "A kind that is not known got an answer all the same. The docstring promises an exception "
-    "for it, and names its type."
+    "for it, and names its type.",
+    accepts=True,
 )
 def unknown_kind_accepted(kind, n, width=None):
     return sequential_steps(kind, n, width) if kind in ("rnn", "window") else 1
@@ -153,7 +154,8 @@ def unknown_kind_accepted(kind, n, width=None):
 
 @exercise.mistake(
     "An unknown kind fell through to the end, where Python returns None. What does the docstring "
-    "promise for it?"
+    "promise for it?",
+    accepts=True,
 )
 def unknown_kind_is_none(kind, n, width=None):
     return sequential_steps(kind, n, width) if kind in ("rnn", "window", "attention") else None
