@@ -332,7 +332,9 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
 
     with _exponentials() as exponentials:
         everything = list(map(value, cases))
-    values, refused = ([q for q in everything if bool(q.expected.error) == x] for x in (False, True))
+    values, refused = (
+        [q for q in everything if bool(q.expected.error) == x] for x in (False, True)
+    )
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
     kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)

@@ -1,6 +1,6 @@
-"""Edits of a reference in one place: an operator exchanged, a term or an error dropped, a number off by one.
+"""Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one.
 
-Each is a wrong answer that a check must catch, unless the edit changes nothing that can be seen;
+An exception that is not raised is one too. Each is a wrong answer that a check must catch, unless the edit changes nothing that can be seen;
 such ones are listed by their exercise as `equivalent`.
 """
 

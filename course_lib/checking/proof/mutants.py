@@ -25,8 +25,9 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
 
     "first case only" always; "changes its input" where an input is a tensor; "detached" where the
     output has a gradient to pass on, "float32 inside" where that is an input's; "... ignored" for
-    each argument, and for each of the constructor's that an object keeps. Where the reference calls `attention.softmax`:
-    "softmax without its maximum", and "masked with a large number" if it hands a mask over.
+    each argument, and for each of the constructor's that an object keeps. Where the reference calls
+    `attention.softmax`: "softmax without its maximum", and "masked with a large number" if it
+    hands a mask over.
     """
     derived = {"first case only": _wrap(exercise, _FirstOnly())}
     if any(tensors(reply.inputs)):
@@ -148,9 +149,7 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)
 
 
-def _usual(
-    parameters: list[inspect.Parameter], given: tuple
-) -> Iterator[tuple[str, int, Any]]:
+def _usual(parameters: list[inspect.Parameter], given: tuple) -> Iterator[tuple[str, int, Any]]:
     """Yield the name and the place of each argument, and its default or what was first `given`."""
     for place, parameter in enumerate(parameters):
         if parameter.default is not parameter.empty:

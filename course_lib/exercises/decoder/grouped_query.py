@@ -52,6 +52,8 @@ def cases(draw: Draw):
     )
     yield "groups that do not divide the heads", _heads(draw, 3, 2, (2, 4, 3, 5))
     yield "more groups than heads", _heads(draw, 2, 4, (2, 3, 5, 4))
+    yield "one key", _heads(draw, 4, 2, (3, 1, 2, 5))
+    yield "as many queries as each has numbers", _heads(draw, 4, 2, (3, 5, 3, 2))
 
 
 def _heads(draw: Draw, heads, groups, sizes, *batch) -> tuple[Tensor, ...]:

@@ -53,6 +53,7 @@ def cases(draw: Draw):
     yield "a batch of texts", (*words(draw, 2, 8, d_k=3, d_v=4, buckets=3), 2)
     yield "two batch dimensions", (*words(draw, 3, 2, 6, d_k=5, d_v=2, buckets=2), 3)
     yield "a word too many", (*words(draw, 7, d_k=3, d_v=2, buckets=2), 3)
+    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2, buckets=2), 2)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)

@@ -49,6 +49,7 @@ def cases(draw: Draw):
     )
     yield "two batch dimensions", (draw.integers(0, 6, 3, 2, 4),), (6, 1, 6, 2, 5, 8, "pre")
     yield "more words than there is room for", (draw.integers(0, 5, 4),), (5, 1, 4, 2, 6, 3)
+    yield "one word", (draw.integers(0, 5, 1),), (5, 1, 4, 2, 6, 3)
 
 
 @exercise.property("the same words in another order are another sentence")

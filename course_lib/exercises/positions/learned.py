@@ -34,6 +34,7 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 4, 5),), (7, 5)
     yield "one word too many", (draw.normal(5, 3),), (4, 3)
     yield "a batch of sentences that are too long", (draw.normal(2, 6, 3),), (4, 3)
+    yield "as many words as each has numbers", (draw.normal(3, 3),), (5, 3)
 
 
 @exercise.property("a position adds the same vector to whatever word stands there")

@@ -67,6 +67,8 @@ def cases(draw: Draw):
             (draw.integers(0, 5, n_source), draw.integers(0, 5, n_target)),
             (5, 1, 4, 2, 6, 3),
         )
+    yield "one word in", (draw.integers(0, 5, 1), draw.integers(0, 5, 3)), (5, 1, 4, 2, 6, 4)
+    yield "one word out", (draw.integers(0, 5, 3), draw.integers(0, 5, 1)), (5, 1, 4, 2, 6, 4)
 
 
 @exercise.property("no place sees a later target word, and each sees those before it and its own")
