@@ -1,7 +1,7 @@
 """Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one.
 
-An exception that is not raised is one too. Each is a wrong answer that a check must catch, unless the edit changes nothing that can be seen;
-such ones are listed by their exercise as `equivalent`.
+Or an exception is not raised. Each is a wrong answer that a check must catch, unless the edit
+changes nothing that can be seen; such ones are listed by their exercise as `equivalent`.
 """
 
 import ast

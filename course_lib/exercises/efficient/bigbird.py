@@ -20,8 +20,8 @@ exercise = Exercise(
         "A global block lists every block. If all rows are made as long as its row, how many "
         "scores are there in the end? Who else has to pay for one long row?",
     ),
-    # a tensor's rows can be read like a list's
-    equivalent=("neighbours.tolist() -> neighbours",),
+    # -1 has been left out by then; a tensor's rows can be read like a list's
+    equivalent=("0 -> -1", "neighbours.tolist() -> neighbours"),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
         "course_lib.efficient.kernel.attend",
@@ -53,6 +53,7 @@ def cases(draw: Draw):
     yield "one block", (*words(draw, 4, d_k=3, d_v=2), lists([0]), 4)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), some, 2)
     yield "two batch dimensions", (*words(draw, 3, 2, 8, d_k=5, d_v=3), full, 2)
+    yield "a word too few", (*words(draw, 5, d_k=3, d_v=2), some, 2)
     yield "a word too many", (*words(draw, 7, d_k=3, d_v=2), some, 2)
     yield "a block too many", (*words(draw, 8, d_k=3, d_v=2), some, 2)
     yield "one word", (*words(draw, 1, d_k=3, d_v=2), lists([0]), 1)

@@ -307,7 +307,8 @@ class ShiftedAgain(InSteps):
 
 @exercise.mistake(
     "The last target token was cut off, so its place has no score. Whoever calls this has shifted "
-    "the target already: how many places come in, and how many should come out?"
+    "the target already: how many places come in, and how many should come out?",
+    raises=IndexError,
 )
 class LastTokenCutOff(InSteps):
     def write(self, target, memory, mask):
