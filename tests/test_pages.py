@@ -1,13 +1,15 @@
 """The laws of the pages: what they show is what the course says, and what they name is there.
 
-After a change of panels, lessons or kept results, `UPDATE_PAGES=1 pytest tests/test_pages.py`
-writes what the README and RESULTS.md are to show; look at the difference before you commit it. The
+After a change of panels, lessons, exercises or kept results,
+`UPDATE_PAGES=1 pytest tests/test_pages.py` writes what the README and RESULTS.md are to show, and
+what `course list` says of each exercise; look at the difference before you commit it. The
 first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and then
 `UPDATE_PAGES=build/verified.md pytest tests/test_pages.py`.
 """
 
 import dataclasses
 import inspect
+import json
 import os
 import re
 import statistics
@@ -19,10 +21,10 @@ import torch
 
 from benchmarks.efficient import table
 from course_lib.answers.source import define
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.exercises import check
-from course_lib.files.course_map import lessons
+from course_lib.files.course_map import EXERCISES, lessons
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
@@ -68,6 +70,19 @@ def hold_verified():
         components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
         hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
         hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", counts)
+
+
+def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells():
+    files = sorted((ROOT / "lessons").glob("[0-9][0-9]_*.py"))
+    text = "".join(file.read_text("utf8") for file in files)
+    in_cells = re.findall(r"^# exercise: (\S+)$", text, flags=re.MULTILINE)
+    told = [dataclasses.asdict(summarise(load(x))) for x in in_cells]
+    wanted = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    if UPDATE:
+        EXERCISES.write_text(wanted, "utf8")
+    else:
+        assert EXERCISES.read_text("utf8") == wanted, "write it: " + __doc__
+        assert ids() == in_cells
 
 
 def test_the_results_page_has_every_comparison_and_no_other():

@@ -14,6 +14,7 @@ import os
 import sys
 from typing import NoReturn, Protocol, cast
 
+import course_lib
 from course_lib.files.errors import CommandError
 
 # the modules, in the order in which `course --help` shows them
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: course learn",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {course_lib.__version__}")
     parser.set_defaults(run=None, takes_further=False)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in COMMANDS:
