@@ -24,7 +24,7 @@ from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.exercises import check
-from course_lib.files.course_map import EXERCISES, lessons
+from course_lib.files.course_map import EXERCISES, hours, lessons
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
@@ -124,14 +124,13 @@ def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeyp
 
 def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
     rows = []
-    for lesson in lessons():
-        if not lesson.written:
-            continue
-        [file] = (ROOT / "lessons").glob(f"{lesson.number}_*.py")
-        [minutes] = re.findall(r"^# \*\*(\d+) minutes ·", file.read_text("utf8"), flags=re.M)
-        exercises = sum(load(x).lesson == lesson.number for x in ids())
-        link = f"[{lesson.title}](notebooks/{file.stem}.ipynb)"
-        rows.append(f"| {lesson.number} | {link} | {lesson.question} | {minutes} | {exercises} |")
+    for x in lessons():
+        if x.file:
+            exercises = sum(load(exercise_id).lesson == x.number for exercise_id in ids())
+            link = f"[{x.title}](notebooks/{x.file.stem}.ipynb)"
+            rows.append(f"| {x.number} | {link} | {x.question} | {x.minutes} | {exercises} |")
+    time = f"{len(rows)} lessons, about {hours()} hours in all, with {len(ids())} exercises:"
+    hold("README.md", "## The lessons\n\n", "\n\n", time)
     head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
     hold("README.md", head, "\n\n", "\n".join(rows))
 

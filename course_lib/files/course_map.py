@@ -81,6 +81,11 @@ def topics() -> list[Topic]:
     return [Topic(**row) for row in _table("topics")]
 
 
+def hours() -> int:
+    """Return about how long the course takes."""
+    return round(sum(lesson.minutes for lesson in lessons()) / 60)
+
+
 def course_map() -> str:
     """Return the table of lessons with links and, in a workspace, what has passed; as Markdown."""
     workspace, every = Workspace.find(), exercises()
