@@ -1,10 +1,10 @@
 """Lessons become notebooks: `python -m lessons [01 02 ...] [--solved FOLDER]`.
 
 Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes a line with
-its minutes and the stub in notebooks/NN_name.ipynb, which is executed and committed, and the
-reference in a solved build, which leaves out the cells tagged `training` and fails where a check does not pass. A cell
-`# given: feed_forward.FeedForward` becomes that component's source, so that a notebook has all
-that its exercises stand on.
+its minutes, and the stub in notebooks/NN_name.ipynb, which is executed and committed, or the
+reference in a solved build, which leaves out the cells tagged `training` and fails where a check
+does not pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a
+notebook has all that its exercises stand on.
 """
 
 import argparse

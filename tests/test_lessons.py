@@ -3,6 +3,7 @@
 import ast
 import re
 import statistics
+from itertools import pairwise
 
 import nbformat
 import pytest
@@ -127,7 +128,7 @@ def test_what_a_sentence_about_an_exercise_names_is_imported_before_it(lesson):
 
 def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
     cells = build(lesson).cells
-    for before, cell in zip(cells, cells[1:], strict=False):
+    for before, cell in pairwise(cells):
         if exercise_id := cell.metadata.get("exercise"):
             exercise = catalogue.load(exercise_id)
             assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
