@@ -144,6 +144,7 @@ def become(command: list[str]) -> int:
         "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),
         # so that Lab's own terminal finds `course`
         "PATH": _first(Path(sys.executable).parent, "PATH"),
+        "TQDM_MININTERVAL": "0.1",  # bars in notebooks move, wherever Lab's own log goes
     }
     if os.name == "posix":
         os.execve(command[0], command, environment)

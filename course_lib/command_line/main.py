@@ -44,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a console without ✓ shows ? for it
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_MININTERVAL", "10")  # few lines of a bar in a log
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
     parser = _parser()

@@ -216,6 +216,16 @@ def test_what_only_reads_waits_for_no_large_package(workspace, words):
     assert done.stderr == "set()\n"
 
 
+def test_a_bar_in_a_log_is_few_lines():
+    code = (
+        "from course_lib.command_line.main import main; main([]);"
+        "import time; from tqdm import tqdm;"
+        "[time.sleep(0.02) for _ in tqdm(range(100))]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.count("\r") <= 2
+
+
 def test_the_version_is_one_line(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
