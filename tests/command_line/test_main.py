@@ -98,6 +98,7 @@ def test_each_command_has_an_example(command, capsys):
         ("reset start/helo", "did you mean start/hello"),
         ("reset attention/softmax", "`course learn` brings it"),
         ("reset start/hello other.ipynb", "there is no file"),
+        ("reset start/hello text.ipynb", "text.ipynb is not a notebook"),
         ("fetch cmudikt", "did you mean 'cmudict'?"),
         ("learn --port eighty", "invalid int value"),
     ],
@@ -317,6 +318,42 @@ def test_reset_asks_which_notebook_where_two_have_the_exercise(
     assert "start/hello stands in 00.ipynb and 00.new.ipynb" in capsys.readouterr().err
     assert main(["reset", ID, "mine/00.new.ipynb"]) == 0
     assert (sources(old)[1], sources(new)[1]) == (RIGHT, STUB)
+
+
+OURS, THEIRS = '    "my own line"', '    "another line"'
+
+
+@pytest.mark.parametrize(
+    ("damage", "holds"),
+    [
+        (lambda line: f"<<<<<<< HEAD\n{line}=======\n{THEIRS}\n>>>>>>> other\n", OURS),
+        (lambda line: f"<<<<<<< a\n{line}||||||| b\nx\n=======\n{THEIRS}\n>>>>>>> c\n", OURS),
+        (lambda line: f"<<<<<<< a\n{line}{line}=======\n{THEIRS}\n>>>>>>> c\n", THEIRS),
+        (lambda line: "half", None),
+    ],
+    ids=["conflict", "conflict in diff3 style", "conflict in which one side is none", "damaged"],
+)
+def test_reset_mends_a_notebook_that_cannot_be_read_and_keeps_it(
+    workspace, save_notebook, capsys, damage, holds
+):
+    path = save_notebook(workspace.folder / "00_start_here.ipynb", "my own line", lesson="00")
+    text = path.read_text()
+    line = f"{OURS}\n"
+    assert line in text
+    damaged = text.replace(line, damage(line))
+    path.write_text(damaged)
+    workspace.keep(ID, RIGHT)
+    assert main(["doctor"]) == 1
+    assert f"broken {path} is not a notebook" in capsys.readouterr().out
+    assert main(["reset", ID]) == 0
+    (backup,) = (workspace.folder / ".course" / "backups").rglob("*.ipynb")
+    assert backup.read_text() == damaged
+    assert str(backup) in capsys.readouterr().out
+    mended = ipynb.read(path)
+    if holds:
+        assert path.read_text() == text.replace(OURS, holds)
+    else:
+        assert RIGHT in [ipynb.text(cell) for cell in mended["cells"]]
 
 
 @pytest.mark.parametrize("call", ["os.replace", "tempfile.mkstemp"])
