@@ -79,11 +79,7 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
         cells=cells,
         metadata={
             "course": {"lesson": lesson.stem[:2], "title": title},
-            "kernelspec": {
-                "display_name": "Python 3 (ipykernel)",
-                "language": "python",
-                "name": "python3",
-            },
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         },
     )

@@ -8,7 +8,6 @@ from itertools import pairwise
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from jupyter_client.kernelspec import KernelSpecManager
 
 from course_lib import exercises
 from course_lib.checking import catalogue
@@ -63,12 +62,6 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, shell, tmp_path, monk
 
 def test_two_builds_are_byte_identical(lesson):
     assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
-
-
-def test_a_notebook_names_its_kernel_as_lab_does_so_that_opening_it_changes_nothing():
-    kernel = KernelSpecManager().get_kernel_spec("python3")
-    told = build(FILES[0]).metadata["kernelspec"]
-    assert told == {"name": "python3", "display_name": kernel.display_name, "language": "python"}
 
 
 def test_every_exercise_stands_in_exactly_one_lesson():

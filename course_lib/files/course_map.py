@@ -97,8 +97,8 @@ def course_map() -> str:
             title = f"[{title}]({lesson.file.stem}.ipynb)"
         own = [x.id for x in every if x.lesson == lesson.number]
         passed = sum(workspace.record(x).passed for x in own) if workspace else 0
-        tick = "✓ " if own and passed == len(own) else ""
-        share = f"{tick}{passed} of {len(own)}" if own else ""
+        tick = "✓&nbsp;" if own and passed == len(own) else ""
+        share = f"{tick}{passed}&nbsp;of&nbsp;{len(own)}" if own else ""
         rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
     return "\n".join(rows)
 

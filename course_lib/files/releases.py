@@ -84,10 +84,24 @@ def _empty(path: Path) -> dict:
 
 
 def _write_trusted(path: Path, notebook: dict) -> None:
-    """Write a notebook, and sign it as Lab does one that it has saved, so that it trusts it."""
+    """Write a notebook as Lab saves it: with its kernel's own data, and signed, so trusted.
+
+    Otherwise Lab would show it as changed as soon as it is opened.
+    """
+    from ipykernel.ipkernel import IPythonKernel
+    from jupyter_client.kernelspec import KernelSpecManager
     from nbformat import from_dict
     from nbformat.sign import NotebookNotary
 
+    kernel = KernelSpecManager().get_kernel_spec("python3")
+    notebook["metadata"] |= {
+        "kernelspec": {
+            "display_name": kernel.display_name,
+            "language": kernel.language,
+            "name": "python3",
+        },
+        "language_info": IPythonKernel.language_info,
+    }
     ipynb.write(path, notebook)
     NotebookNotary().sign(from_dict(notebook))
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from jupyter_client.manager import start_new_kernel
 from jupyter_server import serverapp
 from jupyterlab.commands import get_app_dir
 
@@ -76,6 +77,20 @@ def test_a_new_release_lies_beside_once_with_the_passed_answers(course, save_not
         before[beside] = (workspace.folder / beside).read_bytes()
         assert learn.hand_out(workspace, notebooks) == []
         assert files(workspace) == before
+
+
+def test_a_notebook_is_handed_out_as_lab_saves_it_so_that_opening_it_changes_nothing(course):
+    notebooks, workspace, _ = course
+    learn.hand_out(workspace, notebooks)
+    metadata = ipynb.read(workspace.folder / "00_start.ipynb")["metadata"]
+    manager, client = start_new_kernel()
+    try:
+        told = client.kernel_info(reply=True, timeout=60)["content"]["language_info"]
+        assert metadata["language_info"] == told
+        assert metadata["kernelspec"]["display_name"] == manager.kernel_spec.display_name
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_outputs_alone_are_no_new_release(course):
@@ -158,7 +173,7 @@ def test_a_lab_that_is_open_on_the_workspace_is_named_and_no_second_one_started(
 
 def test_a_workspace_that_is_only_read_is_said(course, monkeypatch, capsys):
     _, workspace, started = course
-    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != workspace.folder)
     assert main(["learn", "--workspace", str(workspace.folder)]) == 0
     said = f"{workspace.folder} cannot be written to: what you do there will not be saved."
     assert said in capsys.readouterr().out
