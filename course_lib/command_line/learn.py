@@ -5,6 +5,7 @@ Nothing here imports torch, so that Lab is there within seconds.
 
 import contextlib
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -132,8 +133,12 @@ def lab_command(folder: Path, port: int | None, arguments: list[str]) -> list[st
     command += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
     if port is not None:
         command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
-    if os.name == "posix" and os.geteuid() == 0:
-        command.append("--allow-root")
+    if os.name == "posix":
+        # terminals begin in the workspace; a login shell would forget where `course` is
+        shell = f"cd {shlex.quote(str(folder))} && exec ${{SHELL:-sh}}"
+        terminals = {"shell_command": ["sh", "-c", shell]}
+        command.append(f"--ServerApp.terminado_settings={terminals}")
+        command += ["--allow-root"] if os.geteuid() == 0 else []
     return command + arguments
 
 

@@ -1,5 +1,6 @@
 """What `course learn` hands out, and how it starts Lab."""
 
+import ast
 import contextlib
 import errno
 import json
@@ -191,6 +192,16 @@ def test_a_terminal_of_labs_finds_course(monkeypatch):
     [environment] = found
     assert shutil.which("course", path=environment["PATH"].partition(os.pathsep)[0])
     assert environment["PATH"].endswith(f"{os.pathsep}/usr/bin")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere Lab's own terminal is as it is")
+def test_a_terminal_of_labs_begins_in_the_workspace(tmp_path):
+    folder = tmp_path / "it's mine"
+    folder.mkdir()
+    [setting] = [x for x in learn.lab_command(folder, None, []) if "terminado" in x]
+    shell = ast.literal_eval(setting.partition("=")[2])["shell_command"]
+    done = subprocess.run(shell, env=os.environ | {"SHELL": "pwd"}, capture_output=True, text=True)
+    assert done.stdout == f"{folder}\n"
 
 
 def test_labs_settings_are_those_of_this_lab():
