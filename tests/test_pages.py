@@ -130,8 +130,7 @@ def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
             exercises = sum(load(exercise_id).lesson == x.number for exercise_id in ids())
             link = f"[{x.title}](notebooks/{x.file.stem}.ipynb)"
             rows.append(f"| {x.number} | {link} | {x.question} | {x.minutes} | {exercises} |")
-    time = f"{len(rows)} lessons, about {hours()} hours in all, with {len(ids())} exercises:"
-    hold("README.md", "## The lessons\n\n", "\n\n", time)
+    hold("README.md", "\n\nThe lessons take about ", " hours in all", str(hours()))
     head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
     hold("README.md", head, "\n\n", "\n".join(rows))
 

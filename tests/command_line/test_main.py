@@ -87,6 +87,7 @@ def test_each_command_has_an_example(command, capsys):
         ("check", "required: NOTEBOOK"),
         ("check missing.ipynb", "there is no file missing.ipynb"),
         ("check text.ipynb", "not JSON"),
+        ("check .", ". is a folder: name one notebook in it."),
         ("check empty.ipynb", "holds no exercise"),
         ("check 00.ipynb --exercise start/helo", "did you mean start/hello"),
         ("check 00.ipynb --exercise attention/softmax", "it has start/hello"),
