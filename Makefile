@@ -2,7 +2,7 @@
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
-INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(PIP_ARGS)
+INSTALL = $(BIN)/python install.py -c constraints.txt $(PIP_ARGS)
 
 .PHONY: learn test quick results claims bench notebooks clean
 .DELETE_ON_ERROR:
@@ -43,9 +43,10 @@ clean:
 	    $$python -c "$(NEW_ENOUGH)" 2>/dev/null && exec $$python -m venv --clear .venv; done; \
 	  echo "This course needs Python 3.11 or newer and found none: install one," \
 	    "or name it, as in: make learn PYTHON=/path/to/python" >&2; exit 1; }
-	$(INSTALL) -e .
+	@echo "Installing what the course needs: a few minutes, once."
+	@$(INSTALL) -e .
 	@touch $@
 
 .venv/.test: .venv/.learn
-	$(INSTALL) -e ".[dev]"
+	@$(INSTALL) -e ".[dev]"
 	@touch $@

@@ -3,14 +3,15 @@
 #
 # **5 minutes · nothing to know beforehand · nothing to fetch**
 #
-# This course builds the Transformer from its parts, on your own machine, and believes no claim that it cannot measure. This first page shows how a lesson works; its single exercise multiplies by two.
+# This course builds the Transformer from its parts, on your own machine, and believes no claim that it cannot measure. This first page shows how a lesson works; its single exercise multiplies by two. The lessons take about 20 hours in all; each exercise says its minutes, and how hard it is (●○○ to ●●●).
 
 # %%
+import torch
 from IPython.display import Markdown
 from jaxtyping import Float
 from torch import Tensor
 
-from course_lib.exercises import check, hint, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.files.course_map import course_map, topic_map
 
 # %% [markdown]
@@ -76,7 +77,7 @@ double(torch.arange(4.0))
 # ## The map
 
 # %%
-Markdown(course_map())
+Markdown(course_map())  # run it again to see what has passed
 
 # %% [markdown]
 # ## The words

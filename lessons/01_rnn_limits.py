@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.data import needs, shakespeare, spelling
-from course_lib.exercises import check, hint, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results, training
 
 # %% tags=["parameters"]

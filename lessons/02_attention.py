@@ -11,7 +11,7 @@ from einops import einsum, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor
 from course_lib.data import needs, spelling
-from course_lib.exercises import check, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results, training
 from course_lib.seq2seq import Seq2Seq, next_token_loss
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.data import needs, shakespeare, word_vectors
-from course_lib.exercises import check, hint, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, training
 
 # %% tags=["parameters"]

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.data import trees
-from course_lib.exercises import check, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results, training
 
 # %% tags=["parameters"]

@@ -12,7 +12,7 @@ from einops import rearrange, reduce
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from course_lib.data import batches, characters, needs, shakespeare, word_vectors
-from course_lib.exercises import check, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results, training
 
 # %% tags=["parameters"]
@@ -22,6 +22,7 @@ SEED = 0  # of the trainings below: another one trains other models
 # From the lessons before, you bring the softmax, the scores, version 1 of self-attention, the layer with its three roles, and the sinusoids.
 
 # %%
+from torch.nn import functional as F
 from course_lib.attention import dot_scores, softmax
 from course_lib.positions import sinusoidal
 from course_lib.self_attention import SelfAttention, parameter_free, project

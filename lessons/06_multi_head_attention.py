@@ -12,7 +12,7 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from course_lib.data import characters, needs
-from course_lib.exercises import check, hint, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results, training
 
 # %% tags=["parameters"]

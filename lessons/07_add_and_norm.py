@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.data import characters, needs, shakespeare, word_vectors
-from course_lib.exercises import check, mine, reveal
+from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import loss_landscape, plots, results, training
 
 # %% tags=["parameters"]

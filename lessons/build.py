@@ -1,10 +1,10 @@
 """Lessons become notebooks: `python -m lessons [01 02 ...] [--solved FOLDER]`.
 
-Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes the stub
-in notebooks/NN_name.ipynb, which is executed and committed, and the reference in a solved build,
-which leaves out the cells tagged `training` and fails where a check does not pass. A cell
-`# given: feed_forward.FeedForward` becomes that component's source, so that a notebook has all
-that its exercises stand on.
+Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes a line with
+its minutes, and the stub in notebooks/NN_name.ipynb, which is executed and committed, or the
+reference in a solved build, which leaves out the cells tagged `training` and fails where a check
+does not pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a
+notebook has all that its exercises stand on.
 """
 
 import argparse
@@ -19,12 +19,12 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbformat.v4 import new_notebook
+from nbformat.v4 import new_markdown_cell, new_notebook
 from tqdm import tqdm
 from traitlets.config import Config
 
 from course_lib.answers.source import own_imports, source_of, stub
-from course_lib.checking.catalogue import load
+from course_lib.checking.catalogue import load, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
 
@@ -56,7 +56,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
         cell.metadata = {"tags": tags} if tags else {}
         if cell.source.startswith(MARK):
             exercise_id = cell.source.removeprefix(MARK).strip()
-            exercise = load(exercise_id)
+            exercise, told = load(exercise_id), outline(exercise_id)
+            cells.append(new_markdown_cell(f"**Exercise: {told.title}** · {told.effort}"))
             text = stub(exercise.reference, exercise.method)
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")

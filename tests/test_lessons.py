@@ -1,14 +1,18 @@
 """The laws of the lessons and of the notebooks built from them."""
 
 import ast
+import re
 import statistics
+from itertools import pairwise
 
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from course_lib import exercises
 from course_lib.checking import catalogue
-from course_lib.files.course_map import lessons, topics
+from course_lib.files.course_map import hours, lessons, topics
+from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from experiments import claims
 from lessons.build import NOTEBOOKS, build, lesson_files
@@ -93,6 +97,46 @@ def test_a_solved_exercise_imports_the_helpers_that_no_cell_has_named_before():
     assert sources["efficient/tiled"].startswith(
         "from course_lib.efficient.tiled import attend, spans\n\n\ndef tiled_attention("
     )
+
+
+def test_a_lesson_imports_at_once_what_it_or_a_panel_tells_the_learner_to_call(lesson):
+    cells = build(lesson).cells
+    said = [cell.source for cell in cells]
+    said += [file.read_text("utf8") for file in (ROOT / "course_lib/checking").glob("*.py")]
+    told = set(re.findall(r"`(\w+)\(", "\n".join(said))) & {*exercises.__all__}
+    assert told >= {"hint", "solution"}
+    [set_up] = [x.source for x in cells if "from course_lib.exercises import" in x.source]
+    imported = [x for x in ast.parse(set_up).body if isinstance(x, ast.ImportFrom)]
+    there = {alias.name for x in imported for alias in x.names if x.module == exercises.__name__}
+    assert told <= there
+
+
+def test_what_a_sentence_about_an_exercise_names_is_imported_before_it(lesson):
+    imported = set()
+    for cell in build(lesson).cells:
+        if exercise_id := cell.metadata.get("exercise"):
+            exercise = catalogue.load(exercise_id)
+            said = "\n".join([*exercise.hints, *(x.sentence for x in exercise.mistakes)])
+            code = "\n".join(re.findall(r"`([^`]+)`", said))
+            roots = r"(?<![\w.])(torch|nn|F|einsum|rearrange|reduce|repeat|math)[.(]"
+            assert {*re.findall(roots, code)} <= imported, exercise_id
+        elif cell.cell_type == "code":
+            nodes = ast.walk(ast.parse(cell.source))
+            imports = [x for x in nodes if isinstance(x, ast.Import | ast.ImportFrom)]
+            imported |= {alias.asname or alias.name for x in imports for alias in x.names}
+
+
+def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
+    cells = build(lesson).cells
+    for before, cell in pairwise(cells):
+        if exercise_id := cell.metadata.get("exercise"):
+            exercise = catalogue.load(exercise_id)
+            assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
+            assert f" {exercise.minutes} minutes · {'●' * exercise.difficulty}" in before.source
+
+
+def test_the_first_lesson_says_how_long_all_take():
+    assert f"about {hours()} hours in all" in build(FILES[0]).cells[0].source
 
 
 def test_cells_are_short(lesson):

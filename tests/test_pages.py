@@ -1,13 +1,15 @@
 """The laws of the pages: what they show is what the course says, and what they name is there.
 
-After a change of panels, lessons or kept results, `UPDATE_PAGES=1 pytest tests/test_pages.py`
-writes what the README and RESULTS.md are to show; look at the difference before you commit it. The
+After a change of panels, lessons, exercises or kept results,
+`UPDATE_PAGES=1 pytest tests/test_pages.py` writes what the README and RESULTS.md are to show, and
+what `course list` says of each exercise; look at the difference before you commit it. The
 first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and then
 `UPDATE_PAGES=build/verified.md pytest tests/test_pages.py`.
 """
 
 import dataclasses
 import inspect
+import json
 import os
 import re
 import statistics
@@ -19,11 +21,12 @@ import torch
 
 from benchmarks.efficient import table
 from course_lib.answers.source import define
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.exercises import check
-from course_lib.files.course_map import lessons
+from course_lib.files.course_map import EXERCISES, hours, lessons
 from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 
@@ -70,6 +73,19 @@ def hold_verified():
         hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", counts)
 
 
+def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells():
+    files = sorted((ROOT / "lessons").glob("[0-9][0-9]_*.py"))
+    text = "".join(file.read_text("utf8") for file in files)
+    in_cells = re.findall(r"^# exercise: (\S+)$", text, flags=re.MULTILINE)
+    told = [dataclasses.asdict(summarise(load(x))) for x in in_cells]
+    wanted = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    if UPDATE:
+        EXERCISES.write_text(wanted, "utf8")
+    else:
+        assert EXERCISES.read_text("utf8") == wanted, "write it: " + __doc__
+        assert ids() == in_cells
+
+
 def test_the_results_page_has_every_comparison_and_no_other():
     hold_verified()
     shown = re.findall(r"^\| `(\S+)` \| (.+?) \| \S+ \| \S+ \|$", read("RESULTS.md"), flags=re.M)
@@ -93,7 +109,7 @@ def test_the_readme_is_short():
 
 
 def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # away from any workspace
+    monkeypatch.chdir(Workspace.make(tmp_path).folder)
     [cell] = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)
     source, call = cell.rsplit("\n", 2)[0], cell.splitlines()[-1]
     assert call == 'check("attention/softmax", softmax)'
@@ -109,14 +125,12 @@ def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeyp
 
 def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
     rows = []
-    for lesson in lessons():
-        if not lesson.written:
-            continue
-        [file] = (ROOT / "lessons").glob(f"{lesson.number}_*.py")
-        [minutes] = re.findall(r"^# \*\*(\d+) minutes ·", file.read_text("utf8"), flags=re.M)
-        exercises = sum(load(x).lesson == lesson.number for x in ids())
-        link = f"[{lesson.title}](notebooks/{file.stem}.ipynb)"
-        rows.append(f"| {lesson.number} | {link} | {lesson.question} | {minutes} | {exercises} |")
+    for x in lessons():
+        if x.file:
+            exercises = sum(load(exercise_id).lesson == x.number for exercise_id in ids())
+            link = f"[{x.title}](notebooks/{x.file.stem}.ipynb)"
+            rows.append(f"| {x.number} | {link} | {x.question} | {x.minutes} | {exercises} |")
+    hold("README.md", "\n\nThe lessons take about ", " hours in all", str(hours()))
     head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
     hold("README.md", head, "\n\n", "\n".join(rows))
 

@@ -6,14 +6,18 @@ is a package of folders and files like it; `private/sums.py` there is `private/s
 
 import difflib
 import importlib
-import inspect
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from course_lib.checking.exercise import Exercise
+from course_lib.files import course_map
+from course_lib.files.course_map import Outline
+
+if TYPE_CHECKING:  # it imports torch, which takes seconds
+    from course_lib.checking.exercise import Exercise
 
 GROUP = "course_lib.exercises"
 
@@ -23,27 +27,59 @@ class UnknownExercise(LookupError):
 
 
 def ids() -> list[str]:
-    """List the ids of all exercises in the order of the lessons, then of the components."""
-    return sorted(_modules(), key=_place)
+    """List the ids of all exercises in the order of the lessons and of their cells."""
+    place = {exercise_id: number for number, exercise_id in enumerate(_listed())}
+    return sorted(_modules(), key=lambda x: (outline(x).lesson, place.get(x, len(place)), x))
+
+
+def outline(exercise_id: str) -> Outline:
+    """Return what there is to know of an exercise before it is loaded. Raises UnknownExercise.
+
+    One that is not listed, such as an instructor's own, is loaded for it.
+    """
+    _module(exercise_id)
+    return _listed().get(exercise_id) or summarise(load(exercise_id))
+
+
+def summarise(exercise: "Exercise") -> Outline:
+    """Return what is listed of an exercise."""
+    from course_lib.checking.verdict import max_points
+
+    told = {x: getattr(exercise, x) for x in Outline.__annotations__ if x != "points"}
+    return Outline(**told, points=max_points(exercise))
+
+
+def what_is_next(exercise_id: str) -> str:
+    """Say in a sentence which exercise comes after this one."""
+    every, lesson = ids(), outline(exercise_id).lesson
+    rest = every[every.index(exercise_id) + 1 :]
+    if not rest:
+        return "This was the last exercise of the course."
+    following = outline(rest[0])
+    where = "" if following.lesson == lesson else f" of lesson {following.lesson}"
+    return f"Next: `{following.id}`{where} ({following.effort})."
 
 
 @cache
-def load(exercise_id: str) -> Exercise:
+def load(exercise_id: str) -> "Exercise":
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""
+    exercise = importlib.import_module(_module(exercise_id)).exercise
+    exercise.id = exercise_id
+    return exercise
+
+
+def _module(exercise_id: str) -> str:
     modules = _modules()
     if exercise_id not in modules:
         near = difflib.get_close_matches(str(exercise_id), modules, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else "`course list` shows them all."
         raise UnknownExercise(f"there is no exercise {exercise_id!r}: {hint}")
-    exercise = importlib.import_module(modules[exercise_id]).exercise
-    exercise.id = exercise_id
-    return exercise
+    return modules[exercise_id]
 
 
 @cache
-def _place(exercise_id: str) -> tuple[str, str, int]:
-    reference = load(exercise_id).reference
-    return load(exercise_id).lesson, reference.__module__, inspect.getsourcelines(reference)[1]
+def _listed() -> dict[str, Outline]:
+    return {x.id: x for x in course_map.exercises()}
 
 
 @cache

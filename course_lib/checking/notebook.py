@@ -1,19 +1,24 @@
 """What a notebook calls: check, hint, solution, mine and reveal."""
 
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained, source_of
-from course_lib.checking import panel
+from course_lib.checking import cells, hints, panel
 from course_lib.checking.catalogue import load
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.time_limit import OutOfTime, time_limit
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.workspace import Workspace
 
+SECONDS = 60  # of the processor's time, for one check
+
 # here a learner's process comes in: the first check is two seconds quicker for it
 without_dynamo.leave_out()
+cells.follow()
 
 
 def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
@@ -24,16 +29,38 @@ def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
 def check(exercise_id: str, answer: Any) -> None:
     """Show the verdict on an answer, record it in the workspace, and keep a passed answer there."""
     exercise = load(exercise_id)
-    if answer is exercise.reference:
-        message = (
-            f"This is the library's own `{exercise.name}`: run the cell with yours, then check."
-        )
-        judged = untried(exercise, "not attempted", message)
+    reason = _no_answer(exercise, answer)
+    judged = untried(exercise, "not attempted", reason) if reason else _judged(exercise, answer)
+    text, html = panel.text(judged), panel.html(judged)
+    if shell := cells.notebook():
+        shell.display_pub.publish({"text/html": html, "text/plain": text})
     else:
-        judged = verdict(exercise_id, answer)
-    _display(panel.text(judged), panel.html(judged))
+        print(text)
+    if judged.status == "not attempted":
+        return
     if workspace := Workspace.find():
         record(workspace, judged, lambda: answer)
+    else:
+        print(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
+
+
+def _no_answer(exercise: Exercise, answer: Any) -> str | None:
+    """Say in one sentence why this is not the learner's answer, if it is not."""
+    name = exercise.name
+    if answer is exercise.reference:
+        return f"This is the library's own `{name}`: run the cell with yours, then check."
+    if getattr(answer, "__name__", "") == "<lambda>":
+        return f"This is a lambda: write `def {name}(...)`, which later lessons can run on."
+    return cells.outdated(answer, name)
+
+
+def _judged(exercise: Exercise, answer: Any) -> Verdict:
+    try:
+        with time_limit(SECONDS):
+            return judge(exercise, InProcess(answer))
+    except OutOfTime:
+        message = f"No result within {SECONDS} seconds: does a loop in your code never end?"
+        return untried(exercise, "error", message)
 
 
 def record(workspace: Workspace, judged: Verdict, answer: Callable[[], Any]) -> None:
@@ -48,16 +75,10 @@ def record(workspace: Workspace, judged: Verdict, answer: Callable[[], Any]) -> 
 
 def hint(exercise_id: str, number: int | None = None) -> None:
     """Show a hint: the one of this number (from 1), or the next that has not been read."""
-    hints, workspace = load(exercise_id).hints, Workspace.find()
-    read = workspace.record(exercise_id).hints if workspace else 0
-    number = min(max(number or read + 1, 1), len(hints))
-    more = " Ask again for the next one." if workspace and number < len(hints) else ""
-    print(f"Hint {number} of {len(hints)}.{more}\n{hints[number - 1]}")
-    if workspace:
-        try:
-            workspace.note_hint(exercise_id, number)
-        except OSError:
-            print(f"(Not recorded: {workspace.folder} cannot be written to.)")
+    try:
+        print(hints.tell(exercise_id, number))
+    except hints.NoHint as error:
+        print(error)
 
 
 def solution(exercise_id: str) -> None:
@@ -68,7 +89,10 @@ def solution(exercise_id: str) -> None:
 def mine(exercise_id: str) -> Callable:
     """Return the learner's passed answer, or the library's where there is none, and say which."""
     exercise, workspace = load(exercise_id), Workspace.find()
-    source = workspace.answer(exercise_id) if workspace else None
+    if not workspace:
+        print(f"{exercise.name}: the library's, since {Path.cwd().name}/ keeps no answers")
+        return exercise.reference
+    source = workspace.answer(exercise_id)
     if source is None:
         print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
         return exercise.reference
@@ -99,11 +123,3 @@ def _keep(workspace: Workspace, exercise_id: str, answer: Callable[[], Any]) -> 
         print(f"Passed, but later lessons cannot run on it, because {error}.")
         return
     workspace.keep(exercise_id, source)
-
-
-def _display(text: str, html: str) -> None:
-    ipython = sys.modules.get("IPython")
-    if ipython and ipython.get_ipython() and hasattr(ipython.get_ipython(), "kernel"):
-        ipython.display.display({"text/html": html, "text/plain": text}, raw=True)
-    else:
-        print(text)

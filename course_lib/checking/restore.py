@@ -6,7 +6,8 @@ from pathlib import Path
 
 from course_lib.answers.source import stub
 from course_lib.checking.catalogue import load
-from course_lib.files import ipynb
+from course_lib.files import ipynb, releases
+from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
 
@@ -18,14 +19,16 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
     """Put the stub of an exercise into its cell, and tell in a sentence what was done.
 
     What the cell held is backed up before. A deleted cell comes back before the one that checks
-    it, or else at the end; no other cell changes. `name` is the notebook's file name, needed
-    where several have the exercise.
+    it, or else at the end; no other cell changes. A notebook that cannot be read is mended
+    instead. `name` is the notebook's file name, needed where several have the exercise.
 
     Raises NoPlace, UnknownExercise, NotANotebook or OSError.
     """
     exercise = load(exercise_id)
     source = stub(exercise.reference, exercise.method).rstrip()
     path, notebook = _notebook(workspace, exercise_id, name)
+    if notebook is None:
+        return releases.mend(workspace, path, ROOT / "notebooks" / path.name)
     cells = notebook["cells"]
     own = [cell for cell in cells if ipynb.exercise(cell) == exercise_id]
     if not own:
@@ -43,16 +46,21 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
     return f"{exercise_id}: {done}. {reload}"
 
 
-def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple[Path, dict]:
-    """Find the notebook that an exercise belongs to: by its cells, or else by its lesson."""
+def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple[Path, dict | None]:
+    """Find the notebook that an exercise belongs to: by its cells, or else by its lesson.
+
+    Of one that cannot be read there is its path alone.
+    """
+    lesson = load(exercise_id).lesson
     if name is not None:
         path = workspace.folder / name
-        return path, ipynb.read(path)
+        return path, _read(path) if path.exists() else ipynb.read(path)
     found = {path: _read(path) for path in sorted(workspace.folder.glob("*.ipynb"))}
-    holding = [path for path, x in found.items() if _mentions(x, exercise_id)]
-    holding = holding or [
-        p for p, x in found.items() if ipynb.lesson(x) == load(exercise_id).lesson
-    ]
+    holding = (
+        [path for path, x in found.items() if x and _mentions(x, exercise_id)]
+        or [path for path, x in found.items() if x and ipynb.lesson(x) == lesson]
+        or [path for path, x in found.items() if not x and path.name.startswith(f"{lesson}_")]
+    )
     if not holding:
         raise NoPlace(
             f"no notebook in {workspace.folder} has {exercise_id}: `course learn` brings it."
@@ -66,11 +74,11 @@ def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple
     return holding[0], found[holding[0]]
 
 
-def _read(path: Path) -> dict:
+def _read(path: Path) -> dict | None:
     try:
         return ipynb.read(path)
     except ipynb.NotANotebook:
-        return {"cells": []}
+        return None
 
 
 def _mentions(notebook: dict, exercise_id: str) -> bool:

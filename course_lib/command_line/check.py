@@ -27,6 +27,8 @@ def run(options: Namespace) -> int:
     from course_lib.checking.notebook import record
     from course_lib.checking.notebook_answers import read, verdicts
 
+    if options.notebook.is_dir():
+        raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")
     submission, folder = read(options.notebook), options.notebook.absolute().parent
     if options.exercise:
         load(options.exercise)

@@ -150,14 +150,18 @@ def _isolation() -> Iterator[Finding]:
 
 
 def _workspace(folder: Path) -> Iterator[Finding]:
+    from course_lib.files.releases import damage
+
     if not folder.is_dir():
         yield "warn", f"there is no workspace {folder} yet: `course learn` makes it."
         return
     if not os.access(folder, os.W_OK):
         yield "broken", f"the workspace {folder} cannot be written to: change its permissions."
         return
-    count = len(list(folder.glob("*.ipynb")))
-    yield "ok", f"the workspace {folder} holds {count} notebooks"
+    notebooks = sorted(folder.glob("*.ipynb"))
+    for problem in filter(None, map(damage, notebooks)):
+        yield "broken", problem
+    yield "ok", f"the workspace {folder} holds {len(notebooks)} notebooks"
     yield _room(folder, "make room before you go on")
 
 

@@ -3,7 +3,6 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from course_lib.data import store
 from course_lib.files.errors import CommandError
 
 NAME = "fetch"
@@ -19,6 +18,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Say how many bytes came or went; return 1 if an item did not come."""
+    from course_lib.data import store
+
     names, folder = options.items or None, store.cache_folder()
     try:
         if options.remove:

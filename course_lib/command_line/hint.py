@@ -4,7 +4,8 @@ import contextlib
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from course_lib.command_line.shared import find_workspace, load
+from course_lib.command_line.shared import find_workspace
+from course_lib.files.errors import CommandError
 
 NAME = "hint"
 WHAT = "show a hint"
@@ -19,10 +20,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the hint, and record it in the workspace."""
-    from course_lib.exercises import hint
+    from course_lib.checking.catalogue import UnknownExercise
+    from course_lib.checking.hints import NoHint, tell
 
-    load(options.exercise_id)
     workspace = find_workspace()
     with contextlib.chdir(workspace.folder if workspace else Path.cwd()):
-        hint(options.exercise_id, options.number)
+        try:
+            print(tell(options.exercise_id, options.number))
+        except (NoHint, UnknownExercise) as error:
+            raise CommandError(str(error)) from None
     return 0

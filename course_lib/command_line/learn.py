@@ -5,6 +5,7 @@ Nothing here imports torch, so that Lab is there within seconds.
 
 import contextlib
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from course_lib.command_line.shared import WORKSPACE
-from course_lib.data import store
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import hand_out
@@ -31,8 +31,10 @@ SETTINGS = (
     # what notebook and kernel say to each other is encrypted, and kept alive as tornado wants it
     "--KernelManager.transport_encryption=auto",
     "--ServerApp.tornado_settings={'ws_ping_interval': 30000, 'ws_ping_timeout': 30000}",
+    # the address and what is wrong, without a line for each of Lab's extensions
+    "--Application.log_level=WARN",
 )
-# turns off Lab's question whether to fetch news
+# Lab's settings: no question about news, colours as the system has them, long lines wrapped
 PAGE = ROOT / "course_lib" / "command_line" / "lab"
 
 
@@ -59,20 +61,37 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Fetch what is missing, bring the workspace up to date, and become JupyterLab."""
     notebooks, folder = ROOT / "notebooks", options.workspace.absolute()
-    if options.port is not None and (problem := port_problem(options.port)):
-        print(f"course: {problem}", file=sys.stderr)
-        return 1
     if not notebooks.is_dir():
         raise CommandError(
             f"there is no folder {notebooks}: install the course from its repository."
         )
+    address = running(folder)
+    if options.port is not None and not address and (problem := port_problem(options.port)):
+        print(f"course: {problem}", file=sys.stderr)
+        return 1
     fetch_missing(notebooks)
     try:
         messages = hand_out(Workspace.make(folder), notebooks)
     except OSError as error:
         raise CommandError(f"{folder} cannot be written to: {error.strerror}.") from error
+    if not os.access(folder, os.W_OK):
+        messages.append(f"{folder} cannot be written to: what you do there will not be saved.")
     print(*messages, f"Your notebooks are in {folder}.", sep="\n")
+    if address:
+        print(f"JupyterLab is open on them already: {address}")
+        return 0
     return become(lab_command(folder, options.port, options.further))
+
+
+def running(folder: Path) -> str | None:
+    """Return the address of a JupyterLab that is open on a folder already, or None."""
+    from jupyter_server.serverapp import list_running_servers
+
+    for server in list_running_servers():
+        if Path(server["root_dir"]) == folder.resolve():
+            token = f"?token={server['token']}" if server["token"] else ""
+            return f"{server['url']}lab{token}"
+    return None
 
 
 def fetch_missing(notebooks: Path) -> None:
@@ -80,6 +99,8 @@ def fetch_missing(notebooks: Path) -> None:
 
     A lesson leaves out what it has no data for.
     """
+    from course_lib.data import store
+
     lessons = {path.name[:2] for path in notebooks.glob("*.ipynb")}
     missing = [
         item.name
@@ -112,20 +133,32 @@ def lab_command(folder: Path, port: int | None, arguments: list[str]) -> list[st
     command += [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
     if port is not None:
         command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
-    if os.name == "posix" and os.geteuid() == 0:
-        command.append("--allow-root")
+    if os.name == "posix":
+        # terminals begin in the workspace; a login shell would forget where `course` is
+        shell = f"cd {shlex.quote(str(folder))} && exec ${{SHELL:-sh}}"
+        terminals = {"shell_command": ["sh", "-c", shell]}
+        command.append(f"--ServerApp.terminado_settings={terminals}")
+        command += ["--allow-root"] if os.geteuid() == 0 else []
     return command + arguments
 
 
 def become(command: list[str]) -> int:
     """Start Lab in the place of this process; where there is no such thing, wait for it."""
     sys.stdout.flush()
-    others = os.environ.get("JUPYTER_CONFIG_PATH")
-    paths = os.pathsep.join(filter(None, [str(PAGE), others]))
-    environment = os.environ | {"JUPYTER_CONFIG_PATH": paths}
+    environment = os.environ | {
+        "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),
+        # so that Lab's own terminal finds `course`
+        "PATH": _first(Path(sys.executable).parent, "PATH"),
+        "TQDM_MININTERVAL": "0.1",  # bars in notebooks move, wherever Lab's own log goes
+    }
     if os.name == "posix":
         os.execve(command[0], command, environment)
     with subprocess.Popen(command, env=environment) as process:
         while True:
             with contextlib.suppress(KeyboardInterrupt):  # it is the command's to act on
                 return process.wait()
+
+
+def _first(folder: Path, variable: str) -> str:
+    """Put a folder before those that a variable of the environment lists."""
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get(variable)]))

@@ -15,11 +15,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print a row for each exercise."""
-    from course_lib.checking.catalogue import ids, load
-    from course_lib.checking.verdict import max_points
+    from course_lib.checking.catalogue import ids, outline
 
-    rows = [
-        (x.id, x.lesson, x.title, x.minutes, x.difficulty, max_points(x)) for x in map(load, ids())
-    ]
-    show(("exercise", "lesson", "title", "minutes", "difficulty", "points"), rows)
+    rows = [(x.id, x.lesson, x.title, x.effort, x.points) for x in map(outline, ids())]
+    show(("exercise", "lesson", "title", "effort", "points"), rows)
     return 0

@@ -14,6 +14,7 @@ import os
 import sys
 from typing import NoReturn, Protocol, cast
 
+import course_lib
 from course_lib.files.errors import CommandError
 
 # the modules, in the order in which `course --help` shows them
@@ -43,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a console without ✓ shows ? for it
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_MININTERVAL", "10")  # few lines of a bar in a log
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
     parser = _parser()
@@ -87,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Example: course learn",
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {course_lib.__version__}")
     parser.set_defaults(run=None, takes_further=False)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in COMMANDS:

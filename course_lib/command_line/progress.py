@@ -1,4 +1,4 @@
-"""`course progress`: what is recorded in the workspace, lesson by lesson."""
+"""`course progress`: what is recorded in the workspace, exercise by exercise."""
 
 import itertools
 from argparse import ArgumentParser, Namespace
@@ -9,30 +9,37 @@ NAME = "progress"
 WHAT = "show what has passed, and what is next"
 EXAMPLE = ""
 
+WIDTH = 30  # of the bar, in characters
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare nothing: the current folder says which workspace."""
 
 
 def run(options: Namespace) -> int:
-    """Print a row for each lesson, and the first exercise that has not passed."""
-    from course_lib.checking.catalogue import ids, load
-    from course_lib.checking.verdict import max_points
+    """Print the exercises of each lesson, by name where it is begun or next, and a bar."""
+    from course_lib.checking.catalogue import ids, outline
     from course_lib.files.course_map import lessons
 
     workspace = shared.workspace()
-    records = {exercise_id: workspace.record(exercise_id) for exercise_id in ids()}
+    every = [outline(exercise_id) for exercise_id in ids()]
+    records = {x.id: workspace.record(x.id) for x in every}
+    left = [x for x in every if not records[x.id].passed]
+    coming = left[0].lesson if left else ""
+    signs = {x: "✓" if y.passed else "✗" if y.attempts else "○" for x, y in records.items()}
     titles = {lesson.number: lesson.title for lesson in lessons()}
-    rows = []
-    for number, group in itertools.groupby(records, key=lambda x: load(x).lesson):
-        exercises = list(group)
-        attempted = sum(records[x].attempts > 0 for x in exercises)
-        passed = sum(records[x].passed for x in exercises)
-        points = sum(records[x].points for x in exercises)
-        most = sum(max_points(load(x)) for x in exercises)
-        lesson = f"{number} {titles.get(number, '')}"
-        rows.append((lesson, len(exercises), attempted, passed, f"{points} of {most}"))
-    shared.show(("lesson", "exercises", "attempted", "passed", "points"), rows)
-    left = [exercise_id for exercise_id, record in records.items() if not record.passed]
-    print(f"Next: {left[0]}, in lesson {load(left[0]).lesson}." if left else "All have passed.")
+    for number, group in itertools.groupby(every, key=lambda x: x.lesson):
+        own = list(group)
+        row = "".join(signs[x.id] for x in own)
+        passed = row.count("✓")
+        print(f"{number} {titles.get(number, ''):<24} {row:<14} {passed} of {len(own)}")
+        begun = number == coming or any(records[x.id].attempts for x in own)
+        for x in own if begun and passed < len(own) else []:
+            points = f"{records[x.id].points} of {x.points} points"
+            print(f"     {signs[x.id]} {x.id:<34} {points:<16} {x.effort}")
+    done = len(every) - len(left)
+    full = WIDTH * done // len(every)
+    print(f"\n{'█' * full}{'░' * (WIDTH - full)} {done} of {len(every)} exercises have passed.")
+    if left:
+        print(f"Next: {left[0].id}, in lesson {left[0].lesson} ({left[0].effort}).")
     return 0

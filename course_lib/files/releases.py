@@ -1,13 +1,20 @@
-"""Handing out notebooks: each once, and a new release of it beside the learner's own."""
+"""Handing out notebooks: each once, a new release beside the learner's own, a damaged one anew."""
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 from itertools import count
 from pathlib import Path
 
 from course_lib.files import ipynb
 from course_lib.files.workspace import Workspace
+
+# what git leaves of a merge: the reader's side, perhaps what both began with, the other side
+CONFLICT = re.compile(
+    r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
+)
 
 
 def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
@@ -18,10 +25,8 @@ def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
     """
     messages = []
     for path in sorted(notebooks.glob("*.ipynb")):
-        notebook, theirs = ipynb.read(path), workspace.folder / path.name
+        notebook, theirs = _empty(path), workspace.folder / path.name
         releases, release = workspace.releases(), _release(notebook)
-        for cell in notebook["cells"]:
-            ipynb.clear(cell)
         if not os.path.lexists(theirs):
             _write_trusted(theirs, notebook)
         elif releases.get(path.name, release) != release:
@@ -32,16 +37,71 @@ def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
                 f"{path.name} has changed since you got it: yours stays as it is, and the new "
                 f"one lies beside it as {beside.name}{answers}."
             )
+        elif problem := damage(theirs):
+            messages.append(problem)
         if releases.get(path.name) != release:
             workspace.note_releases(releases | {path.name: release})
     return messages
 
 
+def damage(path: Path) -> str | None:
+    """Say in a sentence why a notebook of a workspace cannot be read, and what mends it."""
+    try:
+        ipynb.read(path)
+    except ipynb.NotANotebook as error:
+        return f"{error} `course reset ID`, with an exercise of that lesson, mends it."
+    return None
+
+
+def mend(workspace: Workspace, path: Path, release: Path) -> str:
+    """Put a notebook in the place of one that cannot be read; tell in a sentence what it holds.
+
+    Of a merge with conflicts that is the reader's side, or else the other one; of anything else,
+    the release with the passed answers in it. What was there is kept. Raises OSError or
+    NotANotebook.
+    """
+    damaged = path.read_bytes()
+    for side, whose in ((r"\1", "your"), (r"\2", "the other")):
+        text = CONFLICT.sub(side, damaged.decode("utf8", "replace"))
+        with contextlib.suppress(ipynb.NotANotebook):
+            notebook, held = ipynb.parse(text.encode(), ""), f"{whose} side of the merge"
+            break
+    else:
+        notebook = _empty(release if release.is_file() else path)
+        carried = ", ".join(_carry_answers(workspace, notebook))
+        held = f"the lesson as it came, with your answers to {carried}" if carried else "the lesson"
+    backup = workspace.back_up(path.stem, damaged, "ipynb")
+    _write_trusted(path, notebook)
+    return f"{path.name} could not be read: it now holds {held}, and {backup} what was there."
+
+
+def _empty(path: Path) -> dict:
+    """Read a notebook without what running it has put in."""
+    notebook = ipynb.read(path)
+    for cell in notebook["cells"]:
+        ipynb.clear(cell)
+    return notebook
+
+
 def _write_trusted(path: Path, notebook: dict) -> None:
-    """Write a notebook, and sign it as Lab does one that it has saved, so that it trusts it."""
+    """Write a notebook as Lab saves it: with its kernel's own data, and signed, so trusted.
+
+    Otherwise Lab would show it as changed as soon as it is opened.
+    """
+    from ipykernel.ipkernel import IPythonKernel
+    from jupyter_client.kernelspec import KernelSpecManager
     from nbformat import from_dict
     from nbformat.sign import NotebookNotary
 
+    kernel = KernelSpecManager().get_kernel_spec("python3")
+    notebook["metadata"] |= {
+        "kernelspec": {
+            "display_name": kernel.display_name,
+            "language": kernel.language,
+            "name": "python3",
+        },
+        "language_info": IPythonKernel.language_info,
+    }
     ipynb.write(path, notebook)
     NotebookNotary().sign(from_dict(notebook))
 

@@ -94,11 +94,11 @@ class Workspace:
         except OSError:
             return None
 
-    def back_up(self, exercise_id: str, source: str) -> Path:
+    def back_up(self, name: str, content: str | bytes, ending: str = "py") -> Path:
         """Keep what is about to be replaced, and return where. Raises OSError."""
         moment = datetime.now().strftime("%Y-%m-%d-%H%M%S-%f")
-        path = self._file("backups", f"{exercise_id}/{moment}", "py")
-        write_atomically(path, source)
+        path = self._file("backups", f"{name}/{moment}", ending)
+        write_atomically(path, content)
         return path
 
     def releases(self) -> dict[str, str]:

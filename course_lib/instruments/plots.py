@@ -6,16 +6,19 @@ import matplotlib.pyplot as plt
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.rcsetup import cycler
 from torch import Tensor
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe & Ito 2008
 PALE = ("#D6E9F5", "#FBDFCC", "#CDEDE3", "#E6E6E6")  # blue, vermilion, green and grey, under text
 COLOUR_MAP = "cividis"
+CARD = "#F4F4F1"  # what every picture lies on, in a light page and in a dark one alike
 
 Place = tuple[float, float]
 
 plt.rcParams |= {
+    "axes.facecolor": "none",
     "axes.prop_cycle": cycler(color=COLOURS),
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -24,7 +27,7 @@ plt.rcParams |= {
     "axes.titlepad": 10,
     "figure.constrained_layout.use": True,
     "figure.dpi": 100,
-    "figure.facecolor": "white",
+    "figure.facecolor": CARD,
     "image.cmap": COLOUR_MAP,
     "legend.frameon": False,
     "lines.linewidth": 2,
@@ -93,6 +96,12 @@ def heat_map(
 
 
 def show(figure: Figure, alt: str) -> None:
-    """Show a figure once, with the sentence that says what is to be seen in it."""
+    """Show a figure once, on a card, with the sentence that says what is to be seen in it."""
     plt.close(figure)
+    figure.patch.set_alpha(0)
+    width, height = figure.get_size_inches()
+    style = f"round,pad={0.1 / width}"
+    look = {"facecolor": CARD, "linewidth": 0, "zorder": -1, "transform": figure.transFigure}
+    card = FancyBboxPatch((0, 0), 1, 1, style, mutation_aspect=width / height, **look)
+    figure.add_artist(card)
     display(figure, metadata={"image/png": {"alt": alt}})

@@ -18,6 +18,8 @@ Batch = TypeVar("Batch")
 Model = TypeVar("Model", bound=nn.Module)
 
 CLIP = 1.0  # largest norm of a gradient that a step follows
+# the share of the budget, and the steps that were really taken
+BAR = "{percentage:3.0f}%|{bar:30}| {elapsed}<{remaining}{postfix}"
 CLAIM = "application/vnd.course.claim+json"  # how `python -m experiments.claims` finds them
 
 
@@ -84,7 +86,7 @@ def train(
     losses, used, start = [], 0.0, time.perf_counter()
     rising = max(warm_up, 1 / steps)
     model.train()
-    with seeded(seed), tqdm(total=steps, file=sys.stdout, mininterval=0.5, unit="step") as bar:
+    with seeded(seed), tqdm(total=100, file=sys.stdout, mininterval=0.5, bar_format=BAR) as bar:
         for batch in batches:
             # rise, then fall, by the share of the budget that is used
             for group in optimizer.param_groups:
@@ -97,8 +99,9 @@ def train(
             nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
             used = _share_used(len(losses) / steps, time.perf_counter() - start, seconds)
-            bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
-            bar.update(round(used * steps) - bar.n)
+            steps_taken = f"step {len(losses)} of {steps}"
+            bar.set_postfix_str(f"{steps_taken}, loss {losses[-1]:.3f}", refresh=False)
+            bar.update(min(100, round(100 * used)) - bar.n)
             if used >= 1:
                 break
     model.eval()

@@ -1,13 +1,16 @@
 """What a notebook calls, inside a workspace and outside."""
 
+import _thread
 import errno
 import os
+import threading
 
 import pytest
 import torch
 
 from course_lib.answers.source import define
-from course_lib.checking import catalogue, panel
+from course_lib.checking import catalogue, notebook, panel
+from course_lib.checking.time_limit import Interrupted
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
 from course_lib.files.workspace import Workspace
 
@@ -24,11 +27,48 @@ def right():
     return define("def double(x):\n    return FACTOR * x\n", "double", {"FACTOR": FACTOR})
 
 
-def test_outside_a_workspace_nothing_is_recorded(tmp_path, monkeypatch):
+def unchanged(x):
+    return x
+
+
+def test_outside_a_workspace_nothing_is_recorded_and_that_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     check("start/hello", right())
+    said = f"Not recorded: {tmp_path} is no workspace. `course learn` opens yours.\n"
+    assert capsys.readouterr().out.endswith(said)
+    mine("start/hello")
+    said = f"double: the library's, since {tmp_path.name}/ keeps no answers\n"
+    assert capsys.readouterr().out == said
     hint("start/hello")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lambda_is_no_answer_here_as_in_the_terminal(workspace, capsys):
+    check("start/hello", lambda x: 2 * x)
+    assert "write `def double(...)`" in capsys.readouterr().out
+    assert workspace.record("start/hello").attempts == 0
+
+
+def loops(x):
+    while True:
+        x = x + 1
+
+
+def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
+    monkeypatch.setattr(notebook, "SECONDS", 0.5)
+    check("start/hello", loops)
+    said = capsys.readouterr().out
+    assert "error, 0 of 10 points" in said
+    assert "No result within 0.5 seconds: does a loop in your code never end?" in said
+    assert workspace.record("start/hello").attempts == 1
+
+
+def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys):
+    threading.Timer(1, _thread.interrupt_main).start()
+    with pytest.raises(Interrupted, match="nothing was judged") as raised:
+        check("start/hello", loops)
+    assert raised.value._render_traceback_() == ["Interrupted: nothing was judged."]
+    assert workspace.record("start/hello").attempts == 0
 
 
 def test_a_passed_answer_is_kept_with_what_it_uses(workspace, capsys):
@@ -43,7 +83,7 @@ def test_a_passed_answer_is_kept_with_what_it_uses(workspace, capsys):
 
 def test_a_later_failure_takes_nothing_away(workspace):
     check("start/hello", right())
-    check("start/hello", lambda x: x)
+    check("start/hello", unchanged)
     record = workspace.record("start/hello")
     assert (record.status, record.passed, record.attempts) == ("known mistake", True, 2)
     assert record.points == record.max_points
@@ -74,7 +114,7 @@ def test_an_unwritable_workspace_is_named_and_the_verdict_still_shown(
     def full(*paths):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    check("start/hello", lambda x: x)
+    check("start/hello", unchanged)
     before = workspace.record("start/hello")
     monkeypatch.setattr(os, "replace", full)
     check("start/hello", right())
@@ -86,11 +126,15 @@ def test_an_unwritable_workspace_is_named_and_the_verdict_still_shown(
 
 
 def test_hints_go_on_and_end(workspace, capsys):
-    shown = []
-    for _ in range(3):
+    first, last = catalogue.load("start/hello").hints
+    solution_named = '`solution("start/hello")` in a notebook'
+    for text, ended in ((first, False), (last, True), (last, True)):
         hint("start/hello")
-        shown.append(capsys.readouterr().out.splitlines()[1])
-    assert shown == [*catalogue.load("start/hello").hints, catalogue.load("start/hello").hints[-1]]
+        said = capsys.readouterr().out
+        assert text in said.splitlines()
+        assert (solution_named in said) == ended
+    hint("start/hello", 3)
+    assert capsys.readouterr().out == "start/hello has the hints 1 to 2, and no hint 3.\n"
 
 
 def test_the_solution_passes(capsys):

@@ -1,13 +1,20 @@
 """What `course learn` hands out, and how it starts Lab."""
 
+import ast
+import contextlib
 import errno
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from jupyter_client.manager import start_new_kernel
+from jupyter_server import serverapp
+from jupyterlab.commands import get_app_dir
 
 from course_lib.command_line import learn
 from course_lib.command_line.main import main
@@ -49,7 +56,9 @@ def test_each_notebook_comes_once_without_outputs_and_is_never_overwritten(cours
 
     (workspace.folder / "00_start.ipynb").write_text("my own")
     (workspace.folder / "01_rnn.ipynb").unlink()
-    assert learn.hand_out(workspace, notebooks) == []
+    [message] = learn.hand_out(workspace, notebooks)
+    assert "00_start.ipynb is not a notebook" in message
+    assert "`course reset ID`, with an exercise of that lesson, mends it." in message
     assert files(workspace) == handed | {"00_start.ipynb": b"my own"}
 
 
@@ -69,6 +78,20 @@ def test_a_new_release_lies_beside_once_with_the_passed_answers(course, save_not
         before[beside] = (workspace.folder / beside).read_bytes()
         assert learn.hand_out(workspace, notebooks) == []
         assert files(workspace) == before
+
+
+def test_a_notebook_is_handed_out_as_lab_saves_it_so_that_opening_it_changes_nothing(course):
+    notebooks, workspace, _ = course
+    learn.hand_out(workspace, notebooks)
+    metadata = ipynb.read(workspace.folder / "00_start.ipynb")["metadata"]
+    manager, client = start_new_kernel()
+    try:
+        told = client.kernel_info(reply=True, timeout=60)["content"]["language_info"]
+        assert metadata["language_info"] == told
+        assert metadata["kernelspec"]["display_name"] == manager.kernel_spec.display_name
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
 
 
 def test_outputs_alone_are_no_new_release(course):
@@ -133,6 +156,61 @@ def test_a_port_in_use_is_one_sentence(course, capsys):
     assert started == []
     assert learn.port_problem(port) is None
     assert "port 70000" in learn.port_problem(70_000)
+
+
+def test_a_lab_that_is_open_on_the_workspace_is_named_and_no_second_one_started(
+    course, monkeypatch, capsys
+):
+    _, workspace, started = course
+    server = {"url": "http://localhost:8888/", "token": "abc", "root_dir": str(workspace.folder)}
+    other = server | {"url": "http://localhost:9999/", "root_dir": "/elsewhere"}
+    monkeypatch.setattr(serverapp, "list_running_servers", lambda: iter([other, server]))
+    assert main(["learn", "--workspace", str(workspace.folder), "--port=8888"]) == 0
+    said = capsys.readouterr().out
+    assert said.endswith("open on them already: http://localhost:8888/lab?token=abc\n")
+    assert sorted(files(workspace)) == ["00_start.ipynb", "01_rnn.ipynb"]
+    assert started == []
+
+
+def test_a_workspace_that_is_only_read_is_said(course, monkeypatch, capsys):
+    _, workspace, started = course
+    monkeypatch.setattr(os, "access", lambda path, mode: path != workspace.folder)
+    assert main(["learn", "--workspace", str(workspace.folder)]) == 0
+    said = f"{workspace.folder} cannot be written to: what you do there will not be saved."
+    assert said in capsys.readouterr().out
+    assert len(started) == 1
+
+
+def test_a_terminal_of_labs_finds_course(monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setattr(
+        os, "execve", lambda program, command, environment: found.append(environment)
+    )
+    found = []
+    with contextlib.suppress(FileNotFoundError):  # the wait, where a process cannot be replaced
+        learn.become(["lab"])
+    [environment] = found
+    assert shutil.which("course", path=environment["PATH"].partition(os.pathsep)[0])
+    assert environment["PATH"].endswith(f"{os.pathsep}/usr/bin")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere Lab's own terminal is as it is")
+def test_a_terminal_of_labs_begins_in_the_workspace(tmp_path):
+    folder = tmp_path / "it's mine"
+    folder.mkdir()
+    [setting] = [x for x in learn.lab_command(folder, None, []) if "terminado" in x]
+    shell = ast.literal_eval(setting.partition("=")[2])["shell_command"]
+    done = subprocess.run(shell, env=os.environ | {"SHELL": "pwd"}, capture_output=True, text=True)
+    assert done.stdout == f"{folder}\n"
+
+
+def test_labs_settings_are_those_of_this_lab():
+    overrides = json.loads((learn.PAGE / "labconfig/default_setting_overrides.json").read_text())
+    for plugin, settings in overrides.items():
+        name, _, part = plugin.partition(":")
+        schema = Path(get_app_dir()) / "schemas" / name / f"{part}.json"
+        known = json.loads(schema.read_text())["properties"]
+        assert settings.keys() <= known.keys(), plugin
 
 
 def test_data_that_do_not_come_stop_nobody(course, monkeypatch, capsys):

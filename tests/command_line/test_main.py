@@ -3,8 +3,10 @@
 import contextlib
 import errno
 import functools
+import json
 import os
 import re
+import subprocess
 import sys
 import types
 from dataclasses import replace
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import course_lib
 from course_lib.answers import process as answer_process
 from course_lib.answers.source import stub
 from course_lib.checking import catalogue
@@ -85,15 +88,19 @@ def test_each_command_has_an_example(command, capsys):
         ("check", "required: NOTEBOOK"),
         ("check missing.ipynb", "there is no file missing.ipynb"),
         ("check text.ipynb", "not JSON"),
+        ("check .", ". is a folder: name one notebook in it."),
         ("check empty.ipynb", "holds no exercise"),
         ("check 00.ipynb --exercise start/helo", "did you mean start/hello"),
         ("check 00.ipynb --exercise attention/softmax", "it has start/hello"),
         ("hint start/helo", "did you mean start/hello"),
         ("hint start/hello first", "invalid int value"),
+        ("hint start/hello 0", "has the hints 1 to 2, and no hint 0"),
+        ("hint start/hello 9", "and no hint 9"),
         ("solution attention/softmx", "did you mean attention/softmax"),
         ("reset start/helo", "did you mean start/hello"),
         ("reset attention/softmax", "`course learn` brings it"),
         ("reset start/hello other.ipynb", "there is no file"),
+        ("reset start/hello text.ipynb", "text.ipynb is not a notebook"),
         ("fetch cmudikt", "did you mean 'cmudict'?"),
         ("learn --port eighty", "invalid int value"),
     ],
@@ -198,14 +205,61 @@ def test_a_result_that_cannot_be_recorded_is_shown_all_the_same(
     assert f"could not be recorded in {workspace.folder}: {os.strerror(errno.EROFS)}." in said
 
 
-def test_progress_counts_each_lesson_and_names_what_is_next(workspace, capsys):
-    first, second = catalogue.ids()[:2]
+@pytest.mark.parametrize(
+    "words", ["--version", "--help", "list", "progress", "hint start/hello", "learn --help"]
+)
+def test_what_only_reads_waits_for_no_large_package(workspace, words):
+    code = (
+        "import sys, atexit; from course_lib.command_line.main import main;"
+        "large = {'torch', 'numpy', 'IPython', 'matplotlib', 'pandas', 'jupyter_server'};"
+        "atexit.register(lambda: print(large & {*sys.modules}, file=sys.stderr));"
+        f"main({words.split()!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "set()\n"
+
+
+def test_a_bar_in_a_log_is_few_lines():
+    code = (
+        "from course_lib.command_line.main import main; main([]);"
+        "import time; from tqdm import tqdm;"
+        "[time.sleep(0.02) for _ in tqdm(range(100))]"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.count("\r") <= 2
+
+
+def test_the_version_is_one_line(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"course {course_lib.__version__}\n"
+
+
+def test_progress_shows_what_is_begun_by_exercise_and_names_what_is_next(workspace, capsys):
+    first, second, third, *_ = every = catalogue.ids()
     workspace.note_check(first, "passed", 10, 10)
-    workspace.note_check(second, "wrong", 3, 11)
+    workspace.note_check(third, "wrong", 3, 11)
+    workspace.note_check("attention/softmax", "wrong", 3, 16)
+    assert main(["progress"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "00 Start here ✓ 1 of 1 01 What an RNN cannot do ○✗○○○○○○ 0 of 8" in said
+    assert f"✗ {third} 3 of 12 points {catalogue.outline(third).effort}" in said
+    assert "✗ attention/softmax 3 of 16 points" in said
+    assert "self_attention/project" not in said
+    assert f"1 of {len(every)} exercises have passed." in said
+    assert said.endswith(f"Next: {second}, in lesson 01 ({catalogue.outline(second).effort}).")
+
+
+def test_progress_has_an_end(workspace, capsys):
+    for exercise_id in catalogue.ids():
+        workspace.note_check(exercise_id, "passed", 10, 10)
     assert main(["progress"]) == 0
     said = capsys.readouterr().out
-    assert "00 Start here 1 1 1 10 of 10" in " ".join(said.split())
-    assert f"Next: {second}, in lesson {catalogue.load(second).lesson}." in said
+    assert f"{'█' * 30} {len(catalogue.ids())} of" in said
+    assert "Next" not in said
+
+
+def test_the_list_shows_every_exercise(capsys):
     assert main(["list"]) == 0
     said = capsys.readouterr().out
     assert all(f" {exercise_id} " in said for exercise_id in catalogue.ids())
@@ -266,6 +320,38 @@ def test_reset_asks_which_notebook_where_two_have_the_exercise(
     assert "start/hello stands in 00.ipynb and 00.new.ipynb" in capsys.readouterr().err
     assert main(["reset", ID, "mine/00.new.ipynb"]) == 0
     assert (sources(old)[1], sources(new)[1]) == (RIGHT, STUB)
+
+
+OURS, THEIRS = '    "my own line"', '    "another line"'
+
+
+@pytest.mark.parametrize(
+    ("damage", "holds"),
+    [
+        (lambda line: f"<<<<<<< HEAD\n{line}=======\n{THEIRS}\n>>>>>>> other\n", OURS),
+        (lambda line: f"<<<<<<< a\n{line}||||||| b\nx\n=======\n{THEIRS}\n>>>>>>> c\n", OURS),
+        (lambda line: f"<<<<<<< a\n{line}{line}=======\n{THEIRS}\n>>>>>>> c\n", THEIRS),
+        (lambda line: "half", None),
+    ],
+    ids=["conflict", "conflict in diff3 style", "conflict in which one side is none", "damaged"],
+)
+def test_reset_mends_a_notebook_that_cannot_be_read_and_keeps_it(
+    workspace, save_notebook, capsys, damage, holds
+):
+    path = save_notebook(workspace.folder / "00_start_here.ipynb", "my own line", lesson="00")
+    text = path.read_text()
+    line = f"{OURS}\n"
+    assert line in text
+    damaged = text.replace(line, damage(line))
+    path.write_text(damaged)
+    workspace.keep(ID, RIGHT)
+    assert main(["doctor"]) == 1
+    assert f"broken {path} " in capsys.readouterr().out
+    assert main(["reset", ID]) == 0
+    (backup,) = (workspace.folder / ".course" / "backups").rglob("*.ipynb")
+    assert backup.read_text() == damaged
+    assert str(backup) in capsys.readouterr().out
+    assert (json.loads(holds) if holds else RIGHT) in sources(path)
 
 
 @pytest.mark.parametrize("call", ["os.replace", "tempfile.mkstemp"])

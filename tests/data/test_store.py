@@ -114,12 +114,15 @@ def test_what_was_fetched_is_read_in_place_and_not_fetched_again(shelf, monkeypa
 def test_what_fails_stops_no_other_and_the_next_fetch_brings_only_the_rest(shelf, monkeypatch):
     lexicon = store.ITEMS["lexicon"]
     absent = dataclasses.replace(lexicon, name="absent", requirement="absent==1.0", file="absent")
+    gone = dataclasses.replace(lexicon, name="gone", requirement="gone==1.0", file="gone")
     forged = dataclasses.replace(make_wheel(shelf, "forged"), sha256="0" * 64)
-    monkeypatch.setattr(store, "ITEMS", {item.name: item for item in (absent, forged, lexicon)})
+    monkeypatch.setattr(
+        store, "ITEMS", {item.name: item for item in (absent, gone, forged, lexicon)}
+    )
     with pytest.raises(store.FetchError) as failure:
         store.fetch()
     about_absent, about_forged = str(failure.value).splitlines()
-    assert "absent: no package index answered, or none has absent==1.0" in about_absent
+    assert "absent, gone: no package index answered, or none has it" in about_absent
     assert "forged: what came is not forged==1.0 with the expected hash" in about_forged
     assert [path.name for path in store.cache_folder().iterdir()] == [lexicon.file]
 
@@ -209,7 +212,6 @@ def test_an_unknown_name_is_answered_with_the_nearest(shelf):
 def test_each_failure_of_pip_becomes_one_sentence(shelf, said, sentence):
     reason = store._reason(store.ITEMS["lexicon"], said)
     assert sentence in reason
-    assert reason.startswith("lexicon: ")
     assert "\n" not in reason
 
 

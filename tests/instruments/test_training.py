@@ -160,6 +160,20 @@ def test_a_loss_that_is_no_number_stops_with_its_step_and_likely_cause():
 def test_progress_goes_to_the_screen_with_the_loss(capsys):
     train(Point(), range(5), slope, steps=5, learning_rate=0.01)
     shown = capsys.readouterr()
-    assert "5/5" in shown.out
-    assert "loss=" in shown.out
+    assert "100%|" in shown.out
+    assert "step 5 of 5, loss " in shown.out
     assert not shown.err
+
+
+def test_a_bar_ends_at_its_end_and_tells_the_steps_that_were_taken(clock, capsys):
+    def slow(model, batch):
+        clock.now += 0.3
+        return slope(model, batch)
+
+    history = train(
+        Point(), itertools.repeat(None), slow, steps=100, learning_rate=0.01, seconds=1.0
+    )
+    last = capsys.readouterr().out.rsplit("\r", 1)[-1]
+    assert last.startswith("100%|")
+    assert f"step {history.steps} of 100" in last
+    assert history.steps < 5

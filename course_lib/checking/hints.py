@@ -1,0 +1,37 @@
+"""The hints of an exercise, one after another, in notebooks and in a terminal alike."""
+
+from course_lib.checking.catalogue import outline
+from course_lib.files.workspace import Workspace
+
+
+class NoHint(LookupError):
+    """A number that no hint has; the message is one sentence."""
+
+
+def tell(exercise_id: str, number: int | None = None) -> str:
+    """Return the hint of this number (from 1), or the next that has not been read, and record it.
+
+    The last one names the way to the solution. Raises NoHint or UnknownExercise.
+    """
+    hints, workspace = outline(exercise_id).hints, Workspace.find()
+    if number is None:
+        read = workspace.record(exercise_id).hints if workspace else 0
+        number = min(read + 1, len(hints))
+    if not 1 <= number <= len(hints):
+        raise NoHint(f"{exercise_id} has the hints 1 to {len(hints)}, and no hint {number}.")
+    lines = [f"Hint {number} of {len(hints)}.", hints[number - 1]]
+    if number == len(hints):
+        lines.append(
+            f'This was the last one. `solution("{exercise_id}")` in a notebook, or '
+            f"`course solution {exercise_id}` in a terminal, prints our solution."
+        )
+    elif workspace:
+        lines[0] += " Ask again for the next one."
+    else:
+        lines[0] += f' `hint("{exercise_id}", {number + 1})` is the next one.'
+    if workspace:
+        try:
+            workspace.note_hint(exercise_id, number)
+        except OSError:
+            lines.append(f"(Not recorded: {workspace.folder} cannot be written to.)")
+    return "\n".join(lines)

@@ -1,0 +1,48 @@
+"""A limit on how long an answer may compute where the learner waits for it, in a notebook."""
+
+import _thread
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OutOfTime(Exception):
+    """The block has computed for longer than it may."""
+
+
+class Interrupted(Exception):
+    """The learner has stopped the block; a notebook shows this sentence, and no traceback."""
+
+    def __str__(self) -> str:
+        return "Interrupted: nothing was judged."
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Interrupt the block, in the main thread, after so many seconds of the processor's time.
+
+    A thread looks each second, since Windows has no timer that sends signals. Raises OutOfTime, or
+    Interrupted where it was somebody else who did.
+    """
+    start, over, end = time.process_time(), threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not end.wait(timeout=1):
+            if time.process_time() - start > seconds:
+                over.set()
+                _thread.interrupt_main()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        try:
+            yield
+        finally:
+            end.set()
+            watcher.join()
+    except KeyboardInterrupt:
+        raise OutOfTime if over.is_set() else Interrupted from None
