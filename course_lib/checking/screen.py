@@ -54,7 +54,12 @@ NAMED = {
     " TypedDict Union cast final overload"
     " runtime_checkable",
     "warnings": "warn filterwarnings simplefilter catch_warnings",
-    "numpy": "all allclose amax amin any append arange argmax argmin argsort argwhere around array"
+    "numpy": "all allclose amax amin any append apply_along_axis arange argmax argmin argpartition"
+    " argsort argwhere around array array_split asanyarray ascontiguousarray bincount block"
+    " broadcast_arrays broadcast_shapes choose cumulative_sum diag_indices digitize dsplit dstack"
+    " fill_diagonal fliplr flipud fromfunction fromiter geomspace gradient histogram hsplit indices"
+    " interp ix_ kron nanmax nanmean nansum partition percentile piecewise ptp quantile rot90"
+    " select setdiff1d squeeze triu_indices_from tril_indices_from union1d vsplit"
     " array_equal asarray atleast_1d atleast_2d average broadcast_to clip column_stack concatenate"
     " convolve copy correlate cos count_nonzero cross cumprod cumsum delete diag diagonal diff dot"
     " dtype e einsum empty empty_like expand_dims eye finfo flatnonzero flip float32 float64 full"
