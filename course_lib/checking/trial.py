@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from course_lib.answers.answer import Answer, InProcess, Reply, Request, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
+from course_lib.checking.forbidden_operations import watched
 
 FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
@@ -324,11 +325,11 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
 
     def value(case: Case) -> Question:
         # where inputs can be changed, there is a property for all that a call should leave alone
-        plain = ask(case, watch=exercise.forbidden, settings=not changeable)
+        plain = ask(case, watch=watched(exercise), settings=not changeable)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
         cotangent = _cotangent(plain.expected.output, draw)
-        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=exercise.forbidden))
+        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=watched(exercise)))
 
     with _exponentials() as exponentials:
         everything = list(map(value, cases))
