@@ -149,6 +149,12 @@ class Trying:
         """Tell whether every property holds; the first call that fails is the last."""
         return all(map(self.holds, range(len(self))))
 
+    def reply(self, question: Question) -> Reply:
+        """Ask one more question, which is no part of the trial."""
+        if question not in self._known:
+            self._known[question] = self._answer.run(replace(question.request, watch=()))
+        return self._known[question]
+
     def _call(self, question: Question, trial: Trial) -> Call:
         reply = self._reply(question, trial)
         held = same_reply(reply, question.expected, self.exercise, question.scale)
@@ -214,6 +220,12 @@ def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
 def cases(exercise: Exercise, seed: int) -> list[Question]:
     """List the cases of an exercise as they are asked first: for their results alone."""
     return _standard(exercise, seed)[0].questions
+
+
+def plain(exercise: Exercise, case: Case, seed: int) -> Question:
+    """Ask for the result of a case alone."""
+    request = _request(exercise, case, seed)
+    return Question(case, request, InProcess(exercise.reference).run(request))
 
 
 class _Ended(Exception):

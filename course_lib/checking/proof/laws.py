@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 
 from course_lib.answers.answer import Description, InProcess, Reply, tensors
 from course_lib.answers.source import define, source_of, stub
+from course_lib.checking.diagnosis import diagnosis, known
 from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.proof.edits import edits
 from course_lib.checking.proof.mutants import mutants
 from course_lib.checking.trial import Trying, cases, large, same_reply
-from course_lib.checking.verdict import diagnosis, judge, known, refusal
+from course_lib.checking.verdict import judge, refusal
 
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")

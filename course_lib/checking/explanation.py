@@ -1,0 +1,194 @@
+"""What is said of an answer that is wrong in no known way: what differs, and under what conditions.
+
+The conditions come first, if there are any ("With float64 inputs: ..."), and then what differs
+from the right results, by the table in `difference`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from course_lib.answers.answer import Reply, tensors
+from course_lib.checking.difference import Pair, difference, pair
+from course_lib.checking.exercise import Case, Exercise
+from course_lib.checking.trial import Call, Trial, same
+
+NO_GRADIENT = (
+    "The results are right, but no gradient flows back: `.detach()`, `.data`, `.item()`, "
+    "`torch.tensor` and numpy all cut it off."
+)
+NUMPY = (
+    "The results are right, but no gradient flows through numpy, and `.detach()` would only cut "
+    "it off: write this with torch's own operations, which have the same names mostly."
+)
+DEVICE = (
+    "The result is right on the CPU, and fails on another device, such as a GPU: a tensor that "
+    "you make yourself is on the CPU unless you say `device={}.device`."
+)
+SINGLE = (
+    "With float64 inputs the result is only as exact as a float32: a step in between is computed "
+    "in float32. A tensor that you make yourself needs `dtype={}.dtype`."
+)
+
+
+def explanation(exercise: Exercise, trials: list[Trial]) -> str:
+    """Say in a sentence or two what differs in the first property that fails."""
+    trial = next(trial for trial in trials if not trial.held)
+    wrong = [call for call in trial.calls if not call.held and not call.reply.error]
+    if not wrong or not wrong[0].expected:
+        return f"Every case is right, but one law does not hold: {trial.sentence}."
+    smallest = min(wrong, key=lambda call: call.case.size)
+    if smallest.expected and smallest.expected.error:
+        error = smallest.expected.error
+        return f"This should raise {error.type}, and it gives a result: {error.message}"
+    wrong = [call for call in wrong if call.expected and not call.expected.error]
+    for differs in (_results, _gradients, _inputs):
+        if found := differs(exercise, wrong):
+            return found
+    return _counted(exercise, trial, smallest)
+
+
+def raised(exercise: Exercise, trials: list[Trial], said: str) -> str:
+    """Say on which condition the exception shown is raised, and what it means there."""
+    call = smallest(trials)
+    if call is None or call.reply.error is None:
+        return said
+    message = call.reply.error.message
+    if is_on_meta(call.case) and "device" in message:
+        return DEVICE.format(_first_tensor(exercise))
+    if "numpy()" in message and "requires grad" in message:
+        return NUMPY
+    return _on_condition(call, said)
+
+
+def smallest(trials: list[Trial]) -> Call | None:
+    """Return the smallest failing call of the first property that fails."""
+    trial = next(trial for trial in trials if not trial.held)
+    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
+    return min(failing, key=lambda call: call.case.size, default=None)
+
+
+def is_on_meta(case: Case) -> bool:
+    """Tell whether a case asks only on which device, and of which shape, a result is."""
+    return any(x.is_meta for _, x in tensors(case.inputs))
+
+
+def _on_condition(call: Call, said: str) -> str:
+    """Put the condition under which a call was made before what is said of it."""
+    expected = call.expected
+    if expected is None:
+        return said
+    made = [x.dtype for _, x in tensors(expected.output)]
+    if is_on_meta(call.case):
+        condition = "On another device"
+    elif call.scale:
+        condition = "With very large numbers"
+    elif expected.inputs:
+        condition = "With non-contiguous inputs, and after a call on other numbers"
+    elif torch.float64 in made:
+        condition = "With float64 inputs"
+    elif expected.gradients is not None:
+        condition = "With inputs that require a gradient"
+    else:
+        return said
+    return f"{condition}: {said}"
+
+
+def _results(exercise: Exercise, wrong: list[Call]) -> str | None:
+    pairs = _pairs(exercise, wrong, lambda reply: reply.output)
+    if not pairs:
+        return None
+    call = wrong[0]
+    if is_on_meta(call.case):
+        devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
+        return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
+    single = 100 * exercise.tolerance
+    if not call.scale and all(_differ_little(x, single) for x in pairs):
+        return SINGLE.format(_first_tensor(exercise))
+    found = difference(pairs)
+    return _on_condition(call, found) if found else None
+
+
+def _differ_little(x: Pair, tolerance: float) -> bool:
+    """Tell whether two results of float64 are equal as results of float32."""
+    found, expected = list(tensors(x.got)), list(tensors(x.expected))
+    return len(found) == len(expected) > 0 and all(
+        a.dtype == b.dtype == torch.float64 and same(a.float(), b.float(), tolerance)
+        for (_, a), (_, b) in zip(found, expected, strict=True)
+    )
+
+
+def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
+    """Say which gradients are wrong, and how."""
+    ours = [call.reply.gradients or {} for call in wrong]
+    theirs = [(call.expected and call.expected.gradients) or {} for call in wrong]
+    wanted = {name for x in theirs for name, y in x.items() if y is not None and y.any()}
+    if not wanted:
+        return None
+    cut = {name for name in wanted if all(x.get(name) is None for x in ours)}
+    if cut == wanted:
+        return NO_GRADIENT
+    if cut:
+        names = " and ".join(f"`{_label(exercise, name)}`" for name in sorted(cut))
+        return f"The results are right, but no gradient reaches {names}."
+    for name in sorted(wanted):
+        pairs = _pairs(exercise, wrong, lambda reply, name=name: (reply.gradients or {}).get(name))
+        if pairs and (found := difference(pairs)):
+            found = found.replace("The result", "It").replace("the result", "it")
+            return (
+                f"The results are right, but not the gradient of `{_label(exercise, name)}`: "
+                f"{found[0].lower()}{found[1:]}"
+            )
+    return "The results are right, but not the gradients."
+
+
+def _inputs(exercise: Exercise, wrong: list[Call]) -> str | None:
+    """Say which arguments a call has changed."""
+    names = [parameter.name for parameter in exercise.parameters]
+    changed = {
+        name
+        for call in wrong
+        if call.expected
+        for name, ours, theirs in zip(names, call.reply.inputs, call.expected.inputs, strict=False)
+        if not same(ours, theirs, 0.0)
+    }
+    if not changed:
+        return None
+    said = " and ".join(f"`{name}`" for name in sorted(changed))
+    return (
+        f"The result is right, but the call also changes {said}: `+=`, `x[...] =` and names that "
+        "end in `_` write into the caller's tensor. Make a new one."
+    )
+
+
+def _counted(exercise: Exercise, trial: Trial, smallest: Call) -> str:
+    """Say how many cases are right, where nothing better is known."""
+    held = sum(call.held for call in trial.calls)
+    if held == 0:
+        return _on_condition(smallest, "Every case gives a wrong result.")
+    said = f"{held} of {len(trial.calls)} cases are right"
+    name = f", “{smallest.case.name}”" if smallest.case.name else ""
+    return _on_condition(smallest, f"{said}; the smallest that is not{name}, is shown below.")
+
+
+def _pairs(exercise: Exercise, calls: list[Call], part: Callable[[Reply], Any]) -> list[Pair]:
+    """Set the parts of replies that differ beside the right ones."""
+    both = [(call.case, part(call.reply), part(call.expected)) for call in calls if call.expected]
+    return [
+        pair(exercise, case, ours, theirs)
+        for case, ours, theirs in both
+        if not same(ours, theirs, exercise.tolerance)
+    ]
+
+
+def _label(exercise: Exercise, name: str) -> str:
+    """Name the argument or parameter that a gradient belongs to."""
+    first, _, rest = name.partition(".")
+    own = exercise.parameters[int(first)].name if first.isdigit() else first
+    return f"{own}.{rest}" if rest else own
+
+
+def _first_tensor(exercise: Exercise) -> str:
+    """Name the first argument that is a tensor."""
+    return next((p.name for p in exercise.parameters if hasattr(p.annotation, "dim_str")), "x")
