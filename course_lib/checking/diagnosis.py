@@ -6,9 +6,11 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
+from torch import Tensor
+
 from course_lib.answers.answer import InProcess, Reply
 from course_lib.checking.exercise import Case, Draw, Exercise, Mistake
-from course_lib.checking.trial import ENDED, Call, Question, Trying, plain, same_reply
+from course_lib.checking.trial import ENDED, Call, Question, Trying, plain, same, same_reply
 
 SIZE = 4
 
@@ -20,7 +22,9 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     every call up to the end of the first standard property that fails, of which one gave a wrong
     result, since exceptions and laws prove too little; and that fails nowhere where the answer is
     right. What else the answer does wrong is another mistake, which shows when this one is mended.
-    An answer that only raises exceptions there is asked again with all sizes equal.
+    An answer that only raises exceptions there is asked again with all sizes equal. At last, rows
+    of NaN or zeros are left out: they come from queries that may look nowhere, in whatever way
+    else the answer is wrong.
     """
     exercise = tried.exercise
     bank = [(mistake, known(exercise, mistake, seed)) for mistake in exercise.mistakes]
@@ -30,6 +34,9 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
             return mistake
     for mistake, wrong in bank:
         if _same_results(tried, wrong, seed) and _includes(tried, wrong):
+            return mistake
+    for mistake, wrong in bank:
+        if _same_rows(tried, wrong):
             return mistake
     return None
 
@@ -82,6 +89,29 @@ def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
             return False
         wrong = wrong or not same_reply(reply, question.expected, exercise)
     return wrong
+
+
+def _same_rows(ours: Trying, theirs: Trying) -> bool:
+    """Tell whether two answers gave the same wrong results, but for rows of NaN or zeros."""
+    wrong = False
+    for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
+        alike = same_reply(x.reply, y.reply, ours.exercise)
+        wrong = wrong or (alike and not x.held and not x.reply.error)
+        right = x.expected.output if x.expected else None
+        if not alike and not _same_filled_rows(x.reply.output, y.reply.output, right, ours):
+            return False
+    return wrong
+
+
+def _same_filled_rows(ours: Any, theirs: Any, right: Any, tried: Trying) -> bool:
+    if not all(isinstance(x, Tensor) and x.is_floating_point() for x in (ours, theirs, right)):
+        return False
+    if ours.shape != theirs.shape or ours.shape != right.shape or ours.dim() == 0:
+        return False
+    empty = ours.isnan().any(-1)
+    for x in (theirs, right):
+        empty = empty | (x == 0).all(-1) | x.isnan().any(-1)
+    return same(ours[~empty], theirs[~empty], tried.exercise.tolerance)
 
 
 @lru_cache(maxsize=256)

@@ -329,6 +329,25 @@ def _argument(pairs: list[Pair]) -> str | None:
     return None
 
 
+def _term(pairs: list[Pair]) -> str | None:
+    """Find an argument that was added or left out."""
+    if any(x.got.shape != x.expected.shape or not x.got.is_floating_point() for x in pairs):
+        return None
+    for name in pairs[0].arguments:
+        for sign, said in ((-1, f"`{name}` is missing from the sum"), (1, f"`{name}` was added")):
+            if all(_is_off_by(x, x.arguments.get(name), sign) for x in pairs):
+                return f"{said}: the result is what is expected {'+-'[sign < 0]} `{name}`."
+    return None
+
+
+def _is_off_by(x: Pair, argument: Any, sign: int) -> bool:
+    if not isinstance(argument, Tensor) or not argument.is_floating_point() or argument.dim() == 0:
+        return False
+    if argument.dim() > x.got.dim() or argument.shape != x.got.shape[-argument.dim() :]:
+        return False
+    return x.is_near(x.got, x.expected.double() + sign * argument.double())
+
+
 def _is_constant(y: Tensor) -> bool:
     return bool((y == y.flatten()[0]).all())
 
@@ -361,7 +380,11 @@ def _factor(pairs: list[Pair]) -> str | None:
 
 
 def _times(factor: float) -> str:
-    return "half as large" if math.isclose(factor, 0.5, rel_tol=1e-4) else f"{factor:.4g} times"
+    return (
+        "half as large"
+        if math.isclose(factor, 0.5, rel_tol=1e-4)
+        else f"{factor:.4g} times as large"
+    )
 
 
 FORMULAS: dict[str, Callable[[int], float]] = {
@@ -622,6 +645,7 @@ TABLE: tuple[Finder, ...] = (
     _argument,
     _factor,
     _added,
+    _term,
     _slices,
     _sums,
     _multiples,

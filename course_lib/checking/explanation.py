@@ -43,9 +43,9 @@ def explanation(exercise: Exercise, trials: list[Trial]) -> str:
         error = smallest.expected.error
         return f"This should raise {error.type}, and it gives a result: {error.message}"
     wrong = [call for call in wrong if call.expected and not call.expected.error]
-    for differs in (_results, _gradients, _inputs):
-        if found := differs(exercise, wrong):
-            return found
+    found = _results(exercise, trial, wrong)
+    if found := found or _gradients(exercise, wrong) or _inputs(exercise, wrong):
+        return found
     return _counted(exercise, trial, smallest)
 
 
@@ -95,19 +95,43 @@ def _on_condition(call: Call, said: str) -> str:
     return f"{condition}: {said}"
 
 
-def _results(exercise: Exercise, wrong: list[Call]) -> str | None:
+def _results(exercise: Exercise, trial: Trial, wrong: list[Call]) -> str | None:
     pairs = _pairs(exercise, wrong, lambda reply: reply.output)
     if not pairs:
         return None
-    call = wrong[0]
-    if is_on_meta(call.case):
+    if is_on_meta(wrong[0].case):
         devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
         return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
     single = 100 * exercise.tolerance
-    if not call.scale and all(_differ_little(x, single) for x in pairs):
+    if not wrong[0].scale and all(_differ_little(x, single) for x in pairs):
         return SINGLE.format(_first_tensor(exercise))
-    found = difference(pairs)
-    return _on_condition(call, found) if found else None
+    found, only = difference(pairs), _only(exercise, trial)
+    if not found:
+        return _on_condition(wrong[0], f"{only} every result is right.") if only else None
+    return _on_condition(wrong[0], f"{found} {only} every result is right." if only else found)
+
+
+def _only(exercise: Exercise, trial: Trial) -> str | None:
+    """Say what all right cases have in common that no wrong one has, if there is such a thing."""
+    right, wrong = ([x.case for x in trial.calls if x.held is held] for held in (True, False))
+    if not right:
+        return None
+    for place, parameter in enumerate(exercise.parameters):
+        if parameter.default is not parameter.empty:
+            given = [
+                [_given(x, place, parameter.default) for x in cases] for cases in (right, wrong)
+            ]
+            if not any(given[0]) and all(given[1]):
+                return f"Without `{parameter.name}`"
+    most, least = (
+        of(max((y.dim() for _, y in tensors(x.inputs)), default=0) for x in cases)
+        for of, cases in ((max, right), (min, wrong))
+    )
+    return "Without batch dimensions" if most < least else None
+
+
+def _given(case: Case, place: int, default: Any) -> bool:
+    return len(case.inputs) > place and case.inputs[place] is not default
 
 
 def _differ_little(x: Pair, tolerance: float) -> bool:
