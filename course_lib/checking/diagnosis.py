@@ -6,11 +6,18 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
 
-from torch import Tensor
-
 from course_lib.answers.answer import InProcess, Reply
 from course_lib.checking.exercise import Case, Draw, Exercise, Mistake
-from course_lib.checking.trial import ENDED, Call, Question, Trying, plain, same, same_reply
+from course_lib.checking.trial import (
+    ENDED,
+    Call,
+    Question,
+    Trying,
+    is_float,
+    plain,
+    same,
+    same_reply,
+)
 
 SIZE = 4
 
@@ -92,26 +99,30 @@ def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
 
 
 def _same_rows(ours: Trying, theirs: Trying) -> bool:
-    """Tell whether two answers gave the same wrong results, but for rows of NaN or zeros."""
+    """Tell whether two answers gave the same results but for such rows, one whole and wrong."""
     wrong = False
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
         alike = same_reply(x.reply, y.reply, ours.exercise)
         wrong = wrong or (alike and not x.held and not x.reply.error)
         right = x.expected.output if x.expected else None
-        if not alike and not _same_filled_rows(x.reply.output, y.reply.output, right, ours):
+        if not alike and not same_rows(x.reply.output, y.reply.output, right, ours.exercise):
             return False
     return wrong
 
 
-def _same_filled_rows(ours: Any, theirs: Any, right: Any, tried: Trying) -> bool:
-    if not all(isinstance(x, Tensor) and x.is_floating_point() for x in (ours, theirs, right)):
+def same_rows(ours: Any, theirs: Any, right: Any, exercise: Exercise) -> bool:
+    """Tell whether two results are equal, but for rows of NaN in one, or of zeros in the others."""
+    form = exercise.canonical
+    if same(form(ours), form(theirs), exercise.tolerance):
+        return True
+    if not all(is_float(x) and x.dim() > 0 for x in (ours, theirs, right)):
         return False
-    if ours.shape != theirs.shape or ours.shape != right.shape or ours.dim() == 0:
+    if ours.shape != theirs.shape or ours.shape != right.shape:
         return False
     empty = ours.isnan().any(-1)
     for x in (theirs, right):
         empty = empty | (x == 0).all(-1) | x.isnan().any(-1)
-    return same(ours[~empty], theirs[~empty], tried.exercise.tolerance)
+    return same(ours[~empty], theirs[~empty], exercise.tolerance)
 
 
 @lru_cache(maxsize=256)

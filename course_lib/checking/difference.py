@@ -34,8 +34,10 @@ class Pair:
     def is_near(self, got: Any, expected: Any) -> bool:
         """Tell whether two results are equal as the exercise has it, dtype apart."""
         if isinstance(got, Tensor) and isinstance(expected, Tensor):
+            if got.is_complex() or got.shape != expected.shape:
+                return False
             got, expected = got.double(), expected.double()
-            if got.shape != expected.shape or not got.isfinite().all():
+            if not got.isfinite().all():
                 return False
             return torch.allclose(got, expected, rtol=self.tolerance, atol=self.tolerance)
         return same(got, expected, self.tolerance)
@@ -56,20 +58,21 @@ def pair(exercise: Exercise, case: Case, got: Any, expected: Any) -> Pair:
     return Pair(got, expected, arguments, _sizes(exercise, case), exercise.tolerance)
 
 
-def difference(pairs: list[Pair]) -> str | None:
+def difference(pairs: list[Pair], table: tuple[Finder, ...] | None = None) -> str | None:
     """Say what all these results have in common that the right ones have not, if anything."""
-    if found := _parts(pairs) or _kind(pairs):
+    table = table or TABLE
+    if found := _parts(pairs, table) or _kind(pairs):
         return found
     pairs = [_as_tensors(x) for x in pairs]
     if not all(isinstance(y, Tensor) for x in pairs for y in (x.got, x.expected)):
         return None
-    return next(filter(None, (find(pairs) for find in TABLE)), None)
+    return next(filter(None, (find(pairs) for find in table)), None)
 
 
 # kinds
 
 
-def _parts(pairs: list[Pair]) -> str | None:
+def _parts(pairs: list[Pair], table: tuple[Finder, ...]) -> str | None:
     """Look at each part of results that have several."""
     if not all(_is_tuple(x.got) and _is_tuple(x.expected) for x in pairs):
         return None
@@ -85,7 +88,7 @@ def _parts(pairs: list[Pair]) -> str | None:
             if place < len(x.got)
         ]
         differing = [x for x in parts if not same(x.got, x.expected, x.tolerance)]
-        found.append(difference(differing) if differing else "")
+        found.append(difference(differing, table) if differing else "")
     wrong = {text for text in found if text != ""}
     if len(wrong) == 1 and (text := wrong.pop()):
         places = [str(place) for place, text in enumerate(found) if text]
@@ -219,6 +222,8 @@ def _without(shape: torch.Size, axis: int) -> list[int]:
 
 def _not_finite(pairs: list[Pair]) -> str | None:
     """Find NaN and infinities where numbers are expected."""
+    if any(x.got.shape != x.expected.shape for x in pairs):
+        return None
     for word, test in (("NaN", torch.isnan), ("infinite", torch.isinf)):
         counts = [int((test(x.got) & ~test(x.expected)).sum()) for x in pairs]
         if all(counts):
@@ -291,12 +296,6 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "The result is rounded down to whole numbers.": torch.floor,
     "The result is rounded to whole numbers.": torch.round,
     "The result is cut off to whole numbers.": torch.trunc,
-    "Everything above the diagonal is zero, and the rest is right.": lambda y: (
-        y.tril() if y.dim() > 1 else y
-    ),
-    "Everything below the diagonal is zero, and the rest is right.": lambda y: (
-        y.triu() if y.dim() > 1 else y
-    ),
     "The result is summed up step by step: a cumulative sum too many.": _axis(torch.cumsum, -1),
 }
 
@@ -439,6 +438,8 @@ def _sums(pairs: list[Pair]) -> str | None:
     if all(x.is_near(x.got.sum(), torch.ones(())) for x in pairs):
         return "All the numbers together sum to one, and not each row by itself."
     sums = torch.cat([x.got.sum(-1).flatten() for x in pairs])
+    if not sums.isfinite().all():
+        return None
     return f"The rows should sum to one, and they sum to {sums.min():.3g} up to {sums.max():.3g}."
 
 
@@ -540,6 +541,8 @@ def _bools(pairs: list[Pair]) -> str | None:
     if any(x.got.dtype != torch.bool or x.got.shape != x.expected.shape for x in pairs):
         return None
     for got, ways in ((True, "True where False is expected"), (False, "False where True is")):
+        if all((x.got == got).all() for x in pairs):
+            return f"Every entry of the result is {got}."
         if all((x.got[x.wrong()] == got).all() for x in pairs):
             where = _places(pairs)
             return f"{ways}{f', {where}' if where else ''}, and never the other way round."
@@ -637,19 +640,14 @@ PLACES: dict[str, Callable[[Pair], Tensor | None]] = {
 }
 
 
+# rows that prove how a result came about, and rows that say what can be seen of it
+EXACT: tuple[Finder, ...] = (_dtype, _changed, _bools, _argument, _factor, _added, _term, _slices)
 TABLE: tuple[Finder, ...] = (
-    _dtype,
-    _changed,
+    *EXACT,
     _shape,
     _not_finite,
-    _argument,
-    _factor,
-    _added,
-    _term,
-    _slices,
     _sums,
     _multiples,
-    _bools,
     _shuffled,
     _where,
 )

@@ -10,9 +10,16 @@ from typing import Any
 import torch
 
 from course_lib.answers.answer import Reply, tensors
-from course_lib.checking.difference import Pair, difference, pair
+from course_lib.checking.as_if import as_if
+from course_lib.checking.difference import EXACT, Pair, difference, pair
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.trial import Call, Trial, same
+from course_lib.checking.trial import ENDED, Call, Trial, Trying, same
+
+
+def sentence(text: str) -> str:
+    """End a text with a full stop, unless it ends as a sentence does."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
 
 NO_GRADIENT = (
     "The results are right, but no gradient flows back: `.detach()`, `.data`, `.item()`, "
@@ -32,8 +39,9 @@ SINGLE = (
 )
 
 
-def explanation(exercise: Exercise, trials: list[Trial]) -> str:
+def explanation(tried: Trying, seed: int) -> str:
     """Say in a sentence or two what differs in the first property that fails."""
+    exercise, trials = tried.exercise, tried.all()
     trial = next(trial for trial in trials if not trial.held)
     wrong = [call for call in trial.calls if not call.held and not call.reply.error]
     if not wrong or not wrong[0].expected:
@@ -43,17 +51,24 @@ def explanation(exercise: Exercise, trials: list[Trial]) -> str:
         error = smallest.expected.error
         return f"This should raise {error.type}, and it gives a result: {error.message}"
     wrong = [call for call in wrong if call.expected and not call.expected.error]
-    found = _results(exercise, trial, wrong)
-    if found := found or _gradients(exercise, wrong) or _inputs(exercise, wrong):
+    if (
+        found := _results(tried, trial, wrong, seed)
+        or _gradients(exercise, wrong)
+        or _inputs(exercise, wrong)
+    ):
         return found
     return _counted(exercise, trial, smallest)
 
 
-def raised(exercise: Exercise, trials: list[Trial], said: str) -> str:
+def raised(tried: Trying, said: str, seed: int) -> str:
     """Say on which condition the exception shown is raised, and what it means there."""
+    exercise, trials = tried.exercise, tried.all()
     call = smallest(trials)
-    if call is None or call.reply.error is None:
+    if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
+    if not trials[0].held:
+        found = as_if(tried, seed)
+        return f"{sentence(said)} {found}" if found else said
     message = call.reply.error.message
     if is_on_meta(call.case) and "device" in message:
         return DEVICE.format(_first_tensor(exercise))
@@ -95,20 +110,22 @@ def _on_condition(call: Call, said: str) -> str:
     return f"{condition}: {said}"
 
 
-def _results(exercise: Exercise, trial: Trial, wrong: list[Call]) -> str | None:
+def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str | None:
+    """Say how results differ: by something exact, by other arguments, or at least where."""
+    exercise, call = tried.exercise, wrong[0]
     pairs = _pairs(exercise, wrong, lambda reply: reply.output)
     if not pairs:
         return None
-    if is_on_meta(wrong[0].case):
+    if is_on_meta(call.case):
         devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
         return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
-    single = 100 * exercise.tolerance
-    if not wrong[0].scale and all(_differ_little(x, single) for x in pairs):
+    if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
         return SINGLE.format(_first_tensor(exercise))
-    found, only = difference(pairs), _only(exercise, trial)
-    if not found:
-        return _on_condition(wrong[0], f"{only} every result is right.") if only else None
-    return _on_condition(wrong[0], f"{found} {only} every result is right." if only else found)
+    first = trial is tried.all()[0]
+    found = difference(pairs, EXACT) or (as_if(tried, seed) if first else None) or difference(pairs)
+    only = _only(exercise, trial)
+    said = [found, f"{only} every result is right." if only else None]
+    return _on_condition(call, " ".join(filter(None, said))) if any(said) else None
 
 
 def _only(exercise: Exercise, trial: Trial) -> str | None:

@@ -10,7 +10,7 @@ from course_lib.answers.source import is_stub, source_of
 from course_lib.checking import forbidden_source
 from course_lib.checking.diagnosis import diagnosis
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.explanation import explanation, raised, smallest
+from course_lib.checking.explanation import explanation, raised, sentence, smallest
 from course_lib.checking.trial import Call, Trial, Trying, cases, properties
 
 STUB = "Replace `raise NotImplementedError` by your own code."
@@ -67,11 +67,6 @@ def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> 
     return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
 
 
-def sentence(text: str) -> str:
-    """End a text with a full stop, unless it ends as a sentence does."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
-
-
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     """Try an answer on every property of an exercise. Never raises for what the answer does."""
     description = answer.describe()
@@ -107,7 +102,7 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
     """Put what was tried into words."""
     exercise, trials = tried.exercise, tried.all()
     failure = None if all(trial.held for trial in trials) else _failure(trials)
-    status, message = _status(tried, trials, failure, seed)
+    status, message = _status(tried, failure, seed)
     results = tuple(Result(trial.sentence, trial.points, _held(trial, trials)) for trial in trials)
     printed = (call.reply.printed for trial in trials for call in trial.calls)
     return Verdict(
@@ -140,17 +135,15 @@ def _held(trial: Trial, trials: list[Trial]) -> bool | None:
     return False if (law and not failing) or (not law and failing) else None
 
 
-def _status(
-    tried: Trying, trials: list[Trial], failure: Failure | None, seed: int
-) -> tuple[Status, str]:
+def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
     """Say what was found: the known mistake that it is, or else what differs."""
     if failure is None:
         return "passed", "Every case and every property holds."
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
     if failure.error:
-        return "error", raised(tried.exercise, trials, _raised(failure.error, tried.exercise))
-    return "wrong", explanation(tried.exercise, trials)
+        return "error", raised(tried, _raised(failure.error, tried.exercise), seed)
+    return "wrong", explanation(tried, seed)
 
 
 def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
