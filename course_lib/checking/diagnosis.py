@@ -70,6 +70,8 @@ def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
     calls: list[Call] = []
     for place in range(len(ours)):
         for x, y in zip(ours.calls(place), theirs.calls(place), strict=False):
+            if _is_refused(x):
+                continue
             if not same_reply(x.reply, y.reply, ours.exercise, x.scale):
                 return False
             calls.append(x)
@@ -83,6 +85,14 @@ def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
     return not any(_ended(call.reply) for call in wrong) and _same_if_equal(ours, theirs, seed)
 
 
+def _is_refused(call: Call) -> bool:
+    """Tell whether the right answer refuses these arguments: whoever does not, fails in that too.
+
+    It is a mistake of its own, which hides no other.
+    """
+    return bool(call.expected and call.expected.error)
+
+
 def _ended(reply: Reply) -> bool:
     return bool(reply.error and reply.error.type in ENDED)
 
@@ -91,10 +101,13 @@ def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
     """Tell whether two answers gave the same results, one of them wrong, with all sizes equal."""
     exercise, wrong = ours.exercise, False
     for question in equal_sizes(exercise, seed):
-        reply = ours.reply(question)
-        if reply.error or not same_reply(reply, theirs.reply(question), exercise):
+        x, y, right = ours.reply(question), theirs.reply(question), question.expected
+        if x.error and y.error:
+            continue
+        if x.error or y.error or not same_rows(x.output, y.output, right.output, exercise):
             return False
-        wrong = wrong or not same_reply(reply, question.expected, exercise)
+        alike = same_reply(x, y, exercise)
+        wrong = wrong or (alike and not same_reply(x, right, exercise))
     return wrong
 
 
@@ -102,6 +115,8 @@ def _same_rows(ours: Trying, theirs: Trying) -> bool:
     """Tell whether two answers gave the same results but for such rows, one whole and wrong."""
     wrong = False
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
+        if _is_refused(x):
+            continue
         alike = same_reply(x.reply, y.reply, ours.exercise)
         wrong = wrong or (alike and not x.held and not x.reply.error)
         right = x.expected.output if x.expected else None
@@ -117,7 +132,7 @@ def same_rows(ours: Any, theirs: Any, right: Any, exercise: Exercise) -> bool:
         return True
     if not all(is_float(x) and x.dim() > 0 for x in (ours, theirs, right)):
         return False
-    if ours.shape != theirs.shape or ours.shape != right.shape:
+    if ours.shape != theirs.shape or ours.shape[:-1] != right.shape[:-1]:
         return False
     empty = ours.isnan().any(-1)
     for x in (theirs, right):
@@ -158,12 +173,16 @@ class _EqualDraw(Draw):
 
 
 def _includes(ours: Trying, theirs: Trying) -> bool:
-    """Tell whether an answer fails wherever a mistake fails; if not, it is another one."""
+    """Tell whether an answer fails wherever a mistake fails; if not, it is another one.
+
+    Where results are wrong, laws say nothing more.
+    """
+    wrong_results = not ours.holds(0)
     for place in range(len(ours)):
         calls = zip(ours.calls(place), theirs.calls(place), strict=False)
-        if any(x.held and not y.held for x, y in calls):
+        if any(x.held and not y.held and not _is_refused(x) for x, y in calls):
             return False
-        law = not any(call.expected for call in ours.calls(place))
+        law = not wrong_results and not any(call.expected for call in ours.calls(place))
         if law and ours.holds(place) and not theirs.holds(place):
             return False
     return True

@@ -46,9 +46,9 @@ def explanation(tried: Trying, seed: int) -> str:
     wrong = [call for call in trial.calls if not call.held and not call.reply.error]
     if not wrong or not wrong[0].expected:
         return f"Every case is right, but one law does not hold: {trial.sentence}."
-    smallest = min(wrong, key=lambda call: call.case.size)
-    if smallest.expected and smallest.expected.error:
-        error = smallest.expected.error
+    call = smallest(trials)
+    if call and call.expected and call.expected.error:
+        error = call.expected.error
         return f"This should raise {error.type}, and it gives a result: {error.message}"
     wrong = [call for call in wrong if call.expected and not call.expected.error]
     if (
@@ -57,7 +57,7 @@ def explanation(tried: Trying, seed: int) -> str:
         or _inputs(exercise, wrong)
     ):
         return found
-    return _counted(exercise, trial, smallest)
+    return _counted(trial, wrong)
 
 
 def raised(tried: Trying, said: str, seed: int) -> str:
@@ -78,10 +78,17 @@ def raised(tried: Trying, said: str, seed: int) -> str:
 
 
 def smallest(trials: list[Trial]) -> Call | None:
-    """Return the smallest failing call of the first property that fails."""
+    """Return the smallest failing call of the first property that fails.
+
+    Arguments that should be refused come last: what is wrong with the others matters more.
+    """
     trial = next(trial for trial in trials if not trial.held)
     failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
-    return min(failing, key=lambda call: call.case.size, default=None)
+    return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
+
+
+def _is_refused(call: Call) -> bool:
+    return bool(call.expected and call.expected.error)
 
 
 def is_on_meta(case: Case) -> bool:
@@ -203,14 +210,13 @@ def _inputs(exercise: Exercise, wrong: list[Call]) -> str | None:
     )
 
 
-def _counted(exercise: Exercise, trial: Trial, smallest: Call) -> str:
+def _counted(trial: Trial, wrong: list[Call]) -> str:
     """Say how many cases are right, where nothing better is known."""
-    held = sum(call.held for call in trial.calls)
+    call, held = min(wrong, key=lambda call: call.case.size), sum(x.held for x in trial.calls)
     if held == 0:
-        return _on_condition(smallest, "Every case gives a wrong result.")
-    said = f"{held} of {len(trial.calls)} cases are right"
-    name = f", “{smallest.case.name}”" if smallest.case.name else ""
-    return _on_condition(smallest, f"{said}; the smallest that is not{name}, is shown below.")
+        return _on_condition(call, "Every case gives a wrong result.")
+    said = f"{held} of {len(trial.calls)} cases are right, “{call.case.name}” is not."
+    return _on_condition(call, said)
 
 
 def _pairs(exercise: Exercise, calls: list[Call], part: Callable[[Reply], Any]) -> list[Pair]:
