@@ -66,6 +66,8 @@ def difference(pairs: list[Pair], table: tuple[Finder, ...] | None = None) -> st
     pairs = [_as_tensors(x) for x in pairs]
     if not all(isinstance(y, Tensor) for x in pairs for y in (x.got, x.expected)):
         return None
+    if any(x.got.dtype != x.expected.dtype for x in pairs):
+        return _dtype(pairs)
     return next(filter(None, (find(pairs) for find in table)), None)
 
 
@@ -627,8 +629,8 @@ PLACES: dict[str, Callable[[Pair], Tensor | None]] = {
     "beside the diagonal": _diagonal(lambda i, j: i != j),
     "in the columns of even number": _along(-1, lambda i, n: i % 2 == 0),
     "in the columns of odd number": _along(-1, lambda i, n: i % 2 == 1),
-    "in the first half of the columns": _along(-1, lambda i, n: i < n // 2),
-    "in the second half of the columns": _along(-1, lambda i, n: i >= n // 2),
+    "in the first half of the columns": _along(-1, lambda i, n: (i < n // 2) & (n % 2 == 0)),
+    "in the second half of the columns": _along(-1, lambda i, n: (i >= n // 2) & (n % 2 == 0)),
     "where zero is expected": lambda x: x.expected == 0,
     "where a number below zero is expected": lambda x: x.expected < 0,
     "where a number above zero is expected": lambda x: x.expected > 0,
@@ -641,7 +643,7 @@ PLACES: dict[str, Callable[[Pair], Tensor | None]] = {
 
 
 # rows that prove how a result came about, and rows that say what can be seen of it
-EXACT: tuple[Finder, ...] = (_dtype, _changed, _bools, _argument, _factor, _added, _term, _slices)
+EXACT: tuple[Finder, ...] = (_changed, _bools, _argument, _factor, _added, _term, _slices)
 TABLE: tuple[Finder, ...] = (
     *EXACT,
     _shape,

@@ -14,6 +14,7 @@ from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.difference import kind
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.explanation import is_on_meta
 from course_lib.checking.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
@@ -35,16 +36,18 @@ class Section(NamedTuple):
 
 def text(verdict: Verdict, everything: bool = False) -> str:
     """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
-    lines = [_headline(verdict), f"  {verdict.message}"]
-    for section in _sections(verdict):
-        rows = section.rows if everything or not section.folded else []
-        width = max((len(label) for label, _ in rows), default=0)
-        lines.append(f"  {section.heading}")
-        for label, value in rows:
+    lines, sections = [_headline(verdict), f"  {verdict.message}"], _sections(verdict)
+    for section in sections:
+        closed = section.folded and not everything
+        width = max((len(label) for label, _ in section.rows), default=0)
+        lines += [f"  {section.heading}"] if section.folded else ["", f"  {section.heading}"]
+        for label, value in [] if closed else section.rows:
             first, *rest = value.splitlines() or [""]
             lines.append(f"    {label:<{width}}  {first}".rstrip())
             lines += [f"    {'':<{width}}  {line}" for line in rest]
-    return "\n".join([*lines, *(f"  {line}" for line in _next_steps(verdict))])
+    if not everything and any(section.folded for section in sections):
+        lines.append("  (`course check --all` shows all of it.)")
+    return "\n".join([*lines, "", *(f"  {line}" for line in _next_steps(verdict))])
 
 
 def html(verdict: Verdict) -> str:
@@ -73,7 +76,7 @@ def code(sentence: str) -> Markup:
 TEMPLATE = """
 {%- set small = "opacity:.75;margin-top:.6em" -%}
 {%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
-               ~ "background:none;border:0" -%}
+               ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
 {%- set font = "font-family:var(--jp-code-font-family,monospace);white-space:pre" -%}
 {%- macro table(rows) -%}
   <table style="border-collapse:collapse;margin:.1em 0">
@@ -135,7 +138,7 @@ def _next_steps(verdict: Verdict) -> list[str]:
     following = order[order.index(verdict.exercise) + 1 :]
     return [
         f'`solution("{verdict.exercise}")` prints the library\'s version.',
-        *(f"Next: `{exercise_id}`." for exercise_id in following[:1]),
+        *(f"Next: `{x}`, in lesson {load(x).lesson}." for x in following[:1]),
     ]
 
 
@@ -145,7 +148,7 @@ def _sections(verdict: Verdict) -> list[Section]:
     if failure and failure.error and failure.error.line:
         where = [(f"line {failure.error.line}", failure.error.text or "")]
         sections.append(Section("Raised in your code:", where))
-    if failure and failure.got:
+    if failure and failure.got and not is_on_meta(failure.case):
         name = f": {failure.case.name}" if failure.case.name else ""
         inputs, outcome = _inputs(verdict.exercise, failure), _outcome(verdict.exercise, failure)
         heading = f"Smallest failing input{name}"
@@ -153,13 +156,18 @@ def _sections(verdict: Verdict) -> list[Section]:
         if lines <= SHOWN_LINES:
             sections.append(Section(heading, [*outcome, *inputs]))
         else:
-            given = ", ".join(f"{label} {value.splitlines()[0]}" for label, value in inputs)
-            sections += [Section(heading, outcome), Section(given, inputs, folded=True)]
+            given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
+            sections += [Section(heading, outcome), Section(f"Given: {given}", inputs, folded=True)]
     if verdict.printed:
         sections.append(Section("Your code printed:", [("", verdict.printed.rstrip())]))
     if verdict.properties:
         sections.append(_tried(verdict))
     return sections
+
+
+def _briefly(shown: str) -> str:
+    """Cut what `show` says of a tensor down to dtype and shape."""
+    return shown.splitlines()[0].partition("  ")[0]
 
 
 def _tried(verdict: Verdict) -> Section:

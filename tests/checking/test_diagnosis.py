@@ -3,21 +3,21 @@
 import pytest
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define
 from course_lib.checking import catalogue
 from course_lib.checking.diagnosis import diagnosis, equal_sizes, known
 from course_lib.checking.proof.edits import edits
 from course_lib.checking.proof.laws import _defined
 from course_lib.checking.proof.mutants import mutants
 from course_lib.checking.trial import Trying, cases, same_reply
-from course_lib.exercises import verdict
 
 
 def is_other(exercise, tried, named):
     """Tell whether an answer gave other results than the mistake that it was named as."""
     wrong = known(exercise, named, 0)
     asked = cases(exercise, 0)
-    if all(tried.reply(q).error for q in asked if not same_reply(tried.reply(q), q.expected, exercise)):
+    if all(
+        tried.reply(q).error for q in asked if not same_reply(tried.reply(q), q.expected, exercise)
+    ):
         asked = equal_sizes(exercise, 0)
     return not all(same_reply(tried.reply(q), wrong.reply(q), exercise) for q in asked)
 
@@ -27,10 +27,16 @@ def test_what_is_made_by_machine_is_named_as_no_mistake_with_other_results(exerc
     exercise = catalogue.load(exercise_id)
     first = cases(exercise, 0)[0].expected
     answers = {old: _defined(exercise, source) for old, source in edits(exercise)}
-    answers |= mutants(exercise, first) | {f"{a.__name__} (right)": a for a in exercise.alternatives}
+    answers |= mutants(exercise, first) | {
+        f"{a.__name__} (right)": a for a in exercise.alternatives
+    }
     misnamed = []
     for name, answer in answers.items():
         tried = Trying(exercise, InProcess(answer), 0, watched=False)
-        if not tried.passes() and (found := diagnosis(tried, 0)) and is_other(exercise, tried, found):
+        if (
+            not tried.passes()
+            and (found := diagnosis(tried, 0))
+            and is_other(exercise, tried, found)
+        ):
             misnamed.append(f"{name} is taken for {found.name}: {found.sentence}")
     assert misnamed == []

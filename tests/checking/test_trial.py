@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from course_lib.answers.answer import InProcess
+from course_lib.checking.diagnosis import known
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.proof import laws
 from course_lib.checking.trial import Trying, try_all
-from course_lib.checking.diagnosis import known
 
 
 def exercise_of(reference, *cases, **more):
