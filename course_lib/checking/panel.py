@@ -36,7 +36,11 @@ class Section(NamedTuple):
 
 def text(verdict: Verdict, everything: bool = False) -> str:
     """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
-    lines, sections = [_headline(verdict), f"  {verdict.message}"], _sections(verdict)
+    points = f"{verdict.points} of {verdict.max_points} points"
+    lines, sections = (
+        [f"{_headline(verdict)}, {points}", f"  {verdict.message}"],
+        _sections(verdict),
+    )
     for section in sections:
         closed = section.folded and not everything
         width = max((len(label) for label, _ in section.rows), default=0)
@@ -45,9 +49,10 @@ def text(verdict: Verdict, everything: bool = False) -> str:
             first, *rest = value.splitlines() or [""]
             lines.append(f"    {label:<{width}}  {first}".rstrip())
             lines += [f"    {'':<{width}}  {line}" for line in rest]
+    steps = _next_steps(verdict)
     if not everything and any(section.folded for section in sections):
-        lines.append("  (`course check --all` shows all of it.)")
-    return "\n".join([*lines, "", *(f"  {line}" for line in _next_steps(verdict))])
+        steps[0] += " `course check --all` unfolds the rest."
+    return "\n".join([*lines, *(f"  {step}" for step in steps)])
 
 
 def html(verdict: Verdict) -> str:
@@ -175,8 +180,7 @@ def _tried(verdict: Verdict) -> Section:
     held = sum(result.held is True for result in verdict.properties)
     heading = (
         f"Tried: {verdict.cases_held} of {verdict.cases} cases and {held} of "
-        f"{len(verdict.properties)} properties hold ({verdict.points} of {verdict.max_points} "
-        "points)."
+        f"{len(verdict.properties)} properties hold."
     )
     rows = [(SIGNS[held], f"{said} ({points})") for said, points, held in verdict.properties]
     return Section(heading, rows, folded=True)

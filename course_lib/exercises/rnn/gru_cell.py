@@ -113,11 +113,14 @@ def mixed_the_other_way_round(x, h, w_x, w_h, b_x, b_h):
 
 
 for order in itertools.islice(itertools.permutations("rzn"), 1, None):
+    read = in_the_order(order)
     exercise.mistake(
         f"The three parts were read in the order {' '.join(order)}"
         f"{', which is that of TensorFlow and Keras' if order == tuple('zrn') else ''}. "
         "In which order does the docstring say that they stand along the last axis?"
-    )(in_the_order(order))
+    )(read)
+    # by its name it can be imported, as other mistakes can
+    globals()[read.__name__] = read
 
 
 @exercise.mistake(

@@ -86,11 +86,14 @@ def gates_of(x, h, w_x, w_h, b):
 
 
 for order in itertools.islice(itertools.permutations("ifgo"), 1, None):
+    read = in_the_order(order)
     exercise.mistake(
         f"The four parts were read in the order {' '.join(order)}"
         f"{', which is that of TensorFlow and Keras' if order == tuple('igfo') else ''}. "
         "In which order does the docstring say that they stand along the last axis?"
-    )(in_the_order(order))
+    )(read)
+    # by its name it can be imported, as other mistakes can
+    globals()[read.__name__] = read
 
 
 @exercise.mistake(
