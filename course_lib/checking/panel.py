@@ -20,9 +20,11 @@ from course_lib.checking.verdict import Failure, Verdict
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
 SHOWN_CHARACTERS = 300
-SIGNS = {True: "✓", False: "✗", None: "-"}
-GREEN, RED, GREY, ORANGE = "#2e9e5b", "#d64545", "#8a8f98", "#d08700"
-COLOURS = {"passed": GREEN, "not attempted": GREY, "known mistake": ORANGE, "wrong": ORANGE}
+SIGNS = {"passed": "✓", "not attempted": "○"}
+COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#d08700"}
+ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
+# of a property that holds, one that does not, and one that wrong results leave open
+MARKS = {True: "✓", False: "✗", None: "-"}
 Rows = list[tuple[str, str]]
 
 
@@ -59,13 +61,13 @@ def html(verdict: Verdict) -> str:
     """Show a verdict as HTML that follows the colours of the page around it."""
     solved = verdict.status == "passed"
     return _template().render(
-        colour=COLOURS.get(verdict.status, RED),
+        colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
         headline=_headline(verdict),
         message=verdict.message,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
         next_steps=_next_steps(verdict),
-        signs={"✓": GREEN, "✗": RED, "-": GREY},
+        signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
 
 
@@ -128,11 +130,8 @@ def _template() -> Any:
 
 
 def _headline(verdict: Verdict) -> str:
-    sign, said = {
-        "passed": ("✓", "passed"),
-        "not attempted": ("○", "not attempted yet"),
-    }.get(verdict.status, ("✗", "not yet"))
-    return f"{sign} {verdict.exercise}: {said}"
+    said = {"passed": "passed", "not attempted": "not attempted yet"}.get(verdict.status, "not yet")
+    return f"{SIGNS.get(verdict.status, '✗')} {verdict.exercise}: {said}"
 
 
 def _next_steps(verdict: Verdict) -> list[str]:
@@ -154,20 +153,23 @@ def _sections(verdict: Verdict) -> list[Section]:
         where = [(f"line {failure.error.line}", failure.error.text or "")]
         sections.append(Section("Raised in your code:", where))
     if failure and failure.got and not is_on_meta(failure.case):
-        name = f": {failure.case.name}" if failure.case.name else ""
-        inputs, outcome = _inputs(verdict.exercise, failure), _outcome(verdict.exercise, failure)
-        heading = f"Smallest failing input{name}"
-        lines = sum(1 + value.count("\n") for _, value in inputs)
-        if lines <= SHOWN_LINES:
-            sections.append(Section(heading, [*outcome, *inputs]))
-        else:
-            given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
-            sections += [Section(heading, outcome), Section(f"Given: {given}", inputs, folded=True)]
+        sections += _case(verdict.exercise, failure)
     if verdict.printed:
         sections.append(Section("Your code printed:", [("", verdict.printed.rstrip())]))
     if verdict.properties:
         sections.append(_tried(verdict))
     return sections
+
+
+def _case(exercise_id: str, failure: Failure) -> list[Section]:
+    """Show the smallest case that failed: what came of it, and its inputs, folded if long."""
+    name = f": {failure.case.name}" if failure.case.name else ""
+    heading = f"Smallest failing input{name}"
+    outcome, inputs = _outcome(exercise_id, failure), _inputs(exercise_id, failure)
+    if sum(1 + value.count("\n") for _, value in inputs) <= SHOWN_LINES:
+        return [Section(heading, [*outcome, *inputs])]
+    given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
+    return [Section(heading, outcome), Section(f"Given: {given}", inputs, folded=True)]
 
 
 def _briefly(shown: str) -> str:
@@ -182,7 +184,7 @@ def _tried(verdict: Verdict) -> Section:
         f"Tried: {verdict.cases_held} of {verdict.cases} cases and {held} of "
         f"{len(verdict.properties)} properties hold."
     )
-    rows = [(SIGNS[held], f"{said} ({points})") for said, points, held in verdict.properties]
+    rows = [(MARKS[held], f"{said} ({points})") for said, points, held in verdict.properties]
     return Section(heading, rows, folded=True)
 
 
