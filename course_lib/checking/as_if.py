@@ -1,8 +1,8 @@
 """Which other arguments the right answer would have needed to give these wrong results.
 
-Two arguments exchanged, one negated or forgotten, a matrix transposed:
-the reference is asked again with each such change, until it gives what the answer gave, in every
-case. Where the answer raises exceptions because sizes do not fit, all sizes are made equal first.
+Two arguments exchanged, one negated or forgotten, a matrix transposed: the reference is asked
+again with each such change, until it gives what the answer gave, in every case. Where the answer
+raises exceptions because sizes do not fit, all sizes are made equal first.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from course_lib.answers.answer import InProcess, Reply, Request
-from course_lib.checking.diagnosis import equal_sizes, same_rows
+from course_lib.checking.diagnosis import equal_sizes, is_whole, same_rows
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.trial import Question, Trying, cases, is_float, same_reply
 
@@ -55,7 +55,9 @@ def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
         if not same_rows(ours.output, theirs.output, right, exercise):
             return False
         wrong = wrong or (
-            same_reply(ours, theirs, exercise) and not same_reply(ours, question.expected, exercise)
+            is_whole(ours)
+            and same_reply(ours, theirs, exercise)
+            and not same_reply(ours, question.expected, exercise)
         )
     return wrong
 

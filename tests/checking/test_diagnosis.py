@@ -14,7 +14,7 @@ from course_lib.checking.trial import Trying, cases, same_reply
 def is_other(exercise, tried, named):
     """Tell whether an answer gave other results than the mistake that it was named as."""
     wrong = known(exercise, named, 0)
-    asked = cases(exercise, 0)
+    asked = [q for q in cases(exercise, 0) if not q.expected.error]
     if all(
         tried.reply(q).error for q in asked if not same_reply(tried.reply(q), q.expected, exercise)
     ):
