@@ -5,12 +5,14 @@ again with each such change, until it gives what the answer gave, in every case.
 raises exceptions because sizes do not fit, all sizes are made equal first.
 """
 
+import inspect
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from course_lib.answers.answer import InProcess, Reply, Request
@@ -76,6 +78,7 @@ def _changes(exercise: Exercise) -> list[Change]:
     places += list(dict.fromkeys(_module(name) for name in weights))
     return [
         *(_exchange(exercise, a, b) for a, b in _pairs(places)),
+        *(_order(exercise, order) for order in _orders(exercise)),
         *(
             Change(said.format(_name(exercise, place)), _at(place, change))
             for said, change in SINGLE.items()
@@ -181,3 +184,31 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
     "with {} twice as large, a whole number": _if_whole(lambda n: 2 * n),
     "with half of {}": _if_whole(lambda n: n // 2),
 }
+
+
+def _orders(exercise: Exercise) -> Iterator[tuple[int, ...]]:
+    """Yield each other order of the parts that are side by side along an axis such as 4*d_h."""
+    for number in {_parts(parameter) for parameter in exercise.parameters} - {0}:
+        yield from itertools.islice(itertools.permutations(range(number)), 1, None)
+
+
+def _parts(parameter: inspect.Parameter) -> int:
+    number, times, _ = getattr(parameter.annotation, "dim_str", "").split(" ")[-1].partition("*")
+    return int(number) if times and number.isdigit() else 0
+
+
+def _order(exercise: Exercise, order: tuple[int, ...]) -> Change:
+    """Read the parts of all these arguments in another order."""
+    places = [i for i, x in enumerate(exercise.parameters) if _parts(x) == len(order)]
+
+    def change(request: Request) -> Request:
+        for place in places:
+            parts = _get(request, place).chunk(len(order), dim=-1)
+            moved = torch.cat([parts[order.index(i)] for i in range(len(order))], dim=-1)
+            request = _set(request, place, moved)
+        return request
+
+    numbers = " ".join(str(i + 1) for i in order)
+    return Change(
+        f"if the {len(order)} parts along the last axis were in the order {numbers}", change
+    )

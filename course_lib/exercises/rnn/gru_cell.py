@@ -1,7 +1,5 @@
 """One gate mixes old and new, another says how much of the past the new one may use."""
 
-import itertools
-
 import torch
 from einops import rearrange
 
@@ -80,21 +78,6 @@ def gates_of(x, h, w_x, w_h, b_x, b_h):
     return torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
 
 
-def in_the_order(order: tuple[str, ...]):
-    """Return a step that reads the three parts in another order."""
-
-    def reordered(x, h, w_x, w_h, b_x, b_h):
-        x_part, h_part = (
-            dict(zip(order, parts(y, w, b), strict=True))
-            for y, w, b in ((x, w_x, b_x), (h, w_h, b_h))
-        )
-        r, z = (torch.sigmoid(x_part[gate] + h_part[gate]) for gate in "rz")
-        return (1 - z) * torch.tanh(x_part["n"] + r * h_part["n"]) + z * h
-
-    reordered.__name__ = f"order_{''.join(order)}"
-    return reordered
-
-
 def proposing(x, h, w_x, w_h, b_x, b_h, propose):
     """Take the reference's step with another proposal, made of x_n, h_n and r."""
     r, z = gates_of(x, h, w_x, w_h, b_x, b_h)
@@ -112,15 +95,28 @@ def mixed_the_other_way_round(x, h, w_x, w_h, b_x, b_h):
     return z * n + (1 - z) * h
 
 
-for order in itertools.islice(itertools.permutations("rzn"), 1, None):
-    read = in_the_order(order)
-    exercise.mistake(
-        f"The three parts were read in the order {' '.join(order)}"
-        f"{', which is that of TensorFlow and Keras' if order == tuple('zrn') else ''}. "
-        "In which order does the docstring say that they stand along the last axis?"
-    )(read)
-    # by its name it can be imported, as other mistakes can
-    globals()[read.__name__] = read
+@exercise.mistake(
+    "Reset and update have changed places: the first third was taken for z. In which order do "
+    "the three stand along the last axis?"
+)
+def update_gate_first(x, h, w_x, w_h, b_x, b_h):
+    def swapped(w):
+        r, z, n = w.chunk(3, dim=-1)
+        return torch.cat([z, r, n], dim=-1)
+
+    return gru_cell(x, h, *map(swapped, (w_x, w_h, b_x, b_h)))
+
+
+@exercise.mistake(
+    "Update and new have changed places: the parts were read in the order r n z. In which order "
+    "do the three stand along the last axis?"
+)
+def new_before_update(x, h, w_x, w_h, b_x, b_h):
+    def swapped(w):
+        r, z, n = w.chunk(3, dim=-1)
+        return torch.cat([r, n, z], dim=-1)
+
+    return gru_cell(x, h, *map(swapped, (w_x, w_h, b_x, b_h)))
 
 
 @exercise.mistake(
