@@ -25,7 +25,8 @@ SIZE = 4
 def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     """Find the known mistake that a failing answer makes, if it is one.
 
-    It is the one that did the same everywhere. If there is none, it is one that did the same in
+    It is the one that did the same everywhere, or everywhere but for arguments that should be
+    refused, which is a mistake of its own. If there is none, it is one that did the same in
     every call up to the end of the first standard property that fails, of which one gave a wrong
     result, since exceptions and laws prove too little; and that fails nowhere where the answer is
     right. What else the answer does wrong is another mistake, which shows when this one is mended.
@@ -39,6 +40,10 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     for mistake, wrong in bank:
         if wrong is tried or all(_same_calls(tried, wrong, place) for place in everywhere):
             return mistake
+    if any(_fails_what_is_asked(tried, place) for place in everywhere):
+        for mistake, wrong in bank:
+            if all(_same_calls(tried, wrong, place, refusals=False) for place in everywhere):
+                return mistake
     for mistake, wrong in bank:
         if _same_results(tried, wrong, seed) and _includes(tried, wrong):
             return mistake
@@ -54,9 +59,18 @@ def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
     return Trying(exercise, InProcess(mistake.answer), seed, watched=False)
 
 
-def _same_calls(ours: Trying, theirs: Trying, place: int) -> bool:
+def _fails_what_is_asked(tried: Trying, place: int) -> bool:
+    """Tell whether a property fails for arguments that no right answer refuses."""
+    return not tried.holds(place) and not all(
+        call.held or _is_refused(call) for call in tried.calls(place) if call.expected
+    )
+
+
+def _same_calls(ours: Trying, theirs: Trying, place: int, refusals: bool = True) -> bool:
     """Tell whether two answers did the same; where one should not raise, for the same reason."""
     for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
+        if x and _is_refused(x) and not refusals:
+            continue
         if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise, x.scale):
             return False
         a, b = x.reply.error, y.reply.error

@@ -234,7 +234,7 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     ),
     "a tensor on the CPU": (
         "start/hello",
-        "def double(x):\n    return x * torch.tensor([2.0])\n",
+        "def double(x):\n    return 2 * x + torch.zeros(x.shape)\n",
         "`device=x.device`",
     ),
     "changed in place": (
