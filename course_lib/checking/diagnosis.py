@@ -56,7 +56,13 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
 @lru_cache(maxsize=1024)
 def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
     """Try a known mistake, as far as anybody asks, and keep what it did."""
-    return Trying(exercise, InProcess(mistake.answer), seed, watched=False)
+    return try_mistake(exercise, mistake, seed)
+
+
+def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
+    """Try a known mistake anew."""
+    answer = InProcess(mistake.answer)
+    return Trying(exercise, answer, seed, watched=False, refuses=not mistake.accepts)
 
 
 def _fails_what_is_asked(tried: Trying, place: int) -> bool:

@@ -103,7 +103,7 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
     exercise, trials = tried.exercise, tried.all()
     failure = None if all(trial.held for trial in trials) else _failure(trials)
     status, message = _status(tried, failure, seed)
-    results = tuple(Result(trial.sentence, trial.points, _held(trial, trials)) for trial in trials)
+    results = earned(tried)
     printed = (call.reply.printed for trial in trials for call in trial.calls)
     return Verdict(
         exercise=exercise.id,
@@ -133,6 +133,15 @@ def _held(trial: Trial, trials: list[Trial]) -> bool | None:
     failing = [call for call in judged if not call.held]
     law = bool(trial.calls) and not any(call.expected for call in trial.calls)
     return False if (law and not failing) or (not law and failing) else None
+
+
+def earned(tried: Trying) -> tuple[Result, ...]:
+    """List what came of each property; none counts for an answer that is no more than a guess."""
+    trials, counts = tried.all(), tried.earns()
+    return tuple(
+        Result(x.sentence, x.points, _held(x, trials) if counts or not x.held else None)
+        for x in trials
+    )
 
 
 def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
