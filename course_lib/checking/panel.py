@@ -1,7 +1,8 @@
 """A verdict as a panel: one text face for terminals, one HTML face for Lab."""
 
+from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -9,38 +10,64 @@ from markupsafe import Markup, escape
 from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
-from course_lib.checking.catalogue import load
+from course_lib.answers.source import source_of
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.difference import kind
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.explanation import is_on_meta
+from course_lib.checking.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
-SHOWN_NUMBERS = 24
+SHOWN_NUMBERS, SHOWN_LINES = 24, 5
 SHOWN_CHARACTERS = 300
 SIGNS = {"passed": "✓", "not attempted": "○"}
 COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#d08700"}
 ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
+# of a property that holds, one that does not, and one that wrong results leave open
+MARKS = {True: "✓", False: "✗", None: "-"}
+Rows = list[tuple[str, str]]
 
 
-def text(verdict: Verdict) -> str:
-    """Show a verdict as plain text."""
-    lines = [_headline(verdict), f"  {verdict.message}"]
-    for heading, rows in _sections(verdict):
-        width = max((len(label) for label, _ in rows), default=0)
-        lines += ["", f"  {heading}"]
-        for label, value in rows:
+class Section(NamedTuple):
+    """A part of a panel: a heading and rows of (label, value), `folded` where few need it."""
+
+    heading: str
+    rows: Rows
+    folded: bool = False
+
+
+def text(verdict: Verdict, everything: bool = False) -> str:
+    """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
+    points = f"{verdict.points} of {verdict.max_points} points"
+    lines, sections = (
+        [f"{_headline(verdict)}, {points}", f"  {verdict.message}"],
+        _sections(verdict),
+    )
+    for section in sections:
+        closed = section.folded and not everything
+        width = max((len(label) for label, _ in section.rows), default=0)
+        lines += [f"  {section.heading}"] if section.folded else ["", f"  {section.heading}"]
+        for label, value in [] if closed else section.rows:
             first, *rest = value.splitlines() or [""]
             lines.append(f"    {label:<{width}}  {first}".rstrip())
             lines += [f"    {'':<{width}}  {line}" for line in rest]
-    return "\n".join([*lines, *_next_step(verdict)])
+    steps = _next_steps(verdict)
+    if not everything and any(section.folded for section in sections):
+        steps[0] += " `course check --all` unfolds the rest."
+    return "\n".join([*lines, *(f"  {step}" for step in steps)])
 
 
 def html(verdict: Verdict) -> str:
     """Show a verdict as HTML that follows the colours of the page around it."""
+    solved = verdict.status == "passed"
     return _template().render(
         colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
         headline=_headline(verdict),
         message=verdict.message,
         sections=_sections(verdict),
-        next_step=[line.strip() for line in _next_step(verdict) if line],
-        signs={"✓": ROW_COLOURS[True], "✗": ROW_COLOURS[False]},
+        solution=source_of(load(verdict.exercise).reference) if solved else "",
+        next_steps=_next_steps(verdict),
+        signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
 
 
@@ -56,24 +83,36 @@ def code(sentence: str) -> Markup:
 TEMPLATE = """
 {%- set small = "opacity:.75;margin-top:.6em" -%}
 {%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
-               ~ "background:none;border:0" -%}
-{%- set face = ";font-family:var(--jp-code-font-family,monospace);white-space:pre" -%}
-<div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
-{#- -#} max-width:60em;line-height:1.45">
-{#- -#}<div style="font-weight:600;color:{{ colour }}">{{ headline }}</div>
-{#- -#}<div>{{ message | code }}</div>
-{%- for heading, rows in sections -%}
-  <div style="{{ small }}">{{ heading }}</div>
-  {#- -#}<table style="border-collapse:collapse;margin:.1em 0">
+               ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
+{%- set font = "font-family:var(--jp-code-font-family,monospace);white-space:pre" -%}
+{%- macro table(rows) -%}
+  <table style="border-collapse:collapse;margin:.1em 0">
   {%- for label, value in rows -%}
     <tr style="background:none">
     {#- -#}<td style="{{ cell }}{% if label in signs %};color:{{ signs[label] }}{% endif %}">
     {{- label }}</td>
-    {#- -#}<td style="{{ cell }}{{ "" if label in signs else face }}">{{ value }}</td></tr>
+    {#- -#}<td style="{{ cell }}{% if label not in signs %};{{ font }}{% endif %}">
+    {{- value }}</td></tr>
   {%- endfor -%}
   </table>
+{%- endmacro -%}
+<div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
+{#- -#} max-width:60em;line-height:1.45;overflow-x:auto">
+{#- -#}<div style="font-weight:600;color:{{ colour }}">{{ headline }}</div>
+{#- -#}<div>{{ message | code }}</div>
+{%- for section in sections -%}
+  {%- if section.folded -%}
+    <details style="{{ small }}"><summary style="cursor:pointer">{{ section.heading }}</summary>
+    {{- table(section.rows) }}</details>
+  {%- else -%}
+    <div style="{{ small }}">{{ section.heading }}</div>{{ table(section.rows) }}
+  {%- endif -%}
 {%- endfor -%}
-{%- for line in next_step -%}
+{%- if solution -%}
+  <details style="{{ small }}"><summary style="cursor:pointer">The library's version</summary>
+  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0">{{ solution }}</pre></details>
+{%- endif -%}
+{%- for line in next_steps -%}
   <div style="{{ small }}">{{ line | code }}</div>
 {%- endfor -%}
 </div>
@@ -91,86 +130,116 @@ def _template() -> Any:
 
 
 def _headline(verdict: Verdict) -> str:
-    points = f", {verdict.points} of {verdict.max_points} points"
-    status = "not attempted yet" if verdict.status == "not attempted" else verdict.status
-    return f"{SIGNS.get(verdict.status, '✗')} {verdict.exercise}: {status}{points}"
+    said = {"passed": "passed", "not attempted": "not attempted yet"}.get(verdict.status, "not yet")
+    return f"{SIGNS.get(verdict.status, '✗')} {verdict.exercise}: {said}"
 
 
-def _next_step(verdict: Verdict) -> list[str]:
-    if verdict.status == "passed":
-        return []
-    return ["", f'  Stuck? `hint("{verdict.exercise}")` asks a question that helps.']
+def _next_steps(verdict: Verdict) -> list[str]:
+    """Say what to do now: read a hint, or go on."""
+    if verdict.status != "passed":
+        return [f'Stuck? `hint("{verdict.exercise}")` asks a question that helps.']
+    order = ids()
+    following = order[order.index(verdict.exercise) + 1 :]
+    return [
+        f'`solution("{verdict.exercise}")` prints the library\'s version.',
+        *(f"Next: `{x}`, in lesson {load(x).lesson}." for x in following[:1]),
+    ]
 
 
-def _sections(verdict: Verdict) -> list[tuple[str, list[tuple[str, str]]]]:
-    """List the parts of a panel below its message: a heading, and rows of (label, value)."""
-    sections = []
-    if verdict.properties:
-        held = sum(held for _, _, held in verdict.properties)
-        sections.append(
-            (
-                f"Tried: {verdict.cases_held} of {verdict.cases} cases and "
-                f"{held} of {len(verdict.properties)} properties hold.",
-                [
-                    ("✓" if held else "✗", f"{sentence} ({points})")
-                    for sentence, points, held in verdict.properties
-                    if verdict.status != "passed"
-                ],
-            )
-        )
-    failure = verdict.failure
+def _sections(verdict: Verdict) -> list[Section]:
+    """List the parts of a panel below its message."""
+    sections, failure = [], verdict.failure
     if failure and failure.error and failure.error.line:
         where = [(f"line {failure.error.line}", failure.error.text or "")]
-        sections.append(("Raised in your code:", where))
-    if failure and failure.got:
-        name = f": {failure.case.name}" if failure.case.name else ""
-        sections.append((f"Smallest failing input{name}", _facts(verdict.exercise, failure)))
+        sections.append(Section("Raised in your code:", where))
+    if failure and failure.got and not is_on_meta(failure.case):
+        sections += _case(verdict.exercise, failure)
     if verdict.printed:
-        sections.append(("Your code printed:", [("", verdict.printed.rstrip())]))
+        sections.append(Section("Your code printed:", [("", verdict.printed.rstrip())]))
+    if verdict.properties:
+        sections.append(_tried(verdict))
     return sections
 
 
-def _facts(exercise_id: str, failure: Failure) -> list[tuple[str, str]]:
+def _case(exercise_id: str, failure: Failure) -> list[Section]:
+    """Show the smallest case that failed: what came of it, and its inputs, folded if long."""
+    name = f": {failure.case.name}" if failure.case.name else ""
+    heading = f"Smallest failing input{name}"
+    outcome, inputs = _outcome(exercise_id, failure), _inputs(exercise_id, failure)
+    if sum(1 + value.count("\n") for _, value in inputs) <= SHOWN_LINES:
+        return [Section(heading, [*outcome, *inputs])]
+    given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
+    return [Section(heading, outcome), Section(f"Given: {given}", inputs, folded=True)]
+
+
+def _briefly(shown: str) -> str:
+    """Cut what `show` says of a tensor down to dtype and shape."""
+    return shown.splitlines()[0].partition("  ")[0]
+
+
+def _tried(verdict: Verdict) -> Section:
+    """Count what holds, and list it."""
+    held = sum(result.held is True for result in verdict.properties)
+    heading = (
+        f"Tried: {verdict.cases_held} of {verdict.cases} cases and {held} of "
+        f"{len(verdict.properties)} properties hold."
+    )
+    rows = [(MARKS[held], f"{said} ({points})") for said, points, held in verdict.properties]
+    return Section(heading, rows, folded=True)
+
+
+def _inputs(exercise_id: str, failure: Failure) -> Rows:
     names = [parameter.name for parameter in load(exercise_id).parameters]
     rows = [("built with", repr(failure.case.build))] if failure.case.build else []
-    rows += [(name, show(x)) for name, x in zip(names, failure.case.inputs, strict=False)]
-    if failure.expected is None:
-        outcome = [] if failure.error else [("got", show(failure.got.output))]
-        return [*rows, *outcome]
-    return [*rows, *_differences(failure.got, failure.expected, names)]
+    return [*rows, *((n, show(x)) for n, x in zip(names, failure.case.inputs, strict=False))]
 
 
-def _differences(got: Reply, expected: Reply, names: list[str]) -> list[tuple[str, str]]:
-    """Say what differs between two replies: the exception, the output, a gradient, an input."""
+def _outcome(exercise_id: str, failure: Failure) -> Rows:
+    """Say what was expected and what came, the difference first."""
+    got, expected = failure.got, failure.expected
+    if expected is None:
+        return [] if failure.error else [("got", show(got.output))]
     if expected.error:
         reached = got.error.type if got.error else show(got.output)
         return [("expected", f"{expected.error.type}: {expected.error.message}"), ("got", reached)]
     if got.error:
         return [("expected", show(expected.output))]
-    pairs = [("", got.output, expected.output)]
-    for name, theirs in (expected.gradients or {}).items():
-        label = names[int(name)] if name.isdigit() else name
-        pairs.append((f" gradient of {label}", (got.gradients or {}).get(name), theirs))
-    for name, ours, theirs in zip(names, got.inputs, expected.inputs, strict=False):
-        pairs.append((f" {name} after the call", ours, theirs))
-    for label, ours, theirs in pairs:
-        if difference := _difference(ours, theirs):
-            return [
-                (f"expected{label}", show(theirs)),
-                (f"got{label}", show(ours)),
-                ("difference", difference),
-            ]
+    for label, ours, theirs, tolerance in _compared(load(exercise_id), got, expected):
+        if not same(ours, theirs, tolerance):
+            found = _difference(ours, theirs)
+            rows = [("difference", found)] if found else []
+            return [*rows, (f"expected{label}", show(theirs)), (f"got{label}", show(ours))]
     return []
 
 
+def _compared(
+    exercise: Exercise, got: Reply, expected: Reply
+) -> Iterator[tuple[str, Any, Any, float]]:
+    """Yield what two replies are compared by: (label, ours, theirs, tolerance)."""
+    names = [parameter.name for parameter in exercise.parameters]
+    yield (
+        "",
+        exercise.canonical(got.output),
+        exercise.canonical(expected.output),
+        exercise.tolerance,
+    )
+    for name, theirs in (expected.gradients or {}).items():
+        label = names[int(name)] if name.isdigit() else name
+        ours = (got.gradients or {}).get(name)
+        if ours is not None or (theirs is not None and theirs.any()):
+            yield f" gradient of {label}", ours, theirs, 10 * exercise.tolerance
+    for name, ours, theirs in zip(names, got.inputs, expected.inputs, strict=False):
+        yield f" {name} after the call", ours, theirs, 0.0
+
+
 def _difference(got: Any, expected: Any) -> str:
-    """Say in one line how a result differs; "" where it does not."""
+    """Say in one line how a result differs; "" where it is for all to see."""
     if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected):
         lines = [(i, _difference(a, b)) for i, (a, b) in enumerate(zip(got, expected, strict=True))]
         return "; ".join(f"part {i}: {line}" for i, line in lines if line)
     if not isinstance(got, Tensor) or not isinstance(expected, Tensor):
-        same = type(got) is type(expected) and not isinstance(got, Tensor) and got == expected
-        return "" if same else f"{_kind(got)}, where {_kind(expected)} is expected"
+        kinds = kind(got), kind(expected)
+        return "" if kinds[0] == kinds[1] else f"{kinds[0]}, where {kinds[1]} is expected"
     for what in ("shape", "dtype", "device"):
         ours, theirs = _plain(getattr(got, what)), _plain(getattr(expected, what))
         if ours != theirs:
@@ -192,25 +261,20 @@ def _difference(got: Any, expected: Any) -> str:
 def show(value: Any) -> str:
     """Show a tensor by dtype, shape and, if they are few, numbers; plain data as Python does."""
     if isinstance(value, Tensor):
-        kind = f"{_plain(value.dtype)} {_plain(value.shape)}"
+        described = f"{_plain(value.dtype)} {_plain(value.shape)}"
         if value.is_meta:
-            return f"{kind} on meta"
+            return f"{described} on meta"
         if not 0 < value.numel() <= SHOWN_NUMBERS:
-            return kind
+            return described
         # by way of lists, since numpy has no bfloat16
         numbers = np.array2string(np.array(value.tolist()), precision=4, suppress_small=True)
-        return f"{kind}  {numbers}" if value.dim() < 2 else f"{kind}\n{numbers}"
+        return f"{described}\n{numbers}" if "\n" in numbers else f"{described}  {numbers}"
     if isinstance(value, tuple):
         return "\n".join(f"({i}) {show(item)}" for i, item in enumerate(value)) or "()"
     if isinstance(value, Foreign):
-        return _kind(value)
+        return kind(value)
     written = repr(value)
     return written if len(written) <= SHOWN_CHARACTERS else f"{written[:SHOWN_CHARACTERS]}..."
-
-
-def _kind(value: Any) -> str:
-    name = value.type if isinstance(value, Foreign) else type(value).__name__
-    return {"NoneType": "None", "Tensor": "a tensor"}.get(name, f"a {name}")
 
 
 def _plain(attribute: Any) -> str:

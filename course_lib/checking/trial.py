@@ -159,6 +159,12 @@ class Trying:
         """Tell whether every property holds; the first call that fails is the last."""
         return all(map(self.holds, range(len(self))))
 
+    def reply(self, question: Question) -> Reply:
+        """Ask one more question, which is no part of the trial."""
+        if question not in self._known:
+            self._known[question] = self._answer.run(replace(question.request, watch=()))
+        return self._known[question]
+
     def earns(self) -> bool:
         """Tell whether this is more than a guess: for each guess, a case is right where it is not.
 
@@ -248,6 +254,12 @@ def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
 def cases(exercise: Exercise, seed: int) -> list[Question]:
     """List the cases that have a result, as they are asked first: for their results alone."""
     return _standard(exercise, seed)[0].questions
+
+
+def plain(exercise: Exercise, case: Case, seed: int) -> Question:
+    """Ask for the result of a case alone."""
+    request = _request(exercise, case, seed)
+    return Question(case, request, InProcess(exercise.reference).run(request))
 
 
 def refused(exercise: Exercise, seed: int) -> list[Question]:

@@ -3,15 +3,15 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
-from course_lib.answers.answer import Answer, Description, Error, InProcess
+from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.source import is_stub, source_of
 from course_lib.checking import forbidden_source
-from course_lib.checking.exercise import Case, Exercise, Mistake
-from course_lib.checking.trial import Call, Trial, Trying, cases, properties, same_reply
+from course_lib.checking.diagnosis import diagnosis
+from course_lib.checking.exercise import Case, Exercise
+from course_lib.checking.explanation import explanation, raised, sentence, smallest
+from course_lib.checking.trial import Call, Trial, Trying, cases, properties
 
 STUB = "Replace `raise NotImplementedError` by your own code."
 Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
@@ -29,11 +29,11 @@ class Failure:
 
 
 class Result(NamedTuple):
-    """What came of one property."""
+    """What came of one property. `held` is None where wrong results leave nothing to judge."""
 
     sentence: str
     points: int
-    held: bool
+    held: bool | None
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,6 @@ def warm(exercise: Exercise, seed: int) -> None:
 def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> Verdict:
     """Return the verdict on an answer that was not tried, or whose trial does not count."""
     return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
-
-
-def sentence(text: str) -> str:
-    """End a text with a full stop, unless it ends as a sentence does."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
@@ -129,23 +124,40 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
     )
 
 
+def _held(trial: Trial, trials: list[Trial]) -> bool | None:
+    """Tell whether a property holds, or None where it fails for no reason of its own.
+
+    Such a reason is a call that fails for a case whose plain result is right, or a law whose calls
+    all came to an end.
+    """
+    first, *_ = trials
+    if trial.held or trial is first or first.held:
+        return bool(trial.held)
+    right = {call.case.name for call in first.calls if call.held}
+    judged = [call for call in trial.calls if call.expected is None or call.case.name in right]
+    failing = [call for call in judged if not call.held]
+    law = bool(trial.calls) and not any(call.expected for call in trial.calls)
+    return False if (law and not failing) or (not law and failing) else None
+
+
 def earned(tried: Trying) -> tuple[Result, ...]:
     """List what came of each property; none counts for an answer that is no more than a guess."""
     trials, counts = tried.all(), tried.earns()
-    return tuple(Result(x.sentence, x.points, counts and bool(x.held)) for x in trials)
+    return tuple(
+        Result(x.sentence, x.points, _held(x, trials) if counts or not x.held else None)
+        for x in trials
+    )
 
 
 def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
-    """Say in one sentence what was found: the known mistake that it is, or else what fails."""
+    """Say what was found: the known mistake that it is, or else what differs."""
     if failure is None:
         return "passed", "Every case and every property holds."
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
     if failure.error:
-        return "error", _raised(failure.error, tried.exercise)
-    if failure.got and failure.got.output is None and failure.got.error is None:
-        return "wrong", "This returns None: is there a `return` on every way out?"
-    return "wrong", f"This does not hold yet: {failure.sentence}."
+        return "error", raised(tried, _raised(failure.error, tried.exercise), seed)
+    return "wrong", explanation(tried, seed)
 
 
 def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
@@ -200,74 +212,14 @@ def _raised(error: Error, exercise: Exercise) -> str:
 
 def _failure(trials: list[Trial]) -> Failure:
     """Pick the smallest failing call of the first property that fails."""
-    trial = next(trial for trial in trials if not trial.held)
-    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
-    if not failing:
-        return Failure(trial.sentence, Case("", ()), None, None, None)
-    call = min(failing, key=lambda call: call.case.size)
+    sentence, call = next(trial.sentence for trial in trials if not trial.held), smallest(trials)
+    if call is None:
+        return Failure(sentence, Case("", ()), None, None, None)
     expected = call.expected
     return Failure(
-        sentence=trial.sentence,
+        sentence=sentence,
         case=call.case,
         got=call.reply,
         expected=expected,
         error=call.reply.error if not (expected and expected.error) else None,
     )
-
-
-def diagnosis(tried: Trying, seed: int) -> Mistake | None:
-    """Find the known mistake that behaves the same: everywhere, or else where this one fails."""
-    bank = [(mistake, known(tried.exercise, mistake, seed)) for mistake in tried.exercise.mistakes]
-    everywhere = range(len(tried))
-    for mistake, wrong in bank:
-        if _is(tried, wrong, everywhere):
-            return mistake
-    for place in everywhere:
-        if not tried.holds(place):
-            for mistake, wrong in bank:
-                if _is(tried, wrong, [place]):
-                    return mistake
-    return None
-
-
-@lru_cache(maxsize=1024)
-def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
-    """Try a known mistake, as far as anybody asks, and keep what it did."""
-    return try_mistake(exercise, mistake, seed)
-
-
-def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
-    """Try a known mistake anew."""
-    answer = InProcess(mistake.answer)
-    return Trying(exercise, answer, seed, watched=False, refuses=not mistake.accepts)
-
-
-def _is(ours: Trying, theirs: Trying, places: Sequence[int]) -> bool:
-    """Tell whether an answer is a mistake, by what both do at these places."""
-    if ours is not theirs and not all(_alike(ours, theirs, place) for place in places):
-        return False
-    wrong = not all(map(theirs.holds, places))
-    return wrong and (ours is theirs or _includes(ours, theirs))
-
-
-def _includes(ours: Trying, theirs: Trying) -> bool:
-    """Tell whether an answer fails wherever a mistake fails; if not, it is another one."""
-    for place in range(len(ours)):
-        calls = zip(ours.calls(place), theirs.calls(place), strict=False)
-        if any(x.held and not y.held for x, y in calls):
-            return False
-        law = not any(call.expected for call in ours.calls(place))
-        if law and ours.holds(place) and not theirs.holds(place):
-            return False
-    return True
-
-
-def _alike(ours: Trying, theirs: Trying, place: int) -> bool:
-    """Tell whether two answers did the same; where one should not raise, for the same reason."""
-    for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
-        if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise, x.scale):
-            return False
-        a, b = x.reply.error, y.reply.error
-        if not x.held and a and b and a.message != b.message:
-            return False
-    return True

@@ -18,6 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Declare the notebook, and the one exercise of it that may be asked for."""
     parser.add_argument("notebook", metavar="NOTEBOOK", type=Path)
     parser.add_argument("--exercise", metavar="ID", help="judge this one alone")
+    parser.add_argument("--all", action="store_true", help="show each panel in full")
 
 
 def run(options: Namespace) -> int:
@@ -44,7 +45,8 @@ def run(options: Namespace) -> int:
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
             attempted = verdict.status != "not attempted"
-            print(panel.text(verdict) if attempted else f"○ {verdict.exercise}: not attempted yet")
+            shown = panel.text(verdict, everything=options.all)
+            print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
             if workspace:
                 record(workspace, verdict, submission.attempts[verdict.exercise].define)
             judged.append(verdict)

@@ -3,14 +3,18 @@
 import _thread
 import errno
 import os
+import statistics
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
 
+from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
 from course_lib.checking import catalogue, notebook, panel
 from course_lib.checking.time_limit import Interrupted
+from course_lib.checking.verdict import judge
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
 from course_lib.files.workspace import Workspace
 
@@ -154,7 +158,7 @@ def test_reveal_sets_guess_and_measurement_side_by_side(capsys):
 
 def test_both_faces_say_the_same():
     found = verdict("start/hello", lambda x: x + 2)
-    text, html = panel.text(found), panel.html(found)
+    text, html = panel.text(found, everything=True), panel.html(found)
     for fact in (found.message, "0 of 5 cases", "doubling a sum", "expected", "float32 (1,)"):
         assert fact in text
         assert fact in html
@@ -172,3 +176,30 @@ def test_a_result_of_any_dtype_can_be_shown(dtype):
 def test_the_html_face_escapes_what_an_answer_prints():
     source = "def double(x):\n    print('<b>&')\n    return x\n"
     assert "&lt;b&gt;&amp;" in panel.html(verdict("start/hello", define(source, "double")))
+
+
+def test_a_pass_shows_the_librarys_version_folded_and_what_is_next():
+    passed = panel.html(verdict("start/hello", right()))
+    assert "<details" in passed
+    assert "return 2 * x" in passed
+    assert "Next: " in passed
+    assert "return 2 * x" not in panel.html(verdict("start/hello", lambda x: x))
+
+
+def test_the_difference_comes_before_the_inputs_and_the_rest_is_folded():
+    found = verdict("start/hello", lambda x: 3 * x)
+    shown = panel.text(found)
+    places = [shown.index(x) for x in ("1.5 times", "difference", "expected", "got", "Tried")]
+    assert places == sorted(places)
+    assert "doubling a sum" not in shown
+    assert "doubling a sum" in panel.text(found, everything=True)
+    assert "-  gradients flow" in panel.text(found, everything=True)
+
+
+@pytest.mark.parametrize("exercise_id", ["attention/softmax", "multi_head/attention"])
+def test_panels_are_short(exercise_id):
+    exercise = replace(catalogue.load(exercise_id))
+    exercise.forbidden = ()  # known mistakes are written with the library's own code
+    verdicts = [judge(exercise, InProcess(mistake.answer)) for mistake in exercise.mistakes]
+    assert {x.status for x in verdicts} == {"known mistake"}
+    assert statistics.median(len(panel.text(x).splitlines()) for x in verdicts) <= 14

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from course_lib.answers.answer import InProcess
+from course_lib.checking.diagnosis import known
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.proof import laws
 from course_lib.checking.trial import Trying, properties, try_all
-from course_lib.checking.verdict import judge, known
+from course_lib.checking.verdict import judge
 
 
 def exercise_of(reference, *cases, **more):

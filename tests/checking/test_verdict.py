@@ -1,5 +1,6 @@
 """What a verdict says of answers that no bank foresees."""
 
+import numpy
 import pytest
 import torch
 from torch.nn import functional as F
@@ -227,3 +228,116 @@ def test_a_class_that_inherits_everything_from_the_library_is_no_answer():
 def test_another_package_brings_its_own_exercises(private_package):
     assert "private/twice" in catalogue.ids()
     assert verdict("private/twice", lambda x: x + x).status == "passed"
+
+
+MISDIAGNOSED = {
+    "the largest score of all": (
+        "attention/softmax",
+        """
+def softmax(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    e = torch.exp(scores - scores.max())
+    total = e.sum(-1, keepdim=True)
+    return e / torch.where(total == 0, 1.0, total)
+""",
+        "all zeros",
+    ),
+    "scores + mask": (
+        "attention/softmax",
+        """
+def softmax(scores, mask=None):
+    e = torch.exp(scores if mask is None else scores + mask)
+    return e / e.sum(-1, keepdim=True)
+""",
+        "The mask was added to the scores",
+    ),
+    "numpy, detached": (
+        "attention/softmax",
+        """
+def softmax(scores, mask=None):
+    x = scores.detach().numpy()
+    seen = np.ones_like(x, dtype=bool) if mask is None else mask.numpy()
+    x = np.where(seen, x, -1e30)
+    e = np.exp(x - x.max(-1, keepdims=True)) * seen
+    total = e.sum(-1, keepdims=True)
+    return torch.from_numpy(e / np.where(total == 0, 1, total))
+""",
+        "no gradient flows back",
+    ),
+    "scaled by len(q)": (
+        "self_attention/scaled_dot_product",
+        """
+def scaled_dot_product_attention(q, k, v, mask=None):
+    scores = torch.einsum("...qd,...kd->...qk", q, k) / len(q) ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return torch.softmax(scores, -1) @ v
+""",
+        "`len(q)`",
+    ),
+    "keys and values exchanged, by einsum": (
+        "self_attention/scaled_dot_product",
+        """
+def scaled_dot_product_attention(q, k, v, mask=None):
+    scores = torch.einsum("...qd,...kd->...qk", q, v) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    return torch.softmax(scores, -1) @ k
+""",
+        "Keys and values have changed places",
+    ),
+    "minus a bias": (
+        "rnn/cell",
+        "def rnn_cell(x, h, w_x, w_h, b):\n    return torch.tanh(x @ w_x + h @ w_h - b)\n",
+        "with minus `b`",
+    ),
+    "float32 inside": (
+        "start/hello",
+        "def double(x):\n    return (2 * x.float()).to(x.dtype)\n",
+        "only as exact as a float32",
+    ),
+    "a tensor on the CPU": (
+        "start/hello",
+        "def double(x):\n    return 2 * x + torch.zeros(x.shape)\n",
+        "`device=x.device`",
+    ),
+    "changed in place": (
+        "start/hello",
+        "def double(x):\n    y = 2 * x\n    x.zero_()\n    return y\n",
+        "also changes `x`",
+    ),
+    "another gradient": (
+        "start/hello",
+        "def double(x):\n    return 3 * x - x.detach()\n",
+        "not the gradient of `x`: everywhere 1.5 times as large",
+    ),
+    "only with a mask": (
+        "attention/softmax",
+        """
+def softmax(scores, mask=None):
+    e = torch.exp(scores - scores.amax(-1, keepdim=True))
+    weights = e / e.sum(-1, keepdim=True)
+    return weights if mask is None else weights * mask + 0.25
+""",
+        "Without `mask` every result is right",
+    ),
+}
+
+
+@pytest.mark.parametrize("planted", MISDIAGNOSED)
+def test_what_is_said_of_a_wrong_answer_is_what_was_planted(planted):
+    exercise_id, source, said = MISDIAGNOSED[planted]
+    name = catalogue.load(exercise_id).name
+    found = verdict(exercise_id, define(source, name, {"torch": torch, "np": numpy}))
+    assert said in found.message
+
+
+def test_a_property_is_crossed_only_for_a_reason_of_its_own():
+    def crossed(body):
+        found = verdict("start/hello", define(f"def double(x):\n    {body}\n", "double"))
+        return [x.sentence for x in found.properties if x.held is False]
+
+    assert crossed("return 3 * x") == ["every case gives the right result"]
+    assert crossed("return x.float() * 2") == ["float64 goes in, float64 comes out"]
+    assert crossed("raise ValueError('no')") == ["every case gives the right result"]

@@ -138,8 +138,7 @@ def test_a_check_judges_records_and_keeps(workspace, notebook, tmp_path, monkeyp
     notebook("FACTOR = 2", (ID, WRONG), "raise SystemExit", CHECK)
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
-    assert "known mistake" in said
-    assert "square of the input" in said
+    assert "not yet, 0 of 10 points\n  The result is the square of the input." in said
 
     notebook("FACTOR = 2", (ID, RIGHT), (ID, RIGHT), CHECK)
     assert main(["check", str(path), "--exercise", ID]) == 0
@@ -407,7 +406,7 @@ def test_verify_fails_on_an_error_or_a_violation(monkeypatch, capsys):
     assert main(["verify"]) == 0
     assert "start.double" in capsys.readouterr().out
     assert main(["verify", "--markdown"]) == 0
-    assert re.search(r"\n\| 1 \| 4 \| 1 \| 6 \| \d+ \| 0 \|\n", capsys.readouterr().out)
+    assert re.search(r"\n\| 1 \| 8 \| 1 \| 6 \| \d+ \| 0 \|\n", capsys.readouterr().out)
 
     for bad in (replace(row, error=1e-9), replace(row, gradient_error=float("nan"))):
         monkeypatch.setattr(rows, "verify", lambda bad=bad: [bad])

@@ -29,20 +29,13 @@ from dataclasses import dataclass, replace
 
 from course_lib.answers.answer import Description, InProcess, Reply, tensors
 from course_lib.answers.source import define, source_of, stub
+from course_lib.checking.diagnosis import diagnosis, known, try_mistake
 from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.proof.edits import edits
 from course_lib.checking.proof.mutants import by_heart, guessing, mutants
 from course_lib.checking.proof.sizes import missing_sizes
 from course_lib.checking.trial import Trying, cases, large, refused, same_reply
-from course_lib.checking.verdict import (
-    diagnosis,
-    earned,
-    judge,
-    known,
-    max_points,
-    refusal,
-    try_mistake,
-)
+from course_lib.checking.verdict import earned, judge, max_points, refusal
 
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")

@@ -310,6 +310,24 @@ def statistics_detached(x, gain, bias, eps=1e-5):
     return gain * centred / torch.sqrt(variance + eps) + bias
 
 
+@exercise.mistake(
+    "The numbers were divided by half their variance: a power binds before a division, so "
+    "`v ** 1 / 2` is (v ** 1) / 2. How else can you write the exponent of a root?"
+)
+def half_the_variance(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / ((x.var(-1, keepdim=True, unbiased=False) + eps) / 2) + bias
+
+
+@exercise.mistake(
+    "Divided by the variance and then by 2: a power binds before a division, so `y / v ** 1 / 2` "
+    "is (y / v) / 2. How else can you write the exponent of a root?"
+)
+def variance_and_half(x, gain, bias, eps=1e-5):
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / (x.var(-1, keepdim=True, unbiased=False) + eps) / 2 + bias
+
+
 @exercise.alternative
 def with_torch_statistics(x, gain, bias, eps=1e-5):
     variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)

@@ -262,6 +262,43 @@ class ResidualDetached(PostNorm):
         return self.norm_layer(x.detach() + self.sublayer(x, *args), self.gain, self.bias)
 
 
+@exercise.mistake(
+    "There are two norms: what the layer found was normalised before it was added, and the sum "
+    "again. Post-norm has one, around the sum."
+)
+class NormOnBothSides(PostNorm):
+    def forward(self, x, *args):
+        found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+        return self.norm_layer(x + found, self.gain, self.bias)
+
+
+@exercise.mistake(
+    "There are two norms: x was normalised before the layer's result was added, and the sum again. "
+    "Post-norm has one, around the sum, and x goes into it as it is."
+)
+class ResidualNormalised(PostNorm):
+    def forward(self, x, *args):
+        added = self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+        return self.norm_layer(added, self.gain, self.bias)
+
+
+@exercise.mistake(
+    "x was normalised first, and then everything was done with that: the layer read it, it was "
+    "added, and the sum was normalised again. Post-norm has one norm, around the sum."
+)
+class NormBeforeAndAfter(PostNorm):
+    def forward(self, x, *args):
+        normed = self.norm_layer(x, self.gain, self.bias)
+        return self.norm_layer(normed + self.sublayer(normed, *args), self.gain, self.bias)
+
+
+@exercise.mistake("The sum was normalised twice, one norm after the other. Post-norm has one.")
+class NormalisedTwice(PostNorm):
+    def forward(self, x, *args):
+        added = self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
+        return self.norm_layer(added, self.gain, self.bias)
+
+
 @exercise.alternative
 class InOneLine(PostNorm):
     def forward(self, x, *args):

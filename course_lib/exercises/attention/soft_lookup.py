@@ -175,6 +175,26 @@ def over_queries(query, keys, values, temperature):
     return torch.softmax(query @ keys.mT / temperature, -2) @ values
 
 
+@exercise.mistake(
+    "Keys and values have changed places: the query was compared with the values, and the keys "
+    "were averaged. Which of the two says whether an entry fits?",
+    raises=RuntimeError,
+)
+def keys_and_values_exchanged(query, keys, values, temperature):
+    return soft_lookup(query, values, keys, temperature)
+
+
+@exercise.mistake(
+    "The weights add up to one along the first axis, which belongs to the batch or the queries. "
+    "Along which axis do the keys of one query stand?"
+)
+def over_the_first_axis(query, keys, values, temperature):
+    single = query.dim() < keys.dim()
+    scores = (query.unsqueeze(-2) if single else query) @ keys.mT
+    found = torch.softmax(scores / temperature, 0) @ values
+    return found.squeeze(-2) if single else found
+
+
 @exercise.alternative
 def in_one_pattern(query, keys, values, temperature):
     if query.dim() == keys.dim():

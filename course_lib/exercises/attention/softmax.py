@@ -230,6 +230,70 @@ def no_exponential(scores, mask=None):
     return scores / scores.sum(-1, keepdim=True)
 
 
+@exercise.mistake(
+    "Right for a matrix, but axis 1 is the last one only there: in a batch of matrices the keys "
+    "are elsewhere. Which number names the last axis, however many there are?"
+)
+def along_axis_one(scores, mask=None):
+    if mask is not None:
+        mask = mask.expand_as(scores).movedim(1, -1)
+    return softmax(scores.movedim(1, -1), mask).movedim(-1, 1)
+
+
+@exercise.mistake(
+    "The weights sum to one along the first axis: the batch or the queries compete. Each query "
+    "shares its attention out among its keys: on which axis are they?"
+)
+def along_the_first_axis(scores, mask=None):
+    if mask is not None:
+        mask = mask.expand_as(scores).movedim(0, -1)
+    return softmax(scores.movedim(0, -1), mask).movedim(-1, 0)
+
+
+@exercise.mistake(
+    "A row far below the largest score of the whole tensor becomes all zeros: its exponentials "
+    "are 0, and the zero sum was replaced. Whose largest score should each row use?"
+)
+def one_peak_and_no_nan(scores, mask=None):
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    exponentials = torch.exp(scores - scores.max())
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+@exercise.mistake(
+    "The smallest score was subtracted, so what is left is positive and exp of it overflows. "
+    "Which score leaves nothing above 0?"
+)
+def smallest_subtracted(scores, mask=None):
+    exponentials = torch.exp(scores - scores.amin(-1, keepdim=True))
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+@exercise.mistake(
+    "The mean of each row was subtracted, so a score far above it still overflows in exp. Which "
+    "score leaves nothing above 0?"
+)
+def mean_subtracted(scores, mask=None):
+    exponentials = torch.exp(scores - scores.mean(-1, keepdim=True))
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(-1, keepdim=True)
+    return exponentials / total.masked_fill(total == 0, 1.0)
+
+
+@exercise.mistake(
+    "The mask was added to the scores, where True counts as 1 and False as 0: a masked key lost "
+    "one point and still weighs something. Which score weighs nothing?"
+)
+def mask_added(scores, mask=None):
+    return softmax(scores if mask is None else scores + mask)
+
+
 @exercise.alternative
 def masking_the_exponentials(scores, mask=None):
     shifted = scores if mask is None else scores.masked_fill(~mask, -torch.inf)

@@ -237,6 +237,24 @@ def _masked_scores(q, k, mask, hidden):
     return scores if mask is None else scores.masked_fill(~mask, hidden)
 
 
+@exercise.mistake(
+    "Keys and values have changed places: the target words were compared with the values, and the "
+    "keys were averaged. Which of the two says where to look?",
+    raises=RuntimeError,
+)
+def keys_and_values_exchanged(z, h, w_q, w_k, w_v, mask=None):
+    return scaled_dot_product_attention(z @ w_q, h @ w_v, h @ w_k, mask)
+
+
+@exercise.mistake(
+    "The two sentences have changed roles, and the matrices with them: queries were made of h by "
+    "w_k, and keys and values of z. Who asks here, the encoder or the decoder?",
+    raises=RuntimeError,
+)
+def roles_and_matrices_exchanged(z, h, w_q, w_k, w_v, mask=None):
+    return scaled_dot_product_attention(h @ w_k, z @ w_q, z @ w_v, mask)
+
+
 @exercise.alternative
 def spelled(z, h, w_q, w_k, w_v, mask=None):
     scores = torch.einsum("...id,dk,ek,...je->...ij", z, w_q, w_k, h) / w_k.size(1) ** 0.5

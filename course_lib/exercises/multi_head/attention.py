@@ -411,6 +411,57 @@ class MatricesDetached(InSteps):
         return F.linear(found, self.w_o.weight.data, self.w_o.bias.data)
 
 
+@exercise.mistake(
+    "The scores were divided by the root of the number of heads. A head's dot products have d_k "
+    "terms: which size of the head's queries is that?"
+)
+class ScaledByHeads(InSteps):
+    def attend(self, q, k, v, mask):
+        return self.rule(q * (q.shape[-1] / self.heads) ** 0.5, k, v, mask)
+
+
+@exercise.mistake(
+    "The softmax ran over the queries: each key shares itself out, and the weights of one query "
+    "do not sum to one. Along which axis do the keys stand?"
+)
+class OverQueries(InSteps):
+    def attend(self, q, k, v, mask):
+        return F.softmax(_masked_scores(q, k, mask), dim=-2) @ v
+
+
+@exercise.mistake(
+    "The heads were split in one order and merged in another: the columns of the heads take turns "
+    "in the result, and the output matrix expects each head's d_k columns side by side."
+)
+class MergedInTurn(InSteps):
+    def merge(self, found):
+        return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
+
+
+@exercise.mistake(
+    "The heads came back in the reverse order, the last one first. The output matrix expects them "
+    "in the order in which they were split."
+)
+class HeadsReversed(InSteps):
+    def merge(self, found):
+        return super().merge(found.flip(-3))
+
+
+@exercise.mistake(
+    "The queries' words were added to what the heads found: this is a residual connection, which "
+    "belongs to the block around the layer."
+)
+class Residual(InSteps):
+    def forward(self, query, key, value, mask=None):
+        return query + super().forward(query, key, value, mask)
+
+
+@exercise.mistake("Two matrices have changed places: w_v made the keys, and w_k the values.")
+class MatricesExchanged(InSteps):
+    def project(self, query, key, value):
+        return self.w_q(query), self.w_v(key), self.w_k(value)
+
+
 @exercise.alternative
 class HeadByHead(MultiHeadAttention):
     def forward(self, query, key, value, mask=None):

@@ -158,6 +158,14 @@ def as_lists(n_q, n_k, max_distance):
     return relative_index(n_q, n_k, max_distance).tolist()
 
 
+@exercise.mistake(
+    "These are distances without their sign, from 0 to m: left and right have the same number. "
+    "Which number should the largest distance to the left have, and which the one to the right?"
+)
+def distances_alone(n_q, n_k, max_distance):
+    return differences(n_q, n_k).abs().clamp(max=max_distance)
+
+
 @exercise.alternative
 def pair_by_pair(n_q, n_k, max_distance):
     index = torch.zeros(n_q, n_k, dtype=torch.long)

@@ -159,6 +159,56 @@ def in_place(x, h, w_x, w_h, b):
     return h
 
 
+@exercise.mistake(
+    "The matrices stand on the left: `w_x @ x`. Here tokens are rows, and a row meets its matrix "
+    "from the left: which side of `@` does `x` belong on?",
+    raises=RuntimeError,
+)
+def matrices_on_the_left(x, h, w_x, w_h, b):
+    return torch.tanh(w_x @ x + w_h @ h + b)
+
+
+@exercise.mistake(
+    "The matrices were turned over and stand on the left, which fits one token and no batch: "
+    "`x @ w_x` takes any number of rows.",
+    raises=RuntimeError,
+)
+def turned_over_on_the_left(x, h, w_x, w_h, b):
+    return torch.tanh(w_x.mT @ x + w_h.mT @ h + b)
+
+
+@exercise.mistake(
+    "Token and state were joined along their first axis, which is the batch. On which axis do "
+    "their numbers stand?",
+    raises=RuntimeError,
+)
+def joined_along_the_batch(x, h, w_x, w_h, b):
+    return torch.tanh(torch.cat([x, h]) @ torch.cat([w_x, w_h]) + b)
+
+
+@exercise.mistake(
+    "The two matrices have changed places: w_h met the token, and w_x the state.",
+    raises=RuntimeError,
+)
+def matrices_exchanged(x, h, w_x, w_h, b):
+    return torch.tanh(x @ w_h + h @ w_x + b)
+
+
+@exercise.mistake(
+    "No entry is below zero, so this was cut off by a ReLU. What does the formula have instead?"
+)
+def cut_off_by_a_relu(x, h, w_x, w_h, b):
+    return torch.relu(x @ w_x + h @ w_h + b)
+
+
+@exercise.mistake(
+    "What token and state give was multiplied, and the formula adds it: where one of them has a "
+    "zero, the other one is lost."
+)
+def multiplied(x, h, w_x, w_h, b):
+    return torch.tanh((x @ w_x) * (h @ w_h) + b)
+
+
 @exercise.alternative
 def side_by_side(x, h, w_x, w_h, b):
     return (torch.cat([x, h], dim=-1) @ torch.cat([w_x, w_h], dim=0)).add(b).tanh()

@@ -109,6 +109,18 @@ def update_gate_first(x, h, w_x, w_h, b_x, b_h):
 
 
 @exercise.mistake(
+    "Update and new have changed places: the parts were read in the order r n z. In which order "
+    "do the three stand along the last axis?"
+)
+def new_before_update(x, h, w_x, w_h, b_x, b_h):
+    def swapped(w):
+        r, z, n = w.chunk(3, dim=-1)
+        return torch.cat([r, n, z], dim=-1)
+
+    return gru_cell(x, h, *map(swapped, (w_x, w_h, b_x, b_h)))
+
+
+@exercise.mistake(
     "The state was reset before the product, as in the paper of 2014. Here the gate acts on what "
     "the product gives: what is the difference when r is not the same everywhere?"
 )

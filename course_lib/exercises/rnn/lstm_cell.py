@@ -95,6 +95,14 @@ def output_gate_third(x, h, c, w_x, w_h, b):
 
 
 @exercise.mistake(
+    "The gates were read in the order i g f o, which is that of TensorFlow and Keras. In which "
+    "order does the docstring say that they stand?"
+)
+def order_of_tensorflow(x, h, c, w_x, w_h, b):
+    return reordered(x, h, c, w_x, w_h, b, order=(0, 2, 1, 3))
+
+
+@exercise.mistake(
     "The gates were cut as if their entries took turns: i f g o, i f g o, ... Each gate's d_h "
     "numbers lie together. Which of the two varies slower along the axis?"
 )

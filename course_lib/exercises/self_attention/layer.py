@@ -158,6 +158,84 @@ class MatricesDetached(SelfAttention):
         return scaled_dot_product_attention(q, k, v, mask)
 
 
+@exercise.mistake(
+    "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score: "
+    "which size do its two vectors have?"
+)
+class ScaledByValues(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, mask)
+
+
+@exercise.mistake(
+    "The scores were divided by the root of the number of words. A score is one dot product: how "
+    "many terms does it sum?"
+)
+class ScaledByWords(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-2]) ** 0.5, k, v, mask)
+
+
+@exercise.mistake(
+    "The scores were divided by the root of `len(x)`, the first axis: the number of words, or of "
+    "sentences in a batch. Which axis holds the numbers that a dot product sums?"
+)
+class ScaledByLen(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q * (q.shape[-1] / len(x)) ** 0.5, k, v, mask)
+
+
+@exercise.mistake(
+    "Keys and values have changed places: the queries were compared with the values, and the keys "
+    "were averaged. Which of the two says where to look?",
+    raises=RuntimeError,
+)
+class KeysAndValuesExchanged(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q, v, k, mask)
+
+
+@exercise.mistake(
+    "The three matrices were turned over. Their rows are as many as a word has numbers: does "
+    "`x @ w` need another turn?",
+    raises=RuntimeError,
+)
+class MatricesTurnedOver(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q.mT, self.w_k.mT, self.w_v.mT)
+        return scaled_dot_product_attention(q, k, v, mask)
+
+
+@exercise.mistake(
+    "The softmax ran over the queries: each key shares itself out, and the weights of one query "
+    "do not sum to one. Along which axis do the keys stand?"
+)
+class OverQueries(SelfAttention):
+    def forward(self, x, mask=None):
+        return _over(-2, self, x, mask)
+
+
+@exercise.mistake(
+    "The softmax ran over axis 1, which is the keys' axis only in a single matrix of scores. Which "
+    "number names the last axis, however many there are?"
+)
+class OverAxisOne(SelfAttention):
+    def forward(self, x, mask=None):
+        return _over(1, self, x, mask)
+
+
+def _over(axis, layer, x, mask):
+    q, k, v = project(x, layer.w_q, layer.w_k, layer.w_v)
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, axis) @ v
+
+
 @exercise.alternative
 class Spelled(SelfAttention):
     def forward(self, x, mask=None):

@@ -260,6 +260,88 @@ def unstable(q, k, v, mask=None):
     return exponentials / total.masked_fill(total == 0, 1.0) @ v
 
 
+@exercise.mistake(
+    "The scores were divided by the root of `len(q)`, which is the first axis: the number of "
+    "queries, or of sentences in a batch. Which axis holds the numbers that a dot product sums?"
+)
+def scaled_by_len(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=len(q) ** 0.5)
+
+
+@exercise.mistake(
+    "The scores were divided by the root of the number of queries. A score is one dot product: how "
+    "many terms does it sum, and does it know how many queries there are?"
+)
+def scaled_by_queries(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=q.shape[-2] ** 0.5)
+
+
+@exercise.mistake(
+    "The scores were divided by d_k / 2: a power binds before a division, so `d ** 1 / 2` is "
+    "(d ** 1) / 2. How else can you write the exponent of a root?"
+)
+def half_of_d(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=q.shape[-1] / 2)
+
+
+@exercise.mistake(
+    "The scores were divided by 2 d_k: `scores / d ** 1 / 2` divides by d and then by 2, since a "
+    "power binds before a division. How else can you write the exponent of a root?"
+)
+def twice_d(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=2 * q.shape[-1])
+
+
+@exercise.mistake(
+    "Keys and values have changed places: the queries were compared with the values, and the keys "
+    "were averaged. Which of the two says where to look?",
+    raises=RuntimeError,
+)
+def keys_and_values_exchanged(q, k, v, mask=None):
+    return attend(q, v, k, mask)
+
+
+@exercise.mistake(
+    "Queries met the keys as they lie, `q @ k`, which fits only where there are d_k keys. A dot "
+    "product of each query with each key needs the keys as columns: what turns them over?",
+    raises=RuntimeError,
+)
+def keys_not_transposed(q, k, v, mask=None):
+    return attend(q, k.mT, v, mask)
+
+
+@exercise.mistake(
+    "The weights were turned over before they met the values: each query took the weights that "
+    "others gave it. A row of weights belongs to one query: what does it multiply?",
+    raises=RuntimeError,
+)
+def weights_transposed(q, k, v, mask=None):
+    return softmax(q @ k.mT / q.shape[-1] ** 0.5, mask).mT @ v
+
+
+@exercise.mistake(
+    "The softmax ran over axis 1, which is the keys' axis only in a single matrix of scores. Which "
+    "number names the last axis, however many there are?"
+)
+def over_axis_one(q, k, v, mask=None):
+    return _over(1, q, k, v, mask)
+
+
+@exercise.mistake(
+    "The softmax ran over the first axis, which belongs to the queries, or to the batch. Along "
+    "which axis do the keys stand?"
+)
+def over_the_first_axis(q, k, v, mask=None):
+    return _over(0, q, k, v, mask)
+
+
+def _over(axis, q, k, v, mask):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return torch.softmax(scores, axis) @ v
+
+
 @exercise.alternative
 def scaling_the_queries(q, k, v, mask=None):
     scores = torch.einsum("...qd,...kd->...qk", q * q.shape[-1] ** -0.5, k)

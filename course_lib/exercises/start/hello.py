@@ -60,6 +60,32 @@ def plus_two(x):
     return x + 2
 
 
+@exercise.mistake("The input was halved: which operator multiplies?")
+def halved(x):
+    return x / 2
+
+
+@exercise.mistake(
+    "Two was raised to the power of the input: `2 ** x` grows ever faster. Which operator "
+    "multiplies?"
+)
+def power_of_two(x):
+    return 2**x
+
+
+@exercise.mistake("One was added to each element, where each should be multiplied by two.")
+def plus_one(x):
+    return x + 1
+
+
+@exercise.mistake(
+    "A result of numpy's, which knows nothing of gradients. `2 * x` needs no numpy: torch "
+    "multiplies tensors itself."
+)
+def numpy_array(x):
+    return 2 * x.detach().numpy()
+
+
 @exercise.alternative
 def added(x):
     return x + x

@@ -1,0 +1,214 @@
+"""Which other arguments the right answer would have needed to give these wrong results.
+
+Two arguments exchanged, one negated or forgotten, a matrix transposed: the reference is asked
+again with each such change, until it gives what the answer gave, in every case. Where the answer
+raises exceptions because sizes do not fit, all sizes are made equal first.
+"""
+
+import inspect
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from course_lib.answers.answer import InProcess, Reply, Request
+from course_lib.checking.diagnosis import equal_sizes, is_whole, same_rows
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.trial import Question, Trying, cases, is_float, same_reply
+
+
+class Change(NamedTuple):
+    """A change of a request, and what it comes to in words."""
+
+    said: str
+    change: Callable[[Request], Request]
+
+
+def as_if(tried: Trying, seed: int) -> str | None:
+    """Say with which change of its arguments the reference does what an answer did, if any."""
+    exercise = tried.exercise
+    asked = cases(exercise, seed)
+    if any(_raises(tried, question) for question in asked):
+        asked = equal_sizes(exercise, seed)
+    for number, change in enumerate(_changes(exercise)):
+        if _explains(tried, asked, number):
+            return f"The result is what the right one would be {change.said}."
+    return None
+
+
+def _raises(tried: Trying, question: Question) -> bool:
+    return bool(tried.reply(question).error) and not question.expected.error
+
+
+def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
+    """Tell whether a change explains all results, one of which is wrong and whole."""
+    exercise, wrong = tried.exercise, False
+    for question in asked:
+        ours, theirs = tried.reply(question), _changed(exercise, question, number)
+        if question.expected.error or (ours.error and theirs.error):
+            continue
+        right = question.expected.output
+        if ours.error or theirs.error:
+            return False
+        if not same_rows(ours.output, theirs.output, right, exercise):
+            return False
+        wrong = wrong or (
+            is_whole(ours)
+            and same_reply(ours, theirs, exercise)
+            and not same_reply(ours, question.expected, exercise)
+        )
+    return wrong
+
+
+@lru_cache(maxsize=4096)
+def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
+    request = _changes(exercise)[number].change(question.request)
+    return InProcess(exercise.reference).run(replace(request, watch=(), settings=False))
+
+
+@lru_cache(maxsize=256)
+def _changes(exercise: Exercise) -> list[Change]:
+    """List every change that the arguments and parameters of an exercise allow."""
+    places: list[str | int] = list(range(len(exercise.parameters)))
+    weights = cases(exercise, 0)[0].request.weights or {}
+    places += list(dict.fromkeys(_module(name) for name in weights))
+    return [
+        *(_exchange(exercise, a, b) for a, b in _pairs(places)),
+        *(_order(exercise, order) for order in _orders(exercise)),
+        *(
+            Change(said.format(_name(exercise, place)), _at(place, change))
+            for said, change in SINGLE.items()
+            for place in places
+        ),
+        *(
+            _instead(exercise, a, b)
+            for a, b in [*_pairs(places), *((b, a) for a, b in _pairs(places))]
+        ),
+    ]
+
+
+def _pairs(places: list[str | int]) -> list[tuple[str | int, str | int]]:
+    """Pair arguments with arguments, and parts of a module with each other."""
+    return [(a, b) for a, b in itertools.combinations(places, 2) if type(a) is type(b)]
+
+
+def _module(weight: str) -> str:
+    """Name the part of a module that a weight belongs to: its own, or that of a layer in it."""
+    return weight.rpartition(".")[0] or weight
+
+
+def _name(exercise: Exercise, place: str | int) -> str:
+    return f"`{exercise.parameters[place].name if isinstance(place, int) else place}`"
+
+
+def _get(request: Request, place: str | int) -> Any:
+    """Return an argument, or the weights of a part of the module, without its name."""
+    if isinstance(place, int):
+        return request.inputs[place] if place < len(request.inputs) else None
+    weights = (request.weights or {}).items()
+    return {name.removeprefix(place): w for name, w in weights if _module(name) == place}
+
+
+def _set(request: Request, place: str | int, value: Any) -> Request:
+    if isinstance(place, str):
+        own = {f"{place}{name}": w for name, w in value.items()}
+        return replace(request, weights={**(request.weights or {}), **own})
+    if place >= len(request.inputs):
+        return request
+    inputs = (*request.inputs[:place], value, *request.inputs[place + 1 :])
+    return replace(request, inputs=inputs)
+
+
+def _at(place: str | int, change: Callable[[Any], Any]) -> Callable[[Request], Request]:
+    def changed(request: Request) -> Request:
+        value = _get(request, place)
+        if isinstance(value, dict):
+            return _set(request, place, {name: change(w) for name, w in value.items()})
+        return _set(request, place, change(value))
+
+    return changed
+
+
+def _exchange(exercise: Exercise, a: str | int, b: str | int) -> Change:
+    names = f"{_name(exercise, a)} and {_name(exercise, b)}"
+    return Change(
+        f"with {names} exchanged",
+        lambda request: _set(_set(request, a, _get(request, b)), b, _get(request, a)),
+    )
+
+
+def _instead(exercise: Exercise, a: str | int, b: str | int) -> Change:
+    return Change(
+        f"with {_name(exercise, b)} in the place of {_name(exercise, a)}",
+        lambda request: _set(request, a, _get(request, b)),
+    )
+
+
+def _if_float(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
+    return lambda x: change(x) if is_float(x) else x
+
+
+def _if_whole(change: Callable[[int], int]) -> Callable[[Any], Any]:
+    return lambda x: change(x) if type(x) is int else x
+
+
+def _opposite(x: Any) -> Any:
+    if isinstance(x, bool):
+        return not x
+    return ~x if isinstance(x, Tensor) and x.dtype.is_signed is False and not is_float(x) else x
+
+
+def _transposed(x: Tensor) -> Tensor:
+    return x.mT if x.dim() > 1 else x
+
+
+def _reversed(x: Tensor) -> Tensor:
+    return x.flip(-2) if x.dim() > 1 else x
+
+
+SINGLE: dict[str, Callable[[Any], Any]] = {
+    "with {} the wrong way round, True for False": _opposite,
+    "without {}": lambda x: None if isinstance(x, Tensor) and not is_float(x) else x,
+    "with zeros for {}": _if_float(lambda x: 0 * x),
+    "with {} transposed": _if_float(_transposed),
+    "with minus {}": _if_float(lambda x: -x),
+    "with {} twice as large": _if_float(lambda x: 2 * x),
+    "with {} half as large": _if_float(lambda x: x / 2),
+    "with the rows of {} in the reverse order": _if_float(_reversed),
+    "with {} one larger": _if_whole(lambda n: n + 1),
+    "with {} one smaller": _if_whole(lambda n: n - 1),
+    "with {} twice as large, a whole number": _if_whole(lambda n: 2 * n),
+    "with half of {}": _if_whole(lambda n: n // 2),
+}
+
+
+def _orders(exercise: Exercise) -> Iterator[tuple[int, ...]]:
+    """Yield each other order of the parts that are side by side along an axis such as 4*d_h."""
+    for number in {_parts(parameter) for parameter in exercise.parameters} - {0}:
+        yield from itertools.islice(itertools.permutations(range(number)), 1, None)
+
+
+def _parts(parameter: inspect.Parameter) -> int:
+    number, times, _ = getattr(parameter.annotation, "dim_str", "").split(" ")[-1].partition("*")
+    return int(number) if times and number.isdigit() else 0
+
+
+def _order(exercise: Exercise, order: tuple[int, ...]) -> Change:
+    """Read the parts of all these arguments in another order."""
+    places = [i for i, x in enumerate(exercise.parameters) if _parts(x) == len(order)]
+
+    def change(request: Request) -> Request:
+        for place in places:
+            parts = _get(request, place).chunk(len(order), dim=-1)
+            moved = torch.cat([parts[order.index(i)] for i in range(len(order))], dim=-1)
+            request = _set(request, place, moved)
+        return request
+
+    numbers = " ".join(str(i + 1) for i in order)
+    return Change(
+        f"if the {len(order)} parts along the last axis were in the order {numbers}", change
+    )
