@@ -1,13 +1,16 @@
 """Source text of references and answers: stubs, self-contained copies, definitions from text."""
 
+import __future__
+
 import ast
 import inspect
 import linecache
+import math
 import re
 import symtable
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import count
 from typing import Any
 
@@ -17,26 +20,44 @@ _numbers = count(1)
 def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:
     """Execute `source` in a namespace of its own and return the object called `name`.
 
-    A statement that fails costs only the names that it would have given. The text is known to
-    `linecache`, so tracebacks and `source_of` find its lines. Raises SyntaxError, or whatever
+    A statement that fails costs only the names that it has not given by then. The text is known
+    to `linecache`, so tracebacks and `source_of` find its lines. Raises SyntaxError, or whatever
     kept `name` from being defined.
     """
     file = f"<answer {next(_numbers)}: {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace = {"__name__": "__answer__"} | (namespace or {})
     failure = NameError(f"nothing here defines {name}")
-    for statement in ast.parse(source).body:
+    body = ast.parse(source).body
+    flags = _future(body)
+    for statement in body:
+        bound = set(names_bound(statement))
+        before = {one: namespace[one] for one in bound & namespace.keys()}
         try:
-            exec(compile(ast.Module([statement], []), file, "exec"), namespace)
+            code = compile(ast.Module([statement], []), file, "exec", flags, dont_inherit=True)
+            exec(code, namespace)
         except Exception as error:
-            lost = (getattr(statement, "name", ""), *_targets(statement))
-            for one in lost:
-                namespace.pop(str(one), None)
-            if name in lost:
+            # what a name stood for before is not what it was to stand for now
+            for one, value in before.items():
+                if namespace.get(one) is value:
+                    namespace.pop(one, None)
+            if name in bound:
                 failure = error
     if name not in namespace:
         raise failure
     return namespace[name]
+
+
+def _future(body: list[ast.stmt]) -> int:
+    """Return the compiler's flags for what these statements import from `__future__`."""
+    names = [
+        alias.name
+        for x in body
+        if isinstance(x, ast.ImportFrom) and x.module == "__future__"
+        for alias in x.names
+    ]
+    features = (getattr(__future__, name, None) for name in names)
+    return sum({feature.compiler_flag for feature in features if feature})
 
 
 def source_of(thing: Any) -> str:
@@ -138,15 +159,50 @@ def globals_read(source: str) -> set[str]:
     return read
 
 
-def self_contained(thing: Any) -> str:
+def names_bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement binds where it stands; "*" for any."""
+    for inner in outside_functions(node):
+        match inner:
+            case ast.Name(name, ast.Store()):
+                yield name
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                yield name
+            case ast.alias(name, bound):
+                yield bound or name.partition(".")[0]
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk a tree without what has names of its own: functions, classes, a comprehension's."""
+    left = [node]
+    while left:
+        yield (node := left.pop())
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
+                pass
+            case ast.comprehension(iter=iterable, ifs=conditions):
+                left += [iterable, *conditions]
+            case _:
+                left += ast.iter_child_nodes(node)
+
+
+def self_contained(
+    thing: Any,
+    inlined: Callable[[str], bool] = ("__main__", "__answer__").__contains__,
+    given: Collection[str] = (),
+) -> str:
     """Return source that defines `thing` anywhere: its imports, its helpers, then itself.
 
-    Raises ValueError naming what cannot be carried over (a variable of the notebook that is
-    neither a number, a text nor a tuple of them).
+    What comes from a module that is `inlined` goes along as source, the rest as imports; the names
+    that are `given` are there. Raises ValueError naming what cannot be carried over (a variable of
+    the notebook that is neither a number, a text nor a tuple of them).
     """
     imports: list[str] = []
     parts: list[str] = []
-    seen: set[str] = set()
+    seen = set(given) - {thing.__name__}
 
     def collect(name: str, value: Any) -> None:
         if name in seen:
@@ -156,9 +212,11 @@ def self_contained(thing: Any) -> str:
         if isinstance(value, types.ModuleType):
             renamed = "" if value.__name__ == name else f" as {name}"
             imports.append(f"import {value.__name__}{renamed}")
+        elif type(value) is float and not math.isfinite(value):
+            parts.append(f"{name} = float({str(value)!r})\n")
         elif type(value) in (bool, int, float, str, tuple, type(None)):
             parts.append(f"{name} = {value!r}\n")
-        elif isinstance(value, types.FunctionType | type) and module in ("__main__", "__answer__"):
+        elif isinstance(value, types.FunctionType | type) and module and inlined(module):
             source = find_source(value)
             if source is None:
                 raise ValueError(f"the source of {name} is not to be found")
@@ -179,14 +237,12 @@ def self_contained(thing: Any) -> str:
     return "\n".join([*sorted(imports), "", *parts]).lstrip("\n")
 
 
-def _targets(statement: ast.stmt) -> list[str]:
-    return [node.id for node in getattr(statement, "targets", []) if isinstance(node, ast.Name)]
-
-
 def functions(thing: Any) -> Iterator[types.FunctionType]:
     """Yield the function itself, or the methods of a class, out of any decorator."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
     for member in members:
+        if isinstance(member, staticmethod | classmethod):
+            member = member.__func__
         if isinstance(member, types.FunctionType):
             yield inspect.unwrap(member)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, self_contained, source_of
+from course_lib.answers.source import define, self_contained
 from course_lib.checking import panel
 from course_lib.checking.catalogue import load
+from course_lib.checking.library import solution_text
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.workspace import Workspace
 
@@ -61,8 +62,8 @@ def hint(exercise_id: str, number: int | None = None) -> None:
 
 
 def solution(exercise_id: str) -> None:
-    """Print the reference: the very code that the library runs on."""
-    print(source_of(load(exercise_id).reference))
+    """Print the reference behind its helpers: the very code that the library runs on."""
+    print(solution_text(load(exercise_id)))
 
 
 def mine(exercise_id: str) -> Callable:

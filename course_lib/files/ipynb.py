@@ -4,10 +4,13 @@ Why not nbformat: it refuses or repairs a file that is slightly off, and takes l
 """
 
 import json
+import re
 from pathlib import Path
 
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import NotANotebook
+
+CONFLICT = re.compile("^<<<<<<< ", re.MULTILINE)
 
 
 def read(path: Path) -> dict:
@@ -25,6 +28,11 @@ def parse(content: bytes, name: str) -> dict:
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
+        if line := conflict(content.decode(errors="replace")):
+            raise NotANotebook(
+                f"{name} has the marks of a merge conflict, line {line}: keep one of the two "
+                "versions, and take the marks out."
+            ) from None
         raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
@@ -32,6 +40,14 @@ def parse(content: bytes, name: str) -> dict:
             f"{name} is not a notebook of format 4: open it in JupyterLab and save it again."
         )
     return notebook
+
+
+def conflict(text: str) -> int | None:
+    """Return the line, from 1, of the first mark of a merge conflict; None where there is none."""
+    first = CONFLICT.search(text)
+    if not first or "\n=======" not in text[first.start() :]:
+        return None
+    return text.count("\n", 0, first.start()) + 1
 
 
 def write(path: Path, notebook: dict) -> None:
