@@ -212,10 +212,9 @@ def self_contained(
         if isinstance(value, types.ModuleType):
             renamed = "" if value.__name__ == name else f" as {name}"
             imports.append(f"import {value.__name__}{renamed}")
-        elif type(value) is float and not math.isfinite(value):
-            parts.append(f"{name} = float({str(value)!r})\n")
         elif type(value) in (bool, int, float, str, tuple, type(None)):
-            parts.append(f"{name} = {value!r}\n")
+            odd = isinstance(value, float) and not math.isfinite(value)
+            parts.append(f"{name} = float('{value}')\n" if odd else f"{name} = {value!r}\n")
         elif isinstance(value, types.FunctionType | type) and module and inlined(module):
             source = find_source(value)
             if source is None:
