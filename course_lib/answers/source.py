@@ -8,6 +8,7 @@ import linecache
 import math
 import re
 import symtable
+import sys
 import textwrap
 import types
 from collections.abc import Callable, Collection, Iterator
@@ -159,6 +160,14 @@ def globals_read(source: str) -> set[str]:
     return read
 
 
+def _public(value: Any) -> str:
+    """Name the module that a user imports this from, as einops for einops.einops."""
+    module, name = value.__module__, value.__name__
+    parts = module.split(".")
+    paths = (".".join(parts[: n + 1]) for n in range(len(parts)))
+    return next((x for x in paths if getattr(sys.modules.get(x), name, None) is value), module)
+
+
 def names_bound(node: ast.AST) -> Iterator[str]:
     """Yield the names that a statement binds where it stands; "*" for any."""
     for inner in outside_functions(node):
@@ -224,9 +233,11 @@ def self_contained(
             parts.append(source)
             if value.__name__ != name:
                 parts.append(f"{name} = {value.__name__}\n")
+        elif module == "builtins" and hasattr(value, "__name__"):
+            parts.append(f"{name} = {value.__name__}\n")
         elif module and hasattr(value, "__name__"):
             renamed = "" if value.__name__ == name else f" as {name}"
-            imports.append(f"from {module} import {value.__name__}{renamed}")
+            imports.append(f"from {_public(value)} import {value.__name__}{renamed}")
         else:
             raise ValueError(
                 f"it uses {name}, a {type(value).__name__} that only this notebook has"

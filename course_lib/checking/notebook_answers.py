@@ -81,11 +81,11 @@ class _Cell:
     problem: str | None
 
     def answer(self, exercise: Exercise) -> Statement | None:
-        """Return what defines the exercise's name last."""
-        named = [x for x in self.statements if exercise.name in x.binds and not x.is_mine]
-        defined = [x for x in named if x.defines]
-        own = named if self.exercise == exercise.id else []
-        return (defined or own or [None])[-1]
+        """Return what gives the exercise's name its last value, but for what changes that."""
+        name, own = exercise.name, self.exercise == exercise.id
+        named = [x for x in self.statements if name in x.binds and not x.is_mine]
+        made = [x for x in named if x.defines or (own and name not in x.reads)]
+        return made[-1] if made else None
 
     def is_for(self, exercise: Exercise) -> bool:
         """Tell whether an answer stands here, or would if the cell could be read."""
