@@ -41,8 +41,8 @@ class Attempt:
 
     One that is not attempted has neither: it is a stub, or there is no cell. `places` holds, for
     each line of the source, the cell and the line there that it comes from, counted from 1.
-    `neighbours` are the earlier exercises of the lesson whose answers the source holds;
-    `borrowed`, those that it takes from the library.
+    `neighbours` are the earlier exercises of the lesson that the answer stands on; `borrowed`,
+    those whose library version is in the source, and `written` is the source without that.
     """
 
     exercise: Exercise
@@ -51,6 +51,7 @@ class Attempt:
     places: tuple[tuple[int, int], ...] = ()
     neighbours: tuple[Exercise, ...] = ()
     borrowed: tuple[Exercise, ...] = ()
+    written: str = ""
     with_library: Callable[[Collection[Exercise]], "Attempt"] | None = None
 
     def borrowing(self, failed: Collection[Exercise]) -> "Attempt":
@@ -119,10 +120,7 @@ def find_answers(
     exercises = sorted(exercises, key=lambda x: ids().index(x.id))
     own = {x.name for x in exercises if any(cell.is_for(x) for cell in cells)} if alone else ()
     whole = Notebook([statement for cell in cells for statement in cell.statements], own)
-    attempts: dict[str, Attempt] = {}
-    for exercise in exercises:
-        before = [load(x) for x in attempts if load(x).lesson == exercise.lesson]
-        attempts[exercise.id] = _attempt(exercise, cells, whole, before)
+    attempts = {x.id: _attempt(x, cells, whole, exercises, alone) for x in exercises}
     remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
     remarks += [remark for x in exercises if (remark := _remark(x, cells))]
     return Submission(attempts, remarks)
@@ -182,7 +180,11 @@ def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
 
 
 def _attempt(
-    exercise: Exercise, cells: list[_Cell], notebook: Notebook, before: list[Exercise]
+    exercise: Exercise,
+    cells: list[_Cell],
+    notebook: Notebook,
+    exercises: list[Exercise],
+    alone: bool,
 ) -> Attempt:
     places = [cell for cell in cells if cell.is_for(exercise)]
     if not places:
@@ -194,10 +196,13 @@ def _attempt(
     if not answer or (is_stub(answer.text, exercise.method) and not patches):
         return Attempt(exercise)
 
+    before = [x for x in exercises[: exercises.index(exercise)] if x.lesson == exercise.lesson]
+
     def gathered(borrowed: Collection[Exercise]) -> Attempt:
         lent = {x.name: _lent(x, answer) for x in borrowed}
         needed = notebook.needed(answer, exercise.name, lent)
-        defined = {name for x in needed if x.defines for name in x.binds}
+        # at home, `mine` gives what has passed
+        own = {name for x in needed if x.defines or (alone and x.is_mine) for name in x.binds}
         lines = [
             (line, (statement.cell, statement.line + number))
             for statement in needed
@@ -207,8 +212,9 @@ def _attempt(
             exercise,
             source="".join(f"{line}\n" for line, _ in lines),
             places=tuple(place for _, place in lines),
-            neighbours=tuple(x for x in before if x.name in defined),
+            neighbours=tuple(x for x in before if x.name in own),
             borrowed=tuple(borrowed),
+            written="".join(f"{x.text}\n" for x in needed if x not in lent.values()),
             with_library=gathered,
         )
 
