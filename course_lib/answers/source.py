@@ -70,13 +70,29 @@ def source_of(thing: Any) -> str:
 
 
 def find_source(thing: Any) -> str | None:
-    """Return the source of a function or class, also from a notebook cell; None if unknown."""
-    function = next(functions(thing), None)
-    if function is None:
-        return None
-    code = function.__code__
+    """Return the source of a function or class, also from a notebook cell; None if unknown.
+
+    A method that was set after the class had been defined follows it: `Layer.forward = forward`.
+    """
+    name, own = getattr(thing, "__name__", None), list(functions(thing))
+    found = next(filter(None, (_definition(function, name) for function in own)), None)
+    if found is None or not isinstance(thing, type):
+        return found and found[0]
+    source, file, first, last = found
+    for attribute, member in vars(thing).items():
+        if not isinstance(member, types.FunctionType):
+            continue
+        code = inspect.unwrap(member).__code__
+        inside = code.co_filename == file and first <= code.co_firstlineno <= last
+        if not inside and (patch := _definition(member, member.__name__)):
+            source += f"{patch[0]}{name}.{attribute} = {member.__name__}\n"
+    return source
+
+
+def _definition(function: types.FunctionType, name: str | None) -> tuple[str, str, int, int] | None:
+    """Find what is called `name` around a function: its text, its file, first and last line."""
+    code = inspect.unwrap(function).__code__
     text = "".join(linecache.getlines(code.co_filename))
-    name = getattr(thing, "__name__", None)
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -90,16 +106,20 @@ def find_source(thing: Any) -> str | None:
     ]
     if not definitions:
         return None
-    lines = text.splitlines()[_first_line(definitions[-1]) - 1 : definitions[-1].end_lineno]
-    return textwrap.dedent("\n".join(lines)) + "\n"
+    first, last = _first_line(definitions[-1]), definitions[-1].end_lineno or 0
+    lines = text.splitlines()[first - 1 : last]
+    return textwrap.dedent("\n".join(lines)) + "\n", code.co_filename, first, last
 
 
 def is_stub(source: str, method: str | None = None) -> bool:
     """Tell whether the function, or the class's `method`, only raises NotImplementedError."""
     try:
-        function = function_in(ast.parse(source), method)
+        tree = ast.parse(source)
+        function = function_in(tree, method)
     except (SyntaxError, LookupError):
         return False
+    if any(isinstance(node, ast.Assign) for node in tree.body):
+        return False  # it was written outside of its class
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
     match raised:

@@ -15,7 +15,7 @@ def solution_text(exercise: Exercise, code: str = "") -> str:
     """Return the reference, behind those of its helpers that a notebook of this code lacks."""
     exercises = [load(x).name for x in ids() if load(x).lesson <= exercise.lesson]
     given = {*exercises, *re.findall(r"\w+", code)}
-    text = self_contained(exercise.reference, _of_lesson(exercise.lesson), given)
+    text = self_contained(exercise.reference, of_lesson(exercise.lesson), given)
     own = source_of(exercise.reference)
     # with nothing but imports before it, it stands as it does in the library
     return text if _helpers(text) - {exercise.name} else own
@@ -24,13 +24,13 @@ def solution_text(exercise: Exercise, code: str = "") -> str:
 @cache
 def alone(exercise: Exercise) -> str:
     """Return a text that defines an exercise's name as the library does, and no other name."""
-    source = self_contained(exercise.reference, _of_lesson(exercise.lesson))
+    source = self_contained(exercise.reference, of_lesson(exercise.lesson))
     name = exercise.name
     return f"def _library():\n{indent(source, '    ')}    return {name}\n{name} = _library()"
 
 
-def _of_lesson(lesson: str) -> Callable[[str], bool]:
-    """Tell of a module's name whether it is of this lesson, or of a later one, or of none."""
+def of_lesson(lesson: str) -> Callable[[str], bool]:
+    """Return what tells whether a module of the course is not of an earlier lesson."""
     earlier = {load(x).reference.__module__ for x in ids() if load(x).lesson < lesson}
     outside = {load(x).reference.__module__ for x in ids()}
 

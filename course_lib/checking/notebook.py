@@ -7,7 +7,7 @@ from typing import Any
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking import panel
+from course_lib.checking import as_graded, panel
 from course_lib.checking.catalogue import load
 from course_lib.checking.library import solution_text
 from course_lib.checking.verdict import Verdict, judge, untried
@@ -33,6 +33,8 @@ def check(exercise_id: str, answer: Any) -> None:
     else:
         judged = verdict(exercise_id, answer)
     _display(panel.text(judged), panel.html(judged))
+    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise)):
+        print(warning)
     if workspace := Workspace.find():
         record(workspace, judged, lambda: answer)
 

@@ -74,7 +74,9 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class _Cell:
+class Cell:
+    """A cell of code: its place in the notebook, and the exercise that it is marked with."""
+
     number: int
     text: str
     exercise: str | None
@@ -110,7 +112,7 @@ def find_answers(
     takes from there stands for its own definition. Raises NotANotebook where there is none.
     """
     cells = [
-        _read_cell(number, ipynb.text(cell), ipynb.exercise(cell))
+        read_cell(number, ipynb.text(cell), ipynb.exercise(cell))
         for number, cell in enumerate(notebook["cells"], start=1)
         if cell["cell_type"] == "code"
     ]
@@ -168,7 +170,7 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
     return replace(verdict, failure=replace(failure, error=placed))
 
 
-def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
+def _exercises(lesson: str | None, cells: list[Cell]) -> list[Exercise]:
     """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
     every = [load(exercise_id) for exercise_id in ids()]
     marked = {cell.exercise for cell in cells}
@@ -181,7 +183,7 @@ def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
 
 def _attempt(
     exercise: Exercise,
-    cells: list[_Cell],
+    cells: list[Cell],
     notebook: Notebook,
     exercises: list[Exercise],
     alone: bool,
@@ -226,7 +228,7 @@ def _lent(exercise: Exercise, reader: Statement) -> Statement:
     return Statement(reader.cell, reader.line, alone(exercise), ast.Pass(), frozenset())
 
 
-def _renamed(exercise: Exercise, cells: list[_Cell]) -> str | None:
+def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
     """Say under which name the exercise's own cell defines what it defines."""
     for cell in cells:
         other = [x for x in cell.statements if cell.exercise == exercise.id and x.defines]
@@ -237,7 +239,7 @@ def _renamed(exercise: Exercise, cells: list[_Cell]) -> str | None:
     return None
 
 
-def _remark(exercise: Exercise, cells: list[_Cell]) -> str | None:
+def _remark(exercise: Exercise, cells: list[Cell]) -> str | None:
     """Say in one sentence what is unusual about an exercise's cells."""
     exercise_id, name = exercise.id, exercise.name
     numbers = [str(cell.number) for cell in cells if cell.is_for(exercise)]
@@ -251,7 +253,8 @@ def _remark(exercise: Exercise, cells: list[_Cell]) -> str | None:
 
 # a class hands in the same demonstrations again and again
 @lru_cache(maxsize=1024)
-def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
+def read_cell(number: int, text: str, exercise: str | None) -> Cell:
+    """Read the statements of a cell, or the problem that it cannot be read for."""
     first = text.lstrip().partition("\n")[0]
     if first.startswith("%%"):
         python = first.split()[0] in CELL_MAGICS_OF_PYTHON
@@ -264,8 +267,8 @@ def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
         problem = f"cell {number}{line} is not Python: {getattr(error, 'msg', error)}"
         if line_there := ipynb.conflict(text):
             problem = f"cell {number} has the marks of a merge conflict, line {line_there}"
-        return _Cell(number, text, exercise, [], problem)
-    return _Cell(number, text, exercise, list(statements(number, text, tree)), None)
+        return Cell(number, text, exercise, [], problem)
+    return Cell(number, text, exercise, list(statements(number, text, tree)), None)
 
 
 def _parse(text: str) -> tuple[ast.Module, str]:

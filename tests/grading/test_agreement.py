@@ -21,7 +21,6 @@ from course_lib.checking.notebook_answers import find_answers, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
 from course_lib.grading.judge import Judge, Rules
-from course_lib.grading.sandbox import MEMORY
 from lessons.build import build, lesson_files
 
 SECONDS = 60
@@ -64,7 +63,8 @@ def pasted(answer, name):
     names = vars(inspect.getmodule(answer)) | {"__name__": "__answer__"}
     plain = define(ast.unparse(node), answer.__name__, names)
     source = self_contained(plain, lambda module: module.startswith(("course_lib.", "__answer__")))
-    if re.search(rf"\b{name}\b", source):  # it is written with what it is to replace
+    words = set(re.findall(r"\w+", source))
+    if words & {x.name for x in EXERCISES}:  # it stands on other answers, or on the right one
         body = textwrap.indent(source, "    ")
         return f"def made():\n{body}    return {answer.__name__}\n\n\n{name} = made()\n"
     tree = ast.parse(source)
