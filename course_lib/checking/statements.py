@@ -97,14 +97,14 @@ class Notebook:
         self.statements = statements
         self.place = {statement: place for place, statement in enumerate(statements)}
         self.events: dict[str, list[int]] = defaultdict(list)
-        self.first_binding: dict[str, int] = {}
+        self.bindings: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(statements):
             if statement.is_mine and statement.binds <= set(own):
                 continue
             for name in statement.binds | statement.changes:
                 self.events[name].append(place)
             for name in statement.binds:
-                self.first_binding.setdefault(name, place)
+                self.bindings[name].append(place)
 
     def needed(
         self, answer: Statement, name: str, instead: Mapping[str, Statement] | None = None
@@ -138,7 +138,7 @@ class _Search:
 
     def __init__(self, notebook: Notebook, called: int, known: dict[str, Statement]):
         self._notebook, self._called = notebook, called
-        # what is to be executed before each statement found, although it stands behind it
+        # what is to be executed before each statement that was found
         self._found: dict[Statement, list[Statement]] = {}
         self._left: list[Statement] = []
         self._known = known
@@ -178,23 +178,22 @@ class _Search:
         self._left += new
 
     def _resolve(self, name: str, before: int) -> list[Statement]:
-        """Add what a name stands for at a place; return it if it stands behind that place."""
+        """Add what a name stands for at a place, and return what has bound it last."""
         if name not in self._names:
             self._names.add(name)
             self._add(x for x in self._waiting.pop(name, []) if self._is_complete(x))
         if name in self._known:
             self._add([self._known[name]])
             return []
-        first = self._notebook.first_binding.get(name)
-        if first is None:
+        notebook, bindings = self._notebook, self._notebook.bindings.get(name)
+        if not bindings:
             return []
-        behind = first >= before
-        if behind:
-            before = self._notebook.end(self._notebook.statements[first].cell)
+        if bindings[0] >= before:
+            before = notebook.end(notebook.statements[bindings[0]].cell)
         bound, changed = self._history(name, before)
         self._add(bound)
         self._add(x for x in changed if self._is_for_answer(x))
-        return bound if behind else []
+        return [notebook.statements[bindings[bisect_left(bindings, before) - 1]]]
 
     def _history(self, name: str, before: int) -> tuple[list[Statement], list[Statement]]:
         """List what may have bound a name before a place, and what has changed its object.
