@@ -1,0 +1,60 @@
+"""Answers by people who had not read the checks: wrong ones, each with its fault, and right ones.
+
+Nobody tunes a check to these cells. `python -m tests.strangers first` says how they are judged.
+"""
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from course_lib.answers.process import ChildProcess
+from course_lib.checking.catalogue import load
+from course_lib.checking.notebook_answers import find_answers, judge_attempt
+from course_lib.checking.verdict import Verdict
+from lessons.build import build, lesson_files
+
+HERE = Path(__file__).parent
+CELL = re.compile(r"^# %% (\S+) \| (right|wrong) \| (.+)\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Try:
+    """One answer: its exercise, whether it is right, what is said to be wrong, and its code."""
+
+    exercise: str
+    right: bool
+    said: str
+    code: str
+
+
+def tries(people: str) -> Iterator[Try]:
+    """Yield the answers of a set, "first" or "second"."""
+    for file in sorted((HERE / people).glob("*.py")):
+        _, *parts = CELL.split(file.read_text())
+        for exercise, kind, said, code in zip(*[iter(parts)] * 4, strict=True):
+            yield Try(exercise, kind == "right", said.strip(), code)
+
+
+@cache
+def _notebook(lesson: str) -> NotebookNode:
+    [file] = lesson_files([lesson])
+    return build(file)
+
+
+def notebook_of(one: Try) -> NotebookNode:
+    """Put an answer into the cell of its exercise, in its lesson's notebook."""
+    notebook = deepcopy(_notebook(load(one.exercise).lesson))
+    [cell] = [x for x in notebook.cells if x.metadata.get("exercise") == one.exercise]
+    cell.source = one.code
+    return notebook
+
+
+def judged(one: Try, handle: ChildProcess, seed: int = 0) -> Verdict:
+    """Judge an answer as `course check` does."""
+    submission = find_answers(notebook_of(one), one.exercise, [load(one.exercise)], alone=True)
+    return judge_attempt(submission.attempts[one.exercise], handle, seed)
