@@ -9,7 +9,8 @@ What changes an object that is needed goes along too: `x[...] = `, `x.a = `, `x 
 or a method's call whose result nobody takes, such as `x.append(...)`. Four rules keep trainings,
 plots and checks out:
 
-- to hand an object to a function, as `train(model)` does, does not count as a change;
+- to hand an object to a function, as `train(model)` does, does not count as a change, and what a
+  call such as `Model(3).train()` makes is new;
 - a loop that also changes what nothing needs, such as an optimizer, is not for the answer;
 - modules are not changed: `torch.manual_seed(0)` stays behind;
 - what follows the reader, or a new binding of the name, is too late.
@@ -125,7 +126,7 @@ class Notebook:
                 if statement.cell != answer.cell or name not in statement.reads:
                     return
                 yield statement
-            elif name in statement.changes:
+            elif name in statement.changes and not hasattr(statement.node, "body"):
                 yield statement
 
     def end(self, cell: int) -> int:
@@ -281,8 +282,10 @@ def _changed(node: ast.AST) -> Iterator[str]:
                 pass
             case _:
                 continue
-        # the name at the root of `a.b[c].d(e).f`
+        # the name at the root of `a.b[c].d(e).f`; but what `a(b)` gives is new
         while isinstance(changed, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(changed, ast.Call) and not isinstance(changed.func, ast.Attribute):
+                break
             changed = changed.func if isinstance(changed, ast.Call) else changed.value
         if isinstance(changed, ast.Name):
             yield changed.id

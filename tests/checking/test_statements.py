@@ -68,6 +68,14 @@ def test_a_training_stays_behind(before):
     assert "train" not in source
 
 
+def test_a_class_goes_along_with_its_patches_and_without_its_demonstrations():
+    model, later = "class Model:\n    k = 1", "Model.k = 2"
+    demonstration = "Model().train()\nfor step in range(9):\n    Model.step = step\nModel(3).plot()"
+    again = "Model = mine('a/model')\nModel.k = 3"
+    cells = (model, demonstration, later, "check('a/model', Model)", again)
+    assert needed(*cells, name="Model") == [model, later]
+
+
 def test_a_loop_goes_along_with_all_that_it_changes():
     loop = "for i in range(2):\n    a.append(i)\n    b.append(i)"
     texts = needed(f"a = []\nb = []\n{loop}", ANSWER.format("a + b"))
