@@ -22,7 +22,7 @@ def solution_text(exercise: Exercise, code: str = "") -> str:
 
 
 @cache
-def alone(exercise: Exercise) -> str:
+def standalone(exercise: Exercise) -> str:
     """Return a text that defines an exercise's name as the library does, and no other name."""
     source = self_contained(exercise.reference, of_lesson(exercise.lesson))
     name = exercise.name

@@ -18,7 +18,7 @@ from course_lib.answers.answer import Answer
 from course_lib.answers.source import define, is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.library import alone
+from course_lib.checking.library import standalone
 from course_lib.checking.statements import Notebook, Statement, statements
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
@@ -225,7 +225,7 @@ def _attempt(
 
 def _lent(exercise: Exercise, reader: Statement) -> Statement:
     """Return a statement that defines an exercise's name as the library does."""
-    return Statement(reader.cell, reader.line, alone(exercise), ast.Pass(), frozenset())
+    return Statement(reader.cell, reader.line, standalone(exercise), ast.Pass(), frozenset())
 
 
 def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
@@ -233,7 +233,7 @@ def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
     for cell in cells:
         other = [x for x in cell.statements if cell.exercise == exercise.id and x.defines]
         if other:
-            (name,) = other[-1].binds
+            name = min(other[-1].binds)
             place = f"Cell {cell.number}, that of {exercise.id},"
             return f"{place} defines `{name}`, not `{exercise.name}`."
     return None
@@ -261,6 +261,7 @@ def read_cell(number: int, text: str, exercise: str | None) -> Cell:
         text = text.replace(first, "", 1) if python else ""
     try:
         tree, text = _parse(text)
+        found = list(statements(number, text, tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         number_there = getattr(error, "lineno", None)
         line = f", line {number_there}" if number_there else ""
@@ -268,7 +269,7 @@ def read_cell(number: int, text: str, exercise: str | None) -> Cell:
         if line_there := ipynb.conflict(text):
             problem = f"cell {number} has the marks of a merge conflict, line {line_there}"
         return Cell(number, text, exercise, [], problem)
-    return Cell(number, text, exercise, list(statements(number, text, tree)), None)
+    return Cell(number, text, exercise, found, None)
 
 
 def _parse(text: str) -> tuple[ast.Module, str]:

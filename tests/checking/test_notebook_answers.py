@@ -9,7 +9,7 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, source_of, stub
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.library import alone, solution_text
+from course_lib.checking.library import solution_text, standalone
 from course_lib.checking.notebook_answers import find_answers, read, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.files import ipynb
@@ -135,7 +135,7 @@ def test_an_exercise_cell_that_is_not_python_is_an_error(notebook, header, handl
 
 
 def test_an_answer_under_another_name_is_named(notebook, handle):
-    for source in ("def helo(x):\n    return 2 * x", "helo = lambda x: 2 * x"):
+    for source in ("def helo(x):\n    return 2 * x", "helo = other = lambda x: 2 * x"):
         submission = notebook(SET_UP, ("start/hello", source))
         (found,) = verdicts(submission, handle)
         assert found.status == "error"
@@ -185,7 +185,7 @@ def test_an_answer_borrows_only_from_those_that_come_before_it(save_notebook, tm
 @pytest.mark.parametrize("exercise_id", ids())
 def test_a_printed_solution_and_a_borrowed_one_stand_alone(exercise_id):
     exercise = load(exercise_id)
-    borrowed = define(alone(exercise), exercise.name)
+    borrowed = define(standalone(exercise), exercise.name)
     assert judge(exercise, InProcess(borrowed)).status == "passed"
     assert solution_text(exercise).endswith(source_of(exercise.reference))
 

@@ -6,7 +6,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.library import alone
+from course_lib.checking.library import standalone
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
 from course_lib.grading.sandbox import MEMORY
@@ -23,7 +23,7 @@ def child():
 @pytest.mark.parametrize("exercise_id", ids())
 def test_the_reference_passes_through_every_kind_of_handle(exercise_id, child, sandboxes):
     exercise = load(exercise_id)
-    source = alone(exercise)
+    source = standalone(exercise)
     with sandboxes(exercise.lesson, best_level(), SECONDS, MEMORY) as sandbox:
         handles = [InProcess(define(source, exercise.name)), child, sandbox]
         for handle in handles[1:]:
