@@ -1,6 +1,5 @@
 """One notebook becomes one entry of the results; cases, references and points are known here."""
 
-import ast
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,9 +7,10 @@ from dataclasses import dataclass, field
 from course_lib.checking import forbidden_source
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook_answers import Attempt, find_answers, judge_attempt, unanswered
+from course_lib.checking.screen import screened
+from course_lib.checking.source_names import names_in
 from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
-from course_lib.grading.evasion import evasion
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.schema import Entry, ExerciseResult, Status
@@ -159,16 +159,7 @@ def plain(text: str) -> str:
 
 def _screened(attempt: Attempt) -> str | None:
     """Say what in the source may not be used, if anything may not."""
-    if not attempt.source:
-        return None
-    called = forbidden_source.in_source(attempt.source, {}, attempt.exercise.forbidden)
-    if called:
-        return f"This calls `{called[0]}`: here you build it yourself."
-    means = evasion(attempt.source)
-    return means and (
-        f"This uses `{means}`, by which any function can be reached under another name: "
-        "a graded answer names what it calls."
-    )
+    return screened(attempt.source, attempt.exercise) if attempt.source else None
 
 
 def _message(attempt: Attempt, judged: Verdict) -> str:
@@ -186,8 +177,8 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
 def _not_there(source: str, message: str) -> list[str]:
     """Say of a name that an import should have given, why it has not."""
     return [
-        f"`{name}` is of {module}, which is not to be had here: an answer stands on its own "
-        "notebook and on the components of earlier lessons."
-        for name, module in forbidden_source.imports(ast.parse(source)).items()
-        if f"'{name}'" in message
+        f"`{given.name}` is of {given.target}, which is not to be had here: an answer stands on "
+        "its own notebook and on the components of earlier lessons."
+        for given in names_in(source, {}).imports
+        if f"'{given.name}'" in message
     ]
