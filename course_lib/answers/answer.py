@@ -33,8 +33,8 @@ class Request:
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
-    last inputs are passed by the names in `keywords`. `watch` names functions whose call is
-    reported. With `settings` it is an error to change those of torch, and so is a tensor of more
+    last inputs are passed by the names in `keywords`. `watch` names functions and operations of
+    torch (`aten._softmax`) whose call is reported. With `settings` it is an error to change those of torch, and so is a tensor of more
     than `max_numel` numbers, made on the way.
     """
 
@@ -143,23 +143,20 @@ class InProcess:
         leaves = [_leaf(value, request) for value in probe_layers.made(request.inputs)]
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
-        printed = _Bounded()
-        with (
-            _settings_kept(),
-            contextlib.redirect_stdout(printed),
-            forbidden_calls.watching(request.watch, self._answer) as seen,
-            allocation.tensors_up_to(request.max_numel),
-        ):
+        printed, seen = _Bounded(), []
+        with _settings_kept(), contextlib.redirect_stdout(printed):
             try:
                 if request.settings:
                     torch.manual_seed(UNLIKELY_SEED)
                 settings = _settings()
-                call, weights = self._callable(request)
-                if request.scattered:
-                    with contextlib.suppress(Exception):
-                        _call(call, [change_tensors(x, _other) for x in inputs], request)
-                output = _call(call, inputs, request)
-                gradients = _gradients(output, request.cotangent, leaves, weights)
+                with allocation.tensors_up_to(request.max_numel):
+                    with forbidden_calls.watching(request.watch, self._answer) as seen:
+                        call, weights = self._callable(request)
+                        if request.scattered:
+                            with contextlib.suppress(Exception):
+                                _call(call, [change_tensors(x, _other) for x in inputs], request)
+                        output = _call(call, inputs, request)
+                    gradients = _gradients(output, request.cotangent, leaves, weights)
                 after = tuple(map(as_data, inputs)) if request.scattered else ()
                 if request.settings:
                     _same_settings(settings)

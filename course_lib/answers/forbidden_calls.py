@@ -1,20 +1,25 @@
-"""Calls that an answer may not make, seen while it runs: a help for honest learners, no defence.
+"""Calls that an answer may not make, seen while it runs, whoever makes them and by which name.
 
-Names are dotted ("torch.softmax", "torch.Tensor.softmax", "course_lib.attention.softmax").
+Names are dotted ("torch.softmax", "torch.Tensor.softmax", "course_lib.attention.softmax"), or those
+of torch's own operations ("aten._softmax"). What watches runs beside the answer, in its process: a
+stranger whose code reaches the inside of Python can undo it.
 """
 
 import importlib
 import sys
 import types
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from typing import Any
 
 from torch import nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.answers.source import functions
+
+ATEN = "aten."
 
 
 def aliases(names: dict[str, Any]) -> dict[str, str]:
@@ -35,28 +40,49 @@ def watching(forbidden: tuple[str, ...], answer: Any = None) -> Iterator[list[st
     A component that is itself the answer may be called.
     """
     seen: list[str] = []
-    if not forbidden:
+    with ExitStack() as watches:
+        kinds = [name.removeprefix(ATEN) for name in forbidden if name.startswith(ATEN)]
+        # what is not loaded is not called; to import it here would take seconds
+        objects = {value: name for name in forbidden if (value := loaded(name))}
+        own = list(_functions(answer))
+        for value, name in objects.items():
+            for function in _functions(value):
+                if function in own:
+                    continue
+                watches.enter_context(_replaced(function, partial(_note, seen, name)))
+        if objects:
+            watches.enter_context(_Watch(objects, seen))
+        if kinds:
+            watches.enter_context(_Operations(kinds, seen))
         yield seen
+
+
+def _note(seen: list[str], name: str) -> None:
+    if name not in seen:
+        seen.append(name)
+
+
+@contextmanager
+def _replaced(function: types.FunctionType, note: Callable[[], None]) -> Iterator[None]:
+    """Let a function note that it is called, by whatever name: its code is another's meanwhile."""
+    code, defaults, by_name = function.__code__, function.__defaults__, function.__kwdefaults__
+    if function.__closure__:
+        yield
         return
-    codes = {code: name for name in forbidden for code in _codes(resolve(name))}
-    for code in _codes(answer):
-        codes.pop(code, None)
-    mode = _Watch({resolve(name): name for name in forbidden if resolve(name)}, seen)
+    original = types.FunctionType(code, function.__globals__, function.__name__, defaults)
+    original.__kwdefaults__ = by_name
 
-    def profile(frame, event, _):
-        name = codes.get(frame.f_code) if event == "call" else None
-        if name and name not in seen:
-            seen.append(name)
+    def noted(*args, _note=note, _original=original, **kwargs):
+        _note()
+        return _original(*args, **kwargs)
 
-    profiled = sys.getprofile() is not None  # by somebody else: leave theirs in place
-    with mode:
-        if not profiled:
-            sys.setprofile(profile)
-        try:
-            yield seen
-        finally:
-            if not profiled:
-                sys.setprofile(None)
+    function.__code__, function.__defaults__ = noted.__code__, None
+    function.__kwdefaults__ = noted.__kwdefaults__
+    try:
+        yield
+    finally:
+        function.__code__, function.__defaults__ = code, defaults
+        function.__kwdefaults__ = by_name
 
 
 class _Watch(TorchFunctionMode):
@@ -65,9 +91,25 @@ class _Watch(TorchFunctionMode):
         self._functions, self._seen = functions, seen
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        name = self._functions.get(function)
-        if name and name not in self._seen:
-            self._seen.append(name)
+        if name := self._functions.get(function):
+            _note(self._seen, name)
+        return function(*args, **(kwargs or {}))
+
+
+class _Operations(TorchDispatchMode):
+    """Sees what torch computes in the end, by what name it was called or through which layer."""
+
+    def __init__(self, kinds: list[str], seen: list[str]):
+        super().__init__()
+        self._kinds, self._seen, self._known = kinds, seen, {}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        known = self._known.get(function)
+        if known is None:
+            name = function.overloadpacket.__name__
+            known = self._known[function] = any(kind in name for kind in self._kinds) and name
+        if known:
+            _note(self._seen, ATEN + known)
         return function(*args, **(kwargs or {}))
 
 
@@ -95,7 +137,7 @@ def loaded(name: str) -> Any:
     return None
 
 
-def _codes(value: Any) -> list[types.CodeType]:
+def _functions(value: Any) -> Iterator[types.FunctionType]:
     if isinstance(value, type) and issubclass(value, nn.Module):
         value = value.forward
-    return [function.__code__ for function in functions(value)]
+    return functions(value)

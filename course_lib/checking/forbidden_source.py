@@ -46,4 +46,3 @@ def _canonical(name: str) -> str:
     if callable(value) and not isinstance(value, types.ModuleType):
         return f"{type(value).__name__} {id(value)}"
     return name
-

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from course_lib.answers.answer import Answer, InProcess, Reply, Request, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
+from course_lib.checking.forbidden_operations import watched
 
 FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
@@ -272,11 +273,11 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
 
     def value(case: Case) -> Question:
         # where inputs can be changed, there is a property for all that a call should leave alone
-        plain = ask(case, watch=exercise.forbidden, settings=not changeable)
+        plain = ask(case, settings=not changeable)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
         cotangent = _cotangent(plain.expected.output, draw)
-        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=exercise.forbidden))
+        return replace(plain, fuller=ask(case, cotangent=cotangent))
 
     with _exponentials() as exponentials:
         values = list(map(value, cases))
@@ -332,7 +333,9 @@ def _request(
         device = given[0].device if given else None
         weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
     method = "__call__" if exercise.method in (None, "forward") else exercise.method
-    return Request(case.inputs, case.build, weights, method, **more)
+    # of what has no numbers, nothing is computed
+    watch = () if _on_meta(case) else watched(exercise)
+    return Request(case.inputs, case.build, weights, method, watch=watch, **more)
 
 
 def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:

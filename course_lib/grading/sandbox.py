@@ -142,8 +142,7 @@ def _encoded(message: Any) -> bytes:
     if not isinstance(message, Request):
         return messages.encoded(message)
     if message not in _requests:
-        # what is forbidden has been looked for where no answer can deny it
-        _requests[message] = messages.encoded(replace(message, watch=()))
+        _requests[message] = messages.encoded(message)
     return _requests[message]
 
 

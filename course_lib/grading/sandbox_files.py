@@ -21,7 +21,7 @@ import course_lib
 from course_lib.checking.catalogue import ids, load
 from course_lib.grading.inside.earlier import EARLIER
 
-PACKAGES = ("torch", "numpy", "einops", "jaxtyping", "matplotlib")
+PACKAGES = ("torch", "numpy", "einops", "jaxtyping")
 COURSE = Path(course_lib.__file__).parent
 # what carries messages, and what serves them; nothing that decides
 INSIDE = (

@@ -50,7 +50,8 @@ def _warm_up() -> None:
     for module, _ in earlier.components().values():
         importlib.import_module(module)
     x = torch.ones(2, 2)
-    InProcess(lambda x: x @ x).run(Request((x,), cotangent=x, scattered=True, watch=("torch.mm",)))
+    watch = "torch.mm", "aten.mm"
+    InProcess(lambda x: x @ x).run(Request((x,), cotangent=x, scattered=True, watch=watch))
     torch.manual_seed(0)
     gc.freeze()  # what a child never collects, it never copies
     confinement.gather_pages()
