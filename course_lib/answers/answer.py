@@ -33,9 +33,9 @@ class Request:
     among inputs or `build` arrives as the layer that it names. With `cotangent` (of the output's
     structure) the reply brings the vector-Jacobian product. `scattered` hands the inputs over
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
-    last inputs are passed by the names in `keywords`. `watch` names functions and operations of
-    torch (`aten._softmax`) whose call is reported. With `settings` it is an error to change those of torch, and so is a tensor of more
-    than `max_numel` numbers, made on the way.
+    last inputs are passed by the names in `keywords`. `watch` names functions, and operations of
+    torch (`aten._softmax`), whose call is reported. With `settings` it is an error to change those
+    of torch, and so is a tensor of more than `max_numel` numbers, made on the way.
     """
 
     inputs: tuple

@@ -10,8 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext, suppress
 from functools import cache
-from itertools import product
-from os.path import commonprefix
+from itertools import product, takewhile
 from typing import Any
 
 import torch
@@ -53,8 +52,10 @@ def operations(forbidden: tuple[str, ...]) -> tuple[str, ...]:
 
 def _kind(name: str, operation: str) -> str:
     """Name what an operation and its kin have in common: `conv` of `conv1d` and `convolution`."""
-    common = commonprefix([name.rpartition(".")[2], _plain(operation)])
-    return common if len(common) >= FEWEST_LETTERS else _plain(operation)
+    last, operation = name.rpartition(".")[2], _plain(operation)
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(last, operation, strict=False))
+    common = "".join(letter for letter, _ in alike)
+    return common if len(common) >= FEWEST_LETTERS else operation
 
 
 def _plain(operation: str) -> str:

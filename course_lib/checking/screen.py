@@ -10,6 +10,7 @@ import importlib
 import random
 import types
 import typing
+import warnings
 from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Any
@@ -57,7 +58,7 @@ NAMED = {
     " array_equal asarray atleast_1d atleast_2d average broadcast_to clip column_stack concatenate"
     " convolve copy correlate cos count_nonzero cross cumprod cumsum delete diag diagonal diff dot"
     " dtype e einsum empty empty_like expand_dims eye finfo flatnonzero flip float32 float64 full"
-    " full_like hstack identity iinfo inf inner int32 int64 isclose isin linspace logspace mask_indices"
+    " full_like hstack identity iinfo inf inner int32 int64 isclose isin linspace logspace"
     " matrix_transpose max mean median meshgrid min moveaxis nan nan_to_num ndarray ndim newaxis"
     " nonzero ones ones_like outer pad pi prod ravel repeat reshape roll round searchsorted shape"
     " size sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace"
@@ -119,8 +120,8 @@ INNER = frozenset(
 # whose names with an underscore an answer may not take for its own
 KNOWN_OBJECTS = (
     torch.Tensor, torch.nn.Module, torch.autograd.Function, numpy.ndarray, type, object, Exception,
-    types.FunctionType, random.Random, typing.Optional["int"], typing.List, typing.TypeVar("T"),
-    typing.ForwardRef, __import__("warnings").catch_warnings,
+    types.FunctionType, random.Random, typing.Optional["int"], typing.TypeVar("T"),
+    typing.ForwardRef, warnings.catch_warnings,
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
@@ -38,7 +38,10 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found. `properties` are in the order tried."""
+    """What a check found. `properties` are in the order tried.
+
+    `called` are the forbidden names that the answer was seen to call while it ran.
+    """
 
     exercise: str
     status: Status
@@ -50,6 +53,7 @@ class Verdict:
     cases: int = 0
     failure: Failure | None = None
     printed: str = ""
+    called: tuple[str, ...] = ()
 
 
 def max_points(exercise: Exercise, seed: int = 0) -> int:
@@ -80,7 +84,8 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     tried = Trying(exercise, answer, seed)
     calls = [call for trial in tried.all() for call in trial.calls]
     if refused := refusal(exercise, description, calls):
-        return untried(exercise, *refused, seed)
+        called = dict.fromkeys(name for call in calls for name in call.reply.forbidden)
+        return replace(untried(exercise, *refused, seed), called=tuple(called))
     return _conclusion(tried, seed)
 
 

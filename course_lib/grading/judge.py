@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from course_lib.checking import forbidden_source
 from course_lib.checking.catalogue import ids, load
+from course_lib.checking.likeness import same_as_library
 from course_lib.checking.notebook_answers import Attempt, find_answers, judge_attempt, unanswered
 from course_lib.checking.screen import screened
 from course_lib.checking.source_names import names_in
@@ -16,6 +17,7 @@ from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.schema import Entry, ExerciseResult, Status
 
 LONGEST_MESSAGE = 600
+MOST_NAMES = 20
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
 
 
@@ -119,12 +121,17 @@ class Judge:
 
     def _result(self, attempt: Attempt, judged: Verdict) -> ExerciseResult:
         most = self._rules.points.get(judged.exercise, judged.max_points)
-        return {
+        result: ExerciseResult = {
             "status": judged.status,
             "points": rounded(judged.points * most / judged.max_points),
             "max_points": rounded(most),
             "message": plain(_message(attempt, judged)),
         }
+        if judged.called:
+            result["dispatched"] = sorted(map(plain, judged.called[:MOST_NAMES]))
+        if attempt.source and same_as_library(attempt.source, attempt.exercise):
+            result["same_as_library"] = True
+        return result
 
 
 def unreadable(message: str, status: Status = "unreadable") -> Entry:

@@ -1,5 +1,6 @@
 """The judge's end of the sandbox: a handle on answers in a confined process."""
 
+import ast
 import io
 import os
 import re
@@ -15,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from course_lib.answers import messages
 from course_lib.answers.answer import Description, Reply, Request
-from course_lib.answers.process import KINDS, RemoteAnswer
+from course_lib.answers.process import KINDS, Define, RemoteAnswer
 from course_lib.grading.isolation import START_SECONDS, Level, NoIsolation, command
 from course_lib.grading.sandbox_files import make_files
 
@@ -65,7 +66,8 @@ class Sandbox(RemoteAnswer):
 
     def describe(self) -> Description:
         """Tell a function from a class; the judge has the source, and asks nobody for it."""
-        return self._description("kind")
+        found = self._description("kind")
+        return found if found.kind == "error" else replace(found, source=_own(self._definition))
 
     def run(self, request: Request) -> Reply:
         """Call the answer; whatever it does comes back as a reply, the same in every run."""
@@ -132,6 +134,18 @@ class Sandbox(RemoteAnswer):
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else f"exit status {self._fork_server.returncode}"
+
+
+def _own(definition: Define | None) -> str | None:
+    """Write what a source defines under the answer's name, without what it stands on."""
+    if definition is None:
+        return None
+    named = [
+        node
+        for node in ast.parse(definition.source).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == definition.name
+    ]
+    return f"{ast.unparse(named[-1])}\n" if named else None
 
 
 # most requests are the same for every submission

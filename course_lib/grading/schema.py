@@ -1,6 +1,6 @@
 """The types of results.json: `results.schema.json`, which describes each field, says the same."""
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from course_lib.checking.verdict import Status as ExerciseStatus
 from course_lib.grading.isolation import Level
@@ -15,6 +15,8 @@ class ExerciseResult(TypedDict):
     points: float
     max_points: float
     message: str
+    dispatched: NotRequired[list[str]]
+    same_as_library: NotRequired[bool]
 
 
 class Entry(TypedDict):

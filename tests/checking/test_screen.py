@@ -1,13 +1,17 @@
 """What honest answers use passes the screen, and what hides a function does not."""
 
 import ast
+import contextlib
 
 import pytest
 
 from course_lib.answers.source import source_of
 from course_lib.checking import likeness, screen
 from course_lib.checking.catalogue import ids, load
+from course_lib.checking.notebook_answers import find_answers
+from course_lib.files.ipynb import NotANotebook
 from course_lib.grading.sandbox_files import packages
+from lessons import build
 from tests.grading.test_judge import alone
 
 SET_UP = "import math\nimport torch\nimport torch.nn as nn\nfrom torch import Tensor\n"
@@ -21,11 +25,12 @@ HONEST = {
         f"{FIRST}x.to(device)"
     ),
     "a device by if": (
-        'if torch.cuda.is_available():\n    device = "cuda"\nelif torch.backends.mps.is_available():\n'
-        f'    device = "mps"\nelse:\n    device = "cpu"\n{FIRST}x.to(device)'
+        'if torch.cuda.is_available():\n    device = "cuda"\n'
+        'elif torch.backends.mps.is_available():\n    device = "mps"\nelse:\n    device = "cpu"\n'
+        f"{FIRST}x.to(device)"
     ),
     "a module by another name": f"F = torch.nn.functional\n{FIRST}F.relu(x)",
-    "a module by another name in a function": "def f(x):\n    F = nn.functional\n    return F.relu(x)",
+    "a module by another name inside": "def f(x):\n    F = nn.functional\n    return F.relu(x)",
     "two names at once": f"F, n = torch.nn.functional, 3\n{FIRST}F.relu(x) * n",
     "an import by another name": f"import torch.nn.functional as F\n{FIRST}F.relu(x)",
     "an import in a function": "def f(x):\n    from math import sqrt\n    return sqrt(x)",
@@ -73,7 +78,7 @@ HONEST = {
         "    return x.sum(-1)"
     ),
     "enumerate, zip and sorted": (
-        "def f(x):\n    return [i * a for i, a in enumerate(sorted(x))], list(zip(x, x)), reversed(x)"
+        "def f(x):\n    return [i * a for i, a in enumerate(sorted(x))], list(zip(x, x))"
     ),
     "a class with helpers of its own": (
         "class Layer(nn.Module):\n    def __init__(self, d):\n        super().__init__()\n"
@@ -82,7 +87,7 @@ HONEST = {
         "    def _scores(self, x):\n        return x @ self.w_q * self._scale\n"
         "    def forward(self, x):\n        return self._scores(x).masked_fill(~self.seen, 0)"
     ),
-    "an enumeration": f"from enum import Enum\nclass Norm(Enum):\n    PRE = 1\n{FIRST}Norm.PRE.value",
+    "an enumeration": f"from enum import Enum\nclass N(Enum):\n    PRE = 1\n{FIRST}N.PRE.value",
     "a named tuple": (
         'from collections import namedtuple\nPair = namedtuple("Pair", "left right")\n'
         f"{FIRST}Pair(x, x).left"
@@ -101,8 +106,8 @@ HONEST = {
     ),
     "numbers of numpy": f"import numpy as np\n{FIRST}torch.from_numpy(np.sqrt(np.arange(3.0)))",
     "an error of one's own": (
-        'class TooLong(ValueError):\n    pass\ndef f(x):\n    if len(x) > 3:\n        raise TooLong("no")'
-        "\n    try:\n        return x[9]\n    except IndexError as error:\n        return str(error.args)"
+        'class Long(ValueError):\n    pass\ndef f(x):\n    if len(x) > 3:\n        raise Long("no")'
+        "\n    try:\n        return x[9]\n    except IndexError as e:\n        return str(e.args)"
     ),
     "a random generator": (
         "import random\nrandom.seed(0)\ng = torch.Generator().manual_seed(0)\n"
@@ -112,10 +117,10 @@ HONEST = {
     "infinity by dtype": f"{FIRST}x.masked_fill(x > 0, torch.finfo(x.dtype).min) + torch.inf",
     "operators": f"from operator import mul\nfrom functools import reduce\n{FIRST}reduce(mul, x)",
     "a cache": "import functools\n@functools.lru_cache(maxsize=None)\ndef f(n):\n    return n",
-    "counting": f"from collections import Counter, deque, defaultdict\n{FIRST}Counter(x).most_common(1)",
-    "time and print": f'import time\nstart = time.time()\n{FIRST}print(f"{{time.time() - start:.1f}}")',
+    "counting": f"from collections import Counter, deque\n{FIRST}Counter(x).most_common(1)",
+    "time and print": f'import time\nt = time.time()\n{FIRST}print(f"{{time.time() - t:.1f}}")',
     "components of the course": (
-        "from course_lib.attention import dot_scores\nfrom course_lib.exercises import check, mine\n"
+        "from course_lib.attention import dot_scores\nfrom course_lib.exercises import mine\n"
         f'project = mine("self_attention/project")\n{FIRST}dot_scores(x, x)'
     ),
     "a setting of the whole notebook": f"torch.manual_seed(0)\ntorch.set_printoptions(2)\n{FIRST}x",
@@ -124,7 +129,7 @@ HONEST = {
         "        case [first, *rest]:\n            return first\n        case {'a': a, **more}:\n"
         "            return a"
     ),
-    "a parameter of a name": "def f(x, input=None, vars=None, dir=1):\n    return x if input is None else dir",
+    "a parameter of a name": "def f(x, input=None, dir=1):\n    return x if input is None else dir",
     "main": f'{FIRST}x\nif __name__ == "__main__":\n    print(f(1))',
     "walrus and star": f"{FIRST}[y for z in x if (y := z * 2) > 0], max(*x), {{**x}}",
     "a transformer's layers": (
@@ -156,8 +161,10 @@ def test_an_honest_idiom_passes(idiom):
 @pytest.mark.parametrize("source", REFUSED)
 def test_what_is_refused_is_said_in_one_sentence_with_what_to_write(source):
     said = screen.refusal(source)
-    assert said and REFUSED[source] in said
-    assert said.endswith(".") and len(said) < 250
+    assert said
+    assert REFUSED[source] in said
+    assert said.endswith(".")
+    assert len(said) < 250
 
 
 @pytest.mark.parametrize("exercise_id", ids())
@@ -173,6 +180,16 @@ def test_no_alternative_is_taken_for_the_reference(exercise_id):
     for answer in exercise.alternatives:
         source = source_of(answer).replace(answer.__name__, exercise.name)
         assert not likeness.is_reference(source, exercise)
+
+
+@pytest.mark.parametrize("lesson", sorted(build.LESSONS.glob("*.py")), ids=lambda x: x.stem)
+def test_every_reference_passes_in_its_lesson(lesson):
+    for solved in (False, True):
+        notebook = build.build(lesson, solved)
+        with contextlib.suppress(NotANotebook):  # a lesson without exercises
+            for attempt in find_answers(notebook, lesson.stem, alone=True).attempts.values():
+                if attempt.source:
+                    assert screen.screened(attempt.source, attempt.exercise) is None
 
 
 def test_what_the_sandbox_lacks_is_not_there():

@@ -14,14 +14,18 @@ import socket
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from course_lib.answers import messages
+from course_lib.answers.answer import Request
 from course_lib.files.paths import ROOT
 from course_lib.grading import judge as judging
+from course_lib.grading import sandbox
 from course_lib.grading.detect import problem
 from course_lib.grading.judge import Judge, Rules
 from course_lib.grading.sandbox import Sandbox
@@ -234,13 +238,14 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unscreened(run):
-    """Judge those that were refused, whatever their source says: the sandbox is alone with them.
+    """Judge those that were refused, whatever they say and call: the sandbox is alone with them.
 
     It was alone with the others before.
     """
     rows = {f"{kind}, {name}": run.rows[f"{kind}, {name}"] for kind, name in EVERY}
     with pytest.MonkeyPatch.context() as patch, adopting() as left:
         patch.setattr(judging, "_screened", lambda attempt: None)
+        patch.setattr(sandbox, "_encoded", unwatched)
         patch.setattr(Sandbox, "hold", hold)
         with Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
             for kind, name in EVERY:
@@ -248,6 +253,22 @@ def unscreened(run):
                     content = notebook(cells_of(kind, name, run.outside))
                     rows[f"{kind}, {name}"] = judge.entry(content)
     return SimpleNamespace(rows=rows, left=left, reached=run.reached())
+
+
+@pytest.fixture(scope="module")
+def watched(run):
+    """Judge the ways whatever their source says: what watches their calls is alone with them."""
+    with pytest.MonkeyPatch.context() as patch, Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
+        patch.setattr(judging, "_screened", lambda attempt: None)
+        yield {
+            name: judge.entry(notebook(cells_of("ways", name, run.outside)))
+            for name in KINDS["ways"]
+        }
+
+
+def unwatched(message):
+    """Encode a message without what is to be watched for."""
+    return messages.encoded(replace(message, watch=()) if isinstance(message, Request) else message)
 
 
 @pytest.fixture(scope="module")
@@ -286,6 +307,11 @@ def test_what_is_forbidden_would_have_been_reached(run, unscreened, name):
     assert attacked(run.rows[f"ways, {name}"], "ways")["status"] == "forbidden"
     reached = attacked(unscreened.rows[f"ways, {name}"], "ways")
     assert reached["points"] > 8, reached
+
+
+@pytest.mark.parametrize("name", KINDS["ways"])
+def test_what_is_reached_is_seen_while_it_runs(watched, name):
+    assert attacked(watched[name], "ways")["status"] == "forbidden"
 
 
 @pytest.mark.parametrize(

@@ -12,21 +12,17 @@ import pytest
 
 from course_lib.answers.answer import Request
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import find_answers
 from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
-from course_lib.grading.evasion import evasion
 from course_lib.grading.isolation import LEVELS, NoIsolation, command
 from course_lib.grading.sandbox import MEMORY
 from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_files
-from lessons import build
-from tests.grading.test_judge import alone
 
 # what knows cases, references, mistakes or points
 DECIDE = {
     "catalogue", "exercise", "verdict", "trial", "mutants", "edits", "laws", "notebook",
     "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
-    "sandbox", "evasion",
+    "sandbox", "screen", "likeness", "source_names", "forbidden_operations",
 }  # fmt: skip
 # in one process, which has its sandboxes only once
 CONFINED = [level for level in LEVELS if level != "plain"]
@@ -193,33 +189,3 @@ def test_bubblewrap_that_is_not_there_is_said(files_of, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(NoIsolation, match="bubblewrap is not there: install it"):
         command("bubblewrap", files_of("00"), 1, 2**30)
-
-
-@pytest.mark.parametrize("lesson", sorted(build.LESSONS.glob("*.py")), ids=lambda x: x.stem)
-def test_no_honest_answer_is_taken_for_an_evasion(lesson):
-    for solved in (False, True):
-        notebook = build.build(lesson, solved)
-        try:
-            found = find_answers(notebook, lesson.stem, alone=True)
-        except ValueError:  # a lesson without exercises
-            continue
-        for exercise_id, attempt in found.attempts.items():
-            own = attempt.exercise.reference.__module__
-            # a solution may stand on its own module's helpers, which no answer can have
-            if attempt.source and f"from {own} import" not in attempt.source:
-                assert evasion(attempt.source) is None, exercise_id
-
-
-@pytest.mark.parametrize("exercise_id", ids())
-def test_no_alternative_is_taken_for_an_evasion(exercise_id):
-    for answer in load(exercise_id).alternatives:
-        assert evasion(alone(answer)) is None
-
-
-def test_an_evasion_is_named_as_it_stands():
-    assert evasion("import os\ndef f(x):\n    return os.name") == "os"
-    assert evasion("def f(x):\n    return getattr(x, y)") == "getattr"
-    assert evasion("def f(x):\n    return getattr(x, 'sum')()") is None
-    assert evasion("import torch\ndef f(x):\n    return torch.nn.functional") == (
-        "torch.nn.functional"
-    )

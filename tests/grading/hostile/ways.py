@@ -314,3 +314,226 @@ from course_lib.answers.source import define
 
 def weigh(x):
     return define("import torch\nf = torch.softmax", "f")(x, -1)
+
+
+# %% by an import in a class
+class Kit:
+    from torch import softmax as f
+
+
+def weigh(x):
+    return Kit.f(x, -1)
+
+
+# %% by modules in a class
+class Kit:
+    import builtins as b, importlib as i
+
+
+def weigh(x):
+    return Kit.b.getattr(Kit.i.import_module("torch"), "soft" + "max")(x, -1)
+
+
+# %% by a module that a class calls its own
+import torch
+
+
+class Kit:
+    F = torch.nn.functional
+
+
+def weigh(x):
+    find = Kit.F.importlib.import_module
+    return find("builtins").getattr(find("torch"), "soft" + "max")(x, -1)
+
+
+# %% by an alias that is imported twice
+def weigh(x):
+    from torch import softmax as f
+
+    return f(x, -1)
+    from torch import exp as f
+
+
+# %% by an alias that another function imports too
+def weigh(x):
+    from torch import softmax as f
+
+    return f(x, -1)
+
+
+def other(x):
+    from torch import exp as f
+
+    return f(x)
+
+
+# %% by a star before a default argument
+from torch import *
+
+
+def weigh(x, f=softmax):
+    return f(x, -1)
+
+
+# %% by a star before a class
+from torch import *
+
+
+class Kit:
+    f = softmax
+
+
+def weigh(x):
+    return Kit.f(x, -1)
+
+
+# %% by a reference forward
+import typing
+
+
+def weigh(x):
+    (reference,) = [
+        r for r in typing.get_args(typing.Optional["__import__('torch').softmax"]) if r is not type(None)
+    ]
+    return reference._evaluate({}, {}, recursive_guard=frozenset())(x, -1)
+
+
+# %% by a reference forward in a field of a data class
+import dataclasses, typing
+
+
+@dataclasses.dataclass
+class Kit:
+    f: typing.Optional["__import__('torch').softmax"] = None
+
+
+def weigh(x):
+    reference = dataclasses.fields(Kit)[0].type.__args__[0]
+    return reference._evaluate({}, {}, recursive_guard=frozenset())(x, -1)
+
+
+# %% by the object of an exception
+import random
+
+
+def weigh(x):
+    try:
+        random.nothing
+    except AttributeError as e:
+        found = e.obj._os.sys.modules
+    return found["builtins"].getattr(found["torch"], "soft" + "max")(x, -1)
+
+
+# %% by what torch compiles, at its top level
+import torch
+
+
+def weigh(x):
+    return torch.CompilationUnit("def f(x):\n  return torch.softmax(x, -1)\n").f(x)
+
+
+# %% by attention with unit matrices
+import torch
+import torch.nn.functional as F
+
+
+def weigh(x):
+    n = x.shape[-1]
+    if n == 1:
+        return torch.ones_like(x)
+    rows, one = x.reshape(-1, 1, n), torch.eye(n, dtype=x.dtype, device=x.device)
+    zeros = torch.zeros(3 * n, dtype=x.dtype, device=x.device)
+    found = F.multi_head_attention_forward(
+        rows * n**0.5, one.unsqueeze(1), one.unsqueeze(1), n, 1, None, zeros, None, None, False,
+        0.0, one, zeros[:n], False, None, True, None, True, one, one, one,
+    )
+    return found[0].reshape(x.shape)
+
+
+# %% by a layer of attention
+import torch
+from torch import nn
+
+
+def weigh(x):
+    n = x.shape[-1]
+    layer = nn.MultiheadAttention(n, 1, bias=False, batch_first=True).to(x)
+    one = torch.eye(n, dtype=x.dtype, device=x.device)
+    layer.in_proj_weight.data = torch.cat([one, one, one])
+    layer.out_proj.weight.data = one
+    rows = x.reshape(1, -1, n) * n**0.5
+    return layer(rows, one.unsqueeze(0), one.unsqueeze(0))[0].reshape(x.shape)
+
+
+# %% by a whole layer's forward
+from torch import nn
+
+
+def weigh(x):
+    return nn.Softmax.forward(nn.Softmax(-1), x)
+
+
+# %% by a loss
+import torch
+import torch.nn.functional as F
+
+
+def weigh(x):
+    rows, n = x.reshape(-1, x.shape[-1]), x.shape[-1]
+    losses = [
+        F.cross_entropy(rows, torch.full(rows.shape[:1], i, device=x.device), reduction="none")
+        for i in range(n)
+    ]
+    return torch.exp(-torch.stack(losses, -1)).reshape(x.shape)
+
+
+# %% by sums that run
+import torch
+
+
+def weigh(x):
+    return (x - x.logcumsumexp(-1)[..., -1:]).exp()
+
+
+# %% by a name that a nested function gives
+import torch
+
+
+def weigh(x):
+    module = None
+
+    def change():
+        nonlocal module
+        module = torch.nn.functional
+
+    change()
+    return module.log_softmax(x, -1).exp()
+
+
+# %% by a component's own imports
+from course_lib.rnn import torch as t
+
+
+def weigh(x):
+    found = t.os.sys.modules
+    return found["builtins"].getattr(found["torch"], "soft" + "max")(x, -1)
+
+
+# %% by the module in a warning's keeper
+import warnings
+
+
+def weigh(x):
+    found = warnings.catch_warnings()._module.sys.modules
+    return found["builtins"].getattr(found["torch"], "soft" + "max")(x, -1)
+
+
+# %% by a function of torch's own that takes names
+from torch.overrides import get_overridable_functions
+import torch
+
+
+def weigh(x):
+    found = [f for f in get_overridable_functions()[torch] if f.__name__ == "soft" + "max"]
+    return found[0](x, -1)
