@@ -283,6 +283,11 @@ def _is_listed(module: str, name: str, value: Any) -> bool:
     """Tell whether a module's own name may be used."""
     if name in _listed(module):
         return not isinstance(value, types.ModuleType)
+    if module == "course_lib.exercises":
+        return name in STUBS
+    if module.startswith("course_lib") and not _is_special(name):
+        kinds = types.FunctionType, types.BuiltinFunctionType, type
+        return not isinstance(value, kinds) or _defined_in(value, "course_lib")
     if name.startswith("_"):
         return False
     if module == "builtins":
@@ -294,11 +299,6 @@ def _is_listed(module: str, name: str, value: Any) -> bool:
         return kinds or isinstance(value, numpy.ufunc)
     if module == "jaxtyping":
         return True
-    if module == "course_lib.exercises":
-        return name in STUBS
-    if module.startswith("course_lib"):
-        kinds = types.FunctionType, types.BuiltinFunctionType, type
-        return not isinstance(value, kinds) or _defined_in(value, "course_lib")
     return module in WHOLE and _defined_in(value, module.partition(".")[0])
 
 

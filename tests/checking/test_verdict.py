@@ -4,7 +4,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from course_lib.answers.answer import Reply
+from course_lib import attention
+from course_lib.answers.answer import InProcess, Reply, Request
+from course_lib.answers.forbidden_calls import watching
 from course_lib.answers.source import define, source_of
 from course_lib.checking import catalogue
 from course_lib.checking.trial import same_reply
@@ -114,6 +116,68 @@ def test_a_helper_that_does_the_work_may_not_be_called(name):
     source = HELPED.replace("attend(", f"{name}(")
     answer = define(source, "tiled_attention", {name: tiled.attend})
     assert verdict("efficient/tiled", answer).status == "forbidden"
+
+
+BEHIND = {
+    "add_norm/layer_norm": """
+def layer_norm(x, gain, bias, epsilon=1e-5):
+    rows = x.reshape(1, -1, 1, x.shape[-1])
+    found = torch.nn.InstanceNorm2d(rows.shape[1], eps=epsilon)(rows)
+    return gain * found.reshape(x.shape) + bias
+""",
+    "windows/word_window": """
+def word_window(x, weight, bias):
+    torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2))
+    return x
+""",
+    "self_attention/layer": """
+class SelfAttention(torch.nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.w_q = torch.nn.Parameter(torch.empty(d_model, d_k))
+        self.w_k = torch.nn.Parameter(torch.empty(d_model, d_k))
+        self.w_v = torch.nn.Parameter(torch.empty(d_model, d_v))
+    def forward(self, x, mask=None):
+        y = x.reshape(1, 1, -1, x.shape[-1])
+        torch.ops.aten.scaled_dot_product_attention(y, y, y)
+        return x
+""",
+}
+
+
+@pytest.mark.parametrize("exercise_id", BEHIND)
+def test_what_torch_computes_is_seen_behind_any_name(exercise_id):
+    name = catalogue.load(exercise_id).name
+    answer = define("import torch\n" + BEHIND[exercise_id], name)
+    found = verdict(exercise_id, answer)
+    assert found.status == "forbidden"
+    assert any(name.startswith("aten.") for name in found.called), found
+
+
+HOLDING = {
+    "numpy": "q, k, v = (x.detach().numpy() for x in (q, k, v))\n    s = q @ k.T",
+    "lists": "k = k.tolist()\n    s = [[sum(map(float.__mul__, a, b)) for b in k]"
+    " for a in q.tolist()]",
+    "an error that is caught": "try:\n        s = q @ k.mT\n    except MemoryError:\n        s = 0",
+}
+
+
+@pytest.mark.parametrize("by", HOLDING)
+def test_what_is_too_large_is_seen_outside_of_torch_too(by):
+    source = f"def f(q, k, v):\n    {HOLDING[by]}\n    return v"
+    small = "def f(q, k, v):\n    s = [(q[:9] @ k[i:i + 9].mT).sum().item() for i in (0, 9)]\n    return v"
+    q = torch.ones(192, 2)
+    for text, error in ((source, "MemoryError"), (small, None)):
+        reply = InProcess(define(text, "f")).run(Request((q, q, q), max_numel=192 * 192 - 1))
+        assert (reply.error and reply.error.type) == error
+
+
+def test_while_it_is_watched_a_function_does_what_it_does_and_after_it_too():
+    before, x = attention.softmax.__code__, torch.ones(2, 4)
+    with watching(("course_lib.attention.softmax",)) as seen:
+        assert torch.equal(attention.softmax(x, mask=None), x / 4)
+    assert seen == ["course_lib.attention.softmax"]
+    assert attention.softmax.__code__ is before
 
 
 def test_the_solution_may_call_it():
