@@ -273,11 +273,11 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
 
     def value(case: Case) -> Question:
         # where inputs can be changed, there is a property for all that a call should leave alone
-        plain = ask(case, settings=not changeable)
+        plain = ask(case, watch=watched(exercise), settings=not changeable)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
         cotangent = _cotangent(plain.expected.output, draw)
-        return replace(plain, fuller=ask(case, cotangent=cotangent))
+        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=watched(exercise)))
 
     with _exponentials() as exponentials:
         values = list(map(value, cases))
@@ -333,9 +333,7 @@ def _request(
         device = given[0].device if given else None
         weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
     method = "__call__" if exercise.method in (None, "forward") else exercise.method
-    # of what has no numbers, nothing is computed
-    watch = () if _on_meta(case) else watched(exercise)
-    return Request(case.inputs, case.build, weights, method, watch=watch, **more)
+    return Request(case.inputs, case.build, weights, method, **more)
 
 
 def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:

@@ -165,7 +165,8 @@ HOLDING = {
 @pytest.mark.parametrize("by", HOLDING)
 def test_what_is_too_large_is_seen_outside_of_torch_too(by):
     source = f"def f(q, k, v):\n    {HOLDING[by]}\n    return v"
-    small = "def f(q, k, v):\n    s = [(q[:9] @ k[i:i + 9].mT).sum().item() for i in (0, 9)]\n    return v"
+    small = "def f(q, k, v):\n    s = [(q[:9] @ k[i:i + 9].mT).sum().item() for i in (0, 9)]\n"
+    small += "    return v"
     q = torch.ones(192, 2)
     for text, error in ((source, "MemoryError"), (small, None)):
         reply = InProcess(define(text, "f")).run(Request((q, q, q), max_numel=192 * 192 - 1))

@@ -3,12 +3,13 @@
 import ast
 import inspect
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import stub
+from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
@@ -181,6 +182,32 @@ def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):
     assert verdict(found, "attention/weighted_sum")["status"] == "passed"
 
 
+LOSS = """
+def softmax(scores, mask=None):
+    return torch.nn.functional.cross_entropy(scores, scores.exp()) * scores
+"""
+
+
+def test_what_an_answer_had_computed_is_in_its_entry(entry):
+    found = verdict(entry(SET_UP, LOSS, lesson="02"), "attention/softmax")
+    assert found["status"] == "forbidden"
+    assert found["dispatched"] == ["aten._log_softmax"]
+    assert "dispatched" not in verdict(entry(SET_UP, SOFTMAX, lesson="02"), "attention/softmax")
+
+
+def test_an_answer_that_is_the_librarys_is_marked_whatever_its_names(entry):
+    exercise = load("attention/softmax")
+    imports = f"{SET_UP}\nfrom einops import reduce\nfrom torch import Tensor"
+    imports += "\nfrom jaxtyping import Bool, Float"
+    pasted = re.sub(r"\bmask\b", "seen", source_of(exercise.reference))
+    own = "def softmax(s, mask):\n    s = s.exp()\n    t = s.sum(-1)\n    return s / t"
+    for source, same in ((pasted, True), (own, None), (SOFTMAX, None)):
+        found = verdict(entry(imports, source, lesson="02"), "attention/softmax")
+        assert found.get("same_as_library") is same
+    # of a line, everybody's is the same
+    assert "same_as_library" not in verdict(entry(RIGHT))
+
+
 def test_a_notebook_of_another_lesson_is_none_of_those_graded(judge_of):
     with judge_of(exercises=["start/hello"]) as judge:
         found = judge.entry(notebook([(None, RIGHT)], "02"))
@@ -203,7 +230,11 @@ def test_points_may_be_others_and_partial_points_follow(judge_of):
     }
 
 
-def test_private_exercises_are_judged_and_their_files_stay_outside(judge_of, private_package):
+def test_private_exercises_are_judged_and_their_files_stay_outside(
+    judge_of, private_package, monkeypatch
+):
+    # it is the sandbox that hides them
+    monkeypatch.setattr("course_lib.grading.judge._screened", lambda attempt: None)
     file = str(private_package / "__init__.py")
     reading = f"def double(x):\n    return x * len(open({file!r}).read())"
     importing = "import private_exercises\ndef double(x):\n    return private_exercises.twice.y(x)"
