@@ -23,8 +23,9 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from tqdm import tqdm
 from traitlets.config import Config
 
-from course_lib.answers.source import own_imports, source_of, stub
+from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load, outline
+from course_lib.checking.library import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
 
@@ -61,8 +62,7 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             text = stub(exercise.reference, exercise.method)
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")
-                imported = own_imports(exercise.reference, before)
-                text = (imported and f"{imported}\n\n") + source_of(exercise.reference)
+                text = solution_text(exercise, before)
             cell.source = text.rstrip()
             cell.metadata["exercise"] = exercise_id
         elif cell.source.startswith(GIVEN):

@@ -11,6 +11,7 @@ LAWS = "tests/checking/test_laws.py::test_every_exercise_holds_all_laws"
 SLOW = (
     "test_laws", "test_old_workspace", "test_exports", "test_grade", "test_hostile",
     "test_isolation", "test_with_tools", "test_lessons", "test_against_hugging_face", "test_verify",
+    "test_agreement", "test_handles", "test_idioms",
 )  # fmt: skip
 
 

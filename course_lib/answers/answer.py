@@ -217,6 +217,8 @@ def as_data(value: Any) -> Any:
         return Foreign("whole number of more than 64 bits")
     if value is None or type(value) in (bool, int, float, str):
         return value
+    if isinstance(value, Foreign) and type(value.type) is str:  # in a reply from afar
+        return value
     if isinstance(value, float):  # such as numpy's float64
         return float.__pos__(value)
     if isinstance(value, tuple) or type(value) is list:

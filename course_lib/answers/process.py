@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Self, cast
@@ -23,6 +24,7 @@ from course_lib.answers.probe_layers import Probe
 from course_lib.answers.source import define
 
 SECONDS = 10.0
+SLEEPS = 6  # times as long may a call take that does not compute
 START_SECONDS = 60.0
 
 
@@ -121,17 +123,25 @@ class RemoteAnswer(ABC):
 
 
 class ChildProcess(RemoteAnswer):
-    """A Python process like this one; a call may take so many seconds."""
+    """A Python process like this one; a call may compute for so many seconds.
+
+    They are those of the processor, so that a busy machine costs no answer its verdict; by the
+    clock a call may take `SLEEPS` times as long.
+    """
 
     def __init__(self, seconds: float = SECONDS):
         self._seconds = seconds
 
     def _start(self) -> None:
-        self._process = subprocess.Popen(
+        import psutil  # which no sandbox has
+
+        self._process = psutil.Popen(
             [sys.executable, "-m", "course_lib.answers.process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            # the time of several threads would be counted together
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
         )
         self._running = True
         # Python and torch are still loading, which is not the answer's time
@@ -139,23 +149,37 @@ class ChildProcess(RemoteAnswer):
         self._broken = ready if isinstance(ready, Reply) else None
 
     def _speak(self, message: Any, seconds: float | None = None) -> Any:
-        seconds, expired = seconds or self._seconds, threading.Event()
+        seconds, replied, expired = seconds or self._seconds, threading.Event(), []
+        clock, computed = time.monotonic(), self._computed()
 
-        def expire():
-            expired.set()
-            self._process.kill()
+        def watch() -> None:
+            while not expired and not replied.wait(0.05):
+                if self._computed() - computed > seconds:
+                    expired.append(seconds)
+                elif time.monotonic() - clock > SLEEPS * seconds:
+                    expired.append(SLEEPS * seconds)
+            if expired:
+                self._process.kill()
 
-        timer = threading.Timer(seconds, expire)
-        timer.start()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
         try:
             messages.send(cast(BinaryIO, self._process.stdin), message)
             return messages.receive(cast(BinaryIO, self._process.stdout), KINDS)
         except (EOFError, OSError):
-            if expired.is_set():
-                raise TimeoutError(f"no answer within {seconds:g} seconds") from None
+            if expired:
+                raise TimeoutError(f"no answer within {expired[0]:g} seconds") from None
             raise
         finally:
-            timer.cancel()
+            replied.set()
+            watcher.join()
+
+    def _computed(self) -> float:
+        """Return the seconds of the processor that the process has had, while it runs."""
+        with contextlib.suppress(Exception):  # psutil's own, where the process has just ended
+            times = self._process.cpu_times()
+            return times.user + times.system
+        return 0.0
 
     def _stop(self) -> None:
         if self._running:
@@ -207,9 +231,11 @@ def main() -> None:
     """Serve this process's parent."""
     without_dynamo.leave_out()
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # what the answer prints must not run into the messages
+    requests = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    # what the answer prints, and what it waits for, must not run into the messages
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    serve(sys.stdin.buffer, replies)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+    serve(requests, replies)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,17 @@
 """Source text of references and answers: stubs, self-contained copies, definitions from text."""
 
+import __future__
+
 import ast
 import inspect
 import linecache
+import math
 import re
 import symtable
+import sys
 import textwrap
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import count
 from typing import Any
 
@@ -17,26 +21,44 @@ _numbers = count(1)
 def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:
     """Execute `source` in a namespace of its own and return the object called `name`.
 
-    A statement that fails costs only the names that it would have given. The text is known to
-    `linecache`, so tracebacks and `source_of` find its lines. Raises SyntaxError, or whatever
+    A statement that fails costs only the names that it has not given by then. The text is known
+    to `linecache`, so tracebacks and `source_of` find its lines. Raises SyntaxError, or whatever
     kept `name` from being defined.
     """
     file = f"<answer {next(_numbers)}: {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace = {"__name__": "__answer__"} | (namespace or {})
     failure = NameError(f"nothing here defines {name}")
-    for statement in ast.parse(source).body:
+    body = ast.parse(source).body
+    flags = _future(body)
+    for statement in body:
+        bound = set(names_bound(statement))
+        before = {one: namespace[one] for one in bound & namespace.keys()}
         try:
-            exec(compile(ast.Module([statement], []), file, "exec"), namespace)
+            code = compile(ast.Module([statement], []), file, "exec", flags, dont_inherit=True)
+            exec(code, namespace)
         except Exception as error:
-            lost = (getattr(statement, "name", ""), *_targets(statement))
-            for one in lost:
-                namespace.pop(str(one), None)
-            if name in lost:
+            # what a name stood for before is not what it was to stand for now
+            for one, value in before.items():
+                if namespace.get(one) is value:
+                    namespace.pop(one, None)
+            if name in bound:
                 failure = error
     if name not in namespace:
         raise failure
     return namespace[name]
+
+
+def _future(body: list[ast.stmt]) -> int:
+    """Return the compiler's flags for what these statements import from `__future__`."""
+    names = [
+        alias.name
+        for x in body
+        if isinstance(x, ast.ImportFrom) and x.module == "__future__"
+        for alias in x.names
+    ]
+    features = (getattr(__future__, name, None) for name in names)
+    return sum({feature.compiler_flag for feature in features if feature})
 
 
 def source_of(thing: Any) -> str:
@@ -48,13 +70,29 @@ def source_of(thing: Any) -> str:
 
 
 def find_source(thing: Any) -> str | None:
-    """Return the source of a function or class, also from a notebook cell; None if unknown."""
-    function = next(functions(thing), None)
-    if function is None:
-        return None
-    code = function.__code__
+    """Return the source of a function or class, also from a notebook cell; None if unknown.
+
+    A method that was set after the class had been defined follows it: `Layer.forward = forward`.
+    """
+    name, own = getattr(thing, "__name__", None), list(functions(thing))
+    found = next(filter(None, (_definition(function, name) for function in own)), None)
+    if found is None or not isinstance(thing, type):
+        return found and found[0]
+    source, file, first, last = found
+    for attribute, member in vars(thing).items():
+        if not isinstance(member, types.FunctionType):
+            continue
+        code = inspect.unwrap(member).__code__
+        inside = code.co_filename == file and first <= code.co_firstlineno <= last
+        if not inside and (patch := _definition(member, member.__name__)):
+            source += f"{patch[0]}{name}.{attribute} = {member.__name__}\n"
+    return source
+
+
+def _definition(function: types.FunctionType, name: str | None) -> tuple[str, str, int, int] | None:
+    """Find what is called `name` around a function: its text, its file, first and last line."""
+    code = inspect.unwrap(function).__code__
     text = "".join(linecache.getlines(code.co_filename))
-    name = getattr(thing, "__name__", None)
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -68,16 +106,20 @@ def find_source(thing: Any) -> str | None:
     ]
     if not definitions:
         return None
-    lines = text.splitlines()[_first_line(definitions[-1]) - 1 : definitions[-1].end_lineno]
-    return textwrap.dedent("\n".join(lines)) + "\n"
+    first, last = _first_line(definitions[-1]), definitions[-1].end_lineno or 0
+    lines = text.splitlines()[first - 1 : last]
+    return textwrap.dedent("\n".join(lines)) + "\n", code.co_filename, first, last
 
 
 def is_stub(source: str, method: str | None = None) -> bool:
     """Tell whether the function, or the class's `method`, only raises NotImplementedError."""
     try:
-        function = function_in(ast.parse(source), method)
+        tree = ast.parse(source)
+        function = function_in(tree, method)
     except (SyntaxError, LookupError):
         return False
+    if any(isinstance(node, ast.Assign) for node in tree.body):
+        return False  # it was written outside of its class
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
     raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
     match raised:
@@ -138,15 +180,58 @@ def globals_read(source: str) -> set[str]:
     return read
 
 
-def self_contained(thing: Any) -> str:
+def _public(value: Any) -> str:
+    """Name the module that a user imports this from, as einops for einops.einops."""
+    module, name = value.__module__, value.__name__
+    parts = module.split(".")
+    paths = (".".join(parts[: n + 1]) for n in range(len(parts)))
+    return next((x for x in paths if getattr(sys.modules.get(x), name, None) is value), module)
+
+
+def names_bound(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement binds where it stands; "*" for any."""
+    for inner in outside_functions(node):
+        match inner:
+            case ast.Name(name, ast.Store()):
+                yield name
+            case ast.FunctionDef(name) | ast.AsyncFunctionDef(name) | ast.ClassDef(name):
+                yield name
+            case ast.alias(name, bound):
+                yield bound or name.partition(".")[0]
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(str(name)):
+                yield name
+            case ast.MatchMapping(rest=str(name)):
+                yield name
+
+
+def outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Walk a tree without what has names of its own: functions, classes, a comprehension's."""
+    left = [node]
+    while left:
+        yield (node := left.pop())
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Lambda():
+                pass
+            case ast.comprehension(iter=iterable, ifs=conditions):
+                left += [iterable, *conditions]
+            case _:
+                left += ast.iter_child_nodes(node)
+
+
+def self_contained(
+    thing: Any,
+    inlined: Callable[[str], bool] = ("__main__", "__answer__").__contains__,
+    given: Collection[str] = (),
+) -> str:
     """Return source that defines `thing` anywhere: its imports, its helpers, then itself.
 
-    Raises ValueError naming what cannot be carried over (a variable of the notebook that is
-    neither a number, a text nor a tuple of them).
+    What comes from a module that is `inlined` goes along as source, the rest as imports; the names
+    that are `given` are there. Raises ValueError naming what cannot be carried over (a variable of
+    the notebook that is neither a number, a text nor a tuple of them).
     """
     imports: list[str] = []
     parts: list[str] = []
-    seen: set[str] = set()
+    seen = set(given) - {thing.__name__}
 
     def collect(name: str, value: Any) -> None:
         if name in seen:
@@ -157,8 +242,9 @@ def self_contained(thing: Any) -> str:
             renamed = "" if value.__name__ == name else f" as {name}"
             imports.append(f"import {value.__name__}{renamed}")
         elif type(value) in (bool, int, float, str, tuple, type(None)):
-            parts.append(f"{name} = {value!r}\n")
-        elif isinstance(value, types.FunctionType | type) and module in ("__main__", "__answer__"):
+            odd = isinstance(value, float) and not math.isfinite(value)
+            parts.append(f"{name} = float('{value}')\n" if odd else f"{name} = {value!r}\n")
+        elif isinstance(value, types.FunctionType | type) and module and inlined(module):
             source = find_source(value)
             if source is None:
                 raise ValueError(f"the source of {name} is not to be found")
@@ -167,9 +253,11 @@ def self_contained(thing: Any) -> str:
             parts.append(source)
             if value.__name__ != name:
                 parts.append(f"{name} = {value.__name__}\n")
+        elif module == "builtins" and hasattr(value, "__name__"):
+            parts.append(f"{name} = {value.__name__}\n")
         elif module and hasattr(value, "__name__"):
             renamed = "" if value.__name__ == name else f" as {name}"
-            imports.append(f"from {module} import {value.__name__}{renamed}")
+            imports.append(f"from {_public(value)} import {value.__name__}{renamed}")
         else:
             raise ValueError(
                 f"it uses {name}, a {type(value).__name__} that only this notebook has"
@@ -179,14 +267,12 @@ def self_contained(thing: Any) -> str:
     return "\n".join([*sorted(imports), "", *parts]).lstrip("\n")
 
 
-def _targets(statement: ast.stmt) -> list[str]:
-    return [node.id for node in getattr(statement, "targets", []) if isinstance(node, ast.Name)]
-
-
 def functions(thing: Any) -> Iterator[types.FunctionType]:
     """Yield the function itself, or the methods of a class, out of any decorator."""
     members = vars(thing).values() if isinstance(thing, type) else [thing]
     for member in members:
+        if isinstance(member, staticmethod | classmethod):
+            member = member.__func__
         if isinstance(member, types.FunctionType):
             yield inspect.unwrap(member)
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, self_contained, source_of
-from course_lib.checking import cells, hints, panel
+from course_lib.answers.source import define, self_contained
+from course_lib.checking import as_graded, cells, hints, panel
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.library import solution_text
 from course_lib.checking.time_limit import OutOfTime, time_limit
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.workspace import Workspace
@@ -38,6 +39,8 @@ def check(exercise_id: str, answer: Any) -> None:
         print(text)
     if judged.status == "not attempted":
         return
+    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise)):
+        print(warning)
     if workspace := Workspace.find():
         record(workspace, judged, lambda: answer)
     else:
@@ -49,8 +52,6 @@ def _no_answer(exercise: Exercise, answer: Any) -> str | None:
     name = exercise.name
     if answer is exercise.reference:
         return f"This is the library's own `{name}`: run the cell with yours, then check."
-    if getattr(answer, "__name__", "") == "<lambda>":
-        return f"This is a lambda: write `def {name}(...)`, which later lessons can run on."
     return cells.outdated(answer, name)
 
 
@@ -82,8 +83,8 @@ def hint(exercise_id: str, number: int | None = None) -> None:
 
 
 def solution(exercise_id: str) -> None:
-    """Print the reference: the very code that the library runs on."""
-    print(source_of(load(exercise_id).reference))
+    """Print the reference behind its helpers: the very code that the library runs on."""
+    print(solution_text(load(exercise_id)))
 
 
 def mine(exercise_id: str) -> Callable:

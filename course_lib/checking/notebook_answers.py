@@ -1,32 +1,31 @@
 """A learner's notebook read as answers, without running it.
 
-Of its code only imports, definitions, constants and `name = mine(...)` count. An answer is the
-last function or class of its exercise's name, behind the statements that it needs.
+An answer is the last function, class or lambda of its exercise's name, or what the exercise's own
+cell gives this name to. With it go the statements that it needs (see `statements`).
 """
 
 import ast
 import contextlib
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define, globals_read, is_stub
+from course_lib.answers.source import define, is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.library import standalone
+from course_lib.checking.statements import Notebook, Statement, statements
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.ipynb import NotANotebook
 
 MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
 CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
-IMPORTS = (ast.Import, ast.ImportFrom)
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-KEPT = (*IMPORTS, *DEFINITIONS)
 
 
 class Holder(Answer, Protocol):
@@ -38,16 +37,27 @@ class Holder(Answer, Protocol):
 
 @dataclass(frozen=True)
 class Attempt:
-    """The answer to one exercise: its source, or the problem that it cannot be read for.
+    """The answer to one exercise: its source, or a sentence about why there is none.
 
     One that is not attempted has neither: it is a stub, or there is no cell. `places` holds, for
     each line of the source, the cell and the line there that it comes from, counted from 1.
+    `neighbours` are the earlier exercises of the lesson that the answer stands on; `borrowed`,
+    those whose library version is in the source, and `written` is the source without that.
     """
 
     exercise: Exercise
     source: str | None = None
     problem: str | None = None
     places: tuple[tuple[int, int], ...] = ()
+    neighbours: tuple[Exercise, ...] = ()
+    borrowed: tuple[Exercise, ...] = ()
+    written: str = ""
+    with_library: Callable[[Collection[Exercise]], "Attempt"] | None = None
+
+    def borrowing(self, failed: Collection[Exercise]) -> "Attempt":
+        """Return this attempt with the library's version of each neighbour that has failed."""
+        borrowed = [x for x in self.neighbours if x in failed]
+        return self.with_library(borrowed) if borrowed and self.with_library else self
 
     def define(self) -> Any:
         """Execute the source in this process and return the answer. Raises what it raises."""
@@ -63,40 +73,29 @@ class Submission:
     remarks: list[str]
 
 
-@dataclass(frozen=True, eq=False)
-class _Statement:
-    cell: int
-    line: int
-    text: str
-    kind: type[ast.stmt]
-    binds: frozenset[str]
-    reads: frozenset[str]
-
-
 @dataclass(frozen=True)
-class _Cell:
+class Cell:
+    """A cell of code: its place in the notebook, and the exercise that it is marked with."""
+
     number: int
     text: str
     exercise: str | None
-    statements: list[_Statement]
+    statements: list[Statement]
     problem: str | None
 
-    def answer(self, name: str) -> _Statement | None:
-        """Return the last function or class of this name."""
-        named = [x for x in self.statements if x.kind in DEFINITIONS and name in x.binds]
-        return named[-1] if named else None
+    def answer(self, exercise: Exercise) -> Statement | None:
+        """Return what gives the exercise's name its last value, but for what changes that."""
+        name, own = exercise.name, self.exercise == exercise.id
+        named = [x for x in self.statements if name in x.binds and not x.is_mine]
+        made = [x for x in named if x.defines or (own and name not in x.reads)]
+        return made[-1] if made else None
 
     def is_for(self, exercise: Exercise) -> bool:
         """Tell whether an answer stands here, or would if the cell could be read."""
         if self.problem is None:
-            return self.answer(exercise.name) is not None
+            return self.answer(exercise) is not None
         header = rf"^(def|class)\s+{exercise.name}\b"
         return self.exercise == exercise.id or bool(re.search(header, self.text, re.MULTILINE))
-
-    def without(self, names: set[str]) -> "_Cell":
-        """Leave out what takes these names, and no other, from the workspace."""
-        left = [x for x in self.statements if x.kind in KEPT or not x.binds <= names]
-        return replace(self, statements=left)
 
 
 def read(path: Path) -> Submission:
@@ -113,17 +112,17 @@ def find_answers(
     takes from there stands for its own definition. Raises NotANotebook where there is none.
     """
     cells = [
-        _read_cell(number, ipynb.text(cell), ipynb.exercise(cell))
+        read_cell(number, ipynb.text(cell), ipynb.exercise(cell))
         for number, cell in enumerate(notebook["cells"], start=1)
         if cell["cell_type"] == "code"
     ]
     exercises = exercises or _exercises(ipynb.lesson(notebook), cells)
     if not exercises:
         raise NotANotebook(f"{name} holds no exercise of this course.")
-    if alone:
-        defined = {x.name for x in exercises if any(cell.is_for(x) for cell in cells)}
-        cells = [cell.without(defined) for cell in cells]
-    attempts = {exercise.id: _attempt(exercise, cells) for exercise in exercises}
+    exercises = sorted(exercises, key=lambda x: ids().index(x.id))
+    own = {x.name for x in exercises if any(cell.is_for(x) for cell in cells)} if alone else ()
+    whole = Notebook([statement for cell in cells for statement in cell.statements], own)
+    attempts = {x.id: _attempt(x, cells, whole, exercises, alone) for x in exercises}
     remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
     remarks += [remark for x in exercises if (remark := _remark(x, cells))]
     return Submission(attempts, remarks)
@@ -131,23 +130,32 @@ def find_answers(
 
 def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
     """Judge each attempt through a handle: what one of them does costs that one alone."""
+    failed: list[Exercise] = []
     for attempt in submission.attempts.values():
-        yield judge_attempt(attempt, handle)
+        verdict = judge_attempt(attempt.borrowing(failed), handle)
+        if verdict.status != "passed":
+            failed.append(attempt.exercise)
+        yield verdict
 
 
 def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
-    """Judge one attempt through a handle."""
+    """Judge one attempt through a handle, and say so if it has borrowed from the library."""
     if not attempt.source:
         return unanswered(attempt, seed)
     handle.hold(attempt.source, attempt.exercise.name)
-    return _placed(judge(attempt.exercise, handle, seed), attempt.places)
+    verdict = _placed(judge(attempt.exercise, handle, seed), attempt.places)
+    if not attempt.borrowed:
+        return verdict
+    names = " and ".join(f"`{x.name}`" for x in attempt.borrowed)
+    own = "yours has" if len(attempt.borrowed) == 1 else "yours have"
+    note = f"(Judged on the library's {names}: {own} not passed.)"
+    return replace(verdict, message=f"{sentence(verdict.message)} {note}")
 
 
 def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
     """Return the verdict on an attempt without a source: there is nothing to try."""
     if attempt.problem:
-        message = sentence(f"This code cannot be executed: {attempt.problem}")
-        return untried(attempt.exercise, "error", message, seed)
+        return untried(attempt.exercise, "error", attempt.problem, seed)
     return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
 
 
@@ -162,7 +170,7 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
     return replace(verdict, failure=replace(failure, error=placed))
 
 
-def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
+def _exercises(lesson: str | None, cells: list[Cell]) -> list[Exercise]:
     """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
     every = [load(exercise_id) for exercise_id in ids()]
     marked = {cell.exercise for cell in cells}
@@ -173,30 +181,69 @@ def _exercises(lesson: str | None, cells: list[_Cell]) -> list[Exercise]:
     )
 
 
-def _attempt(exercise: Exercise, cells: list[_Cell]) -> Attempt:
+def _attempt(
+    exercise: Exercise,
+    cells: list[Cell],
+    notebook: Notebook,
+    exercises: list[Exercise],
+    alone: bool,
+) -> Attempt:
     places = [cell for cell in cells if cell.is_for(exercise)]
     if not places:
+        return Attempt(exercise, problem=_renamed(exercise, cells))
+    if problem := places[-1].problem:
+        return Attempt(exercise, problem=sentence(f"This code cannot be executed: {problem}"))
+    answer = places[-1].answer(exercise)
+    patches = list(notebook.patches(answer, exercise.name)) if answer else []
+    if not answer or (is_stub(answer.text, exercise.method) and not patches):
         return Attempt(exercise)
-    if places[-1].problem:
-        return Attempt(exercise, problem=places[-1].problem)
-    answer = places[-1].answer(exercise.name)
-    if answer is None or is_stub(answer.text, exercise.method):
-        return Attempt(exercise)
-    statements = _needed(answer, exercise.name, [x for cell in cells for x in cell.statements])
-    lines = [
-        (line, (statement.cell, statement.line + number))
-        for statement in statements
-        for number, line in enumerate(statement.text.split("\n"))
-    ]
-    source = "".join(f"{line}\n" for line, _ in lines)
-    return Attempt(exercise, source, places=tuple(place for _, place in lines))
+
+    before = [x for x in exercises[: exercises.index(exercise)] if x.lesson == exercise.lesson]
+
+    def gathered(borrowed: Collection[Exercise]) -> Attempt:
+        lent = {x.name: _lent(x, answer) for x in borrowed}
+        needed = notebook.needed(answer, exercise.name, lent)
+        # at home, `mine` gives what has passed
+        own = {name for x in needed if x.defines or (alone and x.is_mine) for name in x.binds}
+        lines = [
+            (line, (statement.cell, statement.line + number))
+            for statement in needed
+            for number, line in enumerate(statement.text.split("\n"))
+        ]
+        return Attempt(
+            exercise,
+            source="".join(f"{line}\n" for line, _ in lines),
+            places=tuple(place for _, place in lines),
+            neighbours=tuple(x for x in before if x.name in own),
+            borrowed=tuple(borrowed),
+            written="".join(f"{x.text}\n" for x in needed if x not in lent.values()),
+            with_library=gathered,
+        )
+
+    return gathered(())
 
 
-def _remark(exercise: Exercise, cells: list[_Cell]) -> str | None:
+def _lent(exercise: Exercise, reader: Statement) -> Statement:
+    """Return a statement that defines an exercise's name as the library does."""
+    return Statement(reader.cell, reader.line, standalone(exercise), ast.Pass(), frozenset())
+
+
+def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
+    """Say under which name the exercise's own cell defines what it defines."""
+    for cell in cells:
+        other = [x for x in cell.statements if cell.exercise == exercise.id and x.defines]
+        if other:
+            name = min(other[-1].binds)
+            place = f"Cell {cell.number}, that of {exercise.id},"
+            return f"{place} defines `{name}`, not `{exercise.name}`."
+    return None
+
+
+def _remark(exercise: Exercise, cells: list[Cell]) -> str | None:
     """Say in one sentence what is unusual about an exercise's cells."""
     exercise_id, name = exercise.id, exercise.name
     numbers = [str(cell.number) for cell in cells if cell.is_for(exercise)]
-    if not numbers:
+    if not numbers and not _renamed(exercise, cells):
         way_back = f"`course reset {exercise_id}` puts the stub back"
         return f"{exercise_id}: no cell defines `{name}`; {way_back}."
     if len(numbers) > 1:
@@ -204,45 +251,26 @@ def _remark(exercise: Exercise, cells: list[_Cell]) -> str | None:
     return None
 
 
-def _needed(answer: _Statement, name: str, statements: list[_Statement]) -> list[_Statement]:
-    """List the statements that an answer needs: imports, then the others, then itself.
-
-    A name stands for what it was last bound to when the answer's cell ran; failing that, for
-    what a later cell binds it to.
-    """
-    found = {x for x in statements if "*" in x.binds}
-    known, wanted = {name}, set(answer.reads)
-    while wanted := wanted - known:
-        known |= wanted
-        for read in list(wanted):
-            binding = [x for x in statements if read in x.binds]
-            used = [x for x in binding if x.cell <= answer.cell][-1:] or binding[:1]
-            found |= set(used)
-            wanted |= {x for statement in used for x in statement.reads}
-    found.discard(answer)
-    ordered = [x for x in statements if x in found]
-    ordered.sort(key=lambda x: x.kind not in IMPORTS)
-    return [*ordered, answer]
-
-
 # a class hands in the same demonstrations again and again
 @lru_cache(maxsize=1024)
-def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
+def read_cell(number: int, text: str, exercise: str | None) -> Cell:
+    """Read the statements of a cell, or the problem that it cannot be read for."""
     first = text.lstrip().partition("\n")[0]
     if first.startswith("%%"):
         python = first.split()[0] in CELL_MAGICS_OF_PYTHON
         text = text.replace(first, "", 1) if python else ""
     try:
         tree, text = _parse(text)
+        found = list(statements(number, text, tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         number_there = getattr(error, "lineno", None)
         line = f", line {number_there}" if number_there else ""
         why = str(getattr(error, "msg", error)) or "it takes too much memory to be read"
         problem = f"cell {number}{line} is not Python: {why}"
-        return _Cell(number, text, exercise, [], problem)
-    lines = text.encode().split(b"\n")
-    statements = [_statement(number, lines, node) for node in tree.body if _counts(node)]
-    return _Cell(number, text, exercise, statements, None)
+        if line_there := ipynb.conflict(text):
+            problem = f"cell {number} has the marks of a merge conflict, line {line_there}"
+        return Cell(number, text, exercise, [], problem)
+    return Cell(number, text, exercise, found, None)
 
 
 def _parse(text: str) -> tuple[ast.Module, str]:
@@ -254,41 +282,3 @@ def _parse(text: str) -> tuple[ast.Module, str]:
         except SyntaxError:
             text = MAGIC.sub(r"\1pass", text)
             return ast.parse(text), text
-
-
-def _counts(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        return _is_literal(node.value) or _is_mine(node.value)
-    return isinstance(node, KEPT)
-
-
-def _is_literal(value: ast.expr | None) -> bool:
-    try:
-        ast.literal_eval(value or "")
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _is_mine(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "mine"
-
-
-def _statement(cell: int, lines: list[bytes], node: ast.stmt) -> _Statement:
-    decorators = getattr(node, "decorator_list", None)
-    line = decorators[0].lineno if decorators else node.lineno
-    written = b"\n".join(lines[line - 1 : node.end_lineno])
-    if not decorators:  # another statement may stand before it, or behind
-        behind = len(lines[(node.end_lineno or line) - 1]) - (node.end_col_offset or 0)
-        written = written[node.col_offset : len(written) - behind]
-    names = [x for x in ast.walk(node) if isinstance(x, ast.Name)]
-    if isinstance(node, IMPORTS):
-        binds = {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    elif isinstance(node, DEFINITIONS):
-        binds = {node.name}
-    else:
-        binds = {x.id for x in names if isinstance(x.ctx, ast.Store)}
-    # a parameter may have the name of something else in the notebook
-    reads = globals_read(ast.unparse(node)) if isinstance(node, DEFINITIONS) else set()
-    reads = reads or {x.id for x in names}
-    return _Statement(cell, line, written.decode(), type(node), frozenset(binds), frozenset(reads))

@@ -25,6 +25,7 @@ def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
     from course_lib.answers.process import ChildProcess
     from course_lib.checking import panel
+    from course_lib.checking.as_graded import warning
     from course_lib.checking.notebook import record
     from course_lib.checking.notebook_answers import read, verdicts
 
@@ -47,8 +48,11 @@ def run(options: Namespace) -> int:
             attempted = verdict.status != "not attempted"
             shown = panel.text(verdict, everything=options.all)
             print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
+            attempt = submission.attempts[verdict.exercise]
+            if verdict.status == "passed" and (said := warning(attempt)):
+                print(said)
             if workspace:
-                record(workspace, verdict, submission.attempts[verdict.exercise].define)
+                record(workspace, verdict, attempt.define)
             judged.append(verdict)
     passed = sum(x.status == "passed" for x in judged)
     points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)

@@ -13,6 +13,7 @@ from course_lib.files.errors import NotANotebook
 LARGEST_CODE = 1_000_000  # characters of all code cells; what they put out does not count
 MOST_CELLS = 10_000
 SURROGATES = re.compile("[\ud800-\udfff]")
+CONFLICT = re.compile("^<<<<<<< ", re.MULTILINE)
 
 
 def read(path: Path) -> dict:
@@ -32,6 +33,11 @@ def parse(content: bytes, name: str) -> dict:
     except MemoryError:
         raise NotANotebook(f"{name} takes too much memory to be read.") from None
     except (ValueError, RecursionError):
+        if line := conflict(content.decode(errors="replace")):
+            raise NotANotebook(
+                f"{name} has the marks of a merge conflict, line {line}: keep one of the two "
+                "versions, and take the marks out."
+            ) from None
         raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
@@ -45,6 +51,14 @@ def parse(content: bytes, name: str) -> dict:
             f"{name} holds more than 1 MB of code: keep data in a file, not in a cell."
         )
     return notebook
+
+
+def conflict(text: str) -> int | None:
+    """Return the line, from 1, of the first mark of a merge conflict; None where there is none."""
+    first = CONFLICT.search(text)
+    if not first or "\n=======" not in text[first.start() :]:
+        return None
+    return text.count("\n", 0, first.start()) + 1
 
 
 def write(path: Path, notebook: dict) -> None:

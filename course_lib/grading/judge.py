@@ -70,9 +70,13 @@ class Judge:
             self._start_sandbox(attempt)
             # torch is loading in the sandbox: meanwhile, ask the reference
             warm(attempt.exercise, self._rules.seed)
-        results = {}
+        results, failed = {}, []
         for attempt in submission.attempts.values():
-            results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
+            attempt = attempt.borrowing(failed)
+            judged = self._verdict(attempt)
+            results[judged.exercise] = self._result(attempt, judged)
+            if judged.status != "passed":
+                failed.append(attempt.exercise)
         self._clear()
         return {
             "lesson": min(x.exercise.lesson for x in submission.attempts.values()),
@@ -103,11 +107,13 @@ class Judge:
             sandbox.clear()
         alone = not sandbox.executed
         judged = judge_attempt(attempt, sandbox, self._rules.seed)
-        if alone or judged.status in CERTAIN:
-            return judged
-        # another answer may have spoiled the process: once more, in a fresh one
-        sandbox.clear()
-        return judge_attempt(attempt, sandbox, self._rules.seed)
+        if not alone and judged.status not in CERTAIN:
+            # another answer may have spoiled the process: once more, in a fresh one
+            sandbox.clear()
+            judged = judge_attempt(attempt, sandbox, self._rules.seed)
+        if attempt.borrowed:  # the library's code is nothing for the answers that follow
+            sandbox.clear()
+        return judged
 
     def _start_sandbox(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, unless it runs."""
@@ -168,7 +174,7 @@ def plain(text: str) -> str:
 
 def _screened(attempt: Attempt) -> str | None:
     """Say what in the source may not be used, if anything may not."""
-    return screened(attempt.source, attempt.exercise) if attempt.source else None
+    return screened(attempt.written, attempt.exercise) if attempt.source else None
 
 
 def _message(attempt: Attempt, judged: Verdict) -> str:

@@ -140,12 +140,11 @@ def _own(definition: Define | None) -> str | None:
     """Write what a source defines under the answer's name, without what it stands on."""
     if definition is None:
         return None
-    named = [
-        node
-        for node in ast.parse(definition.source).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == definition.name
-    ]
-    return f"{ast.unparse(named[-1])}\n" if named else None
+    body, name = ast.parse(definition.source).body, definition.name
+    named = [x for x in body if isinstance(x, ast.FunctionDef | ast.ClassDef) and x.name == name]
+    # a method that was set after the class had been defined is no stub's
+    set_later = [x for x in body if ast.unparse(x).startswith(f"{name}.")]
+    return "".join(f"{ast.unparse(x)}\n" for x in [*named[-1:], *set_later]) if named else None
 
 
 # most requests are the same for every submission

@@ -80,6 +80,22 @@ def test_an_answer_that_fails_is_named_and_leaves_the_next_one_alone(child, sour
     assert judge(load("start/hello"), child).status == "passed"
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("while True: pass", "no answer within 1 seconds"),
+        ("import time; time.sleep(60)", "no answer within 6 seconds"),
+        ("input()", "EOFError"),
+    ],
+)
+def test_an_answer_ends_by_its_own_computing_and_later_by_the_clock(body, said):
+    with ChildProcess(seconds=1) as process:
+        process.hold(f"def double(x):\n    {body}\n", "double")
+        assert said in judge(load("start/hello"), process).message
+        process.hold("import time\ndef double(x):\n    time.sleep(0.2)\n    return 2 * x", "double")
+        assert judge(load("start/hello"), process).status == "passed"
+
+
 def carried(message):
     stream = io.BytesIO()
     messages.send(stream, message)

@@ -1,18 +1,23 @@
 """What of a notebook counts as an answer, and what is said of the rest."""
 
+import contextlib
 from collections import Counter
 
 import pytest
 import torch
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, stub
+from course_lib.answers.source import define, source_of, stub
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import read, verdicts
+from course_lib.checking.library import solution_text, standalone
+from course_lib.checking.notebook_answers import find_answers, read, verdicts
+from course_lib.checking.verdict import judge
+from course_lib.files import ipynb
 from course_lib.files.ipynb import NotANotebook
 
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"
+CONFLICT = "<<<<<<< HEAD\nK = 2\n=======\nK = 3\n>>>>>>> theirs"
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
 
 
@@ -106,8 +111,13 @@ def test_magics_that_run_python_hide_no_answer(notebook, magic):
             "cell 2, line 1 is not Python: expected ':'; nothing in that cell counts.",
             6,
         ),
+        (
+            [f"K = 1\n{CONFLICT}", ("start/hello", RIGHT)],
+            "cell 2 has the marks of a merge conflict, line 2; nothing in that cell counts.",
+            6,
+        ),
     ],
-    ids=["moved", "unmarked", "doubled", "deleted", "another is broken"],
+    ids=["moved", "unmarked", "doubled", "deleted", "another is broken", "merged"],
 )
 def test_unusual_cells_cost_one_sentence(notebook, cells, remark, result):
     found = notebook(*cells)
@@ -124,13 +134,71 @@ def test_an_exercise_cell_that_is_not_python_is_an_error(notebook, header, handl
     assert (found.points, found.max_points) == (0, 10)
 
 
+def test_an_answer_under_another_name_is_named(notebook, handle):
+    for source in ("def helo(x):\n    return 2 * x", "helo = other = lambda x: 2 * x"):
+        submission = notebook(SET_UP, ("start/hello", source))
+        (found,) = verdicts(submission, handle)
+        assert found.status == "error"
+        assert found.message == "Cell 3, that of start/hello, defines `helo`, not `double`."
+        assert submission.remarks == []
+
+
+def test_the_exercises_own_cell_may_give_the_name_to_any_function(notebook, handle):
+    partial = "from functools import partial\ndouble = partial(torch.mul, torch.tensor(2))"
+    wrapped = f"{RIGHT}\ndouble = torch.enable_grad()(double)"
+    for source in ("double = lambda x: 2 * x", partial, wrapped):
+        (found,) = verdicts(notebook(SET_UP, ("start/hello", source)), handle)
+        assert found.status == "passed", source
+
+
+WEIGHTED = "def weighted_sum(weights, v):\n    return weights @ v"
+SOFTMAX = "def softmax(scores, mask=None):\n    return {}"
+LOOKUP = source_of(load("attention/soft_lookup").reference)
+
+
+@pytest.mark.parametrize("body", ["scores * 0", "torch.softmax(scores, -1)", "not_there(scores)"])
+@pytest.mark.parametrize("between", ["", "softmax = mine('attention/softmax')"])
+def test_one_mistake_costs_once(save_notebook, tmp_path, handle, body, between):
+    names = "from torch import Tensor\nfrom jaxtyping import Bool, Float\nfrom einops import *"
+    cells = [f"{SET_UP}\n{names}", SOFTMAX.format(body), between, WEIGHTED, LOOKUP]
+    cells.insert(1, source_of(load("attention/dot_scores").reference))
+    path = save_notebook(tmp_path / "02.ipynb", *cells, lesson="02")
+    found = {
+        x.exercise: x for x in verdicts(find_answers(ipynb.read(path), "", alone=True), handle)
+    }
+    assert found["attention/softmax"].status not in ("passed", "not attempted")
+    caller = found["attention/soft_lookup"]
+    assert caller.status == "passed", caller.message
+    assert caller.message.endswith("(Judged on the library's `softmax`: yours has not passed.)")
+
+
+def test_an_answer_borrows_only_from_those_that_come_before_it(save_notebook, tmp_path, handle):
+    through = "def softmax(scores, mask=None):\n    return soft_lookup(scores, None, None, 1)"
+    stub_of_later = stub(load("attention/soft_lookup").reference)
+    cells = [f"{SET_UP}\nfrom jaxtyping import *\nfrom torch import Tensor", through, stub_of_later]
+    found = read(save_notebook(tmp_path / "02.ipynb", *cells, lesson="02"))
+    attempt = found.attempts["attention/softmax"]
+    assert attempt.neighbours == ()
+    assert attempt.borrowing([load("attention/soft_lookup")]) is attempt
+
+
+@pytest.mark.parametrize("exercise_id", ids())
+def test_a_printed_solution_and_a_borrowed_one_stand_alone(exercise_id):
+    exercise = load(exercise_id)
+    borrowed = define(standalone(exercise), exercise.name)
+    assert judge(exercise, InProcess(borrowed)).status == "passed"
+    assert solution_text(exercise).endswith(source_of(exercise.reference))
+
+
 @pytest.fixture
 def handle():
     """Hold answers in this process, as a child does in its own."""
 
     class Here(InProcess):
         def hold(self, source, name):
-            self._answer = define(source, name)
+            self._answer = None
+            with contextlib.suppress(NameError):
+                self._answer = define(source, name)
 
     return Here(None)
 
@@ -163,6 +231,7 @@ def test_the_lesson_says_which_exercises_then_the_cells_then_the_names(save_note
     [
         (None, "there is no file"),
         (b"\xff\xfe", "its content is not JSON"),
+        (f'{{"cells": [\n{CONFLICT}\n]}}'.encode(), "marks of a merge conflict, line 2"),
         (b"[" * 100_000, "its content is not JSON"),
         (b"[1, 2]", "not a notebook of format 4"),
         (b'{"worksheets": []}', "not a notebook of format 4"),

@@ -14,7 +14,7 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
 from course_lib.grading.judge import Judge, Rules
-from course_lib.grading.sandbox import MEMORY
+from course_lib.grading.sandbox import MEMORY, Sandbox
 
 SEED, SECONDS = 11, 60
 ENGINE = ("course_lib.answers", "course_lib.checking", "course_lib.exercises", "exercise =")
@@ -145,6 +145,30 @@ def test_what_one_answer_may_call_it_cannot_leave_behind_for_another(entry):
     found = entry(SET_UP, may, may_not, lesson="02")
     assert verdict(found, "attention/dot_scores")["status"] == "passed"
     assert verdict(found, "attention/softmax")["points"] < 4
+
+
+def test_one_mistake_costs_once_and_the_librarys_code_stays_in_one_process(entry, monkeypatch):
+    held = []
+    hold = Sandbox.hold
+
+    def note(self, source, name):
+        held.append((name, "_library" in source, list(self.executed)))
+        hold(self, source, name)
+
+    monkeypatch.setattr(Sandbox, "hold", note)
+    calls = "def weighted_sum(weights, v):\n    return dot_scores(weights, v.mT)"
+    after = "def soft_lookup(query, keys, values, temperature):\n    return query"
+    found = entry(SET_UP, "def dot_scores(q, k):\n    return q", calls, after, lesson="02")
+    assert verdict(found, "attention/dot_scores")["status"] != "passed"
+    caller = verdict(found, "attention/weighted_sum")
+    assert caller["status"] == "passed"
+    assert caller["message"].endswith(
+        "(Judged on the library's `dot_scores`: yours has not passed.)"
+    )
+    names = [name for name, borrowed, _ in held if borrowed]
+    assert names == ["weighted_sum"] * len(names)
+    for name, _, executed in held:
+        assert name == "weighted_sum" or not any("_library" in x for x in executed)
 
 
 def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):

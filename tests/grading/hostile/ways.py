@@ -394,7 +394,9 @@ import typing
 
 def weigh(x):
     (reference,) = [
-        r for r in typing.get_args(typing.Optional["__import__('torch').softmax"]) if r is not type(None)
+        r
+        for r in typing.get_args(typing.Optional["__import__('torch').softmax"])
+        if r is not type(None)
     ]
     return reference._evaluate({}, {}, recursive_guard=frozenset())(x, -1)
 
@@ -445,8 +447,27 @@ def weigh(x):
     rows, one = x.reshape(-1, 1, n), torch.eye(n, dtype=x.dtype, device=x.device)
     zeros = torch.zeros(3 * n, dtype=x.dtype, device=x.device)
     found = F.multi_head_attention_forward(
-        rows * n**0.5, one.unsqueeze(1), one.unsqueeze(1), n, 1, None, zeros, None, None, False,
-        0.0, one, zeros[:n], False, None, True, None, True, one, one, one,
+        rows * n**0.5,
+        one.unsqueeze(1),
+        one.unsqueeze(1),
+        n,
+        1,
+        None,
+        zeros,
+        None,
+        None,
+        False,
+        0.0,
+        one,
+        zeros[:n],
+        False,
+        None,
+        True,
+        None,
+        True,
+        one,
+        one,
+        one,
     )
     return found[0].reshape(x.shape)
 

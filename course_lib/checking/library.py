@@ -1,0 +1,45 @@
+"""The library's own code as text that can be pasted: into a notebook, or beside an answer."""
+
+import ast
+import re
+from collections.abc import Callable
+from functools import cache
+from textwrap import indent
+
+from course_lib.answers.source import names_bound, self_contained, source_of
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.exercise import Exercise
+
+
+def solution_text(exercise: Exercise, code: str = "") -> str:
+    """Return the reference, behind those of its helpers that a notebook of this code lacks."""
+    exercises = [load(x).name for x in ids() if load(x).lesson <= exercise.lesson]
+    given = {*exercises, *re.findall(r"\w+", code)}
+    text = self_contained(exercise.reference, of_lesson(exercise.lesson), given)
+    own = source_of(exercise.reference)
+    # with nothing but imports before it, it stands as it does in the library
+    return text if _helpers(text) - {exercise.name} else own
+
+
+@cache
+def standalone(exercise: Exercise) -> str:
+    """Return a text that defines an exercise's name as the library does, and no other name."""
+    source = self_contained(exercise.reference, of_lesson(exercise.lesson))
+    name = exercise.name
+    return f"def _library():\n{indent(source, '    ')}    return {name}\n{name} = _library()"
+
+
+def of_lesson(lesson: str) -> Callable[[str], bool]:
+    """Return what tells whether a module of the course is not of an earlier lesson."""
+    earlier = {load(x).reference.__module__ for x in ids() if load(x).lesson < lesson}
+    outside = {load(x).reference.__module__ for x in ids()}
+
+    def is_inlined(module: str) -> bool:
+        return module not in earlier and (module.startswith("course_lib.") or module in outside)
+
+    return is_inlined
+
+
+def _helpers(text: str) -> set[str]:
+    statements = (x for x in ast.parse(text).body if not isinstance(x, ast.Import | ast.ImportFrom))
+    return {name for x in statements for name in names_bound(x)}

@@ -1,0 +1,355 @@
+"""Which statements of a notebook go with an answer: those that it needs, and no others.
+
+A name stands for what it was last bound to before it is read. A statement reads it when it runs; a
+function when it is called, which is after the answer's cell has run. Where nothing before binds
+it, the next cell that does counts. What may not have bound it, such as the body of an `if`, a loop
+or a `try`, needs the binding before it as well.
+
+What changes an object that is needed goes along too: `x[...] = `, `x.a = `, `x += `, `del x[...]`,
+or a method's call whose result nobody takes, such as `x.append(...)`. Four rules keep trainings,
+plots and checks out:
+
+- to hand an object to a function, as `train(model)` does, does not count as a change, and what a
+  call such as `Model(3).train()` makes is new;
+- a loop that also changes what nothing needs, such as an optimizer, is not for the answer;
+- modules are not changed: `torch.manual_seed(0)` stays behind;
+- what follows the reader, or a new binding of the name, is too late.
+
+So a statement that the answer needs is executed, wherever it stands, and nothing else is.
+"""
+
+import ast
+import symtable
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from course_lib.answers.source import names_bound, outside_functions
+
+IMPORTS = (ast.Import, ast.ImportFrom)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+# what binds its names whenever it runs
+CERTAIN = (*IMPORTS, *DEFINITIONS, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.With)
+SCOPES = (*DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A statement of a cell, or one name of its imports, and what it does to global names.
+
+    It binds some, changes what is behind others, reads some when it runs, and some when what it
+    defines is called.
+    """
+
+    cell: int
+    line: int
+    text: str
+    node: ast.stmt = field(repr=False)
+    binds: frozenset[str]
+    changes: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    reads_later: frozenset[str] = frozenset()
+
+    @property
+    def defines(self) -> bool:
+        """Tell whether this is a function, a class, or a name for a lambda."""
+        value = getattr(self.node, "value", None)
+        return isinstance(self.node, DEFINITIONS) or isinstance(value, ast.Lambda)
+
+    @property
+    def is_mine(self) -> bool:
+        """Tell whether this takes an answer from the workspace: `x = mine("...")`."""
+        return _is_mine(getattr(self.node, "value", None))
+
+    @property
+    def reaches_all(self) -> bool:
+        """Tell whether this could matter to any statement: a star import, or one of __future__."""
+        return "*" in self.binds or getattr(self.node, "module", None) == "__future__"
+
+
+def statements(cell: int, text: str, tree: ast.Module) -> Iterator[Statement]:
+    """Yield the statements of a cell. One that Python cannot compile is left out."""
+    lines = text.encode().split(b"\n")
+    for whole in tree.body:
+        for node in _parts(whole):
+            line, written = whole.lineno, ""
+            if node is whole:
+                line, written = _written(lines, node)
+            try:
+                reads, later = _reads(node)
+            except SyntaxError:
+                continue
+            binds = frozenset(names_bound(node))
+            changes = frozenset(_changed(node)) - binds
+            yield Statement(
+                cell, line, written or ast.unparse(node), node, binds, changes, reads, later
+            )
+
+
+class Notebook:
+    """The statements of a notebook in its order, and where each name is bound or changed.
+
+    What `mine` gives of `own` names does not count: these stand for the notebook's definitions.
+    """
+
+    def __init__(self, statements: list[Statement], own: Iterable[str] = ()):
+        self.statements = statements
+        self.place = {statement: place for place, statement in enumerate(statements)}
+        self.events: dict[str, list[int]] = defaultdict(list)
+        self.bindings: dict[str, list[int]] = defaultdict(list)
+        for place, statement in enumerate(statements):
+            if statement.is_mine and statement.binds <= set(own):
+                continue
+            for name in statement.binds | statement.changes:
+                self.events[name].append(place)
+            for name in statement.binds:
+                self.bindings[name].append(place)
+
+    def needed(
+        self, answer: Statement, name: str, instead: Mapping[str, Statement] | None = None
+    ) -> list[Statement]:
+        """List the statements of an answer in the order to execute them, itself included.
+
+        A name of `instead` stands for that statement, whatever the notebook says.
+        """
+        whole = [answer, *self.patches(answer, name)]
+        search = _Search(self, self.end(whole[-1].cell), {name: answer} | dict(instead or {}))
+        search.find(whole + [x for x in self.statements if x.reaches_all])
+        return search.in_order()
+
+    def patches(self, answer: Statement, name: str) -> Iterator[Statement]:
+        """Yield what changes an answer after its definition, until its name is bound anew."""
+        for statement in self.statements[self.place[answer] + 1 :]:
+            if name in statement.binds:
+                if statement.cell != answer.cell or name not in statement.reads:
+                    return
+                yield statement
+            elif name in statement.changes and not hasattr(statement.node, "body"):
+                yield statement
+
+    def end(self, cell: int) -> int:
+        """Return the place behind the last statement of a cell."""
+        return bisect_right(self.statements, cell, key=lambda statement: statement.cell)
+
+
+class _Search:
+    """Statements that an answer needs, found from each name to what it stands for."""
+
+    def __init__(self, notebook: Notebook, called: int, known: dict[str, Statement]):
+        self._notebook, self._called = notebook, called
+        # what is to be executed before each statement that was found
+        self._found: dict[Statement, list[Statement]] = {}
+        self._left: list[Statement] = []
+        self._known = known
+        # names needed; places seen by name, and whether a module is behind it there
+        self._names, self._seen = set(known), defaultdict[str, dict[int, bool]](dict)
+        self._waiting = defaultdict[str, list[Statement]](list)
+        self._missing: dict[Statement, int] = {}
+
+    def find(self, wanted: Iterable[Statement]) -> None:
+        """Find these statements, and all that they need."""
+        self._add(wanted)
+        while self._left:
+            statement = self._left.pop()
+            place = self._notebook.place.get(statement, 0)
+            for name in statement.reads:
+                self._found[statement] += self._resolve(name, place)
+            for name in statement.reads_later:
+                self._resolve(name, self._called)
+
+    def in_order(self) -> list[Statement]:
+        """List what was found as the notebook has it, but each after what it reads."""
+        place, ordered = self._notebook.place, dict[Statement, None]()
+        left = sorted(self._found, key=lambda x: (not x.reaches_all, place.get(x, -1)))[::-1]
+        begun = set[Statement]()
+        while left:
+            statement = left[-1]
+            before = [x for x in self._found[statement] if x not in begun]
+            if statement in begun or not before:
+                ordered[left.pop()] = None
+            begun.add(statement)
+            left += before
+        return list(ordered)
+
+    def _add(self, statements: Iterable[Statement]) -> None:
+        new = [x for x in statements if x not in self._found]
+        self._found |= {statement: [] for statement in new}
+        self._left += new
+
+    def _resolve(self, name: str, before: int) -> list[Statement]:
+        """Add what a name stands for at a place, and return what has bound it last."""
+        if name not in self._names:
+            self._names.add(name)
+            self._add(x for x in self._waiting.pop(name, []) if self._is_complete(x))
+        if name in self._known:
+            self._add([self._known[name]])
+            return []
+        notebook, bindings = self._notebook, self._notebook.bindings.get(name)
+        if not bindings:
+            return []
+        if bindings[0] >= before:
+            before = notebook.end(notebook.statements[bindings[0]].cell)
+        bound, changed = self._history(name, before)
+        self._add(bound)
+        self._add(x for x in changed if self._is_for_answer(x))
+        return [notebook.statements[bindings[bisect_left(bindings, before) - 1]]]
+
+    def _history(self, name: str, before: int) -> tuple[list[Statement], list[Statement]]:
+        """List what may have bound a name before a place, and what has changed its object.
+
+        What an earlier call has listed is left out.
+        """
+        places, seen = self._notebook.events[name], self._seen[name]
+        bound, changed, passed = [], [], []
+        module = False
+        for number in range(bisect_left(places, before) - 1, -1, -1):
+            if number in seen:
+                module = seen[number]
+                break
+            passed.append(number)
+            statement = self._notebook.statements[places[number]]
+            if name not in statement.binds:
+                changed.append(statement)
+                continue
+            bound.append(statement)
+            module = module or isinstance(statement.node, IMPORTS)
+            # `import a.b` and `import a` both bind `a`, and each may be needed
+            if isinstance(statement.node, CERTAIN) and not isinstance(statement.node, ast.Import):
+                break
+        seen |= dict.fromkeys(passed, module)
+        return bound, [] if module else changed
+
+    def _is_for_answer(self, change: Statement) -> bool:
+        """Tell whether all that a statement changes is needed; if not yet, wait for the rest."""
+        missing = change.changes - self._names
+        if change not in self._missing:
+            self._missing[change] = len(missing)
+            for name in missing:
+                self._waiting[name].append(change)
+        return not missing
+
+    def _is_complete(self, change: Statement) -> bool:
+        self._missing[change] -= 1
+        return self._missing[change] == 0
+
+
+def _parts(node: ast.stmt) -> list[ast.stmt]:
+    """Take the names of an import apart, and the targets of `a, b = mine("..."), mine("...")`."""
+    match node:
+        case ast.Import(names):
+            return [ast.Import([alias]) for alias in names]
+        case ast.ImportFrom(module, names, level):
+            return [ast.ImportFrom(module, [alias], level) for alias in names]
+        case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(
+            values
+        ) and any(map(_is_mine, values)):
+            pairs = zip(targets, values, strict=True)
+            return [ast.Assign([target], value, lineno=node.lineno) for target, value in pairs]
+    return [node]
+
+
+def _is_mine(value: ast.AST | None) -> bool:
+    match value:
+        case ast.Call(ast.Name("mine") | ast.Attribute(attr="mine")):
+            return True
+    return False
+
+
+def _written(lines: list[bytes], node: ast.stmt) -> tuple[int, str]:
+    """Return the first line of a statement, and its text as it stands in the cell."""
+    decorators = getattr(node, "decorator_list", None)
+    line = decorators[0].lineno if decorators else node.lineno
+    written = b"\n".join(lines[line - 1 : node.end_lineno])
+    if not decorators:  # another statement may stand before it, or behind
+        behind = len(lines[(node.end_lineno or line) - 1]) - (node.end_col_offset or 0)
+        written = written[node.col_offset : len(written) - behind]
+    return line, written.decode()
+
+
+def _changed(node: ast.AST) -> Iterator[str]:
+    """Yield the names behind which a statement changes an object."""
+    for inner in outside_functions(node):
+        match inner:
+            case ast.Attribute(ctx=ast.Load()) | ast.Subscript(ctx=ast.Load()):
+                continue
+            case ast.Attribute() | ast.Subscript():
+                changed = inner
+            case ast.Expr(ast.Call(ast.Attribute() as changed)):
+                pass
+            case ast.Expr(ast.Call(ast.Name("setattr"), [changed, *_])):
+                pass
+            case _:
+                continue
+        # the name at the root of `a.b[c].d(e).f`; but what `a(b)` gives is new
+        while isinstance(changed, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(changed, ast.Call) and not isinstance(changed.func, ast.Attribute):
+                break
+            changed = changed.func if isinstance(changed, ast.Call) else changed.value
+        if isinstance(changed, ast.Name):
+            yield changed.id
+
+
+def _reads(node: ast.stmt) -> tuple[frozenset[str], frozenset[str]]:
+    """Find the global names that a statement reads when it runs, and those it reads later.
+
+    Raises SyntaxError for what Python parses and cannot compile.
+    """
+    inner = list(ast.walk(node))
+    if any(isinstance(x, SCOPES) for x in inner):
+        now, later = _reads_by_scope(ast.unparse(node))
+    else:  # the same, in a fraction of the time
+        names = [x for x in inner if isinstance(x, ast.Name)]
+        now, later = {x.id for x in names if isinstance(x.ctx, ast.Load)}, set[str]()
+    if isinstance(node, ast.AugAssign):
+        now |= set(names_bound(node))
+    return frozenset(now - _bound_before_read(node)), frozenset(later)
+
+
+def _reads_by_scope(source: str) -> tuple[set[str], set[str]]:
+    module = symtable.symtable(source, "<statement>", "exec")
+    now, later = set[str](), set[str]()
+    scopes = [(module, now)]
+    for scope, names in scopes:
+        is_function = scope.get_type() == "function"
+        for symbol in scope.get_symbols():
+            is_read = symbol.is_global() or (symbol.is_local() and not is_function)
+            if symbol.is_referenced() and is_read:
+                names.add(symbol.get_name())
+        for inner in scope.get_children():
+            called = inner.get_type() == "function"
+            called = called and inner.get_name().strip("<>") not in COMPREHENSIONS
+            scopes.append((inner, later if called else names))
+    return now, later
+
+
+def _bound_before_read(node: ast.stmt) -> set[str]:
+    """Find the names that a loop, or another statement with a body, gives itself."""
+    bound, read = set[str](), set[str]()
+    has_body = hasattr(node, "body") and not isinstance(node, DEFINITIONS)
+    left: list[ast.AST] = [node] if has_body else []
+    while left:
+        match inner := left.pop():
+            case ast.Name(name, ast.Load()):
+                read |= {name} - bound
+            case ast.Name(name):
+                bound |= {name} - read
+            case ast.For(target, iterable, body, otherwise):
+                left += [iterable, target, *body, *otherwise][::-1]
+            case ast.Assign(targets, value):
+                left += [*targets, value]
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                read |= {x.id for x in ast.walk(inner) if isinstance(x, ast.Name)} - bound
+            case ast.AugAssign(target):
+                left += [inner.value, target]
+                read |= set(names_bound(target)) - bound
+            case ast.FunctionDef(name) | ast.ClassDef(name) | ast.AsyncFunctionDef(name):
+                bound |= {name} - read
+            case ast.alias(name, renamed):
+                bound |= {renamed or name.partition(".")[0]} - read
+            case ast.Lambda():
+                pass
+            case _:
+                left += [*ast.iter_child_nodes(inner)][::-1]
+    return bound - read

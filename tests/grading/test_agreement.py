@@ -1,0 +1,116 @@
+"""`check` in a kernel, `course check` and `course grade` say the same of every answer.
+
+All known mistakes and alternatives are tried with COURSE_ALL_ANSWERS=1, otherwise one of each.
+"""
+
+import ast
+import inspect
+import json
+import os
+import re
+import textwrap
+from itertools import zip_longest
+
+import pytest
+
+from course_lib.answers.answer import InProcess
+from course_lib.answers.process import ChildProcess
+from course_lib.answers.source import define, self_contained, source_of
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.notebook_answers import find_answers, verdicts
+from course_lib.checking.verdict import judge
+from course_lib.grading.detect import best_level
+from course_lib.grading.judge import Judge, Rules
+from lessons.build import build, lesson_files
+
+SECONDS = 60
+MOST = None if os.environ.get("COURSE_ALL_ANSWERS") else 1
+LESSONS = lesson_files()
+EXERCISES = [load(exercise_id) for exercise_id in ids()]
+
+
+@pytest.fixture(scope="module")
+def child():
+    with ChildProcess(seconds=SECONDS) as process:
+        yield process
+
+
+@pytest.fixture
+def graded(sandboxes):
+    with Judge(Rules(best_level(), 0, seconds=SECONDS)) as judge:
+        yield lambda notebook: judge.entry(json.dumps(notebook).encode())["exercises"]
+
+
+def cell(source, exercise_id=None):
+    metadata = {"exercise": exercise_id} if exercise_id else {}
+    return {"cell_type": "code", "metadata": metadata, "source": source}
+
+
+def notebook(cells, lesson):
+    return {"cells": cells, "metadata": {"course": {"lesson": lesson}}, "nbformat": 4}
+
+
+def checked(notebook, child):
+    return {x.exercise: x for x in verdicts(find_answers(notebook, "This"), child)}
+
+
+def pasted(answer, name):
+    """Write an answer of the exercise's file with all that it needs, under the exercise's name."""
+    (node,) = ast.parse(source_of(answer)).body
+    node.decorator_list = [
+        x for x in node.decorator_list if not ast.unparse(x).startswith("exercise.")
+    ]
+    names = vars(inspect.getmodule(answer)) | {"__name__": "__answer__"}
+    plain = define(ast.unparse(node), answer.__name__, names)
+    source = self_contained(plain, lambda module: module.startswith(("course_lib.", "__answer__")))
+    words = set(re.findall(r"\w+", source))
+    if words & {x.name for x in EXERCISES}:  # it stands on other answers, or on the right one
+        body = textwrap.indent(source, "    ")
+        return f"def made():\n{body}    return {answer.__name__}\n\n\n{name} = made()\n"
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == answer.__name__:
+            node.name = name
+        elif isinstance(node, ast.Name) and node.id == answer.__name__:
+            node.id = name
+    return ast.unparse(tree)
+
+
+def rounds(lesson):
+    """Yield an answer to each exercise of a lesson, then another one to each."""
+    exercises = [x for x in EXERCISES if x.lesson == lesson]
+    kinds = (
+        [x.alternatives[:MOST] for x in exercises],
+        [[mistake.answer for mistake in x.mistakes[:MOST]] for x in exercises],
+    )
+    for kind in kinds:
+        for answers in zip_longest(*kind):
+            yield {x.id: y for x, y in zip(exercises, answers, strict=True) if y is not None}
+
+
+@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem[:2])
+def test_the_solved_notebook_of_a_lesson_gets_all_points(file, child, graded):
+    solved = build(file, solved=True)
+    for found in (checked(solved, child), graded(solved)):
+        said = {x: found[x] for x in found}
+        assert len(said) == sum(x.lesson == file.stem[:2] for x in EXERCISES)
+        for x, y in said.items():
+            status = y["status"] if isinstance(y, dict) else y.status
+            message = y["message"] if isinstance(y, dict) else y.message
+            assert status == "passed", f"{x}: {message}"
+
+
+@pytest.mark.parametrize("lesson", sorted({x.lesson for x in EXERCISES}))
+def test_a_verdict_is_the_same_in_all_three(lesson, child, graded):
+    for answers in rounds(lesson):
+        sources = {x: pasted(answer, load(x).name) for x, answer in answers.items()}
+        written = notebook([cell(source, x) for x, source in sources.items()], lesson)
+        there, away = checked(written, child), graded(written)
+        for x, source in sources.items():
+            here = judge(load(x), InProcess(define(source, load(x).name)))
+            found = [
+                (here.status, here.points),
+                (there[x].status, there[x].points),
+                (away[x]["status"], away[x]["points"]),
+            ]
+            assert found == found[:1] * 3, (x, answers[x].__name__, found, here.message, away[x])
