@@ -44,6 +44,15 @@ def html(verdict: Verdict) -> str:
     )
 
 
+def failing_case(verdict: Verdict) -> tuple[str, list[tuple[str, str]]] | None:
+    """Show the smallest case that failed, if one did: a heading, and rows of (label, value)."""
+    failure = verdict.failure
+    if not failure or not failure.got:
+        return None
+    name = f": {failure.case.name}" if failure.case.name else ""
+    return f"Smallest failing input{name}", _facts(verdict.exercise, failure)
+
+
 def code(sentence: str) -> Markup:
     """Turn `backquotes` into code."""
     parts = sentence.split("`")
@@ -122,9 +131,8 @@ def _sections(verdict: Verdict) -> list[tuple[str, list[tuple[str, str]]]]:
     if failure and failure.error and failure.error.line:
         where = [(f"line {failure.error.line}", failure.error.text or "")]
         sections.append(("Raised in your code:", where))
-    if failure and failure.got:
-        name = f": {failure.case.name}" if failure.case.name else ""
-        sections.append((f"Smallest failing input{name}", _facts(verdict.exercise, failure)))
+    if shown := failing_case(verdict):
+        sections.append(shown)
     if verdict.printed:
         sections.append(("Your code printed:", [("", verdict.printed.rstrip())]))
     return sections

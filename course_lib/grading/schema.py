@@ -1,11 +1,26 @@
 """The types of results.json: `results.schema.json`, which describes each field, says the same."""
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from course_lib.checking.verdict import Status as ExerciseStatus
 from course_lib.grading.isolation import Level
 
 Status = Literal["graded", "unreadable", "missing", "superseded"]
+
+
+class PropertyResult(TypedDict):
+    """One property that was asked; `held` is None where nothing could be said of it."""
+
+    sentence: str
+    points: float
+    held: bool | None
+
+
+class Case(TypedDict):
+    """The smallest case that failed, as the panel shows it: a heading, and values by label."""
+
+    heading: str
+    values: dict[str, str]
 
 
 class ExerciseResult(TypedDict):
@@ -15,6 +30,8 @@ class ExerciseResult(TypedDict):
     points: float
     max_points: float
     message: str
+    properties: NotRequired[list[PropertyResult]]
+    case: NotRequired[Case]
 
 
 class Entry(TypedDict):

@@ -152,6 +152,26 @@ def test_every_file_has_its_row_and_the_same_seed_the_same_bytes(hand_in, grade,
     assert "holds results already" in capsys.readouterr().err
 
 
+def test_the_points_of_an_answer_are_those_of_its_properties_that_hold(hand_in, grade, tmp_path):
+    hand_in("ada.ipynb", WRONG)
+    hand_in("bob.ipynb", RIGHT)
+    hand_in("eve.ipynb", "def double(x):\n    return 'a\\x1b\\n' * 500, *[x] * 50")
+    assert grade(tmp_path / "in", tmp_path / "out", "--points", "start/hello=10") == 0
+    found = rows(tmp_path / "out")
+    for name in found:
+        answer = found[name]["exercises"]["start/hello"]
+        held = sum(x["points"] for x in answer["properties"] if x["held"])
+        assert answer["points"] == pytest.approx(held, abs=0.05)
+        assert sum(x["points"] for x in answer["properties"]) == pytest.approx(10, abs=0.05)
+        # a stranger's result is shown on a few lines, none of them long
+        shown = answer["case"]["values"].values() if name != "bob.ipynb" else ["2.0"]
+        assert all(line.isprintable() and len(line) <= 300 for x in shown for line in x.split("\n"))
+        assert max(x.count("\n") for x in shown) < 24
+    assert list(found["ada.ipynb"]["exercises"]["start/hello"]["case"]["values"]) == [
+        "x", "expected", "got", "difference"
+    ]  # fmt: skip
+
+
 def processes_of(mark):
     """List the processes with this mark in their environment, and those that they have started."""
     found = psutil.process_iter(["environ"])

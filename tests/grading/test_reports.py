@@ -55,8 +55,20 @@ HOSTILE = [
 ]
 
 
-def verdict(status="passed", points=7, message="Every case and every property holds."):
-    return {"status": status, "points": points, "max_points": 7, "message": message}
+def verdict(status="passed", points=7, message="Every case and every property holds.", **more):
+    return {"status": status, "points": points, "max_points": 7, "message": message} | more
+
+
+def reasons(sentence="every case gives the right `result`", label="got", value="float32 (2,)"):
+    """Return the fields of an answer of which one property holds and one does not."""
+    return {
+        "properties": [
+            {"sentence": sentence, "points": 4.5, "held": False},
+            {"sentence": "inputs are not modified", "points": 2.5, "held": True},
+            {"sentence": "gradients are right", "points": 1, "held": None},
+        ],
+        "case": {"heading": f"Smallest failing input: {sentence}", "values": {label: value}},
+    }
 
 
 def submission(student="ada", name="03_self_attention.ipynb", **changes):
@@ -71,7 +83,7 @@ def submission(student="ada", name="03_self_attention.ipynb", **changes):
         "max_score": 14,
         "exercises": {
             "self_attention/project": verdict(),
-            "private/not_installed": verdict("known mistake", 2.5, KNOWN),
+            "private/not_installed": verdict("known mistake", 2.5, KNOWN, **reasons()),
         },
     }
     return plain | changes
@@ -106,7 +118,8 @@ def hostile():
     """A class in which every name and every message is hostile."""
     found = []
     for text in HOSTILE:
-        exercises = {"self_attention/layer": verdict("known mistake", 1, text)}
+        why = reasons(text, text, text)
+        exercises = {"self_attention/layer": verdict("known mistake", 1, text, **why)}
         found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises))
         found.append(not_graded(text, "unreadable") | {"message": text})
     return results_of(*found)
@@ -157,7 +170,9 @@ def test_the_schema_admits_results(results, hostile):
         (("submissions", 0, "note"), ""),
         (("submissions", 0, "exercises", "<id>"), verdict()),
         (("submissions", 0, "exercises", "a/b"), verdict("right")),
-        (("submissions", 0, "exercises", "a/b"), verdict() | {"hint": ""}),
+        (("submissions", 0, "exercises", "a/b"), verdict(hint="")),
+        (("submissions", 0, "exercises", "a/b"), verdict(properties=["holds"])),
+        (("submissions", 0, "exercises", "a/b"), verdict(case={"heading": ""})),
     ],
 )
 def test_the_schema_refuses_what_is_none(results, place, value):
@@ -185,10 +200,12 @@ def test_the_types_have_the_keys_of_the_schema():
         (schema.Results, SCHEMA),
         (schema.SubmissionResult, inner["submission"]),
         (schema.ExerciseResult, inner["exercise"]),
+        (schema.PropertyResult, inner["property"]),
+        (schema.Case, inner["case"]),
     ):
         fields = get_type_hints(kind)
         assert list(described["properties"].keys() ^ fields.keys()) == []
-        assert set(described["required"]) == kind.__required_keys__ == fields.keys()
+        assert set(described["required"]) == kind.__required_keys__
         for name, field in described["properties"].items():
             if "enum" in field:
                 assert sorted(get_args(fields[name])) == sorted(field["enum"])
@@ -261,6 +278,31 @@ def test_gradescope_shows_each_exercise_and_takes_the_score_after_the_penalty(re
         json.loads(files["gradescope/frida-03_self_attention.json"])["output"]
         == "There is a reason."
     )
+
+
+def test_each_property_is_a_line_with_its_points_in_feedback_and_for_gradescope(results):
+    page = Page(feedback.files(results)["feedback/ada-03_self_attention.html"]).text
+    shown = json.loads(gradescope_json.files(results)["gradescope/ada-03_self_attention.json"])
+    output = shown["tests"][1]["output"]
+    for mark, sentence, points in (
+        ("✗", "every case gives the right {}result{}", "4.5 points"),
+        ("✓", "inputs are not modified", "2.5 points"),
+        ("–", "gradients are right", "1 point"),
+    ):
+        assert f"{mark}{sentence.format('', '')}{points}" in page
+        assert f"\n{mark} {sentence.format('`', '`')} ({points})" in output
+    assert "Smallest failing input: every case gives the right `result`" in page
+    assert output.endswith("`result`:\n  got: float32 (2,)")
+
+
+def test_results_of_earlier_versions_which_have_no_properties_have_every_report(results, tmp_path):
+    for submission in results["submissions"]:
+        for answer in submission["exercises"].values():
+            answer.pop("properties", None)
+            answer.pop("case", None)
+    jsonschema.validate(results, SCHEMA)
+    reports.write(results, tmp_path)
+    assert (tmp_path / "class.html").exists()
 
 
 def test_junit_has_a_suite_a_submission_and_the_points(results, hostile):

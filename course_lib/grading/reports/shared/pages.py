@@ -6,6 +6,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS, code
+from course_lib.grading.reports.shared.evidence import MARKS, points
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.shared.text import clean, count, number
 
@@ -34,10 +35,16 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.globals |= {
     "STATUSES": STATUSES,
+    "MARKS": MARKS,
     "colour": colour,
     "sign": sign,
     "exercise_title": exercise_title,
     "lesson_title": lesson_title,
     "count": count,
 }
-_TEMPLATES.filters |= {"code": code, "number": number, "slug": lambda x: x.replace(" ", "-")}
+_TEMPLATES.filters |= {
+    "code": code,
+    "number": number,
+    "points": points,
+    "slug": lambda x: x.replace(" ", "-"),
+}
