@@ -60,6 +60,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--moodle", metavar="FILE", type=Path, help="fill in this grading worksheet of Moodle"
     )
+    parser.add_argument(
+        "--scale", metavar="N", type=float,
+        help="let all points be N in the gradebook (as many as it has for the assignment)",
+    )  # fmt: skip
 
 
 def run(options: Namespace) -> int:

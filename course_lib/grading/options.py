@@ -134,14 +134,18 @@ def _judging(options: Namespace) -> Judging:
 
 def _gradebooks(options: Namespace) -> list[Gradebook]:
     """Read the gradebooks that are to be filled in, and try them, before anything is graded."""
+    if options.scale is not None and not 0 < options.scale < 1e6:
+        raise CommandError("--scale is a number of points, more than 0.")
     gradebooks: list[Gradebook] = []
     if options.canvas:
         if not options.assignment:
             raise CommandError("--canvas needs --assignment, the name of the column to fill in.")
-        fill = partial(canvas.fill, assignment=options.assignment)
+        fill = partial(canvas.fill, assignment=options.assignment, scale=options.scale)
         gradebooks.append(("canvas.csv", fill, _read(options.canvas)))
     if options.moodle:
-        gradebooks.append(("moodle.csv", moodle.fill, _read(options.moodle)))
+        gradebooks.append(
+            ("moodle.csv", partial(moodle.fill, scale=options.scale), _read(options.moodle))
+        )
     nothing: Results = {"isolation": "plain", "seed": 0, "submissions": []}
     for _, fill, template in gradebooks:
         try:

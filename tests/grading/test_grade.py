@@ -264,6 +264,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
         (["--seconds", "0"], "--seconds is to be 1 or more"),
         (["--isolation", "plain"], "--trust grades in them all the same"),
         (["--canvas", "nowhere.csv"], "--canvas needs --assignment"),
+        (["--scale", "0"], "--scale is a number of points"),
         (["--moodle", "nowhere.csv"], "No such file or directory"),
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler"),
     ],
@@ -292,12 +293,12 @@ def test_gradebooks_are_filled(hand_in, grade, tmp_path, capsys):
     hand_in("lovelaceada_12_345_00.ipynb")
     canvas, moodle = tmp_path / "canvas.csv", tmp_path / "moodle.csv"
     canvas.write_text("Student,ID,Section,Start (77)\nAda,12,,\nBob,13,,\n")
-    moodle.write_text("Identifier,Full name,Grade\nParticipant 12,Ada,\n")
+    moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
     options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
     assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
     score = rows(tmp_path / "out")["lovelaceada_12_345_00.ipynb"]["score"]
     assert f"Ada,12,,{score}\n" in (tmp_path / "out" / "canvas.csv").read_text()
-    assert f"Participant 12,Ada,{score}\n" in (tmp_path / "out" / "moodle.csv").read_text()
+    assert "Participant 12,Ada,50,50.00\n" in (tmp_path / "out" / "moodle.csv").read_text()
     said = capsys.readouterr().out
     assert "canvas.csv:\n  Bob has no grade.\n" in said
-    assert "moodle.csv:\n  Every grade has its row, and every row its grade.\n" in said
+    assert f"moodle.csv:\n  Scaled: {score} points of these results are 50 in Moodle.\n" in said

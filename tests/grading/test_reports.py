@@ -424,7 +424,7 @@ def test_canvas_gets_the_scores_and_keeps_every_other_byte(results):
     assert filled.text == expected
     assert filled.students_without_row == ["carl"]
     assert filled.rows_without_grade == ["Grace"]
-    assert filled.remarks == []
+    assert filled.remarks == ["Late penalties are taken off: let Canvas take off no others."]
     assert canvas.fill(results, CANVAS, "Lesson 03 (12)") == filled
 
 
@@ -446,13 +446,44 @@ def test_nobodys_grade_is_guessed():
     assert filled.remarks == ["Bob fits 2 rows: none was filled."]
 
 
-def test_another_number_of_points_in_canvas_or_moodle_is_remarked():
-    ada = results_of(submission("ada"))
-    (remark,) = canvas.fill(ada, CANVAS, "Quiz").remarks
-    assert remark == "Canvas has 5 points for this assignment, and these results have 14."
-    other = MOODLE.replace("14.00", "100,00")
-    (remark,) = moodle.fill(results_of(submission("Ada, L")), other.replace(",00", ".00")).remarks
-    assert remark == "Moodle has 100.00 points for this assignment, and these results have 14."
+def test_scores_are_scaled_to_the_points_of_the_gradebook_and_it_is_said():
+    ada = results_of(submission("ada", score=7))
+    filled = canvas.fill(ada, CANVAS, "Quiz")
+    assert "2.5,,21" in filled.text
+    assert filled.remarks == ["Scaled: 14 points of these results are 5 in Canvas."]
+    filled = canvas.fill(ada, CANVAS, "Quiz", scale=100)
+    assert "50,,21" in filled.text
+    assert filled.remarks == [
+        "Canvas has 5 points for this assignment, and --scale says 100.",
+        "Scaled: 14 points of these results are 100 in Canvas.",
+    ]
+    unknown = CANVAS.replace("5,14.00", ",14.00")
+    (remark,) = canvas.fill(ada, unknown, "Quiz").remarks
+    assert remark.endswith("how many points this assignment has: the scores are of 14.")
+    for written in ("100.00", '"100,00"'):
+        worksheet = MOODLE.replace("14.00", written)
+        filled = moodle.fill(results_of(submission("Ada, L", score=7)), worksheet)
+        assert filled.remarks == ["Scaled: 14 points of these results are 100 in Moodle."]
+        assert rows_of(filled.text)[1][4] == "50"
+
+
+def test_who_handed_in_one_of_two_lessons_is_not_scaled_to_all_points():
+    one, other = submission("ada", score=14), submission("ada", "02.ipynb", lesson="02", score=14)
+    filled = canvas.fill(results_of(one, other, submission("b2", score=14)), CANVAS, "Quiz")
+    assert "5,,21" in filled.text
+    assert "b2,,2.5,1" in filled.text
+
+
+def test_what_lateness_cost_is_said_in_the_gradebook():
+    late = submission("Ada, L", late=True, score=8.55)
+    feedback = rows_of(moodle.fill(results_of(late), MOODLE).text)[1][8]
+    assert "<p>Handed in late: 9.5 less 0.95 is 8.55 of 14 points.</p>" in feedback
+    scaled = rows_of(moodle.fill(results_of(late), MOODLE, scale=28).text)[1][8]
+    assert "8.55 of 14 points; here that is 17.1 of 28.</p>" in scaled
+    assert "<p>Does not hold yet: every case gives the right `result`; gradients" in feedback
+    assert canvas.fill(
+        results_of(submission("ada", late=True, score=8.55)), CANVAS, "Lesson 03"
+    ).remarks == ["Late penalties are taken off: let Canvas take off no others."]
 
 
 MOODLE = (
@@ -499,7 +530,7 @@ def test_a_template_that_is_none_is_refused_in_one_sentence(fill, template, sent
 
 def test_several_lessons_of_a_student_add_up():
     both = results_of(submission("ada"), submission("ada", "02.ipynb", lesson="02", score=4))
-    assert "3,13.5,21" in canvas.fill(both, CANVAS, "Lesson 03").text
+    assert "3,13.5,21" in canvas.fill(both, CANVAS, "Lesson 03", scale=28).text
 
 
 def test_file_names_are_safe_and_no_others(hostile):

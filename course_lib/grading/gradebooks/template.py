@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from course_lib.grading.reports.shared.statistics import graded
-from course_lib.grading.reports.shared.text import one_line
+from course_lib.grading.reports.shared.text import number, one_line
 from course_lib.grading.schema import Results, SubmissionResult
 
 
@@ -84,6 +84,53 @@ def by_student(results: Results) -> dict[str, list[SubmissionResult]]:
     for submission in graded(results):
         submissions[submission["student"]].append(submission)
     return dict(submissions)
+
+
+def factor(
+    gradebook: str,
+    submissions: dict[str, list[SubmissionResult]],
+    possible: float | None,
+    scale: float | None,
+    filled: FilledTemplate,
+) -> float:
+    """Return what scores are multiplied by to be a gradebook's, and remark on it.
+
+    All points become those that the assignment has there, or the `scale` that was asked for.
+    """
+    most = max((sum(x["max_score"] for x in own) for own in submissions.values()), default=0)
+    wanted = scale or possible
+    if scale and possible and scale != possible:
+        filled.remarks.append(
+            f"{gradebook} has {number(possible)} points for this assignment, and --scale says "
+            f"{number(scale)}."
+        )
+    if not most or wanted == most:
+        return 1.0
+    if not wanted:
+        filled.remarks.append(
+            f"{gradebook} does not say how many points this assignment has: the scores are of "
+            f"{number(most)}."
+        )
+        return 1.0
+    filled.remarks.append(
+        f"Scaled: {number(most)} points of these results are {number(wanted)} in {gradebook}."
+    )
+    return wanted / most
+
+
+def positive(written: str) -> float | None:
+    """Read a number of points, with a point or a comma; None where there is none."""
+    try:
+        return max(float(written.replace(",", ".")), 0) or None
+    except ValueError:
+        return None
+
+
+def lost(submissions: list[SubmissionResult]) -> float:
+    """Return how many points were taken off for lateness."""
+    late = [x for x in submissions if x["late"]]
+    won = sum(x["points"] for one in late for x in one["exercises"].values())
+    return max(won - sum(x["score"] for x in late), 0)
 
 
 def match(
