@@ -32,8 +32,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--due", metavar="TIME", help='what comes later is late: "2026-12-01 23:59"'
     )
     parser.add_argument(
-        "--late-penalty", metavar="PERCENT", type=float, default=0.0,
-        help="take so much off the score of what is late (0)",
+        "--late-penalty", metavar="PERCENT", default="0",
+        help="take so much off the score of what is late (0): 20, or 10/day for each day begun",
+    )  # fmt: skip
+    parser.add_argument(
+        "--grace", metavar="MINUTES", type=float, default=0.0,
+        help="nothing is late until so long after its time (0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--extensions", metavar="FILE", type=Path,
+        help="a table of students who have more time: columns id and due (the roster's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--roster", metavar="FILE", type=Path,
+        help="who is in the class: columns id, name, email, due (the gradebook's, if there is one)",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", metavar="N", type=int, default=20, help="for each answer, in all (20)"

@@ -1,30 +1,28 @@
-"""From entries to results: scores, lateness, and which of a student's notebooks counts."""
+"""From entries to results: scores, names, and which of a student's notebooks counts."""
 
 import json
-from dataclasses import dataclass
-from datetime import datetime
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
-from course_lib.grading.judge import Rules, plain, rounded
+from course_lib.grading.judge import Rules, plain, rounded, unreadable
+from course_lib.grading.lateness import Lateness, moment
+from course_lib.grading.roster import Roster
 from course_lib.grading.schema import Entry, Results, SubmissionResult
 from course_lib.grading.submissions import SubmittedFile
 
 
 @dataclass(frozen=True)
-class Lateness:
-    """What is handed in after `due` loses so many percent of its score."""
+class Policy:
+    """What makes grades of verdicts: deadlines, and who is in the class."""
 
-    due: datetime | None = None
-    percent: float = 0.0
-
-    def is_late(self, submitted: SubmittedFile) -> bool:
-        """Tell whether Canvas says so, or else the time of the file."""
-        after = bool(self.due and submitted.time and submitted.time > self.due)
-        return submitted.late or after
+    lateness: Lateness = field(default_factory=Lateness)
+    roster: Roster = field(default_factory=Roster)
 
 
-def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], lateness: Lateness) -> Results:
+def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Policy) -> Results:
     """Return what `results.json` says (see results.schema.json), sorted, the same for each run."""
     counting = _counting(judged)
     submissions = []
@@ -35,7 +33,11 @@ def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], lateness: L
             entry = Entry(
                 lesson=entry["lesson"], status="superseded", message=plain(sentence), exercises={}
             )
-        submissions.append(_submission(submitted, entry, lateness))
+        submissions.append(_submission(submitted, entry, policy))
+    for person in policy.roster.without(x.student for x, _ in judged):
+        nobody = SubmittedFile(person.id, "", Path())
+        entry = unreadable("Nothing was handed in.", status="missing")
+        submissions.append(_submission(nobody, entry, policy))
     submissions.sort(key=lambda x: (x["student"], x["notebook"]))
     _say_what_could_be_won(rules, submissions)
     return {"isolation": rules.level, "seed": rules.seed, "submissions": submissions}
@@ -58,26 +60,28 @@ def _counting(
     return counting
 
 
-def _age(submitted: SubmittedFile) -> tuple[datetime, str]:
-    return submitted.time or datetime.min, submitted.notebook
+def _age(submitted: SubmittedFile) -> tuple[float, str]:
+    handed_in = moment(submitted.time).timestamp() if submitted.time else -math.inf
+    return handed_in, submitted.notebook
 
 
-def _submission(submitted: SubmittedFile, entry: Entry, lateness: Lateness) -> SubmissionResult:
-    late = lateness.is_late(submitted)
+def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> SubmissionResult:
+    percent = policy.lateness.percent(submitted)
     score = sum(x["points"] for x in entry["exercises"].values())
-    if late:
-        score *= 1 - lateness.percent / 100
-    return {
+    result: SubmissionResult = {
         "student": _text(submitted.student),
         "notebook": _text(submitted.notebook),
         "lesson": entry["lesson"],
         "status": entry["status"],
         "message": entry["message"],
-        "late": late,
-        "score": rounded(score),
+        "late": percent is not None,
+        "score": rounded(score * (1 - (percent or 0) / 100)),
         "max_score": rounded(sum(x["max_points"] for x in entry["exercises"].values())),
         "exercises": entry["exercises"],
     }
+    if person := policy.roster.find(submitted.student):
+        result["name"], result["email"] = person.name, person.email
+    return result
 
 
 def _say_what_could_be_won(rules: Rules, submissions: list[SubmissionResult]) -> None:

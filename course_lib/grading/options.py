@@ -5,21 +5,25 @@ import os
 import secrets
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
+from course_lib.grading import lateness, roster
 from course_lib.grading.detect import best_level, problem, problems
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
-from course_lib.grading.grades import Lateness
+from course_lib.grading.grades import Policy
 from course_lib.grading.isolation import CannotGrade, Level
 from course_lib.grading.judge import Rules, exercises_of
+from course_lib.grading.lateness import Lateness
 from course_lib.grading.pipeline import Judging
 from course_lib.grading.pipeline import grade as grade_all
+from course_lib.grading.reports.shared.text import one_line, who
+from course_lib.grading.roster import Roster
 from course_lib.grading.schema import Results
 from course_lib.grading.submissions import NotSubmissions, collect
 from course_lib.grading.workers import Journal, OtherRules, judged_here
@@ -39,14 +43,14 @@ def grade(options: Namespace) -> int:
             f"{folder} holds results already: name another folder, or move these away."
         )
     with _errors_as_a_sentence(folder):
-        rules, lateness = _rules(options), _lateness(options)
-        submitted, gradebooks = collect(options.submissions), _gradebooks(options)
-        results = grade_all(submitted, rules, folder, lateness, _judging(options))
+        rules, gradebooks = _rules(options), _gradebooks(options)
+        policy, submitted = _policy(options), collect(options.submissions)
+        results = grade_all(submitted, rules, folder, policy, _judging(options))
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
             print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
-    _print_summary(results, folder)
+    _print_summary(results, folder, policy)
     return 0
 
 
@@ -113,14 +117,33 @@ def _level(options: Namespace) -> Level:
     return level
 
 
-def _lateness(options: Namespace) -> Lateness:
-    if not 0 <= options.late_penalty <= 100:
-        raise CommandError("--late-penalty is a percentage, from 0 to 100.")
+def _policy(options: Namespace) -> Policy:
+    """Read deadlines and the roster, which may be a gradebook's."""
+    people = options.roster or options.canvas or options.moodle
+    everybody = _people(people) if people else Roster()
+    extensions = _people(options.extensions) if options.extensions else everybody
+    return Policy(_lateness(options, extensions), everybody)
+
+
+def _people(path: Path) -> Roster:
+    try:
+        return roster.read(_read(path))
+    except ValueError as error:
+        raise CommandError(f"{path}: {error}") from None
+
+
+def _lateness(options: Namespace, extensions: Roster) -> Lateness:
     try:
         due = options.due and datetime.fromisoformat(options.due)
     except ValueError:
         raise CommandError(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
-    return Lateness(due or None, options.late_penalty)
+    try:
+        penalty = lateness.penalty(options.late_penalty)
+    except ValueError as error:
+        raise CommandError(f"--late-penalty {options.late_penalty}: {error}") from None
+    if not 0 <= options.grace < 1e6:
+        raise CommandError("--grace is a number of minutes, 0 or more.")
+    return Lateness(due or None, penalty, timedelta(minutes=options.grace), extensions)
 
 
 def _judging(options: Namespace) -> Judging:
@@ -158,16 +181,22 @@ def _gradebooks(options: Namespace) -> list[Gradebook]:
 def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
 
 
-def _print_summary(results: Results, folder: Path) -> None:
+def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
     rows = results["submissions"]
     graded = [x for x in rows if x["status"] == "graded"]
     how = f"{results['isolation']}, seed {results['seed']}"
     print(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
     for row in rows:
         if row["status"] != "graded":
-            print(f"{row['notebook'] or row['student']}: {row['message']}")
+            print(f"{one_line(row['notebook'] or who(row))}: {row['message']}")
+        if policy.roster.people and "name" not in row:
+            print(f"{one_line(row['student'])} is not on the roster, or fits several people.")
+    for person in policy.lateness.extensions.without(x["student"] for x in rows):
+        print(f"{one_line(person.id)} has an extension, and is nobody here.")
     print(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")

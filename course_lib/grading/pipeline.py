@@ -7,7 +7,7 @@ from tqdm import tqdm
 
 from course_lib.files.atomic import write_atomically
 from course_lib.grading import reports
-from course_lib.grading.grades import Lateness, as_json, results
+from course_lib.grading.grades import Policy, as_json, results
 from course_lib.grading.judge import Rules, unreadable
 from course_lib.grading.schema import Entry, Results
 from course_lib.grading.submissions import SubmittedFile
@@ -17,7 +17,7 @@ Judging = Callable[[Rules, list[SubmittedFile]], Iterator[tuple[SubmittedFile, s
 
 
 def grade(
-    submitted: list[SubmittedFile], rules: Rules, folder: Path, lateness: Lateness, judging: Judging
+    submitted: list[SubmittedFile], rules: Rules, folder: Path, policy: Policy, judging: Judging
 ) -> Results:
     """Judge what was handed in, write results and reports into a folder, return the results.
 
@@ -37,7 +37,7 @@ def grade(
             journal.add(one.notebook, sha256, entry)
             judged.append((one, entry))
             bar.update()
-    graded = results(rules, judged, lateness)
+    graded = results(rules, judged, policy)
     write_atomically(folder / "results.json", as_json(graded))
     reports.write(graded, folder)
     journal.finish()

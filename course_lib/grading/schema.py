@@ -44,9 +44,11 @@ class Entry(TypedDict):
 
 
 class SubmissionResult(Entry):
-    """One notebook of one student, or a student without any."""
+    """One notebook of one student, or a student without any; name and email are the roster's."""
 
     student: str
+    name: NotRequired[str]
+    email: NotRequired[str]
     notebook: str
     late: bool
     score: float

@@ -172,6 +172,55 @@ def test_the_points_of_an_answer_are_those_of_its_properties_that_hold(hand_in, 
     ]  # fmt: skip
 
 
+def test_everyone_on_the_roster_has_a_row_and_a_name(hand_in, grade, tmp_path, capsys):
+    hand_in("lovelaceada_12_345_00.ipynb")
+    hand_in("nobody.ipynb")
+    roster = tmp_path / "roster.csv"
+    roster.write_text("\ufeffName;ID;Email\nAda;12;a@b.c\nBob;13;\n")
+    assert grade(tmp_path / "in", tmp_path / "out", "--roster", roster) == 0
+    found = rows(tmp_path / "out")
+    assert found["lovelaceada_12_345_00.ipynb"]["name"] == "Ada"
+    assert (found["13"]["name"], found["13"]["status"]) == ("Bob", "missing")
+    assert found["13"]["max_score"] == found["nobody.ipynb"]["max_score"]
+    said = capsys.readouterr().out
+    assert "Bob (13): Nothing was handed in." in said
+    assert "nobody is not on the roster" in said
+    roster.write_text("Name,Age\nAda,12\n")
+    assert grade(tmp_path / "in", tmp_path / "again", "--roster", roster) == 2
+    assert "it needs a column id in its first row" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("hours", "options", "share"),
+    [
+        (-1, ["--late-penalty=10/day"], 1),
+        (0.4, ["--late-penalty=10/day", "--grace=30"], 1),
+        (0.6, ["--late-penalty=10/day", "--grace=30"], 0.9),
+        (25, ["--late-penalty=10/day", "--grace=30"], 0.8),
+        (24 * 30, ["--late-penalty=10/day"], 0),
+        (24 * 30, ["--late-penalty=10"], 0.9),
+        (25, ["--late-penalty=10/day", "--extensions=48"], 1),
+        (49, ["--late-penalty=10/day", "--extensions=48"], 0.9),
+    ],
+)
+def test_lateness_costs_by_the_day_after_grace_and_extension(
+    hand_in, grade, tmp_path, capsys, hours, options, share
+):
+    path, due = hand_in("ada.ipynb"), 1e9
+    os.utime(path, (due + 3600 * hours,) * 2)
+    words = [f"--due={datetime.fromtimestamp(due).astimezone().isoformat()}", *options]
+    if options[-1] == "--extensions=48":
+        more = datetime.fromtimestamp(due + 48 * 3600).isoformat(" ")
+        (tmp_path / "more.csv").write_text(f"id,due\nada,{more}\nbob,{more}\n")
+        words[-1] = f"--extensions={tmp_path / 'more.csv'}"
+    assert grade(tmp_path / "in", tmp_path / "out", *words) == 0
+    row = rows(tmp_path / "out")["ada.ipynb"]
+    assert row["score"] == pytest.approx(share * row["max_score"], abs=0.01)
+    assert row["late"] == (share < 1)
+    said = "bob has an extension, and is nobody here." in capsys.readouterr().out
+    assert said == (options[-1] == "--extensions=48")
+
+
 def processes_of(mark):
     """List the processes with this mark in their environment, and those that they have started."""
     found = psutil.process_iter(["environ"])
@@ -260,6 +309,9 @@ def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
         (["--points", "start/hello=many"], "--points start/hello=many is not understood"),
         (["--due", "tomorrow"], "is no time such as"),
         (["--late-penalty", "120"], "a percentage, from 0 to 100"),
+        (["--late-penalty", "5/week"], "or one for each day: 10/day"),
+        (["--grace", "-1"], "--grace is a number of minutes"),
+        (["--roster", "nowhere.csv"], "No such file or directory"),
         (["--seed", "-1"], "a whole number from 0"),
         (["--seconds", "0"], "--seconds is to be 1 or more"),
         (["--isolation", "plain"], "--trust grades in them all the same"),

@@ -120,7 +120,8 @@ def hostile():
     for text in HOSTILE:
         why = reasons(text, text, text)
         exercises = {"self_attention/layer": verdict("known mistake", 1, text, **why)}
-        found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises))
+        roster = {"name": text, "email": text}
+        found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises) | roster)
         found.append(not_graded(text, "unreadable") | {"message": text})
     return results_of(*found)
 
@@ -230,7 +231,7 @@ def test_a_spreadsheet_reads_back_what_went_in(results):
     assert first["score"] == "9.5"
     assert first["private/not_installed"] == "2.5"
     assert [row[0] for row in rows] == [x["student"] for x in results["submissions"]]
-    assert [row[3] for row in rows[:2]] == ["no", "yes"]
+    assert [row[4] for row in rows[:2]] == ["no", "yes"]
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
@@ -357,7 +358,7 @@ def test_what_a_terminal_or_a_page_obeys_is_replaced():
 
 ELEMENTS = (
     "html head meta title style body h1 h2 p div span b i bdi code article header footer a "
-    "table thead tbody tr th td ul li details summary"
+    "table thead tbody tr th td ul li details summary wbr"
 ).split()
 ATTRIBUTES = "lang charset name content class style href title aria-hidden".split()
 
@@ -388,6 +389,19 @@ def test_a_feedback_page_says_what_to_do_next(results):
     assert "course hint self_attention/project" not in ada  # it passed
     assert "handed in late: 9.5 before the deduction" in bob
     assert "There is a reason." in pages["feedback/frida-03_self_attention.html"]
+
+
+def test_names_stand_beside_ids_wherever_a_person_reads(results):
+    results["submissions"][0] |= {"name": "Ada Lovelace", "email": "ada@example.edu"}
+    results["submissions"][3] |= {"name": "Dora"}
+    for text in (
+        class_page.files(results)["class.html"],
+        feedback.files(results)["feedback/ada-03_self_attention.html"],
+    ):
+        assert "Ada Lovelace (ada)" in text
+    assert "Dora (dora)" in summary.files(results)["summary.md"]
+    assert ",Ada Lovelace," in spreadsheet.files(results)["grades.csv"]
+    assert ",ada@example.edu," in nbgrader_csv.files(results)["nbgrader.csv"]
 
 
 def test_the_class_page_counts_known_mistakes_and_links_to_every_page(results):

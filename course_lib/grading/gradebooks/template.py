@@ -143,7 +143,7 @@ def match(
 
     Where a student fits several rows, or several students fit one row, nobody's grade is guessed.
     """
-    rows = {student: _rows_of(student, keys) for student in students}
+    rows = {student: rows_of(student, keys) for student in students}
     claims = Counter(row for own in rows.values() for row in own)
     row_of = {}
     for student, own in rows.items():
@@ -161,7 +161,7 @@ def match(
     return row_of
 
 
-def _rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
+def rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
     """Find the rows that know a student: as written, or by the number of `name_123`."""
     whole = [row for row in keys if student in keys[row]]
     number = student.rpartition("_")[2]

@@ -3,7 +3,7 @@
 import re
 
 from course_lib.grading.reports.shared import statistics
-from course_lib.grading.reports.shared.text import count, number, one_line
+from course_lib.grading.reports.shared.text import count, number, one_line, who
 from course_lib.grading.schema import Results
 
 SHOWN = 10  # rows of a table; the class page has them all
@@ -44,7 +44,7 @@ def files(results: Results) -> dict[str, str]:
         head = ["-students", "exercise", "mistake"]
         parts += ["## What to say again on Monday", _table(head, rows)]
     if left := [x for x in submissions if x["status"] != "graded"]:
-        rows = [[x["student"], x["notebook"], x["status"], x["message"]] for x in left]
+        rows = [[who(x), x["notebook"], x["status"], x["message"]] for x in left]
         head = ["student", "notebook", "status", "why"]
         parts += ["## Not graded", _table(head, rows)]
     return {"summary.md": "\n\n".join(parts) + "\n"}

@@ -4,16 +4,22 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS, code
 from course_lib.grading.reports.shared.evidence import MARKS, points
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
-from course_lib.grading.reports.shared.text import clean, count, number
+from course_lib.grading.reports.shared.text import clean, count, number, who
 
 
 def render(template: str, **values: Any) -> str:
     """Fill one of the templates in; every string is escaped."""
     return clean(_TEMPLATES.get_template(template).render(values)) + "\n"
+
+
+def breakable(name: str) -> Markup:
+    """Let a long name go on in the next line after a _ rather than inside a number."""
+    return Markup("_<wbr>").join(name.split("_"))
 
 
 def colour(status: str) -> str:
@@ -46,5 +52,7 @@ _TEMPLATES.filters |= {
     "code": code,
     "number": number,
     "points": points,
+    "who": who,
+    "breakable": breakable,
     "slug": lambda x: x.replace(" ", "-"),
 }
