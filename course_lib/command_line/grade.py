@@ -55,6 +55,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=int, help="of the inputs (drawn, and recorded)")
     parser.add_argument(
+        "--earlier", metavar="FOLDER", type=Path,
+        help="grade again, with the seed of these results, and say what has changed",
+    )  # fmt: skip
+    parser.add_argument(
         "--isolation", choices=("bubblewrap", "landlock", "plain"), metavar="LEVEL",
         help="bubblewrap, landlock or plain (the first that this machine has)",
     )  # fmt: skip

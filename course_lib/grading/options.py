@@ -12,7 +12,7 @@ from pathlib import Path
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading import lateness, roster
+from course_lib.grading import lateness, regrade, roster
 from course_lib.grading.detect import best_level, problem, problems
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
@@ -43,13 +43,18 @@ def grade(options: Namespace) -> int:
             f"{folder} holds results already: name another folder, or move these away."
         )
     with _errors_as_a_sentence(folder):
-        rules, gradebooks = _rules(options), _gradebooks(options)
+        earlier = _earlier(options)
+        rules, gradebooks = _rules(options, earlier), _gradebooks(options)
         policy, submitted = _policy(options), collect(options.submissions)
         results = grade_all(submitted, rules, folder, policy, _judging(options))
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
             print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
+        if earlier:
+            changes = regrade.changes(earlier, results)
+            write_atomically(folder / "changes.html", regrade.page(changes, earlier, results))
+            print(f"{folder / 'changes.html'}:", *regrade.sentences(changes), sep="\n  ")
     _print_summary(results, folder, policy)
     return 0
 
@@ -72,15 +77,26 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _rules(options: Namespace) -> Rules:
+def _earlier(options: Namespace) -> Results | None:
+    try:
+        return regrade.read(options.earlier) if options.earlier else None
+    except OSError as error:
+        raise CommandError(f"{options.earlier} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _rules(options: Namespace, earlier: Results | None) -> Rules:
     unfinished = Journal(options.out).rules()
     if options.seed is not None and not 0 <= options.seed <= LARGEST_SEED:
         raise CommandError(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
     if options.seconds < 1:
         raise CommandError("--seconds is to be 1 or more.")
     seed = options.seed
-    if seed is None:
-        seed = unfinished.seed if unfinished else secrets.randbelow(LARGEST_SEED + 1)
+    if seed is None and unfinished:
+        seed = unfinished.seed
+    elif seed is None:
+        seed = earlier["seed"] if earlier else secrets.randbelow(LARGEST_SEED + 1)
     for exercise_id in options.exercise:
         load(exercise_id)
     try:

@@ -172,6 +172,41 @@ def test_the_points_of_an_answer_are_those_of_its_properties_that_hold(hand_in, 
     ]  # fmt: skip
 
 
+def test_grading_again_takes_the_same_seed_and_says_what_changed_for_whom(
+    hand_in, grade, tmp_path, capsys
+):
+    hand_in("ada.ipynb", WRONG)
+    hand_in("bob.ipynb", RIGHT)
+    hand_in("zoe.ipynb", RIGHT)
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    hand_in("ada.ipynb", RIGHT)
+    (tmp_path / "in" / "zoe.ipynb").unlink()
+    capsys.readouterr()
+    earlier = ["--earlier", tmp_path / "out"]
+    assert grade(tmp_path / "in", tmp_path / "again", *earlier) == 0
+    said, page = capsys.readouterr().out, (tmp_path / "again" / "changes.html").read_text()
+    then, now = rows(tmp_path / "out")["ada.ipynb"], rows(tmp_path / "again")["ada.ipynb"]
+    assert f"  2 submissions changed.\n  ada: {then['score']} → {now['score']}; start/" in said
+    assert f"zoe: {now['score']} → not there" in said
+    assert "bob: " not in said
+    assert '<bdi class="clip">ada</bdi>' in page
+    assert "bob" not in page
+    seeds = {
+        json.loads((tmp_path / x / "results.json").read_text())["seed"] for x in ("out", "again")
+    }
+    assert len(seeds) == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"seed": 1}', "[" * 100_000, "\xff"])
+def test_earlier_results_that_are_none_are_one_sentence(grade, hand_in, tmp_path, capsys, text):
+    hand_in("ada.ipynb")
+    (tmp_path / "results.json").write_text(text, "latin1")
+    assert grade(tmp_path / "in", tmp_path / "out", "--earlier", tmp_path / "results.json") == 2
+    said = capsys.readouterr().err
+    assert "is not JSON" in said or "holds no results of `course grade`" in said
+    assert said.count("\n") == 1
+
+
 def test_everyone_on_the_roster_has_a_row_and_a_name(hand_in, grade, tmp_path, capsys):
     hand_in("lovelaceada_12_345_00.ipynb")
     hand_in("nobody.ipynb")
