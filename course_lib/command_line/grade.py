@@ -70,6 +70,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--scheduler", metavar="ADDRESS", help="hand batches to this Dask scheduler"
     )
     parser.add_argument(
+        "--rubric", metavar="FILE", type=Path,
+        help="questions to be marked by hand: columns question, points, criterion",
+    )  # fmt: skip
+    parser.add_argument(
+        "--marks", metavar="FILE", type=Path,
+        help="the table marks.csv of an earlier run, filled in (that of --earlier)",
+    )  # fmt: skip
+    parser.add_argument(
         "--canvas", metavar="FILE", type=Path, help="fill in this gradebook, exported from Canvas"
     )
     parser.add_argument("--assignment", metavar="NAME", help="the column of --canvas")

@@ -7,19 +7,21 @@ from pathlib import Path
 
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
+from course_lib.grading.by_hand import ByHand
 from course_lib.grading.judge import Rules, plain, rounded, unreadable
 from course_lib.grading.lateness import Lateness, moment
 from course_lib.grading.roster import Roster
-from course_lib.grading.schema import Entry, Results, SubmissionResult
+from course_lib.grading.schema import EXTRA, Entry, Results, SubmissionResult
 from course_lib.grading.submissions import SubmittedFile
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What makes grades of verdicts: deadlines, and who is in the class."""
+    """What makes grades of verdicts: deadlines, who is in the class, and what a person marks."""
 
     lateness: Lateness = field(default_factory=Lateness)
     roster: Roster = field(default_factory=Roster)
+    by_hand: ByHand = field(default_factory=ByHand)
 
 
 def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Policy) -> Results:
@@ -39,7 +41,7 @@ def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Pol
         entry = unreadable("Nothing was handed in.", status="missing")
         submissions.append(_submission(nobody, entry, policy))
     submissions.sort(key=lambda x: (x["student"], x["notebook"]))
-    _say_what_could_be_won(rules, submissions)
+    _say_what_could_be_won(rules, submissions, policy.by_hand.most)
     return {"isolation": rules.level, "seed": rules.seed, "submissions": submissions}
 
 
@@ -66,8 +68,11 @@ def _age(submitted: SubmittedFile) -> tuple[float, str]:
 
 
 def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> SubmissionResult:
-    percent = policy.lateness.percent(submitted)
-    score = sum(x["points"] for x in entry["exercises"].values())
+    percent, exercises = policy.lateness.percent(submitted), entry["exercises"]
+    if entry["status"] == "graded":
+        exercises = policy.by_hand.exercises(_text(submitted.student), entry)
+    extra = exercises[EXTRA]["points"] if EXTRA in exercises else 0
+    score = sum(x["points"] for x in exercises.values()) - extra
     result: SubmissionResult = {
         "student": _text(submitted.student),
         "notebook": _text(submitted.notebook),
@@ -75,23 +80,27 @@ def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> Submi
         "status": entry["status"],
         "message": entry["message"],
         "late": percent is not None,
-        "score": rounded(score * (1 - (percent or 0) / 100)),
-        "max_score": rounded(sum(x["max_points"] for x in entry["exercises"].values())),
-        "exercises": entry["exercises"],
+        "score": rounded(max(score * (1 - (percent or 0) / 100) + extra, 0)),
+        "max_score": rounded(sum(x["max_points"] for x in exercises.values())),
+        "exercises": exercises,
     }
+    if "words" in entry:
+        result["words"] = entry["words"]
     if person := policy.roster.find(submitted.student):
         result["name"], result["email"] = person.name, person.email
     return result
 
 
-def _say_what_could_be_won(rules: Rules, submissions: list[SubmissionResult]) -> None:
+def _say_what_could_be_won(
+    rules: Rules, submissions: list[SubmissionResult], by_hand: float
+) -> None:
     """Give what was not graded the points that it could have won, where it is known."""
     lessons = {x["lesson"] for x in submissions if x["lesson"]}
     asked = rules.exercises
     if not asked and len(lessons) == 1:
         asked = [x for x in ids() if load(x).lesson in lessons]
     points = [rules.points.get(x, max_points(load(x))) for x in asked]
-    most = rounded(sum(points))
+    most = rounded(sum(points) + by_hand)
     for submission in submissions:
         if submission["status"] != "graded":
             submission["max_score"] = most

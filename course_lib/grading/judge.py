@@ -15,6 +15,7 @@ from course_lib.grading.evasion import evasion
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.schema import Case, Entry, ExerciseResult, PropertyResult, Status
+from course_lib.grading.words import in_words
 
 LONGEST_MESSAGE = 600
 MOST_LINES, LONGEST_LINE = 24, 300  # of a value that is shown
@@ -72,12 +73,15 @@ class Judge:
         for attempt in submission.attempts.values():
             results[attempt.exercise.id] = self._result(attempt, self._verdict(attempt))
         self._clear()
-        return {
+        entry: Entry = {
             "lesson": min(x.exercise.lesson for x in submission.attempts.values()),
             "status": "graded",
             "message": plain(" ".join(submission.remarks)),
             "exercises": results,
         }
+        if words := in_words(notebook):
+            entry["words"] = words
+        return entry
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:

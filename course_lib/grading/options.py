@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading import lateness, regrade, roster
+from course_lib.grading import by_hand, lateness, regrade, roster
+from course_lib.grading.by_hand import ByHand
 from course_lib.grading.detect import best_level, problem, problems
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
@@ -22,13 +24,15 @@ from course_lib.grading.judge import Rules, exercises_of
 from course_lib.grading.lateness import Lateness
 from course_lib.grading.pipeline import Judging
 from course_lib.grading.pipeline import grade as grade_all
-from course_lib.grading.reports.shared.text import one_line, who
+from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.roster import Roster
 from course_lib.grading.schema import Results
 from course_lib.grading.submissions import NotSubmissions, collect
 from course_lib.grading.workers import Journal, OtherRules, judged_here
 
 LARGEST_SEED = 2**31 - 1
+MARKS = "marks.csv"
+Table = TypeVar("Table")
 
 Gradebook = tuple[
     str, Callable[..., FilledTemplate], str
@@ -47,6 +51,8 @@ def grade(options: Namespace) -> int:
         rules, gradebooks = _rules(options, earlier), _gradebooks(options)
         policy, submitted = _policy(options), collect(options.submissions)
         results = grade_all(submitted, rules, folder, policy, _judging(options))
+        if not (folder / MARKS).exists():
+            write_atomically(folder / MARKS, policy.by_hand.table(results))
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
@@ -134,18 +140,28 @@ def _level(options: Namespace) -> Level:
 
 
 def _policy(options: Namespace) -> Policy:
-    """Read deadlines and the roster, which may be a gradebook's."""
+    """Read deadlines, the roster, which may be a gradebook's, and what a person has marked."""
     people = options.roster or options.canvas or options.moodle
-    everybody = _people(people) if people else Roster()
-    extensions = _people(options.extensions) if options.extensions else everybody
-    return Policy(_lateness(options, extensions), everybody)
+    everybody = _table(people, roster.read) if people else Roster()
+    extensions = _table(options.extensions, roster.read) if options.extensions else everybody
+    rubric = _table(options.rubric, by_hand.read_rubric) if options.rubric else []
+    marks = _table(path, by_hand.read_marks) if (path := _marks(options)) else []
+    return Policy(_lateness(options, extensions), everybody, ByHand(rubric, marks))
 
 
-def _people(path: Path) -> Roster:
+def _marks(options: Namespace) -> Path | None:
+    """Return the table of marks: that which is named, or that of the earlier results."""
+    if options.marks or not options.earlier:
+        return options.marks
+    path = options.earlier if options.earlier.is_dir() else options.earlier.parent
+    return path / MARKS if (path / MARKS).exists() else None
+
+
+def _table(path: Path, read: Callable[[str], Table]) -> Table:
     try:
-        return roster.read(_read(path))
+        return read(_read(path))
     except ValueError as error:
-        raise CommandError(f"{path}: {error}") from None
+        raise CommandError(f"{path}: {one_line(str(error))}") from None
 
 
 def _lateness(options: Namespace, extensions: Roster) -> Lateness:
@@ -215,4 +231,12 @@ def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
             print(f"{one_line(row['student'])} is not on the roster, or fits several people.")
     for person in policy.lateness.extensions.without(x["student"] for x in rows):
         print(f"{one_line(person.id)} has an extension, and is nobody here.")
+    for mark in policy.by_hand.without_place(results):
+        where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))
+        print(one_line(f"A mark has no place here: {mark.student}, {where}."))
+    waiting = sum(
+        x["status"] == "to be marked" for row in graded for x in row["exercises"].values()
+    )
+    if waiting:
+        print(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
     print(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")

@@ -5,6 +5,7 @@ from typing import Literal, NotRequired, TypedDict
 from course_lib.checking.verdict import Status as ExerciseStatus
 from course_lib.grading.isolation import Level
 
+EXTRA = "by_hand/extra"  # points that a person gives beside all exercises
 Status = Literal["graded", "unreadable", "missing", "superseded"]
 
 
@@ -26,7 +27,7 @@ class Case(TypedDict):
 class ExerciseResult(TypedDict):
     """The verdict on one answer."""
 
-    status: ExerciseStatus
+    status: Literal[ExerciseStatus, "marked", "to be marked"]
     points: float
     max_points: float
     message: str
@@ -41,6 +42,7 @@ class Entry(TypedDict):
     status: Status
     message: str
     exercises: dict[str, ExerciseResult]
+    words: NotRequired[dict[str, str]]
 
 
 class SubmissionResult(Entry):

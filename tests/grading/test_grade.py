@@ -1,5 +1,6 @@
 """From what was handed in to a folder of results, whatever was handed in and whatever happens."""
 
+import csv
 import json
 import os
 import random
@@ -205,6 +206,94 @@ def test_earlier_results_that_are_none_are_one_sentence(grade, hand_in, tmp_path
     said = capsys.readouterr().err
     assert "is not JSON" in said or "holds no results of `course grade`" in said
     assert said.count("\n") == 1
+
+
+def hand_in_words(path, text, tag="question:why"):
+    notebook = json.loads(path.read_text())
+    notebook["cells"].append({"cell_type": "markdown", "metadata": {"tags": [tag]}, "source": text})
+    path.write_text(json.dumps(notebook))
+
+
+def fill_in(table, out, marks, more=()):
+    """Fill in marks as a spreadsheet program would: by student and criterion."""
+    head, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
+    for line in lines:
+        line[4] = marks.get((line[0], line[3]), line[4])
+    with out.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([head, *lines, *more])
+
+
+RUBRIC = "question,points,criterion\nwhy,2,names the variance\nwhy,1,says that softmax saturates\n"
+
+
+def test_answers_in_words_are_marked_by_a_rubric_and_the_marks_are_read_back(
+    hand_in, grade, tmp_path, capsys
+):
+    hand_in_words(hand_in("ada.ipynb"), "=It grows with `d_k`.")
+    hand_in("bob.ipynb", WRONG)
+    (tmp_path / "rubric.csv").write_text(RUBRIC)
+    options = ["--rubric", tmp_path / "rubric.csv"]
+    assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
+    first = rows(tmp_path / "out")
+    assert "1 answer to be marked by hand" in capsys.readouterr().out
+    statuses = {x: first[x]["exercises"]["by_hand/why"]["status"] for x in first}
+    assert statuses == {"ada.ipynb": "to be marked", "bob.ipynb": "not attempted"}
+    table = tmp_path / "out" / "marks.csv"
+    assert "'=It grows with `d_k`." in table.read_text()
+    extra = [["bob", "", "", "", "0,5", "", "For a good question.", ""]]
+    extra += [["bob", "", "start/hello", "", "3", "", "The idea is right.", ""]]
+    extra += [["eve", "", "", "", "1", "", "", ""]]
+    marks = {("ada", "names the variance"): "2", ("ada", "says that softmax saturates"): "0"}
+    fill_in(table, table, marks, extra)
+    written = table.read_bytes()
+    words = [*options, "--earlier", tmp_path / "out"]
+    assert grade(tmp_path / "in", tmp_path / "final", *words) == 0
+    said, found = capsys.readouterr().out, rows(tmp_path / "final")
+    assert table.read_bytes() == written
+    assert "A mark has no place here: eve, extra points." in said
+    assert found["ada.ipynb"]["score"] == first["ada.ipynb"]["score"] + 2
+    assert found["ada.ipynb"]["max_score"] == first["ada.ipynb"]["max_score"]
+    answer = found["ada.ipynb"]["exercises"]["by_hand/why"]
+    assert [x["held"] for x in answer["properties"]] == [True, False]
+    bob = found["bob.ipynb"]
+    assert bob["exercises"]["start/hello"]["points"] == 3
+    assert bob["exercises"]["start/hello"]["message"].endswith("By hand: The idea is right.")
+    assert bob["score"] == 3.5
+    # what was filled in is in the new table again, and can be read once more
+    assert grade(tmp_path / "in", tmp_path / "last", *options, "--earlier", tmp_path / "final") == 0
+    assert rows(tmp_path / "last") == found
+    (page,) = (tmp_path / "final" / "feedback").glob("bob*.html")
+    assert "For a good question." in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("--rubric", "a,b\n", "it needs the columns criterion, points, question"),
+        ("--rubric", "question,points,criterion\nwhy so,1,x\n", "line 2: a question is a name"),
+        ("--rubric", "question,points,criterion\nwhy,0,x\n", "line 2: a question is a name"),
+        ("--marks", "student,exercise,criterion,points\nada,,,two\n", "line 2: two is no number"),
+        ("--marks", "student,points\n", "it needs the columns criterion, exercise"),
+    ],
+)
+def test_tables_of_marks_that_make_no_sense_are_one_sentence(
+    hand_in, grade, tmp_path, capsys, option, text, said
+):
+    hand_in("ada.ipynb")
+    (tmp_path / "table.csv").write_text(text)
+    assert grade(tmp_path / "in", tmp_path / "out", option, tmp_path / "table.csv") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_tag_of_a_stranger_makes_more_than_text(hand_in, grade, tmp_path):
+    path = hand_in("ada.ipynb")
+    for tag in ("question:why", "question:../x", "question:" + "y" * 99, "question:", 7):
+        hand_in_words(path, "\ud800" + "z" * 20_000, tag)
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    found = rows(tmp_path / "out")["ada.ipynb"]
+    assert list(found["words"]) == ["why"]
+    assert len(found["words"]["why"]) == 10_000
+    assert list(found["exercises"]) == ["start/hello"]
 
 
 def test_everyone_on_the_roster_has_a_row_and_a_name(hand_in, grade, tmp_path, capsys):

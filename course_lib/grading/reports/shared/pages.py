@@ -11,6 +11,8 @@ from course_lib.grading.reports.shared.evidence import MARKS, points
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.shared.text import clean, count, number, who
 
+BY_HAND = {"marked": "#3f6fb5", "to be marked": COLOURS["not attempted"]}
+
 
 def render(template: str, **values: Any) -> str:
     """Fill one of the templates in; every string is escaped."""
@@ -24,12 +26,12 @@ def breakable(name: str) -> Markup:
 
 def colour(status: str) -> str:
     """Return the colour in which the notebooks' panel shows a status."""
-    return COLOURS.get(status, ROW_COLOURS[False])
+    return (COLOURS | BY_HAND).get(status, ROW_COLOURS[False])
 
 
 def sign(status: str) -> str:
     """Return the sign by which the notebooks' panel shows a status."""
-    return SIGNS.get(status, "✗")
+    return "✎" if status in BY_HAND else SIGNS.get(status, "✗")
 
 
 _TEMPLATES = Environment(

@@ -7,9 +7,12 @@ from statistics import fmean, median
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons
-from course_lib.grading.schema import ExerciseResult, Results, SubmissionResult
+from course_lib.grading.schema import EXTRA, ExerciseResult, Results, SubmissionResult
 
-STATUSES = ("passed", "known mistake", "wrong", "error", "forbidden", "not attempted")
+STATUSES = (
+    "passed", "known mistake", "wrong", "error", "forbidden", "not attempted",
+    "marked", "to be marked",
+)  # fmt: skip
 BARS = 10  # of the distribution, each as wide as a tenth of the points
 
 
@@ -38,7 +41,8 @@ def exercises(results: Results) -> list[ExerciseStatistics]:
     """List the exercises: first the one that passed in the smallest share of the notebooks."""
     verdicts: dict[str, list[ExerciseResult]] = {}
     for submission in graded(results):
-        for exercise_id, verdict in submission["exercises"].items():
+        for exercise_id in submission["exercises"].keys() - {EXTRA}:
+            verdict = submission["exercises"][exercise_id]
             verdicts.setdefault(exercise_id, []).append(verdict)
     exercises = []
     for exercise_id, own in verdicts.items():
@@ -80,6 +84,8 @@ def median_share(results: Results) -> float | None:
 
 def exercise_title(exercise_id: str) -> str:
     """Return the title of an exercise, or its id where it is not installed here."""
+    if exercise_id == EXTRA:
+        return "Extra points"
     try:
         return catalogue.load(exercise_id).title
     except catalogue.UnknownExercise:
