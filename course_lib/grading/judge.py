@@ -18,6 +18,7 @@ from course_lib.grading.schema import Case, Entry, ExerciseResult, PropertyResul
 from course_lib.grading.words import in_words
 
 LONGEST_MESSAGE = 600
+LONGEST_SOURCE = 20_000
 MOST_LINES, LONGEST_LINE = 24, 300  # of a value that is shown
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
 
@@ -131,6 +132,8 @@ class Judge:
             "max_points": rounded(most),
             "message": plain(_message(attempt, judged)),
         }
+        if attempt.source:
+            result["source"] = attempt.source[:LONGEST_SOURCE]
         if judged.properties:
             result["properties"] = _properties(judged, most / judged.max_points)
         if case := _case(judged):

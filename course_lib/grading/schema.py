@@ -31,6 +31,9 @@ class ExerciseResult(TypedDict):
     points: float
     max_points: float
     message: str
+    source: NotRequired[str]
+    same_as_library: NotRequired[bool]
+    dispatched: NotRequired[list[str]]
     properties: NotRequired[list[PropertyResult]]
     case: NotRequired[Case]
 

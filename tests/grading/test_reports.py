@@ -14,6 +14,8 @@ import jsonschema
 import pytest
 
 import course_lib.grading
+from course_lib.answers.source import source_of
+from course_lib.checking.catalogue import load
 from course_lib.grading import reports, schema
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.reports import (
@@ -22,11 +24,13 @@ from course_lib.grading.reports import (
     gradescope_json,
     junit,
     nbgrader_csv,
+    similar,
     spreadsheet,
     summary,
 )
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.shapes import similar as similar_of
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import clean, one_line
 
@@ -53,6 +57,30 @@ HOSTILE = [
     "ADA",
     "",
 ]
+
+
+COPIED = """
+def attend(queries, keys, values, mask=None):
+    # a comment of mine
+    sizes = {"width": queries.shape[-1], "length": keys.shape[-2]}
+    raw = torch.stack([keys @ one for one in queries.unbind(-2)], dim=-2)
+    raw = raw * sizes["width"] ** -0.5 - raw.amax(dim=-1, keepdim=True)
+    powers = torch.where(raw.isneginf(), torch.zeros_like(raw), raw.exp())
+    return (powers / powers.sum(-1, keepdim=True).clamp(min=1e-9)) @ values
+"""
+RENAMED = """
+import torch, math
+
+def attend(q: Tensor, k, v, m=None) -> Tensor:
+    '''Mine alone.'''
+    s = {"width": q.shape[-1],
+         "length": k.shape[-2]}
+    a = torch.stack([k @ x for x in q.unbind(-2)], dim=-2)
+
+    a = a * s["width"] ** -0.5 - a.amax(dim=-1, keepdim=True)
+    e = torch.where(a.isneginf(), torch.zeros_like(a), a.exp())
+    return (e / e.sum(-1, keepdim=True).clamp(min=1e-9)) @ v
+"""
 
 
 def verdict(status="passed", points=7, message="Every case and every property holds.", **more):
@@ -119,6 +147,7 @@ def hostile():
     found = []
     for text in HOSTILE:
         why = reasons(text, text, text)
+        why |= {"source": f"{COPIED}\n# {text}", "dispatched": [text], "same_as_library": True}
         exercises = {"self_attention/layer": verdict("known mistake", 1, text, **why)}
         roster = {"name": text, "email": text}
         found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises) | roster)
@@ -348,7 +377,9 @@ def test_the_hardest_exercise_comes_first_and_so_does_the_commonest_mistake():
         submission("eve", exercises={"a/easy": verdict(), "a/hard": both, "b/c": verdict()}),
     )
     assert [x.exercise_id for x in statistics.exercises(results)] == ["a/hard", "b/c", "a/easy"]
-    assert statistics.known_mistakes(results) == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
+    mistakes = statistics.known_mistakes(results)
+    found = [(x.exercise_id, x.message, len(x.submissions)) for x in mistakes]
+    assert found == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
     assert statistics.distribution(results) == [1, 0, 0, 0, 0, 0, 1, 0, 0, 1]
 
 
@@ -358,20 +389,24 @@ def test_what_a_terminal_or_a_page_obeys_is_replaced():
 
 ELEMENTS = (
     "html head meta title style body h1 h2 p div span b i bdi code article header footer a "
-    "table thead tbody tr th td ul li details summary wbr"
+    "table thead tbody tr th td ul ol li details summary wbr h3 h4"
 ).split()
 ATTRIBUTES = "lang charset name content class style href title aria-hidden".split()
 
 
 def test_hostile_strings_are_text_in_a_page(hostile):
-    pages = [*feedback.files(hostile).values(), *class_page.files(hostile).values()]
+    pages = [
+        *similar.files(hostile).values(),
+        *feedback.files(hostile).values(),
+        *class_page.files(hostile).values(),
+    ]
     for page in pages:
         read = Page(page)
         assert read.tags <= set(ELEMENTS)
         assert {name for name, _ in read.attributes} <= set(ATTRIBUTES)
         for name, value in read.attributes:
             if name == "href":
-                assert re.fullmatch(r"feedback/[\w-]+\.html", value, re.ASCII)
+                assert re.fullmatch(r"(feedback/[\w-]+|similar)\.html", value, re.ASCII)
         style = page[: page.index("</style>")]
         assert not re.search(r"url\(|@import|http", style.split("<style>")[1])
     text = Page(pages[-1]).text
@@ -404,11 +439,64 @@ def test_names_stand_beside_ids_wherever_a_person_reads(results):
     assert ",ada@example.edu," in nbgrader_csv.files(results)["nbgrader.csv"]
 
 
+def test_a_mistake_unfolds_to_who_made_it_in_their_own_lines(results):
+    answer = results["submissions"][0]["exercises"]["private/not_installed"]
+    answer["source"] = "import torch\n\ndef f(x):\n    'Say.'\n    return x < b +"
+    page = class_page.files(results)["class.html"]
+    assert '<code class="lines">import torch\ndef f(x):' in page  # it is no Python: all of it
+    answer["source"] += " 5"
+    page = class_page.files(results)["class.html"]
+    assert '<code class="lines">def f(x):\n    return x &lt; b + 5</code>' in page
+    assert "<bdi>ada</bdi>, <bdi>bob</bdi>: their own lines" in page
+
+
+def of_sources(exercise, *sources):
+    answers = [{exercise: verdict("passed", 7, "", source=source)} for source in sources]
+    return results_of(*(submission(f"s{i}", exercises=x) for i, x in enumerate(answers)))
+
+
+def test_a_copy_is_found_under_other_names_comments_types_and_layout():
+    other = "def attend(q, k, v, mask=None):\n    return torch.stack([x for x in q]) @ k"
+    found = similar_of(of_sources("private/x", other, COPIED, RENAMED))
+    assert list(found) == [(1, 2)]
+    (answer,) = found[1, 2]
+    assert answer.share == 1
+    assert answer.sides[0].lines >= {2, 4, 5, 6, 7, 8}
+    assert not answer.sides[1].lines & {1, 2, 5, 9}
+    page = similar.files(of_sources("private/x", other, COPIED, RENAMED))["similar.html"]
+    assert "<bdi>s1</bdi> and <bdi>s2</bdi>" in page
+
+
+def test_no_two_answers_are_similar_by_what_the_library_or_a_fifth_of_the_class_has():
+    for exercise_id in ("attention/softmax", "self_attention/scaled_dot_product"):
+        source = source_of(load(exercise_id).reference)
+        assert not similar_of(of_sources(exercise_id, source, source))
+    assert similar_of(of_sources("private/x", *[COPIED] * 5))
+    assert not similar_of(of_sources("private/x", *[COPIED] * 6))
+
+
+def test_no_source_stops_the_search_for_similar_answers():
+    bad = ["(" * 5000, "x = " + "-" * 20_000 + "1", "\0", "def", "x." * 5000 + "y", "\ud800", ""]
+    assert not similar_of(of_sources("private/x", *[x for x in bad for _ in range(2)]))
+
+
+def test_students_are_shown_nothing_of_similar_answers():
+    given = of_sources("private/x", COPIED, RENAMED)
+    given["submissions"][0]["exercises"]["private/x"] |= {
+        "same_as_library": True, "dispatched": ["aten._softmax"]
+    }  # fmt: skip
+    page = similar.files(given)["similar.html"]
+    assert "Equal to the library" in page
+    assert "aten._softmax" in page
+    for path, text in {**feedback.files(given), **gradescope_json.files(given)}.items():
+        assert not re.search("similar|library|aten|s1" if "s0" in path else "similar|s0", text)
+
+
 def test_the_class_page_counts_known_mistakes_and_links_to_every_page(results):
     page = class_page.files(results)["class.html"]
     read = Page(page)
     links = {value for name, value in read.attributes if name == "href"}
-    assert links == set(feedback.files(results))
+    assert links == set(feedback.files(results)) | {"similar.html"}
     assert "What to say again on Monday" in read.text
     assert f"2×{KNOWN.replace('`', '')}" in read.text
 
@@ -576,4 +664,4 @@ def test_the_same_results_give_the_same_bytes(results, hostile, tmp_path):
         for f in ("one", "two")
     )
     assert one == two
-    assert len(one) == 5 + 2 * len(everything["submissions"])
+    assert len(one) == 6 + 2 * len(everything["submissions"])

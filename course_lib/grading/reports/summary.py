@@ -38,8 +38,8 @@ def files(results: Results) -> dict[str, str]:
         parts += ["## Hardest exercises", _table(head, rows)]
     if mistakes := statistics.known_mistakes(results):
         rows = [
-            [str(n), statistics.exercise_title(exercise_id), message]
-            for exercise_id, message, n in mistakes[:SHOWN]
+            [str(len(x.submissions)), statistics.exercise_title(x.exercise_id), x.message]
+            for x in mistakes[:SHOWN]
         ]
         head = ["-students", "exercise", "mistake"]
         parts += ["## What to say again on Monday", _table(head, rows)]
