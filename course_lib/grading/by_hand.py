@@ -13,11 +13,17 @@ from typing import NamedTuple
 from course_lib.grading.gradebooks.template import Template
 from course_lib.grading.judge import plain, rounded
 from course_lib.grading.reports.shared.table import harmless, table
-from course_lib.grading.schema import EXTRA, Entry, ExerciseResult, PropertyResult, Results
+from course_lib.grading.schema import (
+    BY_HAND,
+    EXTRA,
+    Entry,
+    ExerciseResult,
+    PropertyResult,
+    Results,
+)
 from course_lib.grading.words import NAME
 
 COLUMNS = ["student", "name", "exercise", "criterion", "points", "of", "comment", "answer"]
-PREFIX = "by_hand/"
 
 
 class Criterion(NamedTuple):
@@ -56,7 +62,7 @@ class ByHand:
         words, results = entry.get("words", {}), dict(entry["exercises"])
         for exercise in dict.fromkeys(x.exercise for x in self.rubric):
             criteria = [x for x in self.rubric if x.exercise == exercise]
-            answer = words.get(exercise.removeprefix(PREFIX), "")
+            answer = words.get(exercise.removeprefix(BY_HAND), "")
             marks = {x.criterion: x for x in own if x.exercise == exercise}
             results[exercise] = _in_words(criteria, marks, bool(answer))
         for mark in own:
@@ -85,7 +91,7 @@ class ByHand:
             worth = {(x.exercise, x.sentence): rounded(x.points) for x in self.rubric}
             for key in own:
                 mark = marks.pop((student, *key), None)
-                answer = submission.get("words", {}).get(key[0].removeprefix(PREFIX), "")
+                answer = submission.get("words", {}).get(key[0].removeprefix(BY_HAND), "")
                 points = "" if mark is None or mark.points is None else str(rounded(mark.points))
                 comment = mark.comment if mark else ""
                 of = str(worth.get(key, ""))
@@ -101,7 +107,7 @@ class ByHand:
                 places.add((student, "", ""))
                 for name, result in submission["exercises"].items():
                     criteria = [harmless(x["sentence"]) for x in result.get("properties", [])]
-                    by_hand = name.startswith(PREFIX)
+                    by_hand = name.startswith(BY_HAND)
                     places |= {(student, name, x) for x in ["", *(criteria if by_hand else [])]}
         return [mark for mark in self.marks if mark[:3] not in places]
 
@@ -117,7 +123,7 @@ def read_rubric(text: str) -> list[Criterion]:
                 f"line {line}: a question is a name of letters and digits, and has points."
             )
         sentence = harmless(row["criterion"]) or "the answer is right"
-        criteria.append(Criterion(PREFIX + row["question"], sentence, points))
+        criteria.append(Criterion(BY_HAND + row["question"], sentence, points))
     return criteria
 
 

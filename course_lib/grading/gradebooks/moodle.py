@@ -7,13 +7,12 @@ from course_lib.grading.gradebooks.template import (
     Template,
     by_student,
     factor,
-    lost,
+    feedback,
     match,
     positive,
 )
-from course_lib.grading.reports.shared.statistics import exercise_title
-from course_lib.grading.reports.shared.text import clean, number, one_line
-from course_lib.grading.schema import Results, SubmissionResult
+from course_lib.grading.reports.shared.text import number
+from course_lib.grading.schema import Results
 
 IDENTIFIERS = ("Identifier", "Full name", "Email address", "ID number", "Username")
 
@@ -44,7 +43,7 @@ def fill(results: Results, template: str, scale: float | None = None) -> FilledT
         own = submissions[student]
         table.write(row, place["Grade"], number(worth * sum(x["score"] for x in own)))
         if "Feedback comments" in place:
-            table.write(row, place["Feedback comments"], _feedback(own, worth))
+            table.write(row, place["Feedback comments"], _html(feedback(own, worth)))
     filled.text = table.text()
     return filled
 
@@ -61,22 +60,6 @@ def _label(table: Template, place: dict[str, int], row: int) -> str:
     return f"{name} ({identifier})" if name else identifier
 
 
-def _feedback(submissions: list[SubmissionResult], worth: float) -> str:
-    """Return the messages as paragraphs, since Moodle reads this cell as HTML."""
-    lines = [clean(x["message"]) for x in submissions if x["message"]]
-    score, most = (sum(x[key] for x in submissions) for key in ("score", "max_score"))
-    total = f"{number(score)} of {number(most)} points"
-    if less := lost(submissions):
-        total = f"Handed in late: {number(score + less)} less {number(less)} is {total}"
-    if worth != 1:
-        total += f"; here that is {number(worth * score)} of {number(worth * most)}"
-    if less or worth != 1:
-        lines.append(f"{total}.")
-    for submission in submissions:
-        for exercise_id, verdict in submission["exercises"].items():
-            points = f"{number(verdict['points'])} of {number(verdict['max_points'])} points"
-            title = exercise_title(exercise_id)
-            lines.append(f"{title}: {verdict['status']}, {points}. {verdict['message']}")
-            if failed := [x["sentence"] for x in verdict.get("properties", []) if not x["held"]]:
-                lines.append(f"Does not hold yet: {'; '.join(failed)}.")
-    return "".join(f"<p>{escape(one_line(line))}</p>" for line in lines)
+def _html(lines: list[str]) -> str:
+    """Return lines as paragraphs, since Moodle reads this cell as HTML."""
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from course_lib.grading.reports.shared.statistics import graded
+from course_lib.grading.reports.shared.statistics import exercise_title, graded
 from course_lib.grading.reports.shared.text import number, one_line
 from course_lib.grading.schema import Results, SubmissionResult
 
@@ -131,6 +131,27 @@ def lost(submissions: list[SubmissionResult]) -> float:
     late = [x for x in submissions if x["late"]]
     won = sum(x["points"] for one in late for x in one["exercises"].values())
     return max(won - sum(x["score"] for x in late), 0)
+
+
+def feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
+    """Say on a few lines what a student's notebooks got, and what does not hold yet."""
+    lines = [x["message"] for x in submissions if x["message"]]
+    score, most = (sum(x[key] for x in submissions) for key in ("score", "max_score"))
+    total = f"{number(score)} of {number(most)} points"
+    if less := lost(submissions):
+        total = f"Handed in late: {number(score + less)} less {number(less)} is {total}"
+    if worth != 1:
+        total += f"; here that is {number(worth * score)} of {number(worth * most)}"
+    if less or worth != 1:
+        lines.append(f"{total}.")
+    for submission in submissions:
+        for exercise_id, verdict in submission["exercises"].items():
+            points = f"{number(verdict['points'])} of {number(verdict['max_points'])} points"
+            title = exercise_title(exercise_id)
+            lines.append(f"{title}: {verdict['status']}, {points}. {verdict['message']}")
+            if failed := [x["sentence"] for x in verdict.get("properties", []) if not x["held"]]:
+                lines.append(f"Does not hold yet: {'; '.join(failed)}.")
+    return [one_line(line) for line in lines]
 
 
 def match(

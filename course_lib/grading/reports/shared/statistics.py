@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons
-from course_lib.grading.schema import EXTRA, ExerciseResult, Results, SubmissionResult
+from course_lib.grading.schema import BY_HAND, EXTRA, ExerciseResult, Results, SubmissionResult
 
 STATUSES = (
     "passed", "known mistake", "wrong", "error", "forbidden", "not attempted",
@@ -94,6 +94,8 @@ def exercise_title(exercise_id: str) -> str:
     """Return the title of an exercise, or its id where it is not installed here."""
     if exercise_id == EXTRA:
         return "Extra points"
+    if exercise_id.startswith(BY_HAND):
+        return f"In words: {exercise_id.removeprefix(BY_HAND).replace('_', ' ')}"
     try:
         return catalogue.load(exercise_id).title
     except catalogue.UnknownExercise:
