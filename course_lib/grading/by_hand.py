@@ -58,7 +58,7 @@ class ByHand:
 
     def exercises(self, student: str, entry: Entry) -> dict[str, ExerciseResult]:
         """Return the exercises of a graded notebook, with those that a person marks."""
-        own = [mark for mark in self.marks if mark.student == harmless(student)]
+        own = [mark for mark in self.marks if mark.student == student.strip()]
         words, results = entry.get("words", {}), dict(entry["exercises"])
         for exercise in dict.fromkeys(x.exercise for x in self.rubric):
             criteria = [x for x in self.rubric if x.exercise == exercise]
@@ -85,7 +85,7 @@ class ByHand:
         for submission in results["submissions"]:
             if submission["status"] != "graded":
                 continue
-            student, name = harmless(submission["student"]), submission.get("name", "")
+            student, name = submission["student"].strip(), submission.get("name", "")
             own = [(x.exercise, x.sentence) for x in self.rubric]
             own += [x[1:3] for x in marks if x[0] == student and x[1:3] not in own]
             worth = {(x.exercise, x.sentence): rounded(x.points) for x in self.rubric}
@@ -103,10 +103,10 @@ class ByHand:
         places = set()
         for submission in results["submissions"]:
             if submission["status"] == "graded":
-                student = harmless(submission["student"])
+                student = submission["student"].strip()
                 places.add((student, "", ""))
                 for name, result in submission["exercises"].items():
-                    criteria = [harmless(x["sentence"]) for x in result.get("properties", [])]
+                    criteria = [x["sentence"] for x in result.get("properties", [])]
                     by_hand = name.startswith(BY_HAND)
                     places |= {(student, name, x) for x in ["", *(criteria if by_hand else [])]}
         return [mark for mark in self.marks if mark[:3] not in places]
@@ -122,7 +122,7 @@ def read_rubric(text: str) -> list[Criterion]:
             raise ValueError(
                 f"line {line}: a question is a name of letters and digits, and has points."
             )
-        sentence = harmless(row["criterion"]) or "the answer is right"
+        sentence = row["criterion"] or "the answer is right"
         criteria.append(Criterion(BY_HAND + row["question"], sentence, points))
     return criteria
 
@@ -135,7 +135,7 @@ def read_marks(text: str) -> list[Mark]:
     marks = []
     for line, row in _rows(text, set(COLUMNS[:1] + COLUMNS[2:5])):
         mark = Mark(
-            harmless(row["student"]),
+            row["student"],
             row["exercise"],
             row["criterion"],
             _number(row["points"], line),
@@ -184,9 +184,15 @@ def _rows(text: str, needed: set[str]) -> Iterable[tuple[int, dict[str, str]]]:
     if not needed <= set(head):
         raise ValueError(f"it needs the columns {', '.join(sorted(needed))} in its first row.")
     for row in range(1, len(table.rows)):
-        cells = {name: table.read(row, place) for place, name in enumerate(head)}
+        cells = {name: _meant(table.read(row, place)) for place, name in enumerate(head)}
         if any(cells.values()):
             yield row + 1, cells
+
+
+def _meant(written: str) -> str:
+    """Return what a cell says without the apostrophe that keeps it from being a formula."""
+    meant = written.removeprefix("'")
+    return meant if harmless(meant) == written else written
 
 
 def _number(written: str, line: int) -> float | None:

@@ -42,8 +42,8 @@ class Lateness:
         person = self.extensions.find(submitted.student)
         due = (person and person.due) or self.due
         time = submitted.time and moment(submitted.time)
-        if due and time and time > moment(due) + self.grace:
-            return self.penalty.of(time - moment(due))
+        if due and time and (late := time - moment(due)) > self.grace:
+            return self.penalty.of(late)
         if submitted.late and not (person and person.due):
             return self.penalty.of(timedelta())
         return None

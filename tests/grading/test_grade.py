@@ -223,27 +223,27 @@ def fill_in(table, out, marks, more=()):
         csv.writer(file, delimiter=";").writerows([head, *lines, *more])
 
 
-RUBRIC = "question,points,criterion\nwhy,2,names the variance\nwhy,1,says that softmax saturates\n"
+RUBRIC = "question,points,criterion\nwhy,2,names the variance\nwhy,1,=saturates\n"
 
 
 def test_answers_in_words_are_marked_by_a_rubric_and_the_marks_are_read_back(
     hand_in, grade, tmp_path, capsys
 ):
     hand_in_words(hand_in("ada.ipynb"), "=It grows with `d_k`.")
-    hand_in("bob.ipynb", WRONG)
+    hand_in("=bob.ipynb", WRONG)
     (tmp_path / "rubric.csv").write_text(RUBRIC)
     options = ["--rubric", tmp_path / "rubric.csv"]
     assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
     first = rows(tmp_path / "out")
     assert "1 answer to be marked by hand" in capsys.readouterr().out
     statuses = {x: first[x]["exercises"]["by_hand/why"]["status"] for x in first}
-    assert statuses == {"ada.ipynb": "to be marked", "bob.ipynb": "not attempted"}
+    assert statuses == {"ada.ipynb": "to be marked", "=bob.ipynb": "not attempted"}
     table = tmp_path / "out" / "marks.csv"
     assert "'=It grows with `d_k`." in table.read_text()
-    extra = [["bob", "", "", "", "0,5", "", "For a good question.", ""]]
-    extra += [["bob", "", "start/hello", "", "3", "", "The idea is right.", ""]]
+    extra = [["'=bob", "", "", "", "0,5", "", "For a good question.", ""]]
+    extra += [["=bob", "", "start/hello", "", "3", "", "The idea is right.", ""]]
     extra += [["eve", "", "", "", "1", "", "", ""]]
-    marks = {("ada", "names the variance"): "2", ("ada", "says that softmax saturates"): "0"}
+    marks = {("ada", "names the variance"): "2", ("ada", "'=saturates"): "0"}
     fill_in(table, table, marks, extra)
     written = table.read_bytes()
     words = [*options, "--earlier", tmp_path / "out"]
@@ -255,7 +255,7 @@ def test_answers_in_words_are_marked_by_a_rubric_and_the_marks_are_read_back(
     assert found["ada.ipynb"]["max_score"] == first["ada.ipynb"]["max_score"]
     answer = found["ada.ipynb"]["exercises"]["by_hand/why"]
     assert [x["held"] for x in answer["properties"]] == [True, False]
-    bob = found["bob.ipynb"]
+    bob = found["=bob.ipynb"]
     assert bob["exercises"]["start/hello"]["points"] == 3
     assert bob["exercises"]["start/hello"]["message"].endswith("By hand: The idea is right.")
     assert bob["score"] == 3.5
@@ -472,7 +472,9 @@ def test_gradebooks_are_filled(hand_in, grade, tmp_path, capsys):
     moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
     options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
     assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
-    score = rows(tmp_path / "out")["lovelaceada_12_345_00.ipynb"]["score"]
+    found = rows(tmp_path / "out")
+    score = found["lovelaceada_12_345_00.ipynb"]["score"]
+    assert [found[x]["name"] for x in ("lovelaceada_12_345_00.ipynb", "13")] == ["Ada", "Bob"]
     assert f"Ada,12,,{score}\n" in (tmp_path / "out" / "canvas.csv").read_text()
     assert "Participant 12,Ada,50,50.00\n" in (tmp_path / "out" / "moodle.csv").read_text()
     said = capsys.readouterr().out

@@ -618,6 +618,7 @@ def test_moodle_gets_grades_and_messages(key):
     ("fill", "template", "sentence"),
     [
         (lambda text: canvas.fill(results_of(), text, "Quiz"), "", "needs the columns Student"),
+        (lambda text: canvas.fill(results_of(), text, "Quiz"), "\ufeff", "needs the columns"),
         (lambda text: canvas.fill(results_of(), text, "Quiz"), MOODLE, "no gradebook of Canvas"),
         (lambda text: canvas.fill(results_of(), text, "Quizz"), CANVAS, "Quiz \\(11\\), Lesson"),
         (lambda text: canvas.fill(results_of(), text, "ID"), CANVAS, "no column 'ID'"),
