@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
@@ -13,7 +13,7 @@ from course_lib.grading.submissions import SubmittedFile
 
 @dataclass(frozen=True)
 class Lateness:
-    """What is handed in after `due` loses so many percent of its score."""
+    """What is handed in after `due`, which has a zone, loses so many percent of its score."""
 
     due: datetime | None = None
     percent: float = 0.0
@@ -59,7 +59,7 @@ def _counting(
 
 
 def _age(submitted: SubmittedFile) -> tuple[datetime, str]:
-    return submitted.time or datetime.min, submitted.notebook
+    return submitted.time or datetime.min.replace(tzinfo=UTC), submitted.notebook
 
 
 def _submission(submitted: SubmittedFile, entry: Entry, lateness: Lateness) -> SubmissionResult:

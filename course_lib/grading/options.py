@@ -5,7 +5,6 @@ import os
 import secrets
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
 from course_lib.grading.grades import Lateness
 from course_lib.grading.isolation import CannotGrade, Level
-from course_lib.grading.judge import Rules, exercises_of
-from course_lib.grading.pipeline import Judging
+from course_lib.grading.judge import Rules, exercises_of, plain
+from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, on_other_exercises
 from course_lib.grading.pipeline import grade as grade_all
 from course_lib.grading.schema import Results
-from course_lib.grading.submissions import NotSubmissions, collect
+from course_lib.grading.submissions import NotSubmissions, Unreadable, collect, parse_time
 from course_lib.grading.workers import Journal, OtherRules, judged_here
 
 LARGEST_SEED = 2**31 - 1
@@ -34,6 +33,11 @@ Gradebook = tuple[
 def grade(options: Namespace) -> int:
     """Grade what was handed in; return 0 once every submission has its row."""
     folder = options.out
+    if folder.resolve().is_relative_to(options.submissions.resolve()):
+        raise CommandError(
+            f"{folder} is inside the submissions, where it would pass for a student's: "
+            "name another folder."
+        )
     if (folder / "results.json").exists() and Journal(folder).rules() is None:
         raise CommandError(
             f"{folder} holds results already: name another folder, or move these away."
@@ -45,7 +49,10 @@ def grade(options: Namespace) -> int:
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
-            print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
+            _tell(
+                f"{folder / name}:",
+                *filled.sentences(),
+            )
     _print_summary(results, folder)
     return 0
 
@@ -54,8 +61,8 @@ def grade(options: Namespace) -> int:
 def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
     try:
         yield
-    except (CannotGrade, NotSubmissions, UnknownExercise) as error:
-        raise CommandError(str(error)) from None
+    except (CannotGrade, NotSubmissions, UnknownExercise, Unreadable) as error:
+        raise CommandError(plain(str(error))) from None
     except OtherRules:
         raise CommandError(
             f"{folder} holds an unfinished run with other options: go on with those, or name "
@@ -63,8 +70,8 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise CommandError(
-            f"{error.filename or folder}: {error.strerror}. What was graded is kept in {folder}; "
-            "the same command goes on."
+            f"{plain(str(error.filename or folder))}: {error.strerror}. What was graded is kept "
+            f"in {folder}; the same command goes on."
         ) from None
 
 
@@ -117,10 +124,10 @@ def _lateness(options: Namespace) -> Lateness:
     if not 0 <= options.late_penalty <= 100:
         raise CommandError("--late-penalty is a percentage, from 0 to 100.")
     try:
-        due = options.due and datetime.fromisoformat(options.due)
+        due = parse_time(options.due) if options.due else None
     except ValueError:
         raise CommandError(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
-    return Lateness(due or None, options.late_penalty)
+    return Lateness(due, options.late_penalty)
 
 
 def _judging(options: Namespace) -> Judging:
@@ -162,8 +169,15 @@ def _print_summary(results: Results, folder: Path) -> None:
     rows = results["submissions"]
     graded = [x for x in rows if x["status"] == "graded"]
     how = f"{results['isolation']}, seed {results['seed']}"
-    print(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
+    _tell(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
     for row in rows:
         if row["status"] != "graded":
-            print(f"{row['notebook'] or row['student']}: {row['message']}")
-    print(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")
+            _tell(f"{row['notebook'] or row['student']}: {row['message']}")
+    for row in on_other_exercises(results):
+        _tell(f"{row['notebook']}: {OTHER_EXERCISES} --lesson or --exercise chooses for all.")
+    _tell(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")
+
+
+def _tell(first: str, *more: str) -> None:
+    """Print lines; of what a student wrote, a terminal gets printable characters alone."""
+    print(plain(first), *(f"  {plain(line)}" for line in more), sep="\n")

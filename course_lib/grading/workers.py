@@ -18,7 +18,7 @@ from course_lib.grading.isolation import START_SECONDS, NoIsolation
 from course_lib.grading.judge import Rules, unreadable
 from course_lib.grading.schema import Entry
 from course_lib.grading.submissions import SubmittedFile
-from course_lib.grading.worker import COMMAND, notebook_line, rules_line
+from course_lib.grading.worker import COMMAND, ENDINGS, Ending, notebook_line, rules_line
 
 JOURNAL = "unfinished.jsonl"
 EXERCISES_OF_A_LESSON = 14
@@ -87,13 +87,16 @@ class Worker:
             rules.seconds * (len(rules.exercises) or EXERCISES_OF_A_LESSON) + START_SECONDS
         )
         self._process: subprocess.Popen | None = None
+        self._ending = 0
 
     def judge(self, content: bytes) -> Entry:
         """Return the entry of a notebook, whatever it does. Raises NoIsolation."""
         for _ in range(2):
             if line := self._ask(notebook_line(content)):
                 return json.loads(line)
-        return unreadable("The process that judged this ended, twice.")
+            if self._ending == Ending.NO_TIME:
+                break
+        return unreadable(ENDINGS.get(self._ending, "The process that judged this ended, twice."))
 
     def close(self) -> None:
         """End the process."""
@@ -141,7 +144,8 @@ class Worker:
         self._errors.seek(0)
         said = self._errors.read().strip()
         self._errors.close()
-        if process.returncode == 2:
+        self._ending = process.returncode
+        if process.returncode == Ending.NO_LEVEL:
             raise NoIsolation(said)
 
 
