@@ -41,7 +41,7 @@ def grade(
             bar.update()
     graded = results(rules, judged, lateness)
     for row in on_other_exercises(graded):
-        row["message"] = plain(f"{row['message']} {OTHER_EXERCISES}")
+        row["message"] = plain(f"{OTHER_EXERCISES} {row['message']}")
     write_atomically(folder / "results.json", as_json(graded))
     reports.write(graded, folder)
     journal.finish()

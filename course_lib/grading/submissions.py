@@ -147,7 +147,7 @@ def _in_zip(archive: Path) -> list[SubmittedFile]:
     with zipfile.ZipFile(archive) as whole:
         entries = {entry.filename: entry for entry in whole.infolist()}
     for name, entry in entries.items():
-        parts = [part for part in PurePosixPath(name).parts if part != "/"]
+        parts = [part for part in name.split("/") if part not in ("", ".")]
         if parts and not any(part.startswith((".", "__MACOSX")) for part in parts):
             listing[parts[0]] += [] if entry.is_dir() else [name]
 

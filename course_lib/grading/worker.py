@@ -52,17 +52,17 @@ def main() -> int:
     torch.set_num_threads(1)
     with Judge(Rules(**json.loads(sys.stdin.readline()))) as judge:
         _limit_memory()
-        for line in sys.stdin:
-            # the signal ends this process; a sandbox inherits no timer
-            signal.setitimer(signal.ITIMER_PROF, SECONDS)
-            try:
+        try:
+            for line in sys.stdin:
+                # the signal ends this process; a sandbox inherits no timer
+                signal.setitimer(signal.ITIMER_PROF, SECONDS)
                 entry = judge.entry(base64.b64decode(json.loads(line)))
-            except NoIsolation as error:
-                print(error, file=sys.stderr)
-                return Ending.NO_LEVEL
-            except MemoryError:
-                return Ending.NO_MEMORY
-            print(json.dumps(entry), flush=True)
+                print(json.dumps(entry), flush=True)
+        except NoIsolation as error:
+            print(error, file=sys.stderr)
+            return Ending.NO_LEVEL
+        except MemoryError:
+            return Ending.NO_MEMORY
     return 0
 
 
