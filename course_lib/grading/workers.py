@@ -31,7 +31,8 @@ class OtherRules(Exception):
 class Journal:
     """Entries as they came, one a line after the rules, so that a killed run can go on.
 
-    An entry is of a file and of its content: a file that has changed is judged anew.
+    An entry is of a file and of its content: a file that has changed is judged anew. Each line
+    begins with its own fingerprint, and one that has been damaged counts as never written.
     """
 
     def __init__(self, folder: Path):
@@ -40,7 +41,10 @@ class Journal:
     def rules(self) -> Rules | None:
         """Return the rules of an unfinished run, or None where there is none."""
         lines = self._lines()
-        return Rules(**lines[0]) if len(lines) > 1 else None
+        try:
+            return Rules(**lines[0]) if len(lines) > 1 else None
+        except TypeError:  # of a version that had other rules
+            return None
 
     def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
         """Return the entries that there are. Raises OtherRules, OSError."""
@@ -48,14 +52,14 @@ class Journal:
         if lines[0] != asdict(rules):
             raise OtherRules
         # what a killed run has not written to the end of its line is cut off
-        write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in lines))
+        write_atomically(self._path, "".join(map(_line, lines)))
         return {(x["notebook"], x["sha256"]): x["entry"] for x in lines[1:]}
 
     def add(self, notebook: str, sha256: str, entry: Entry) -> None:
         """Keep one more entry. Raises OSError."""
         line = {"notebook": notebook, "sha256": sha256, "entry": entry}
         with self._path.open("a", encoding="utf8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(_line(line))
 
     def finish(self) -> None:
         """Take the file away: the results are written."""
@@ -63,11 +67,17 @@ class Journal:
 
     def _lines(self) -> list[dict]:
         try:
-            text = self._path.read_text("utf8")
+            lines = self._path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
-        whole = text.rpartition("\n")[0]
-        return [json.loads(line) for line in whole.split("\n") if line]
+        whole = [line for line in lines if line[:64].decode("latin1") == fingerprint(line[65:])]
+        # without the rules at the head, nobody knows what the entries are of
+        return [json.loads(line[65:]) for line in whole] if whole[:1] == lines[:1] else []
+
+
+def _line(content: dict) -> str:
+    text = json.dumps(content)
+    return f"{fingerprint(text.encode())} {text}\n"
 
 
 def fingerprint(content: bytes) -> str:
