@@ -323,7 +323,7 @@ def test_files_and_stamps_of_one_student(tmp_path_factory, files, stamp, age):
                         os.mkfifo(path)
                     case "device":
                         path.symlink_to("/dev/zero")
-        with contextlib.suppress(OSError):
+        if not os.path.lexists(own / "timestamp.txt"):
             (own / "timestamp.txt").write_bytes(stamp)
         with contextlib.suppress(OSError, OverflowError):
             os.utime(own / "00.ipynb", (age, age))
