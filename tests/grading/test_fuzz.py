@@ -401,6 +401,7 @@ MOODLE = "Identifier,Full name,Grade,Maximum Grade,Feedback comments\nParticipan
 
 
 @given(text=TABLE | edited(CANVAS.encode()).map(lambda x: x.decode("utf8", "replace")))
+@example(text="\ufeff")  # IndexError
 def test_a_table_that_can_be_read_keeps_its_bytes(text):
     with bounded(), contextlib.suppress(ValueError):
         assert Template(text).text() == text
