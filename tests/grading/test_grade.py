@@ -344,6 +344,25 @@ def test_what_is_put_out_does_not_count_as_code(hand_in, grade, tmp_path):
     assert said[1].startswith("It is larger than 100 MiB: clear the outputs of its cells, save it")
 
 
+def test_half_a_character_and_an_interrupt_are_told_as_what_they_are(hand_in, grade, tmp_path):
+    cells = {
+        "comment": RIGHT + "  # \ud800",
+        "code": RIGHT + "\ud800",
+        "interrupt": "def double(x):\n    raise KeyboardInterrupt",
+    }
+    for name, source in cells.items():
+        path = hand_in(f"{name}.ipynb")
+        notebook = json.loads(path.read_text())
+        notebook["cells"][-1]["source"] = source
+        path.write_text(json.dumps(notebook))
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    found = rows(tmp_path / "out")
+    said = {name: found[f"{name}.ipynb"]["exercises"]["start/hello"]["message"] for name in cells}
+    assert found["comment.ipynb"]["score"] == found["comment.ipynb"]["max_score"]
+    assert "invalid non-printable character" in said["code"] or "invalid character" in said["code"]
+    assert "KeyboardInterrupt: the answer raised it, as Ctrl-C does" in said["interrupt"]
+
+
 def test_every_file_has_its_row_and_the_same_seed_the_same_bytes(hand_in, grade, tmp_path, capsys):
     names = ["ada/a.ipynb", "ada/b.ipynb", "bob/00.ipynb", "=cmd, 'x'\n<b>/00.ipynb"]
     paths = [hand_in(name, WRONG if "bob" in name else RIGHT) for name in names]
