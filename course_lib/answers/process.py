@@ -185,7 +185,10 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             elif message == "kind":
                 reply = Description(answer.kind())
             else:
-                reply = answer.run(message)
+                try:
+                    reply = answer.run(message)
+                except KeyboardInterrupt:
+                    reply = failure("KeyboardInterrupt", "the answer raised it, as Ctrl-C does")
             try:
                 messages.send(replies, reply)
             except (TypeError, messages.TooLarge) as error:

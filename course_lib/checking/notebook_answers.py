@@ -237,7 +237,8 @@ def _read_cell(number: int, text: str, exercise: str | None) -> _Cell:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         number_there = getattr(error, "lineno", None)
         line = f", line {number_there}" if number_there else ""
-        problem = f"cell {number}{line} is not Python: {getattr(error, 'msg', error)}"
+        why = str(getattr(error, "msg", error)) or "it takes too much memory to be read"
+        problem = f"cell {number}{line} is not Python: {why}"
         return _Cell(number, text, exercise, [], problem)
     lines = text.encode().split(b"\n")
     statements = [_statement(number, lines, node) for node in tree.body if _counts(node)]

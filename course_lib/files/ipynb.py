@@ -4,10 +4,15 @@ Why not nbformat: it refuses or repairs a file that is slightly off, and takes l
 """
 
 import json
+import re
 from pathlib import Path
 
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import NotANotebook
+
+LARGEST_CODE = 1_000_000  # characters of all code cells; what they put out does not count
+MOST_CELLS = 10_000
+SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def read(path: Path) -> dict:
@@ -24,12 +29,20 @@ def parse(content: bytes, name: str) -> dict:
     """Return the notebook that a file of this name holds. Raises NotANotebook."""
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
+    except MemoryError:
+        raise NotANotebook(f"{name} takes too much memory to be read.") from None
     except (ValueError, RecursionError):
         raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
         raise NotANotebook(
             f"{name} is not a notebook of format 4: open it in JupyterLab and save it again."
+        )
+    if len(cells) > MOST_CELLS:
+        raise NotANotebook(f"{name} has {len(cells):,} cells: {MOST_CELLS:,} are read at most.")
+    if sum(len(code(cell)) for cell in cells) > LARGEST_CODE:
+        raise NotANotebook(
+            f"{name} holds more than 1 MB of code: keep data in a file, not in a cell."
         )
     return notebook
 
@@ -44,7 +57,9 @@ def text(cell: dict) -> str:
     """Return the source of a cell."""
     source = cell.get("source", "")
     lines = source if isinstance(source, str) else "".join(source)
-    return lines.replace("\r\n", "\n").replace("\r", "\n")
+    # half of a pair of surrogates is no character: no file and no compiler takes it
+    whole = SURROGATES.sub("\N{REPLACEMENT CHARACTER}", lines)
+    return whole.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def code(cell: dict) -> str:

@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg", "LANG": "C.UTF-8",
     "HOME": "/",
 }  # fmt: skip
+DEVICES = ("/dev/null", "/dev/urandom")  # torch draws its seeds from the second
 FIXES = {
     "bubblewrap": "install it (`apt-get install bubblewrap`, `dnf install bubblewrap`)",
     "landlock": "Linux 5.13 or newer has it: add `landlock` to the kernel's list of `lsm`",
@@ -49,7 +50,7 @@ def command(
     environment = ENVIRONMENT | dict.fromkeys(places, str(files.folder))
     environment["LD_LIBRARY_PATH"] = ":".join(map(str, files.libraries))
     if level != "bubblewrap":
-        return [*python, *map(str, files.shown())], environment
+        return [*python, *map(str, files.shown()), *DEVICES], environment
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         raise NoIsolation(f"bubblewrap is not there: {FIXES['bubblewrap']}.")
@@ -57,12 +58,14 @@ def command(
     for path in (files.folder, *files.readable):
         shown += ["--ro-bind", str(path), str(path)]
     for path in files.hidden:
-        shown += ["--tmpfs", str(path)]
+        shown += ["--tmpfs", str(path), "--remount-ro", str(path)]
     for path in map(Path, ("/lib", "/lib32", "/lib64")):
         if path.is_symlink():
             shown += ["--symlink", os.readlink(path), str(path)]
+    # not `--dev`: that is a writable folder in memory, which one submission would leave to the next
+    devices = [x for name in DEVICES for x in ("--dev-bind", name, name)]
     return [
         bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", *shown,
-        "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/", "--chdir", str(files.folder),
+        "--proc", "/proc", *devices, "--remount-ro", "/", "--chdir", str(files.folder),
         "--", *python,
     ], environment  # fmt: skip

@@ -64,8 +64,10 @@ class Judge:
             submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
-        except (RecursionError, MemoryError):
+        except RecursionError:
             return unreadable("This is nested too deeply to be read.")
+        except MemoryError:
+            return unreadable("This takes too much memory to be read.")
         for attempt in submission.attempts.values():
             self._start_sandbox(attempt)
             # torch is loading in the sandbox: meanwhile, ask the reference

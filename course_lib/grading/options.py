@@ -5,7 +5,7 @@ import os
 import secrets
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -20,14 +20,14 @@ from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
 from course_lib.grading.grades import Policy
 from course_lib.grading.isolation import CannotGrade, Level
-from course_lib.grading.judge import Rules, exercises_of
+from course_lib.grading.judge import Rules, exercises_of, plain
 from course_lib.grading.lateness import Lateness
-from course_lib.grading.pipeline import Judging
+from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, on_other_exercises
 from course_lib.grading.pipeline import grade as grade_all
 from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.roster import Roster
 from course_lib.grading.schema import Results
-from course_lib.grading.submissions import NotSubmissions, collect
+from course_lib.grading.submissions import NotSubmissions, Unreadable, collect, parse_time
 from course_lib.grading.workers import Journal, OtherRules, judged_here
 
 LARGEST_SEED = 2**31 - 1
@@ -42,6 +42,11 @@ Gradebook = tuple[
 def grade(options: Namespace) -> int:
     """Grade what was handed in; return 0 once every submission has its row."""
     folder = options.out
+    if folder.resolve().is_relative_to(options.submissions.resolve()):
+        raise CommandError(
+            f"{folder} is inside the submissions, where it would pass for a student's: "
+            "name another folder."
+        )
     if (folder / "results.json").exists() and Journal(folder).rules() is None:
         raise CommandError(
             f"{folder} holds results already: name another folder, or move these away."
@@ -56,11 +61,11 @@ def grade(options: Namespace) -> int:
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
-            print(f"{folder / name}:", *filled.sentences(), sep="\n  ")
+            _tell(f"{folder / name}:", *filled.sentences())
         if earlier:
             changes = regrade.changes(earlier, results)
             write_atomically(folder / "changes.html", regrade.page(changes, earlier, results))
-            print(f"{folder / 'changes.html'}:", *regrade.sentences(changes), sep="\n  ")
+            _tell(f"{folder / 'changes.html'}:", *regrade.sentences(changes))
     _print_summary(results, folder, policy)
     return 0
 
@@ -69,8 +74,8 @@ def grade(options: Namespace) -> int:
 def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
     try:
         yield
-    except (CannotGrade, NotSubmissions, UnknownExercise) as error:
-        raise CommandError(str(error)) from None
+    except (CannotGrade, NotSubmissions, UnknownExercise, Unreadable) as error:
+        raise CommandError(plain(str(error))) from None
     except OtherRules:
         raise CommandError(
             f"{folder} holds an unfinished run with other options: go on with those, or name "
@@ -78,8 +83,8 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise CommandError(
-            f"{error.filename or folder}: {error.strerror}. What was graded is kept in {folder}; "
-            "the same command goes on."
+            f"{plain(str(error.filename or folder))}: {error.strerror}. What was graded is kept "
+            f"in {folder}; the same command goes on."
         ) from None
 
 
@@ -166,7 +171,7 @@ def _table(path: Path, read: Callable[[str], Table]) -> Table:
 
 def _lateness(options: Namespace, extensions: Roster) -> Lateness:
     try:
-        due = options.due and datetime.fromisoformat(options.due)
+        due = parse_time(options.due) if options.due else None
     except ValueError:
         raise CommandError(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
     try:
@@ -175,7 +180,7 @@ def _lateness(options: Namespace, extensions: Roster) -> Lateness:
         raise CommandError(f"--late-penalty {options.late_penalty}: {error}") from None
     if not 0 <= options.grace < 1e6:
         raise CommandError("--grace is a number of minutes, 0 or more.")
-    return Lateness(due or None, penalty, timedelta(minutes=options.grace), extensions)
+    return Lateness(due, penalty, timedelta(minutes=options.grace), extensions)
 
 
 def _judging(options: Namespace) -> Judging:
@@ -223,20 +228,27 @@ def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
     rows = results["submissions"]
     graded = [x for x in rows if x["status"] == "graded"]
     how = f"{results['isolation']}, seed {results['seed']}"
-    print(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
+    _tell(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
     for row in rows:
         if row["status"] != "graded":
-            print(f"{one_line(row['notebook'] or who(row))}: {row['message']}")
+            _tell(f"{row['notebook'] or who(row)}: {row['message']}")
         if policy.roster.people and "name" not in row:
-            print(f"{one_line(row['student'])} is not on the roster, or fits several people.")
+            _tell(f"{row['student']} is not on the roster, or fits several people.")
     for person in policy.lateness.extensions.without(x["student"] for x in rows):
-        print(f"{one_line(person.id)} has an extension, and is nobody here.")
+        _tell(f"{person.id} has an extension, and is nobody here.")
     for mark in policy.by_hand.without_place(results):
         where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))
-        print(one_line(f"A mark has no place here: {mark.student}, {where}."))
+        _tell(f"A mark has no place here: {mark.student}, {where}.")
     waiting = sum(
         x["status"] == "to be marked" for row in graded for x in row["exercises"].values()
     )
     if waiting:
-        print(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
-    print(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")
+        _tell(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
+    for row in on_other_exercises(results):
+        _tell(f"{row['notebook']}: {OTHER_EXERCISES} --lesson or --exercise chooses for all.")
+    _tell(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")
+
+
+def _tell(first: str, *more: str) -> None:
+    """Print lines; of what a student wrote, a terminal gets printable characters alone."""
+    print(plain(first), *(f"  {plain(line)}" for line in more), sep="\n")

@@ -1,5 +1,6 @@
 """From submissions to a folder of results."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,11 +9,12 @@ from tqdm import tqdm
 from course_lib.files.atomic import write_atomically
 from course_lib.grading import reports
 from course_lib.grading.grades import Policy, as_json, results
-from course_lib.grading.judge import Rules, unreadable
-from course_lib.grading.schema import Entry, Results
-from course_lib.grading.submissions import SubmittedFile
+from course_lib.grading.judge import Rules, plain, unreadable
+from course_lib.grading.schema import EXTRA, Entry, Results, SubmissionResult
+from course_lib.grading.submissions import SubmittedFile, Unreadable
 from course_lib.grading.workers import Journal, fingerprint
 
+OTHER_EXERCISES = "The score is made of other exercises than that of most students here."
 Judging = Callable[[Rules, list[SubmittedFile]], Iterator[tuple[SubmittedFile, str, Entry]]]
 
 
@@ -38,6 +40,8 @@ def grade(
             judged.append((one, entry))
             bar.update()
     graded = results(rules, judged, policy)
+    for row in on_other_exercises(graded):
+        row["message"] = plain(f"{OTHER_EXERCISES} {row['message']}")
     write_atomically(folder / "results.json", as_json(graded))
     reports.write(graded, folder)
     journal.finish()
@@ -52,7 +56,25 @@ def _at_once(one: SubmittedFile, known: dict[tuple[str, str], Entry]) -> Entry |
         return unreadable("There is no notebook here.", status="missing")
     try:
         return known.get((one.notebook, fingerprint(one.content())))
-    except OSError as error:
-        return unreadable(f"It cannot be read: {error.strerror}.")
-    except ValueError as error:
+    except Unreadable as error:
         return unreadable(str(error))
+
+
+def on_other_exercises(results: Results) -> list[SubmissionResult]:
+    """List graded notebooks whose score is not made of the same exercises as most students'.
+
+    Where no lesson is named, a notebook's own metadata choose them, and a student writes these. It
+    is said, and not refused: a folder may well hold notebooks of several lessons.
+    """
+    graded = [row for row in results["submissions"] if row["status"] == "graded"]
+    exercises: dict[str, set[str]] = defaultdict(set)
+    for row in graded:
+        exercises[row["student"]] |= row["exercises"].keys() - {EXTRA}
+    for usual, students in Counter(map(frozenset, exercises.values())).most_common(1):
+        if 2 * students > len(exercises):
+            return [
+                row
+                for row in graded
+                if usual - exercises[row["student"]] or row["exercises"].keys() - usual - {EXTRA}
+            ]
+    return []

@@ -1,13 +1,17 @@
 """A process that judges one notebook after another: `python -m course_lib.grading.worker`.
 
 Its first line of input is the rules, each further one a notebook; each line that it puts out is an
-entry of the results, in the same order.
+entry of the results, in the same order. It ends where a notebook takes more memory or computing
+than a judge is given, and says so by how it ends.
 """
 
 import base64
 import json
+import signal
 import sys
 from dataclasses import asdict
+from enum import IntEnum
+from pathlib import Path
 
 import torch
 
@@ -15,6 +19,22 @@ from course_lib.grading.isolation import NoIsolation
 from course_lib.grading.judge import Judge, Rules
 
 COMMAND = [sys.executable, "-m", "course_lib.grading.worker"]
+SECONDS = 60  # of computing, for one notebook, without what its answers take in their sandbox
+MEMORY = 2**31  # beside what Python and torch take
+
+
+class Ending(IntEnum):
+    """How this process ends where it cannot go on."""
+
+    NO_TIME = -27  # killed by SIGPROF, a name that Windows does not have
+    NO_LEVEL = 2
+    NO_MEMORY = 3
+
+
+ENDINGS: dict[int, str] = {
+    Ending.NO_TIME: f"To judge this takes more than {SECONDS} seconds of computing.",
+    Ending.NO_MEMORY: f"To judge this takes more than {MEMORY // 2**30} GiB of memory.",
+}
 
 
 def rules_line(rules: Rules) -> str:
@@ -31,15 +51,31 @@ def main() -> int:
     """Judge what comes on standard input until it ends."""
     torch.set_num_threads(1)
     with Judge(Rules(**json.loads(sys.stdin.readline()))) as judge:
-        for line in sys.stdin:
-            content = base64.b64decode(json.loads(line))
-            try:
-                entry = judge.entry(content)
-            except NoIsolation as error:
-                print(error, file=sys.stderr)
-                return 2
-            print(json.dumps(entry), flush=True)
+        _limit_memory()
+        try:
+            for line in sys.stdin:
+                # the signal ends this process; a sandbox inherits no timer
+                signal.setitimer(signal.ITIMER_PROF, SECONDS)
+                entry = judge.entry(base64.b64decode(json.loads(line)))
+                print(json.dumps(entry), flush=True)
+        except NoIsolation as error:
+            print(error, file=sys.stderr)
+            return Ending.NO_LEVEL
+        except MemoryError:
+            return Ending.NO_MEMORY
     return 0
+
+
+def _limit_memory() -> None:
+    """Bound what this process takes, where the system tells how much that is now."""
+    if not (size := Path("/proc/self/statm")).exists():
+        return
+    import resource  # which Windows does not have
+
+    used = int(size.read_text().split()[0]) * resource.getpagesize()
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    # a sandbox inherits it, and replaces it by its own
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, most))
 
 
 if __name__ == "__main__":

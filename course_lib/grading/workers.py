@@ -18,7 +18,7 @@ from course_lib.grading.isolation import START_SECONDS, NoIsolation
 from course_lib.grading.judge import Rules, unreadable
 from course_lib.grading.schema import Entry
 from course_lib.grading.submissions import SubmittedFile
-from course_lib.grading.worker import COMMAND, notebook_line, rules_line
+from course_lib.grading.worker import COMMAND, ENDINGS, Ending, notebook_line, rules_line
 
 JOURNAL = "unfinished.jsonl"
 EXERCISES_OF_A_LESSON = 14
@@ -31,7 +31,8 @@ class OtherRules(Exception):
 class Journal:
     """Entries as they came, one a line after the rules, so that a killed run can go on.
 
-    An entry is of a file and of its content: a file that has changed is judged anew.
+    An entry is of a file and of its content: a file that has changed is judged anew. Each line
+    begins with its own fingerprint, and one that has been damaged counts as never written.
     """
 
     def __init__(self, folder: Path):
@@ -40,7 +41,10 @@ class Journal:
     def rules(self) -> Rules | None:
         """Return the rules of an unfinished run, or None where there is none."""
         lines = self._lines()
-        return Rules(**lines[0]) if len(lines) > 1 else None
+        try:
+            return Rules(**lines[0]) if len(lines) > 1 else None
+        except TypeError:  # of a version that had other rules
+            return None
 
     def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
         """Return the entries that there are. Raises OtherRules, OSError."""
@@ -48,14 +52,14 @@ class Journal:
         if lines[0] != asdict(rules):
             raise OtherRules
         # what a killed run has not written to the end of its line is cut off
-        write_atomically(self._path, "".join(json.dumps(line) + "\n" for line in lines))
+        write_atomically(self._path, "".join(map(_line, lines)))
         return {(x["notebook"], x["sha256"]): x["entry"] for x in lines[1:]}
 
     def add(self, notebook: str, sha256: str, entry: Entry) -> None:
         """Keep one more entry. Raises OSError."""
         line = {"notebook": notebook, "sha256": sha256, "entry": entry}
         with self._path.open("a", encoding="utf8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(_line(line))
 
     def finish(self) -> None:
         """Take the file away: the results are written."""
@@ -63,11 +67,17 @@ class Journal:
 
     def _lines(self) -> list[dict]:
         try:
-            text = self._path.read_text("utf8")
+            lines = self._path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
-        whole = text.rpartition("\n")[0]
-        return [json.loads(line) for line in whole.split("\n") if line]
+        whole = [line for line in lines if line[:64].decode("latin1") == fingerprint(line[65:])]
+        # without the rules at the head, nobody knows what the entries are of
+        return [json.loads(line[65:]) for line in whole] if whole[:1] == lines[:1] else []
+
+
+def _line(content: dict) -> str:
+    text = json.dumps(content)
+    return f"{fingerprint(text.encode())} {text}\n"
 
 
 def fingerprint(content: bytes) -> str:
@@ -87,13 +97,16 @@ class Worker:
             rules.seconds * (len(rules.exercises) or EXERCISES_OF_A_LESSON) + START_SECONDS
         )
         self._process: subprocess.Popen | None = None
+        self._ending = 0
 
     def judge(self, content: bytes) -> Entry:
         """Return the entry of a notebook, whatever it does. Raises NoIsolation."""
         for _ in range(2):
             if line := self._ask(notebook_line(content)):
                 return json.loads(line)
-        return unreadable("The process that judged this ended, twice.")
+            if self._ending == Ending.NO_TIME:
+                break
+        return unreadable(ENDINGS.get(self._ending, "The process that judged this ended, twice."))
 
     def close(self) -> None:
         """End the process."""
@@ -141,7 +154,8 @@ class Worker:
         self._errors.seek(0)
         said = self._errors.read().strip()
         self._errors.close()
-        if process.returncode == 2:
+        self._ending = process.returncode
+        if process.returncode == Ending.NO_LEVEL:
             raise NoIsolation(said)
 
 

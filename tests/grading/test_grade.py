@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 import zipfile
-from datetime import datetime
+from contextlib import closing
+from datetime import UTC, datetime
 
 import psutil
 import pytest
@@ -18,12 +19,12 @@ import pytest
 from course_lib.command_line import main
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
-from course_lib.grading import cluster
+from course_lib.grading import cluster, workers
 from course_lib.grading import options as grade_options
 from course_lib.grading import pipeline as grading
 from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge
-from course_lib.grading.submissions import NotSubmissions, collect
+from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.submissions import LARGEST, MOST, NotSubmissions, collect
 from course_lib.grading.workers import fingerprint
 
 RIGHT = "def double(x):\n    return 2 * x"
@@ -86,8 +87,10 @@ def hand_in(save_notebook, tmp_path):
             ["bob_13", "lovelaceada_12"],
         ),
         (["Ada L_12_assignsubmission_file_/00.ipynb"], ["Ada L_12"]),
+        (["Ada L_12_assignsubmission_file_00.ipynb"], ["Ada L_12"]),
+        (["smith_2024_01_group/00.ipynb"], ["smith_2024_01_group"]),
     ],
-    ids=["notebooks", "folders", "nbgrader", "canvas", "moodle"],
+    ids=["notebooks", "folders", "nbgrader", "canvas", "moodle", "moodle, flat", "like canvas's"],
 )
 def test_students_are_known_by_how_notebooks_are_collected(hand_in, tmp_path, names, students):
     for name in names:
@@ -113,6 +116,252 @@ def test_what_holds_no_submissions_is_said(tmp_path):
     for name in ("text.txt", "empty", "nowhere", "cut.zip"):
         with pytest.raises(NotSubmissions, match=name):
             collect(tmp_path / name)
+
+
+WHAT_ELSE = {
+    "lovelaceada_12_345_report.pdf": (
+        "lovelaceada_12",
+        "no notebook, but lovelaceada_12_345_report.pdf.",
+    ),
+    "Bob K_13_assignsubmission_file_work.zip": ("Bob K_13", "work.zip. Unpack it into a folder of"),
+    "Bob K_13_assignsubmission_onlinetext_onlinetext.html": ("Bob K_13", "but Bob K_13_assignsub"),
+    "carl/work.zip": ("carl", "There is no notebook, but carl/work.zip. Unpack it"),
+    "dora/a.py": ("dora", "There is no notebook, but dora/a.py."),
+}
+
+
+@pytest.mark.parametrize("name", WHAT_ELSE)
+def test_who_hands_in_no_notebook_is_told_what_it_was(tmp_path, name):
+    student, said = WHAT_ELSE[name]
+    for path in (tmp_path / "in" / name, tmp_path / "in" / "README.txt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("no notebook")
+    shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
+    for place in (tmp_path / "in", tmp_path / "all.zip"):
+        [found] = collect(place)
+        assert (found.student, found.notebook) == (student, "")
+        assert found.problem
+        assert said in found.problem
+
+
+NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+
+def stamped(tmp_path, text, name="submitted/ada/00/timestamp.txt"):
+    path = tmp_path / "in" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-12-01 13:00:00.123456 UTC", NOON.replace(hour=13, microsecond=123456)),
+        ("2026-12-01 15:00:00+02:00", NOON.replace(hour=13)),
+        ("2026-12-01 13:00:00 +00:00\n", NOON.replace(hour=13)),
+        ("2026-12-01 13:00:00", NOON.replace(hour=13, tzinfo=None).astimezone(UTC)),
+        ("2026-12-01 11:00:00 UTC", NOON),  # before the file was changed
+        ("2026-12-01 13:00:00 Mars/Olympus", NOON),
+        ("0001-01-01 00:00", NOON),
+        ("9999-12-31 23:59-14:00", NOON),
+        ("tomorrow", NOON),
+        ("", NOON),
+        ("\0" * 100, NOON),
+        ("2026-12-01 13:00:00 UTC" + " " * 2000, NOON),
+    ],
+)
+def test_a_stamp_of_nbgraders_counts_where_it_is_the_later_time(hand_in, tmp_path, text, time):
+    path = hand_in("submitted/ada/00/00.ipynb")
+    os.utime(path, (NOON.timestamp(), NOON.timestamp()))
+    stamped(tmp_path, text)
+    [found] = collect(tmp_path / "in")
+    assert (found.time, found.problem) == (time, None)
+
+
+@pytest.mark.parametrize(
+    ("notebook", "stamp"),
+    [
+        ("ada/00.ipynb", "ada/timestamp.txt"),
+        ("ada.ipynb", "timestamp.txt"),
+        ("submitted/ada/00/work/00.ipynb", "submitted/ada/00/work/timestamp.txt"),
+        ("submitted/ada/00/00.ipynb", "submitted/ada/timestamp.txt"),
+    ],
+)
+def test_a_stamp_that_a_student_hands_in_is_not_believed(hand_in, tmp_path, notebook, stamp):
+    path = hand_in(notebook)
+    os.utime(path, (NOON.timestamp(), NOON.timestamp()))
+    stamped(tmp_path, "2030-01-01 00:00 UTC", stamp)
+    [found] = collect(tmp_path / "in")
+    assert found.time == NOON
+
+
+def pipe(path):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+
+
+def endless(path):
+    path.unlink(missing_ok=True)
+    path.symlink_to("/dev/zero")
+
+
+def deep(path):
+    """Make folders so deep that a recursion through them ends."""
+    here = os.getcwd()
+    os.chdir(path.parent)
+    try:
+        for _ in range(1500):
+            os.mkdir("a")
+            os.chdir("a")
+    finally:
+        os.chdir(here)
+
+
+def crowded(path):
+    for number in range(MOST + 1):
+        shutil.copyfile(path.parent / "00.ipynb", path.parent / f"{number}.ipynb")
+
+
+TRAPS = {
+    "a stamp with a zone": lambda path: path.write_text("2020-01-01 00:00:00+00:00"),
+    "a stamp that is a pipe": pipe,
+    "a stamp that is a link to a device": endless,
+    "a stamp that is a folder": lambda path: path.mkdir(),
+    "a stamp that is no text": lambda path: path.write_bytes(b"\xff\xfe" * 99),
+    "a notebook of another age": lambda path: os.utime(path.parent / "00.ipynb", (2**40, 2**40)),
+    "a notebook from before all time": lambda path: os.utime(path.parent, (-(2**40), -(2**40))),
+    "folders without end": deep,
+    "more notebooks than anybody writes": crowded,
+}
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_what_one_student_hands_in_stops_and_changes_no_other(hand_in, grade, tmp_path, trap):
+    for student in ("ada", "mallory", "zoe"):
+        hand_in(f"submitted/{student}/00/00.ipynb")
+    options = ["--seed", 3, "--due", "2026-12-01 23:59+01:00"]
+    assert grade(tmp_path / "in", tmp_path / "before", *options) == 0
+    TRAPS[trap](tmp_path / "in" / "submitted" / "mallory" / "00" / "timestamp.txt")
+    try:
+        assert grade(tmp_path / "in", tmp_path / "after", *options) == 0
+    finally:  # folders so deep are beyond pytest's own recursion as well
+        subprocess.run(["rm", "-r", tmp_path / "in"], check=True)
+    before, after = rows(tmp_path / "before"), rows(tmp_path / "after")
+    for student in ("ada", "zoe"):
+        assert after[f"{student}/00/00.ipynb"] == before[f"{student}/00/00.ipynb"]
+    assert any(row["student"] == "mallory" for row in after.values())
+
+
+def test_a_zip_entry_without_a_name_of_its_own_is_left_out(hand_in, tmp_path):
+    content = hand_in("ada.ipynb").read_bytes()
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        for name in (".", "..", "/", "//", "./", "a/..", "./.", "ada.ipynb", "bob/", " "):
+            archive.writestr(name, content)
+    found = collect(tmp_path / "all.zip")
+    assert [(one.student, one.notebook) for one in found] == [("ada", "ada.ipynb"), ("bob", "")]
+
+
+def test_what_a_student_is_called_does_not_reach_the_terminal_as_it_is(
+    hand_in, grade, tmp_path, capsys
+):
+    name = "\x1b[2J\x1b]0;owned\x07eve\ncourse: 0 of 9 notebooks graded\u202e"
+    (tmp_path / "in" / name).mkdir(parents=True)
+    hand_in(f"{name}.ipynb").write_text("{")
+    worksheet = tmp_path / "moodle.csv"
+    worksheet.write_text(f'Identifier,Full name,Grade\nParticipant 1,"{name}",\n')
+    for place in (tmp_path / "in", tmp_path / "in" / f"{name}.ipynb"):
+        assert grade(place, tmp_path / place.suffix[1:], "--moodle", worksheet) == 0
+    assert grade(tmp_path / "in" / f"{name}x", tmp_path / "no") == 2
+    said = capsys.readouterr()
+    assert "eve" in said.out
+    assert "eve" in said.err
+    for line in (said.out + said.err).replace("\r", "").split("\n"):
+        assert not line.startswith("course: 0 of 9")
+        assert line.isprintable() or "notebook/s" in line or "%|" in line, line
+
+
+def test_who_is_graded_on_other_exercises_than_most_is_named(hand_in, grade, tmp_path, capsys):
+    for name in ("ada", "bob", "carl"):
+        hand_in(f"{name}.ipynb")
+    eve = json.loads(hand_in("eve.ipynb").read_text())
+    eve["metadata"]["course"]["lesson"] = "01"
+    (tmp_path / "in" / "eve.ipynb").write_text(json.dumps(eve))
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    said = "The score is made of other exercises than that of most students here."
+    found = rows(tmp_path / "out")
+    assert said in found["eve.ipynb"]["message"]
+    assert [name for name, row in found.items() if said in row["message"]] == ["eve.ipynb"]
+    assert f"eve.ipynb: {said} --lesson or --exercise chooses for all.\n" in capsys.readouterr().out
+
+
+def test_results_inside_the_submissions_are_refused(hand_in, tmp_path, capsys):
+    hand_in("ada.ipynb")
+    for out in (tmp_path / "in", tmp_path / "in" / "grades", tmp_path / "in" / "a" / ".." / "b"):
+        assert grade_by_worker(tmp_path / "in", out) == 2
+        assert "is inside the submissions" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "in").iterdir()] == ["ada.ipynb"]
+
+
+def test_a_notebook_has_so_much_memory_and_computing_to_be_judged(monkeypatch):
+    code = """
+import sys
+from course_lib.grading import worker
+worker.SECONDS, honest = 2, {"status": "graded"}
+done = {b"much": lambda: bytearray(2 * worker.MEMORY), b"long": lambda: [... for _ in iter(int, 1)]}
+worker.Judge.entry = lambda self, content: done.get(content, lambda: honest)()
+sys.exit(worker.main())
+"""
+    monkeypatch.setattr(workers, "COMMAND", [sys.executable, "-c", code])
+    with closing(workers.Worker(Rules("plain", 3))) as worker:
+        said = [worker.judge(content) for content in (b"much", b"long", b"honest")]
+    assert [x.get("message") for x in said] == [
+        "To judge this takes more than 2 GiB of memory.",
+        "To judge this takes more than 60 seconds of computing.",
+        None,
+    ]
+
+
+def test_what_is_put_out_does_not_count_as_code(hand_in, grade, tmp_path):
+    plots, code = hand_in("plots.ipynb"), hand_in("code.ipynb")
+    for path, member in ((plots, "outputs"), (code, "source")):
+        notebook = json.loads(path.read_text())
+        picture = {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"image/png": "A" * 6**10},
+        }
+        more = {"outputs": [picture], "source": f"#{'x' * 10**6}"}[member]
+        notebook["cells"].append(
+            {"cell_type": "code", "metadata": {}, "source": ""} | {member: more}
+        )
+        path.write_text(json.dumps(notebook))
+    (tmp_path / "in" / "larger.ipynb").write_bytes(b" " * (LARGEST + 1))
+    assert plots.stat().st_size > 60 * 10**6
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    found = rows(tmp_path / "out")
+    assert found["plots.ipynb"]["score"] == found["plots.ipynb"]["max_score"]
+    said = [found[f"{name}.ipynb"]["message"] for name in ("code", "larger")]
+    assert said[0] == "This holds more than 1 MB of code: keep data in a file, not in a cell."
+    assert said[1].startswith("It is larger than 100 MiB: clear the outputs of its cells, save it")
+
+
+def test_half_a_character_and_an_interrupt_are_told_as_what_they_are(hand_in, grade, tmp_path):
+    cells = {
+        "comment": RIGHT + "  # \ud800",
+        "code": RIGHT + "\ud800",
+        "interrupt": "def double(x):\n    raise KeyboardInterrupt",
+    }
+    for name, source in cells.items():
+        path = hand_in(f"{name}.ipynb")
+        notebook = json.loads(path.read_text())
+        notebook["cells"][-1]["source"] = source
+        path.write_text(json.dumps(notebook))
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    found = rows(tmp_path / "out")
+    said = {name: found[f"{name}.ipynb"]["exercises"]["start/hello"]["message"] for name in cells}
+    assert found["comment.ipynb"]["score"] == found["comment.ipynb"]["max_score"]
+    assert "invalid non-printable character" in said["code"] or "invalid character" in said["code"]
+    assert "KeyboardInterrupt: the answer raised it, as Ctrl-C does" in said["interrupt"]
 
 
 def test_every_file_has_its_row_and_the_same_seed_the_same_bytes(hand_in, grade, tmp_path, capsys):

@@ -331,11 +331,20 @@ def test_what_is_no_notebook_is_a_row_with_one_sentence(run, name):
         ("a link to nothing", "It is a link, not a file."),
         ("a link to a device", "It is a link, not a file."),
         ("a pipe", "It is a pipe or a device, not a file."),
-        ("forty megabytes", "It is larger than 32 MiB."),
     ],
 )
 def test_what_is_no_file_is_not_opened(run, name, said):
     assert run.rows[name]["message"] == said
+
+
+def test_more_code_than_anybody_writes_is_not_read(run):
+    said = "This holds more than 1 MB of code: keep data in a file, not in a cell."
+    assert run.rows["forty megabytes"]["message"] == said
+
+
+def test_an_interrupt_is_told_as_what_it_is(run):
+    verdict = attacked(run.rows["harms, the reader's own interrupt"], "harms")
+    assert "KeyboardInterrupt: the answer raised it, as Ctrl-C does" in verdict["message"]
 
 
 def test_the_command_ends_well(run):
@@ -377,9 +386,9 @@ def test_a_hostile_zip_file_costs_its_own_entries_alone(tmp_path):
     assert "../above.ipynb" not in found  # left out, as hidden files are
     for name in ("honest.ipynb", "/absolute.ipynb", "dateless.ipynb"):
         assert found[name] is True
-    assert found["bomb.ipynb"] == "It is larger than 32 MiB."
+    assert found["bomb.ipynb"].startswith("It is larger than 100 MiB: clear the outputs")
     for name in ("spoiled.ipynb", "locked.ipynb"):
-        assert found[name].startswith("It cannot be taken out of the zip file: ")
+        assert found[name].startswith("It cannot be read: ")
     assert list(tmp_path.rglob("*.ipynb")) == []
 
 

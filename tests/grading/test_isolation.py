@@ -2,6 +2,7 @@
 
 import ast
 import os
+import platform
 import re
 import stat
 import sysconfig
@@ -16,7 +17,8 @@ from course_lib.checking.notebook_answers import find_answers
 from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
 from course_lib.grading.evasion import evasion
-from course_lib.grading.isolation import LEVELS, NoIsolation, command
+from course_lib.grading.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
+from course_lib.grading.isolation import DEVICES, LEVELS, NoIsolation, command
 from course_lib.grading.sandbox import MEMORY
 from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_files
 from lessons import build
@@ -154,15 +156,162 @@ def test_a_level_shows_python_and_its_packages_alone(sandbox):
         "open('/dev/shm/file', 'w')",
         "os.mkdir('/tmp/folder')",
         "os.symlink('a', 'b')",
+        "os.chmod(os.__file__, os.stat(os.__file__).st_mode)",
+        "os.fchmod(os.open(os.__file__, 0), os.stat(os.__file__).st_mode)",
+        "os.chown(os.__file__, -1, -1)",
+        "os.fchown(os.open(os.__file__, 0), -1, -1)",
+        "os.utime(os.__file__)",
+        "os.utime(os.open(os.__file__, 0))",
+        "os.setxattr(os.__file__, 'user.hostile', b'')",
+        "os.listxattr(os.__file__)",
+        "os.rename(os.__file__, os.__file__)",
+        "os.truncate(os.__file__, 10**9)",
+        "fcntl.ioctl(os.open(os.__file__, 0), 0x80086601, b' ' * 8)",  # a file's attributes
+        "fcntl.fcntl(3, 8, os.getppid())",  # whom a socket signals
+        "ctypes.CDLL(None).prctl(1, 0) == 0 or os.open('nowhere', 0)",  # to outlive its parent
         "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
     ],
 )
 def test_a_level_refuses(sandbox, call):
-    reply = sandbox(f"import os, sys, socket, resource\ndef answer():\n    {call}\n    return 1")
+    modules = "ctypes, fcntl, os, sys, socket, resource"
+    reply = sandbox(f"import {modules}\ndef answer():\n    {call}\n    return 1")
     assert reply.output is None
     assert reply.error.type in (
         "PermissionError", "OSError", "FileNotFoundError", "ProcessLookupError", "ValueError",
     ), reply  # fmt: skip
+
+
+def test_a_system_call_that_is_not_on_the_list_is_refused(sandbox):
+    column = ARCHITECTURES[platform.machine()][0]
+    known = [*ALLOWED.values(), *ONLY_WITH.values()]
+    # the kernel filters neither `uretprobe` nor `uprobe`: they end a process that is not probed
+    listed = {numbers[column] for numbers in known} | {335, 336}
+    source = f"""
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+def answer():
+    let_through = []
+    for number in set(range({NEWEST + 100})) - {listed}:
+        ctypes.set_errno(0)
+        if libc.syscall(number, 0, 0, 0, 0, 0, 0) != -1 or ctypes.get_errno() not in (1, 38):
+            let_through.append(number)
+    return let_through
+"""
+    assert sandbox(source).output == []
+
+
+HONEST = {
+    "threads": """
+import threading, torch
+from concurrent.futures import ThreadPoolExecutor
+def answer():
+    torch.set_num_threads(4)
+    x = torch.randn(500, 500, requires_grad=True)
+    (x @ x).softmax(-1).sum().backward()
+    started = threading.Event()
+    threading.Thread(target=started.set).start()
+    with ThreadPoolExecutor(3) as pool:
+        return started.wait(60) and sum(pool.map(abs, range(-3, 4)))
+""",
+    "sleep": """
+import datetime, time
+def answer():
+    started = time.monotonic()
+    time.sleep(0.05)
+    return time.monotonic() - started >= 0.05 and datetime.datetime.now().year > 2000
+""",
+    "random numbers": """
+import os, random, secrets, numpy, torch
+def answer():
+    torch.seed()
+    drawn = [torch.rand(1).item(), numpy.random.default_rng().random(), random.random()]
+    return len(os.urandom(8)) == 8 and secrets.randbelow(3) < 3 and max(drawn) < 1
+""",
+    "linear algebra": """
+import numpy, torch
+def answer():
+    torch.linalg.svd(torch.randn(50, 50)), torch.fft.fft(torch.randn(64)), torch.randperm(99)
+    numpy.linalg.svd(numpy.random.rand(60, 60)), numpy.random.rand(300, 300) @ numpy.ones(300)
+    torch.nn.LSTM(8, 8, 2)(torch.randn(5, 3, 8))
+    torch.nn.functional.conv2d(torch.randn(1, 3, 64, 64), torch.randn(8, 3, 3, 3))
+    return True
+""",
+    "what it runs on": """
+import os, platform, resource, sys, warnings
+def answer():
+    warnings.warn("printed")
+    print("printed", file=sys.stderr)
+    os.sched_getaffinity(0), os.cpu_count(), os.times(), os.listdir("."), os.stat(os.__file__)
+    resource.getrusage(resource.RUSAGE_SELF), resource.getrlimit(resource.RLIMIT_AS)
+    return bool(platform.machine())
+""",
+}
+
+
+@pytest.mark.parametrize("what", HONEST)
+def test_what_honest_answers_need_is_there(sandbox, what):
+    reply = sandbox(HONEST[what])
+    assert reply.output, reply.error
+
+
+EVERYTHING = """
+import os
+def walk(places):
+    for place in places:
+        yield place
+        for folder, folders, files in os.walk(place):
+            if folder != "/proc":
+                yield from (os.path.join(folder, name) for name in folders + files)
+"""
+
+
+def test_nothing_at_all_can_be_opened_for_writing(sandbox, tmp_path):
+    outside = ["/", "/dev", "/dev/shm", "/tmp", "/var/tmp", str(Path.home()), str(tmp_path)]
+    source = f"""{EVERYTHING}
+def answer():
+    opened, seen = [], 0
+    for path in walk({outside}):
+        for place, flags in ((path, os.O_WRONLY), (path + "/new", os.O_WRONLY | os.O_CREAT)):
+            try:
+                os.close(os.open(place, flags))
+            except OSError:
+                continue
+            opened.append(place)
+        seen += 1
+    return opened, seen
+"""
+    opened, seen = sandbox(source).output
+    # two devices keep nothing of what is written to them
+    assert set(opened) <= set(DEVICES)
+    assert seen >= len(outside)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_of_one_submission_is_seen_by_the_next(sandboxes):
+    if said := problem("bubblewrap"):
+        pytest.skip(said)
+    source = f"""{EVERYTHING}
+import hashlib
+def answer():
+    found = []
+    for path in walk(["/"]):
+        for make in (os.mkdir, os.mkfifo, os.unlink, lambda new: os.symlink("a", new)):
+            try:
+                make(path + "/new" if make is not os.unlink else path)
+            except OSError:
+                continue
+        status = os.lstat(path if path != "/proc" else "/")  # which is new for each
+        found.append((path, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ino))
+    return len(found), hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+"""
+    with sandboxes("02", "bubblewrap", 60, MEMORY) as sandbox:
+        found = []
+        for _ in range(2):
+            sandbox.hold(source, "answer")
+            found.append(sandbox.run(Request(())).output)
+            sandbox.clear()
+    assert found[0][0] > 1000
+    assert found[0] == found[1]
 
 
 def test_an_answer_sees_three_empty_streams_and_its_socket(sandbox):

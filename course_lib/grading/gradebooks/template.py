@@ -56,9 +56,7 @@ class Template:
             if not part[2]:
                 break
         self.rows.pop()
-        self.head = (
-            [self.read(0, column) for column in range(len(self.rows[0]))] if self.rows else []
-        )
+        self.head = [self.read(0, i) for i in range(len(self.rows[0]))] if self.rows else []
 
     def read(self, row: int, column: int) -> str:
         """Return what a cell says, without quotes and the space around it."""

@@ -31,6 +31,7 @@ def main(level: str, secret: str, process: int, paths: list[Path]) -> None:
 def _reached(secret: str, process: int) -> list[str]:
     attempts: dict[str, Callable] = {
         "files": lambda: Path(secret).read_bytes(),
+        "the rights to files": lambda: os.chmod(secret, 0o600),
         "the network": lambda: socket.socket().close(),
         "new processes": lambda: os.fork() or os._exit(0),
         "other processes": lambda: os.kill(process, 0),

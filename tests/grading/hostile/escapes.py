@@ -369,6 +369,8 @@ def won():
     for folder in (
         ".",
         "/",
+        "/dev",
+        os.path.dirname(os.__file__) + "/site-packages",
         "/tmp",
         "/var/tmp",
         "/dev/shm",
@@ -382,6 +384,47 @@ def won():
         except OSError:
             continue
         return True
+
+
+# %% a message is left where another found room
+import os
+
+
+def won():
+    for folder, _, _ in os.walk("/"):
+        try:
+            open(folder + "/hostile", "x").close()
+        except OSError:
+            continue
+        return True
+
+
+# %% the rights, owner, time and attributes of another's submission
+import os
+
+
+def won():
+    path, found = SUBMISSIONS + "/honest_0.ipynb", []
+    for change in (
+        lambda: os.chmod(path, 0o777),
+        lambda: os.chown(path, -1, os.getgid()),
+        lambda: os.utime(path, (0, 0)),
+        lambda: os.setxattr(path, "user.hostile", b"1"),
+    ):
+        try:
+            change()
+        except OSError:
+            continue
+        found.append(change)
+    return found
+
+
+# %% whom a socket signals
+import fcntl
+
+
+def won():
+    return fcntl.fcntl(3, fcntl.F_SETOWN, CANARY) == 0 and fcntl.fcntl(3, fcntl.F_SETFL, 0x2000)
 
 
 # %% another's submission is cut off
