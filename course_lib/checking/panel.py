@@ -11,7 +11,7 @@ from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
 from course_lib.answers.source import source_of
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import load, what_is_next
 from course_lib.checking.difference import kind
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explanation import is_on_meta
@@ -69,6 +69,15 @@ def html(verdict: Verdict) -> str:
         next_steps=_next_steps(verdict),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
+
+
+def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
+    """Show the smallest case that failed, if one did: a heading, and rows of (label, value)."""
+    failure = verdict.failure
+    if not failure or not failure.got or is_on_meta(failure.case):
+        return None
+    outcome, inputs = _outcome(verdict.exercise, failure), _inputs(verdict.exercise, failure)
+    return _case_heading(failure), [*outcome, *inputs]
 
 
 def code(sentence: str) -> Markup:
@@ -138,11 +147,9 @@ def _next_steps(verdict: Verdict) -> list[str]:
     """Say what to do now: read a hint, or go on."""
     if verdict.status != "passed":
         return [f'Stuck? `hint("{verdict.exercise}")` asks a question that helps.']
-    order = ids()
-    following = order[order.index(verdict.exercise) + 1 :]
     return [
         f'`solution("{verdict.exercise}")` prints the library\'s version.',
-        *(f"Next: `{x}`, in lesson {load(x).lesson}." for x in following[:1]),
+        what_is_next(verdict.exercise),
     ]
 
 
@@ -163,13 +170,17 @@ def _sections(verdict: Verdict) -> list[Section]:
 
 def _case(exercise_id: str, failure: Failure) -> list[Section]:
     """Show the smallest case that failed: what came of it, and its inputs, folded if long."""
-    name = f": {failure.case.name}" if failure.case.name else ""
-    heading = f"Smallest failing input{name}"
+    heading = _case_heading(failure)
     outcome, inputs = _outcome(exercise_id, failure), _inputs(exercise_id, failure)
     if sum(1 + value.count("\n") for _, value in inputs) <= SHOWN_LINES:
         return [Section(heading, [*outcome, *inputs])]
     given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
     return [Section(heading, outcome), Section(f"Given: {given}", inputs, folded=True)]
+
+
+def _case_heading(failure: Failure) -> str:
+    name = f": {failure.case.name}" if failure.case.name else ""
+    return f"Smallest failing input{name}"
 
 
 def _briefly(shown: str) -> str:

@@ -32,8 +32,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--due", metavar="TIME", help='what comes later is late: "2026-12-01 23:59"'
     )
     parser.add_argument(
-        "--late-penalty", metavar="PERCENT", type=float, default=0.0,
-        help="take so much off the score of what is late (0)",
+        "--late-penalty", metavar="PERCENT", default="0",
+        help="take so much off the score of what is late (0): 20, or 10/day for each day begun",
+    )  # fmt: skip
+    parser.add_argument(
+        "--grace", metavar="MINUTES", type=float, default=0.0,
+        help="nothing is late until so long after its time (0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--extensions", metavar="FILE", type=Path,
+        help="a table of students who have more time: columns id and due (the roster's)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--roster", metavar="FILE", type=Path,
+        help="who is in the class: columns id, name, email, due (the gradebook's, if there is one)",
     )  # fmt: skip
     parser.add_argument(
         "--seconds", metavar="N", type=int, default=20, help="for each answer, in all (20)"
@@ -42,6 +54,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--jobs", metavar="N", type=int, help="notebooks judged at once (one a processor)"
     )
     parser.add_argument("--seed", metavar="N", type=int, help="of the inputs (drawn, and recorded)")
+    parser.add_argument(
+        "--earlier", metavar="FOLDER", type=Path,
+        help="grade again, with the seed of these results, and say what has changed",
+    )  # fmt: skip
     parser.add_argument(
         "--isolation", choices=("bubblewrap", "landlock", "plain"), metavar="LEVEL",
         help="bubblewrap, landlock or plain (the first that this machine has)",
@@ -54,12 +70,24 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--scheduler", metavar="ADDRESS", help="hand batches to this Dask scheduler"
     )
     parser.add_argument(
+        "--rubric", metavar="FILE", type=Path,
+        help="questions to be marked by hand: columns question, points, criterion",
+    )  # fmt: skip
+    parser.add_argument(
+        "--marks", metavar="FILE", type=Path,
+        help="the table marks.csv of an earlier run, filled in (that of --earlier)",
+    )  # fmt: skip
+    parser.add_argument(
         "--canvas", metavar="FILE", type=Path, help="fill in this gradebook, exported from Canvas"
     )
     parser.add_argument("--assignment", metavar="NAME", help="the column of --canvas")
     parser.add_argument(
         "--moodle", metavar="FILE", type=Path, help="fill in this grading worksheet of Moodle"
     )
+    parser.add_argument(
+        "--scale", metavar="N", type=float,
+        help="let all points be N in the gradebook (as many as it has for the assignment)",
+    )  # fmt: skip
 
 
 def run(options: Namespace) -> int:

@@ -1,30 +1,30 @@
-"""From entries to results: scores, lateness, and which of a student's notebooks counts."""
+"""From entries to results: scores, names, and which of a student's notebooks counts."""
 
 import json
-from dataclasses import dataclass
-from datetime import UTC, datetime
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
-from course_lib.grading.judge import Rules, plain, rounded
-from course_lib.grading.schema import Entry, Results, SubmissionResult
+from course_lib.grading.by_hand import ByHand
+from course_lib.grading.judge import Rules, plain, rounded, unreadable
+from course_lib.grading.lateness import Lateness, moment
+from course_lib.grading.roster import Roster
+from course_lib.grading.schema import EXTRA, Entry, Results, SubmissionResult
 from course_lib.grading.submissions import SubmittedFile
 
 
 @dataclass(frozen=True)
-class Lateness:
-    """What is handed in after `due`, which has a zone, loses so many percent of its score."""
+class Policy:
+    """What makes grades of verdicts: deadlines, who is in the class, and what a person marks."""
 
-    due: datetime | None = None
-    percent: float = 0.0
-
-    def is_late(self, submitted: SubmittedFile) -> bool:
-        """Tell whether Canvas says so, or else the time of the file."""
-        after = bool(self.due and submitted.time and submitted.time > self.due)
-        return submitted.late or after
+    lateness: Lateness = field(default_factory=Lateness)
+    roster: Roster = field(default_factory=Roster)
+    by_hand: ByHand = field(default_factory=ByHand)
 
 
-def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], lateness: Lateness) -> Results:
+def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Policy) -> Results:
     """Return what `results.json` says (see results.schema.json), sorted, the same for each run."""
     counting = _counting(judged)
     submissions = []
@@ -35,9 +35,13 @@ def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], lateness: L
             entry = Entry(
                 lesson=entry["lesson"], status="superseded", message=plain(sentence), exercises={}
             )
-        submissions.append(_submission(submitted, entry, lateness))
+        submissions.append(_submission(submitted, entry, policy))
+    for person in policy.roster.without(x.student for x, _ in judged):
+        nobody = SubmittedFile(person.id, "", Path())
+        entry = unreadable("Nothing was handed in.", status="missing")
+        submissions.append(_submission(nobody, entry, policy))
     submissions.sort(key=lambda x: (x["student"], x["notebook"]))
-    _say_what_could_be_won(rules, submissions)
+    _say_what_could_be_won(rules, submissions, policy.by_hand.most)
     return {"isolation": rules.level, "seed": rules.seed, "submissions": submissions}
 
 
@@ -58,36 +62,45 @@ def _counting(
     return counting
 
 
-def _age(submitted: SubmittedFile) -> tuple[datetime, str]:
-    return submitted.time or datetime.min.replace(tzinfo=UTC), submitted.notebook
+def _age(submitted: SubmittedFile) -> tuple[float, str]:
+    handed_in = moment(submitted.time).timestamp() if submitted.time else -math.inf
+    return handed_in, submitted.notebook
 
 
-def _submission(submitted: SubmittedFile, entry: Entry, lateness: Lateness) -> SubmissionResult:
-    late = lateness.is_late(submitted)
-    score = sum(x["points"] for x in entry["exercises"].values())
-    if late:
-        score *= 1 - lateness.percent / 100
-    return {
+def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> SubmissionResult:
+    percent, exercises = policy.lateness.percent(submitted), entry["exercises"]
+    if entry["status"] == "graded":
+        exercises = policy.by_hand.exercises(_text(submitted.student), entry)
+    extra = exercises[EXTRA]["points"] if EXTRA in exercises else 0
+    score = sum(x["points"] for x in exercises.values()) - extra
+    result: SubmissionResult = {
         "student": _text(submitted.student),
         "notebook": _text(submitted.notebook),
         "lesson": entry["lesson"],
         "status": entry["status"],
         "message": entry["message"],
-        "late": late,
-        "score": rounded(score),
-        "max_score": rounded(sum(x["max_points"] for x in entry["exercises"].values())),
-        "exercises": entry["exercises"],
+        "late": percent is not None,
+        "score": rounded(max(score * (1 - (percent or 0) / 100) + extra, 0)),
+        "max_score": rounded(sum(x["max_points"] for x in exercises.values())),
+        "exercises": exercises,
     }
+    if "words" in entry:
+        result["words"] = entry["words"]
+    if person := policy.roster.find(submitted.student):
+        result["name"], result["email"] = person.name, person.email
+    return result
 
 
-def _say_what_could_be_won(rules: Rules, submissions: list[SubmissionResult]) -> None:
+def _say_what_could_be_won(
+    rules: Rules, submissions: list[SubmissionResult], by_hand: float
+) -> None:
     """Give what was not graded the points that it could have won, where it is known."""
     lessons = {x["lesson"] for x in submissions if x["lesson"]}
     asked = rules.exercises
     if not asked and len(lessons) == 1:
         asked = [x for x in ids() if load(x).lesson in lessons]
     points = [rules.points.get(x, max_points(load(x))) for x in asked]
-    most = rounded(sum(points))
+    most = rounded(sum(points) + by_hand)
     for submission in submissions:
         if submission["status"] != "graded":
             submission["max_score"] = most

@@ -8,16 +8,20 @@ from course_lib.checking import forbidden_source
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.likeness import same_as_library
 from course_lib.checking.notebook_answers import Attempt, find_answers, judge_attempt, unanswered
+from course_lib.checking.panel import failing_case
 from course_lib.checking.screen import screened
 from course_lib.checking.source_names import names_in
 from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
-from course_lib.grading.schema import Entry, ExerciseResult, Status
+from course_lib.grading.schema import Case, Entry, ExerciseResult, PropertyResult, Status
+from course_lib.grading.words import in_words
 
 LONGEST_MESSAGE = 600
 MOST_NAMES = 20
+LONGEST_SOURCE = 20_000
+MOST_LINES, LONGEST_LINE = 24, 300  # of a value that is shown
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
 
 
@@ -78,12 +82,15 @@ class Judge:
             if judged.status != "passed":
                 failed.append(attempt.exercise)
         self._clear()
-        return {
+        entry: Entry = {
             "lesson": min(x.exercise.lesson for x in submission.attempts.values()),
             "status": "graded",
             "message": plain(" ".join(submission.remarks)),
             "exercises": results,
         }
+        if words := in_words(notebook):
+            entry["words"] = words
+        return entry
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
@@ -137,8 +144,14 @@ class Judge:
         }
         if judged.called:
             result["dispatched"] = sorted(map(plain, judged.called[:MOST_NAMES]))
-        if attempt.source and same_as_library(attempt.source, attempt.exercise):
-            result["same_as_library"] = True
+        if attempt.source:
+            result["source"] = attempt.written[:LONGEST_SOURCE]
+            if same_as_library(attempt.source, attempt.exercise):
+                result["same_as_library"] = True
+        if judged.properties:
+            result["properties"] = _properties(judged, most / judged.max_points)
+        if case := _case(judged):
+            result["case"] = case
         return result
 
 
@@ -172,6 +185,17 @@ def plain(text: str) -> str:
     return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
 
 
+def block(text: str) -> str:
+    """Put a stranger's text on a few lines of printable characters, none of them long."""
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], "…"]
+    printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
+    return "\n".join(
+        line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…" for line in printable
+    )
+
+
 def _screened(attempt: Attempt) -> str | None:
     """Say what in the source may not be used, if anything may not."""
     return screened(attempt.written, attempt.exercise) if attempt.source else None
@@ -187,6 +211,22 @@ def _message(attempt: Attempt, judged: Verdict) -> str:
     if error.type == "NameError" and attempt.source:
         parts += _not_there(attempt.source, error.message)
     return " ".join(parts)
+
+
+def _properties(judged: Verdict, worth: float) -> list[PropertyResult]:
+    return [
+        {"sentence": sentence, "points": rounded(worth * points), "held": held}
+        for sentence, points, held in judged.properties
+    ]
+
+
+def _case(judged: Verdict) -> Case | None:
+    # a stranger's result may be anything: what cannot be shown is left out
+    with contextlib.suppress(ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+        if shown := failing_case(judged):
+            heading, rows = shown
+            return {"heading": heading, "values": {label: block(value) for label, value in rows}}
+    return None
 
 
 def _not_there(source: str, message: str) -> list[str]:

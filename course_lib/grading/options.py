@@ -5,25 +5,34 @@ import os
 import secrets
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from course_lib.checking.catalogue import UnknownExercise, load
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
+from course_lib.grading import by_hand, lateness, regrade, roster
+from course_lib.grading.by_hand import ByHand
 from course_lib.grading.detect import best_level, problem, problems
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
-from course_lib.grading.grades import Lateness
+from course_lib.grading.grades import Policy
 from course_lib.grading.isolation import CannotGrade, Level
 from course_lib.grading.judge import Rules, exercises_of, plain
+from course_lib.grading.lateness import Lateness
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, on_other_exercises
 from course_lib.grading.pipeline import grade as grade_all
+from course_lib.grading.reports.shared.text import count, one_line, who
+from course_lib.grading.roster import Roster
 from course_lib.grading.schema import Results
 from course_lib.grading.submissions import NotSubmissions, Unreadable, collect, parse_time
 from course_lib.grading.workers import Journal, OtherRules, judged_here
 
 LARGEST_SEED = 2**31 - 1
+MARKS = "marks.csv"
+Table = TypeVar("Table")
 
 Gradebook = tuple[
     str, Callable[..., FilledTemplate], str
@@ -43,17 +52,21 @@ def grade(options: Namespace) -> int:
             f"{folder} holds results already: name another folder, or move these away."
         )
     with _errors_as_a_sentence(folder):
-        rules, lateness = _rules(options), _lateness(options)
-        submitted, gradebooks = collect(options.submissions), _gradebooks(options)
-        results = grade_all(submitted, rules, folder, lateness, _judging(options))
+        earlier = _earlier(options)
+        rules, gradebooks = _rules(options, earlier), _gradebooks(options)
+        policy, submitted = _policy(options), collect(options.submissions)
+        results = grade_all(submitted, rules, folder, policy, _judging(options))
+        if not (folder / MARKS).exists():
+            write_atomically(folder / MARKS, policy.by_hand.table(results))
         for name, fill, template in gradebooks:
             filled = fill(results, template=template)
             write_atomically(folder / name, filled.text)
-            _tell(
-                f"{folder / name}:",
-                *filled.sentences(),
-            )
-    _print_summary(results, folder)
+            _tell(f"{folder / name}:", *filled.sentences())
+        if earlier:
+            changes = regrade.changes(earlier, results)
+            write_atomically(folder / "changes.html", regrade.page(changes, earlier, results))
+            _tell(f"{folder / 'changes.html'}:", *regrade.sentences(changes))
+    _print_summary(results, folder, policy)
     return 0
 
 
@@ -75,15 +88,26 @@ def _errors_as_a_sentence(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def _rules(options: Namespace) -> Rules:
+def _earlier(options: Namespace) -> Results | None:
+    try:
+        return regrade.read(options.earlier) if options.earlier else None
+    except OSError as error:
+        raise CommandError(f"{options.earlier} cannot be read: {error.strerror}.") from None
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _rules(options: Namespace, earlier: Results | None) -> Rules:
     unfinished = Journal(options.out).rules()
     if options.seed is not None and not 0 <= options.seed <= LARGEST_SEED:
         raise CommandError(f"a seed is a whole number from 0 to {LARGEST_SEED}.")
     if options.seconds < 1:
         raise CommandError("--seconds is to be 1 or more.")
     seed = options.seed
-    if seed is None:
-        seed = unfinished.seed if unfinished else secrets.randbelow(LARGEST_SEED + 1)
+    if seed is None and unfinished:
+        seed = unfinished.seed
+    elif seed is None:
+        seed = earlier["seed"] if earlier else secrets.randbelow(LARGEST_SEED + 1)
     for exercise_id in options.exercise:
         load(exercise_id)
     try:
@@ -120,14 +144,43 @@ def _level(options: Namespace) -> Level:
     return level
 
 
-def _lateness(options: Namespace) -> Lateness:
-    if not 0 <= options.late_penalty <= 100:
-        raise CommandError("--late-penalty is a percentage, from 0 to 100.")
+def _policy(options: Namespace) -> Policy:
+    """Read deadlines, the roster, which may be a gradebook's, and what a person has marked."""
+    people = options.roster or options.canvas or options.moodle
+    everybody = _table(people, roster.read) if people else Roster()
+    extensions = _table(options.extensions, roster.read) if options.extensions else everybody
+    rubric = _table(options.rubric, by_hand.read_rubric) if options.rubric else []
+    marks = _table(path, by_hand.read_marks) if (path := _marks(options)) else []
+    return Policy(_lateness(options, extensions), everybody, ByHand(rubric, marks))
+
+
+def _marks(options: Namespace) -> Path | None:
+    """Return the table of marks: that which is named, or that of the earlier results."""
+    if options.marks or not options.earlier:
+        return options.marks
+    path = options.earlier if options.earlier.is_dir() else options.earlier.parent
+    return path / MARKS if (path / MARKS).exists() else None
+
+
+def _table(path: Path, read: Callable[[str], Table]) -> Table:
+    try:
+        return read(_read(path))
+    except ValueError as error:
+        raise CommandError(f"{path}: {one_line(str(error))}") from None
+
+
+def _lateness(options: Namespace, extensions: Roster) -> Lateness:
     try:
         due = parse_time(options.due) if options.due else None
     except ValueError:
         raise CommandError(f'--due {options.due} is no time such as "2026-12-01 23:59".') from None
-    return Lateness(due, options.late_penalty)
+    try:
+        penalty = lateness.penalty(options.late_penalty)
+    except ValueError as error:
+        raise CommandError(f"--late-penalty {options.late_penalty}: {error}") from None
+    if not 0 <= options.grace < 1e6:
+        raise CommandError("--grace is a number of minutes, 0 or more.")
+    return Lateness(due, penalty, timedelta(minutes=options.grace), extensions)
 
 
 def _judging(options: Namespace) -> Judging:
@@ -141,14 +194,18 @@ def _judging(options: Namespace) -> Judging:
 
 def _gradebooks(options: Namespace) -> list[Gradebook]:
     """Read the gradebooks that are to be filled in, and try them, before anything is graded."""
+    if options.scale is not None and not 0 < options.scale < 1e6:
+        raise CommandError("--scale is a number of points, more than 0.")
     gradebooks: list[Gradebook] = []
     if options.canvas:
         if not options.assignment:
             raise CommandError("--canvas needs --assignment, the name of the column to fill in.")
-        fill = partial(canvas.fill, assignment=options.assignment)
+        fill = partial(canvas.fill, assignment=options.assignment, scale=options.scale)
         gradebooks.append(("canvas.csv", fill, _read(options.canvas)))
     if options.moodle:
-        gradebooks.append(("moodle.csv", moodle.fill, _read(options.moodle)))
+        gradebooks.append(
+            ("moodle.csv", partial(moodle.fill, scale=options.scale), _read(options.moodle))
+        )
     nothing: Results = {"isolation": "plain", "seed": 0, "submissions": []}
     for _, fill, template in gradebooks:
         try:
@@ -161,18 +218,32 @@ def _gradebooks(options: Namespace) -> list[Gradebook]:
 def _read(path: Path) -> str:
     try:
         return path.read_bytes().decode()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
         raise CommandError(f"{path} is not UTF-8: export it again, or save it as UTF-8.") from None
 
 
-def _print_summary(results: Results, folder: Path) -> None:
+def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
     rows = results["submissions"]
     graded = [x for x in rows if x["status"] == "graded"]
     how = f"{results['isolation']}, seed {results['seed']}"
     _tell(f"{len(graded)} of {len(rows)} notebooks graded ({how}).")
     for row in rows:
         if row["status"] != "graded":
-            _tell(f"{row['notebook'] or row['student']}: {row['message']}")
+            _tell(f"{row['notebook'] or who(row)}: {row['message']}")
+        if policy.roster.people and "name" not in row:
+            _tell(f"{row['student']} is not on the roster, or fits several people.")
+    for person in policy.lateness.extensions.without(x["student"] for x in rows):
+        _tell(f"{person.id} has an extension, and is nobody here.")
+    for mark in policy.by_hand.without_place(results):
+        where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))
+        _tell(f"A mark has no place here: {mark.student}, {where}.")
+    waiting = sum(
+        x["status"] == "to be marked" for row in graded for x in row["exercises"].values()
+    )
+    if waiting:
+        _tell(f"{count(waiting, 'answer')} to be marked by hand: {folder / MARKS}.")
     for row in on_other_exercises(results):
         _tell(f"{row['notebook']}: {OTHER_EXERCISES} --lesson or --exercise chooses for all.")
     _tell(f"The class: {folder / 'class.html'}. Grades: {folder / 'grades.csv'}.")

@@ -8,9 +8,9 @@ from tqdm import tqdm
 
 from course_lib.files.atomic import write_atomically
 from course_lib.grading import reports
-from course_lib.grading.grades import Lateness, as_json, results
+from course_lib.grading.grades import Policy, as_json, results
 from course_lib.grading.judge import Rules, plain, unreadable
-from course_lib.grading.schema import Entry, Results, SubmissionResult
+from course_lib.grading.schema import EXTRA, Entry, Results, SubmissionResult
 from course_lib.grading.submissions import SubmittedFile, Unreadable
 from course_lib.grading.workers import Journal, fingerprint
 
@@ -19,7 +19,7 @@ Judging = Callable[[Rules, list[SubmittedFile]], Iterator[tuple[SubmittedFile, s
 
 
 def grade(
-    submitted: list[SubmittedFile], rules: Rules, folder: Path, lateness: Lateness, judging: Judging
+    submitted: list[SubmittedFile], rules: Rules, folder: Path, policy: Policy, judging: Judging
 ) -> Results:
     """Judge what was handed in, write results and reports into a folder, return the results.
 
@@ -39,7 +39,7 @@ def grade(
             journal.add(one.notebook, sha256, entry)
             judged.append((one, entry))
             bar.update()
-    graded = results(rules, judged, lateness)
+    graded = results(rules, judged, policy)
     for row in on_other_exercises(graded):
         row["message"] = plain(f"{OTHER_EXERCISES} {row['message']}")
     write_atomically(folder / "results.json", as_json(graded))
@@ -69,12 +69,12 @@ def on_other_exercises(results: Results) -> list[SubmissionResult]:
     graded = [row for row in results["submissions"] if row["status"] == "graded"]
     exercises: dict[str, set[str]] = defaultdict(set)
     for row in graded:
-        exercises[row["student"]] |= row["exercises"].keys()
+        exercises[row["student"]] |= row["exercises"].keys() - {EXTRA}
     for usual, students in Counter(map(frozenset, exercises.values())).most_common(1):
         if 2 * students > len(exercises):
             return [
                 row
                 for row in graded
-                if usual - exercises[row["student"]] or row["exercises"].keys() - usual
+                if usual - exercises[row["student"]] or row["exercises"].keys() - usual - {EXTRA}
             ]
     return []

@@ -32,8 +32,9 @@ from course_lib.grading import judge as judging
 from course_lib.grading import reports
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import Template
-from course_lib.grading.grades import Lateness, as_json, results
+from course_lib.grading.grades import Policy, as_json, results
 from course_lib.grading.judge import LONGEST_MESSAGE, Judge, Rules, unreadable
+from course_lib.grading.lateness import Lateness, Penalty
 from course_lib.grading.submissions import (
     NotSubmissions,
     SubmittedFile,
@@ -338,8 +339,8 @@ def test_files_and_stamps_of_one_student(tmp_path_factory, files, stamp, age):
         for student in ("ada", "zoe"):
             assert found[student, f"{student}/00/00.ipynb"] == HONEST_BYTES
         assert {one.student for one in submitted} == {"ada", "mallory", "zoe"}
-        lateness = Lateness(datetime(2026, 1, 1, tzinfo=UTC), 20)
-        assert all(lateness.is_late(one) in (True, False) for one in submitted)
+        lateness = Lateness(datetime(2026, 1, 1, tzinfo=UTC), Penalty(20))
+        assert all(lateness.percent(one) in (None, 20) for one in submitted)
 
 
 @given(text=WORDS | st.datetimes(timezones=st.none() | st.timezones()).map(str) | st.text())
@@ -383,7 +384,7 @@ SUBMITTED = st.builds(
 JUDGED = st.lists(
     st.tuples(SUBMITTED, ENTRIES), max_size=5, unique_by=lambda x: (x[0].student, x[0].notebook)
 )
-LATENESS = Lateness(datetime(2026, 1, 1, tzinfo=UTC), 20)
+POLICY = Policy(Lateness(datetime(2026, 1, 1, tzinfo=UTC), Penalty(20)))
 
 
 @given(judged=JUDGED)
@@ -392,7 +393,7 @@ def test_results_and_reports(tmp_path_factory, judged):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     with bounded():
-        graded = results(RULES, judged, LATENESS)
+        graded = results(RULES, judged, POLICY)
         assert json.loads(as_json(graded).encode())["seed"] == RULES.seed
         reports.write(graded, folder)
     ElementTree.fromstring((folder / "junit.xml").read_bytes())
@@ -419,7 +420,7 @@ def test_a_table_that_can_be_read_keeps_its_bytes(text):
 )
 def test_gradebooks(head, rows, judged):
     template = head.decode("utf8", "replace") + rows
-    graded = results(RULES, judged, LATENESS)
+    graded = results(RULES, judged, POLICY)
     for fill in (
         lambda: canvas.fill(graded, template, "Start"),
         lambda: moodle.fill(graded, template),
@@ -445,7 +446,7 @@ def test_a_journal(tmp_path_factory, content):
     with bounded(), contextlib.suppress(OtherRules):
         known = Journal(folder).begin(RULES)
         judged = [(SubmittedFile(x, x, folder), entry) for (x, _), entry in known.items()]
-        as_json(results(RULES, judged, LATENESS)).encode()
+        as_json(results(RULES, judged, POLICY)).encode()
 
 
 # ---- the wire ----

@@ -1,5 +1,6 @@
 """From what was handed in to a folder of results, whatever was handed in and whatever happens."""
 
+import csv
 import json
 import os
 import random
@@ -401,6 +402,198 @@ def test_every_file_has_its_row_and_the_same_seed_the_same_bytes(hand_in, grade,
     assert "holds results already" in capsys.readouterr().err
 
 
+def test_the_points_of_an_answer_are_those_of_its_properties_that_hold(hand_in, grade, tmp_path):
+    hand_in("ada.ipynb", WRONG)
+    hand_in("bob.ipynb", RIGHT)
+    hand_in("eve.ipynb", "def double(x):\n    return 'a\\x1b\\n' * 500, *[x] * 50")
+    assert grade(tmp_path / "in", tmp_path / "out", "--points", "start/hello=10") == 0
+    found = rows(tmp_path / "out")
+    for name in found:
+        answer = found[name]["exercises"]["start/hello"]
+        held = sum(x["points"] for x in answer["properties"] if x["held"])
+        assert answer["points"] == pytest.approx(held, abs=0.05)
+        assert sum(x["points"] for x in answer["properties"]) == pytest.approx(10, abs=0.05)
+        # a stranger's result is shown on a few lines, none of them long
+        shown = answer["case"]["values"].values() if name != "bob.ipynb" else ["2.0"]
+        assert all(line.isprintable() and len(line) <= 300 for x in shown for line in x.split("\n"))
+        assert max(x.count("\n") for x in shown) < 24
+    assert list(found["ada.ipynb"]["exercises"]["start/hello"]["case"]["values"]) == [
+        "x", "expected", "got", "difference"
+    ]  # fmt: skip
+
+
+def test_grading_again_takes_the_same_seed_and_says_what_changed_for_whom(
+    hand_in, grade, tmp_path, capsys
+):
+    hand_in("ada.ipynb", WRONG)
+    hand_in("bob.ipynb", RIGHT)
+    hand_in("zoe.ipynb", RIGHT)
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    hand_in("ada.ipynb", RIGHT)
+    (tmp_path / "in" / "zoe.ipynb").unlink()
+    capsys.readouterr()
+    earlier = ["--earlier", tmp_path / "out"]
+    assert grade(tmp_path / "in", tmp_path / "again", *earlier) == 0
+    said, page = capsys.readouterr().out, (tmp_path / "again" / "changes.html").read_text()
+    then, now = rows(tmp_path / "out")["ada.ipynb"], rows(tmp_path / "again")["ada.ipynb"]
+    assert f"  2 submissions changed.\n  ada: {then['score']} → {now['score']}; start/" in said
+    assert f"zoe: {now['score']} → not there" in said
+    assert "bob: " not in said
+    assert '<bdi class="clip">ada</bdi>' in page
+    assert "bob" not in page
+    seeds = {
+        json.loads((tmp_path / x / "results.json").read_text())["seed"] for x in ("out", "again")
+    }
+    assert len(seeds) == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"seed": 1}', "[" * 100_000, "\xff"])
+def test_earlier_results_that_are_none_are_one_sentence(grade, hand_in, tmp_path, capsys, text):
+    hand_in("ada.ipynb")
+    (tmp_path / "results.json").write_text(text, "latin1")
+    assert grade(tmp_path / "in", tmp_path / "out", "--earlier", tmp_path / "results.json") == 2
+    said = capsys.readouterr().err
+    assert "is not JSON" in said or "holds no results of `course grade`" in said
+    assert said.count("\n") == 1
+
+
+def hand_in_words(path, text, tag="question:why"):
+    notebook = json.loads(path.read_text())
+    notebook["cells"].append({"cell_type": "markdown", "metadata": {"tags": [tag]}, "source": text})
+    path.write_text(json.dumps(notebook))
+
+
+def fill_in(table, out, marks, more=()):
+    """Fill in marks as a spreadsheet program would: by student and criterion."""
+    head, *lines = csv.reader(table.read_text("utf-8-sig").splitlines())
+    for line in lines:
+        line[4] = marks.get((line[0], line[3]), line[4])
+    with out.open("w", encoding="utf-8-sig", newline="") as file:
+        csv.writer(file, delimiter=";").writerows([head, *lines, *more])
+
+
+RUBRIC = "question,points,criterion\nwhy,2,names the variance\nwhy,1,=saturates\n"
+
+
+def test_answers_in_words_are_marked_by_a_rubric_and_the_marks_are_read_back(
+    hand_in, grade, tmp_path, capsys
+):
+    hand_in_words(hand_in("ada.ipynb"), "=It grows with `d_k`.")
+    hand_in("=bob.ipynb", WRONG)
+    (tmp_path / "rubric.csv").write_text(RUBRIC)
+    options = ["--rubric", tmp_path / "rubric.csv"]
+    assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
+    first = rows(tmp_path / "out")
+    assert "1 answer to be marked by hand" in capsys.readouterr().out
+    statuses = {x: first[x]["exercises"]["by_hand/why"]["status"] for x in first}
+    assert statuses == {"ada.ipynb": "to be marked", "=bob.ipynb": "not attempted"}
+    table = tmp_path / "out" / "marks.csv"
+    assert "'=It grows with `d_k`." in table.read_text()
+    extra = [["'=bob", "", "", "", "0,5", "", "For a good question.", ""]]
+    extra += [["=bob", "", "start/hello", "", "3", "", "The idea is right.", ""]]
+    extra += [["eve", "", "", "", "1", "", "", ""]]
+    marks = {("ada", "names the variance"): "2", ("ada", "'=saturates"): "0"}
+    fill_in(table, table, marks, extra)
+    written = table.read_bytes()
+    words = [*options, "--earlier", tmp_path / "out"]
+    assert grade(tmp_path / "in", tmp_path / "final", *words) == 0
+    said, found = capsys.readouterr().out, rows(tmp_path / "final")
+    assert table.read_bytes() == written
+    assert "A mark has no place here: eve, extra points." in said
+    assert found["ada.ipynb"]["score"] == first["ada.ipynb"]["score"] + 2
+    assert found["ada.ipynb"]["max_score"] == first["ada.ipynb"]["max_score"]
+    answer = found["ada.ipynb"]["exercises"]["by_hand/why"]
+    assert [x["held"] for x in answer["properties"]] == [True, False]
+    bob = found["=bob.ipynb"]
+    assert bob["exercises"]["start/hello"]["points"] == 3
+    assert bob["exercises"]["start/hello"]["message"].endswith("By hand: The idea is right.")
+    assert bob["score"] == 3.5
+    # what was filled in is in the new table again, and can be read once more
+    assert grade(tmp_path / "in", tmp_path / "last", *options, "--earlier", tmp_path / "final") == 0
+    assert rows(tmp_path / "last") == found
+    (page,) = (tmp_path / "final" / "feedback").glob("bob*.html")
+    assert "For a good question." in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("--rubric", "a,b\n", "it needs the columns criterion, points, question"),
+        ("--rubric", "question,points,criterion\nwhy so,1,x\n", "line 2: a question is a name"),
+        ("--rubric", "question,points,criterion\nwhy,0,x\n", "line 2: a question is a name"),
+        ("--marks", "student,exercise,criterion,points\nada,,,two\n", "line 2: two is no number"),
+        ("--marks", "student,points\n", "it needs the columns criterion, exercise"),
+    ],
+)
+def test_tables_of_marks_that_make_no_sense_are_one_sentence(
+    hand_in, grade, tmp_path, capsys, option, text, said
+):
+    hand_in("ada.ipynb")
+    (tmp_path / "table.csv").write_text(text)
+    assert grade(tmp_path / "in", tmp_path / "out", option, tmp_path / "table.csv") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_tag_of_a_stranger_makes_more_than_text(hand_in, grade, tmp_path):
+    path = hand_in("ada.ipynb")
+    for tag in ("question:why", "question:../x", "question:" + "y" * 99, "question:", 7):
+        hand_in_words(path, "\ud800" + "z" * 20_000, tag)
+    assert grade(tmp_path / "in", tmp_path / "out") == 0
+    found = rows(tmp_path / "out")["ada.ipynb"]
+    assert list(found["words"]) == ["why"]
+    assert len(found["words"]["why"]) == 10_000
+    assert list(found["exercises"]) == ["start/hello"]
+
+
+def test_everyone_on_the_roster_has_a_row_and_a_name(hand_in, grade, tmp_path, capsys):
+    hand_in("lovelaceada_12_345_00.ipynb")
+    hand_in("nobody.ipynb")
+    roster = tmp_path / "roster.csv"
+    roster.write_text("\ufeffName;ID;Email\nAda;12;a@b.c\nBob;13;\n")
+    assert grade(tmp_path / "in", tmp_path / "out", "--roster", roster) == 0
+    found = rows(tmp_path / "out")
+    assert found["lovelaceada_12_345_00.ipynb"]["name"] == "Ada"
+    assert (found["13"]["name"], found["13"]["status"]) == ("Bob", "missing")
+    assert found["13"]["max_score"] == found["nobody.ipynb"]["max_score"]
+    said = capsys.readouterr().out
+    assert "Bob (13): Nothing was handed in." in said
+    assert "nobody is not on the roster" in said
+    roster.write_text("Name,Age\nAda,12\n")
+    assert grade(tmp_path / "in", tmp_path / "again", "--roster", roster) == 2
+    assert "it needs a column id in its first row" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("hours", "options", "share"),
+    [
+        (-1, ["--late-penalty=10/day"], 1),
+        (0.4, ["--late-penalty=10/day", "--grace=30"], 1),
+        (0.6, ["--late-penalty=10/day", "--grace=30"], 0.9),
+        (25, ["--late-penalty=10/day", "--grace=30"], 0.8),
+        (24 * 30, ["--late-penalty=10/day"], 0),
+        (24 * 30, ["--late-penalty=10"], 0.9),
+        (25, ["--late-penalty=10/day", "--extensions=48"], 1),
+        (49, ["--late-penalty=10/day", "--extensions=48"], 0.9),
+    ],
+)
+def test_lateness_costs_by_the_day_after_grace_and_extension(
+    hand_in, grade, tmp_path, capsys, hours, options, share
+):
+    path, due = hand_in("ada.ipynb"), 1e9
+    os.utime(path, (due + 3600 * hours,) * 2)
+    words = [f"--due={datetime.fromtimestamp(due).astimezone().isoformat()}", *options]
+    if options[-1] == "--extensions=48":
+        more = datetime.fromtimestamp(due + 48 * 3600).isoformat(" ")
+        (tmp_path / "more.csv").write_text(f"id,due\nada,{more}\nbob,{more}\n")
+        words[-1] = f"--extensions={tmp_path / 'more.csv'}"
+    assert grade(tmp_path / "in", tmp_path / "out", *words) == 0
+    row = rows(tmp_path / "out")["ada.ipynb"]
+    assert row["score"] == pytest.approx(share * row["max_score"], abs=0.01)
+    assert row["late"] == (share < 1)
+    said = "bob has an extension, and is nobody here." in capsys.readouterr().out
+    assert said == (options[-1] == "--extensions=48")
+
+
 def processes_of(mark):
     """List the processes with this mark in their environment, and those that they have started."""
     found = psutil.process_iter(["environ"])
@@ -489,10 +682,14 @@ def test_a_full_disk_is_one_sentence_and_what_was_graded_stays(
         (["--points", "start/hello=many"], "--points start/hello=many is not understood"),
         (["--due", "tomorrow"], "is no time such as"),
         (["--late-penalty", "120"], "a percentage, from 0 to 100"),
+        (["--late-penalty", "5/week"], "or one for each day: 10/day"),
+        (["--grace", "-1"], "--grace is a number of minutes"),
+        (["--roster", "nowhere.csv"], "No such file or directory"),
         (["--seed", "-1"], "a whole number from 0"),
         (["--seconds", "0"], "--seconds is to be 1 or more"),
         (["--isolation", "plain"], "--trust grades in them all the same"),
         (["--canvas", "nowhere.csv"], "--canvas needs --assignment"),
+        (["--scale", "0"], "--scale is a number of points"),
         (["--moodle", "nowhere.csv"], "No such file or directory"),
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler"),
     ],
@@ -521,12 +718,14 @@ def test_gradebooks_are_filled(hand_in, grade, tmp_path, capsys):
     hand_in("lovelaceada_12_345_00.ipynb")
     canvas, moodle = tmp_path / "canvas.csv", tmp_path / "moodle.csv"
     canvas.write_text("Student,ID,Section,Start (77)\nAda,12,,\nBob,13,,\n")
-    moodle.write_text("Identifier,Full name,Grade\nParticipant 12,Ada,\n")
+    moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
     options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
     assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
-    score = rows(tmp_path / "out")["lovelaceada_12_345_00.ipynb"]["score"]
+    found = rows(tmp_path / "out")
+    score = found["lovelaceada_12_345_00.ipynb"]["score"]
+    assert [found[x]["name"] for x in ("lovelaceada_12_345_00.ipynb", "13")] == ["Ada", "Bob"]
     assert f"Ada,12,,{score}\n" in (tmp_path / "out" / "canvas.csv").read_text()
-    assert f"Participant 12,Ada,{score}\n" in (tmp_path / "out" / "moodle.csv").read_text()
+    assert "Participant 12,Ada,50,50.00\n" in (tmp_path / "out" / "moodle.csv").read_text()
     said = capsys.readouterr().out
     assert "canvas.csv:\n  Bob has no grade.\n" in said
-    assert "moodle.csv:\n  Every grade has its row, and every row its grade.\n" in said
+    assert f"moodle.csv:\n  Scaled: {score} points of these results are 50 in Moodle.\n" in said

@@ -14,6 +14,8 @@ import jsonschema
 import pytest
 
 import course_lib.grading
+from course_lib.answers.source import source_of
+from course_lib.checking.catalogue import load
 from course_lib.grading import reports, schema
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.reports import (
@@ -22,11 +24,13 @@ from course_lib.grading.reports import (
     gradescope_json,
     junit,
     nbgrader_csv,
+    similar,
     spreadsheet,
     summary,
 )
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.shapes import similar as similar_of
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import clean, one_line
 
@@ -55,8 +59,44 @@ HOSTILE = [
 ]
 
 
-def verdict(status="passed", points=7, message="Every case and every property holds."):
-    return {"status": status, "points": points, "max_points": 7, "message": message}
+COPIED = """
+def attend(queries, keys, values, mask=None):
+    # a comment of mine
+    sizes = {"width": queries.shape[-1], "length": keys.shape[-2]}
+    raw = torch.stack([keys @ one for one in queries.unbind(-2)], dim=-2)
+    raw = raw * sizes["width"] ** -0.5 - raw.amax(dim=-1, keepdim=True)
+    powers = torch.where(raw.isneginf(), torch.zeros_like(raw), raw.exp())
+    return (powers / powers.sum(-1, keepdim=True).clamp(min=1e-9)) @ values
+"""
+RENAMED = """
+import torch, math
+
+def attend(q: Tensor, k, v, m=None) -> Tensor:
+    '''Mine alone.'''
+    s = {"width": q.shape[-1],
+         "length": k.shape[-2]}
+    a = torch.stack([k @ x for x in q.unbind(-2)], dim=-2)
+
+    a = a * s["width"] ** -0.5 - a.amax(dim=-1, keepdim=True)
+    e = torch.where(a.isneginf(), torch.zeros_like(a), a.exp())
+    return (e / e.sum(-1, keepdim=True).clamp(min=1e-9)) @ v
+"""
+
+
+def verdict(status="passed", points=7, message="Every case and every property holds.", **more):
+    return {"status": status, "points": points, "max_points": 7, "message": message} | more
+
+
+def reasons(sentence="every case gives the right `result`", label="got", value="float32 (2,)"):
+    """Return the fields of an answer of which one property holds and one does not."""
+    return {
+        "properties": [
+            {"sentence": sentence, "points": 4.5, "held": False},
+            {"sentence": "inputs are not modified", "points": 2.5, "held": True},
+            {"sentence": "gradients are right", "points": 1, "held": None},
+        ],
+        "case": {"heading": f"Smallest failing input: {sentence}", "values": {label: value}},
+    }
 
 
 def submission(student="ada", name="03_self_attention.ipynb", **changes):
@@ -71,7 +111,7 @@ def submission(student="ada", name="03_self_attention.ipynb", **changes):
         "max_score": 14,
         "exercises": {
             "self_attention/project": verdict(),
-            "private/not_installed": verdict("known mistake", 2.5, KNOWN),
+            "private/not_installed": verdict("known mistake", 2.5, KNOWN, **reasons()),
         },
     }
     return plain | changes
@@ -89,7 +129,7 @@ def results_of(*submissions):
 @pytest.fixture
 def results():
     """A small class, with every status."""
-    statuses = ("passed", "known mistake", "wrong", "error", "forbidden", "not attempted")
+    statuses = statistics.STATUSES
     all_statuses = {f"attention/e{i}": verdict(status) for i, status in enumerate(statuses)}
     return results_of(
         submission("ada"),
@@ -106,8 +146,11 @@ def hostile():
     """A class in which every name and every message is hostile."""
     found = []
     for text in HOSTILE:
-        exercises = {"self_attention/layer": verdict("known mistake", 1, text)}
-        found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises))
+        why = reasons(text, text, text)
+        why |= {"source": f"{COPIED}\n# {text}", "dispatched": [text], "same_as_library": True}
+        exercises = {"self_attention/layer": verdict("known mistake", 1, text, **why)}
+        roster = {"name": text, "email": text}
+        found.append(submission(text, f"{text}.ipynb", message=text, exercises=exercises) | roster)
         found.append(not_graded(text, "unreadable") | {"message": text})
     return results_of(*found)
 
@@ -157,7 +200,9 @@ def test_the_schema_admits_results(results, hostile):
         (("submissions", 0, "note"), ""),
         (("submissions", 0, "exercises", "<id>"), verdict()),
         (("submissions", 0, "exercises", "a/b"), verdict("right")),
-        (("submissions", 0, "exercises", "a/b"), verdict() | {"hint": ""}),
+        (("submissions", 0, "exercises", "a/b"), verdict(hint="")),
+        (("submissions", 0, "exercises", "a/b"), verdict(properties=["holds"])),
+        (("submissions", 0, "exercises", "a/b"), verdict(case={"heading": ""})),
     ],
 )
 def test_the_schema_refuses_what_is_none(results, place, value):
@@ -185,10 +230,12 @@ def test_the_types_have_the_keys_of_the_schema():
         (schema.Results, SCHEMA),
         (schema.SubmissionResult, inner["submission"]),
         (schema.ExerciseResult, inner["exercise"]),
+        (schema.PropertyResult, inner["property"]),
+        (schema.Case, inner["case"]),
     ):
         fields = get_type_hints(kind)
         assert list(described["properties"].keys() ^ fields.keys()) == []
-        assert set(described["required"]) == kind.__required_keys__ == fields.keys()
+        assert set(described["required"]) == kind.__required_keys__
         for name, field in described["properties"].items():
             if "enum" in field:
                 assert sorted(get_args(fields[name])) == sorted(field["enum"])
@@ -213,7 +260,7 @@ def test_a_spreadsheet_reads_back_what_went_in(results):
     assert first["score"] == "9.5"
     assert first["private/not_installed"] == "2.5"
     assert [row[0] for row in rows] == [x["student"] for x in results["submissions"]]
-    assert [row[3] for row in rows[:2]] == ["no", "yes"]
+    assert [row[4] for row in rows[:2]] == ["no", "yes"]
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(hostile):
@@ -263,11 +310,36 @@ def test_gradescope_shows_each_exercise_and_takes_the_score_after_the_penalty(re
     )
 
 
+def test_each_property_is_a_line_with_its_points_in_feedback_and_for_gradescope(results):
+    page = Page(feedback.files(results)["feedback/ada-03_self_attention.html"]).text
+    shown = json.loads(gradescope_json.files(results)["gradescope/ada-03_self_attention.json"])
+    output = shown["tests"][1]["output"]
+    for mark, sentence, points in (
+        ("✗", "every case gives the right {}result{}", "4.5 points"),
+        ("✓", "inputs are not modified", "2.5 points"),
+        ("–", "gradients are right", "1 point"),
+    ):
+        assert f"{mark}{sentence.format('', '')}{points}" in page
+        assert f"\n{mark} {sentence.format('`', '`')} ({points})" in output
+    assert "Smallest failing input: every case gives the right `result`" in page
+    assert output.endswith("`result`:\n  got: float32 (2,)")
+
+
+def test_results_of_earlier_versions_which_have_no_properties_have_every_report(results, tmp_path):
+    for submission in results["submissions"]:
+        for answer in submission["exercises"].values():
+            answer.pop("properties", None)
+            answer.pop("case", None)
+    jsonschema.validate(results, SCHEMA)
+    reports.write(results, tmp_path)
+    assert (tmp_path / "class.html").exists()
+
+
 def test_junit_has_a_suite_a_submission_and_the_points(results, hostile):
     suites = ElementTree.fromstring(junit.files(results)["junit.xml"].encode())
     assert len(suites) == len(results["submissions"])
     carl = suites[2]
-    assert [carl.get(key) for key in ("tests", "failures", "errors", "skipped")] == list("6311")
+    assert [carl.get(key) for key in ("tests", "failures", "errors", "skipped")] == list("8312")
     found = {
         x.get("name"): x.get("value") for x in suites[0].findall("testcase/properties/property")
     }
@@ -305,7 +377,9 @@ def test_the_hardest_exercise_comes_first_and_so_does_the_commonest_mistake():
         submission("eve", exercises={"a/easy": verdict(), "a/hard": both, "b/c": verdict()}),
     )
     assert [x.exercise_id for x in statistics.exercises(results)] == ["a/hard", "b/c", "a/easy"]
-    assert statistics.known_mistakes(results) == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
+    mistakes = statistics.known_mistakes(results)
+    found = [(x.exercise_id, x.message, len(x.submissions)) for x in mistakes]
+    assert found == [("a/hard", "B.", 3), ("b/c", "A.", 2)]
     assert statistics.distribution(results) == [1, 0, 0, 0, 0, 0, 1, 0, 0, 1]
 
 
@@ -315,20 +389,24 @@ def test_what_a_terminal_or_a_page_obeys_is_replaced():
 
 ELEMENTS = (
     "html head meta title style body h1 h2 p div span b i bdi code article header footer a "
-    "table thead tbody tr th td ul li details summary"
+    "table thead tbody tr th td ul ol li details summary wbr h3 h4"
 ).split()
 ATTRIBUTES = "lang charset name content class style href title aria-hidden".split()
 
 
 def test_hostile_strings_are_text_in_a_page(hostile):
-    pages = [*feedback.files(hostile).values(), *class_page.files(hostile).values()]
+    pages = [
+        *similar.files(hostile).values(),
+        *feedback.files(hostile).values(),
+        *class_page.files(hostile).values(),
+    ]
     for page in pages:
         read = Page(page)
         assert read.tags <= set(ELEMENTS)
         assert {name for name, _ in read.attributes} <= set(ATTRIBUTES)
         for name, value in read.attributes:
             if name == "href":
-                assert re.fullmatch(r"feedback/[\w-]+\.html", value, re.ASCII)
+                assert re.fullmatch(r"(feedback/[\w-]+|similar)\.html", value, re.ASCII)
         style = page[: page.index("</style>")]
         assert not re.search(r"url\(|@import|http", style.split("<style>")[1])
     text = Page(pages[-1]).text
@@ -348,11 +426,77 @@ def test_a_feedback_page_says_what_to_do_next(results):
     assert "There is a reason." in pages["feedback/frida-03_self_attention.html"]
 
 
+def test_names_stand_beside_ids_wherever_a_person_reads(results):
+    results["submissions"][0] |= {"name": "Ada Lovelace", "email": "ada@example.edu"}
+    results["submissions"][3] |= {"name": "Dora"}
+    for text in (
+        class_page.files(results)["class.html"],
+        feedback.files(results)["feedback/ada-03_self_attention.html"],
+    ):
+        assert "Ada Lovelace (ada)" in text
+    assert "Dora (dora)" in summary.files(results)["summary.md"]
+    assert ",Ada Lovelace," in spreadsheet.files(results)["grades.csv"]
+    assert ",ada@example.edu," in nbgrader_csv.files(results)["nbgrader.csv"]
+
+
+def test_a_mistake_unfolds_to_who_made_it_in_their_own_lines(results):
+    answer = results["submissions"][0]["exercises"]["private/not_installed"]
+    answer["source"] = "import torch\n\ndef f(x):\n    'Say.'\n    return x < b +"
+    page = class_page.files(results)["class.html"]
+    assert '<code class="lines">import torch\ndef f(x):' in page  # it is no Python: all of it
+    answer["source"] += " 5"
+    page = class_page.files(results)["class.html"]
+    assert '<code class="lines">def f(x):\n    return x &lt; b + 5</code>' in page
+    assert "<bdi>ada</bdi>, <bdi>bob</bdi>: their own lines" in page
+
+
+def of_sources(exercise, *sources):
+    answers = [{exercise: verdict("passed", 7, "", source=source)} for source in sources]
+    return results_of(*(submission(f"s{i}", exercises=x) for i, x in enumerate(answers)))
+
+
+def test_a_copy_is_found_under_other_names_comments_types_and_layout():
+    other = "def attend(q, k, v, mask=None):\n    return torch.stack([x for x in q]) @ k"
+    found = similar_of(of_sources("private/x", other, COPIED, RENAMED))
+    assert list(found) == [(1, 2)]
+    (answer,) = found[1, 2]
+    assert answer.share == 1
+    assert answer.sides[0].lines >= {2, 4, 5, 6, 7, 8}
+    assert not answer.sides[1].lines & {1, 2, 5, 9}
+    page = similar.files(of_sources("private/x", other, COPIED, RENAMED))["similar.html"]
+    assert "<bdi>s1</bdi> and <bdi>s2</bdi>" in page
+
+
+def test_no_two_answers_are_similar_by_what_the_library_or_a_fifth_of_the_class_has():
+    for exercise_id in ("attention/softmax", "self_attention/scaled_dot_product"):
+        source = source_of(load(exercise_id).reference)
+        assert not similar_of(of_sources(exercise_id, source, source))
+    assert similar_of(of_sources("private/x", *[COPIED] * 5))
+    assert not similar_of(of_sources("private/x", *[COPIED] * 6))
+
+
+def test_no_source_stops_the_search_for_similar_answers():
+    bad = ["(" * 5000, "x = " + "-" * 20_000 + "1", "\0", "def", "x." * 5000 + "y", "\ud800", ""]
+    assert not similar_of(of_sources("private/x", *[x for x in bad for _ in range(2)]))
+
+
+def test_students_are_shown_nothing_of_similar_answers():
+    given = of_sources("private/x", COPIED, RENAMED)
+    given["submissions"][0]["exercises"]["private/x"] |= {
+        "same_as_library": True, "dispatched": ["aten._softmax"]
+    }  # fmt: skip
+    page = similar.files(given)["similar.html"]
+    assert "Equal to the library" in page
+    assert "aten._softmax" in page
+    for path, text in {**feedback.files(given), **gradescope_json.files(given)}.items():
+        assert not re.search("similar|library|aten|s1" if "s0" in path else "similar|s0", text)
+
+
 def test_the_class_page_counts_known_mistakes_and_links_to_every_page(results):
     page = class_page.files(results)["class.html"]
     read = Page(page)
     links = {value for name, value in read.attributes if name == "href"}
-    assert links == set(feedback.files(results))
+    assert links == set(feedback.files(results)) | {"similar.html"}
     assert "What to say again on Monday" in read.text
     assert f"2×{KNOWN.replace('`', '')}" in read.text
 
@@ -382,7 +526,7 @@ def test_canvas_gets_the_scores_and_keeps_every_other_byte(results):
     assert filled.text == expected
     assert filled.students_without_row == ["carl"]
     assert filled.rows_without_grade == ["Grace"]
-    assert filled.remarks == []
+    assert filled.remarks == ["Late penalties are taken off: let Canvas take off no others."]
     assert canvas.fill(results, CANVAS, "Lesson 03 (12)") == filled
 
 
@@ -404,13 +548,44 @@ def test_nobodys_grade_is_guessed():
     assert filled.remarks == ["Bob fits 2 rows: none was filled."]
 
 
-def test_another_number_of_points_in_canvas_or_moodle_is_remarked():
-    ada = results_of(submission("ada"))
-    (remark,) = canvas.fill(ada, CANVAS, "Quiz").remarks
-    assert remark == "Canvas has 5 points for this assignment, and these results have 14."
-    other = MOODLE.replace("14.00", "100,00")
-    (remark,) = moodle.fill(results_of(submission("Ada, L")), other.replace(",00", ".00")).remarks
-    assert remark == "Moodle has 100.00 points for this assignment, and these results have 14."
+def test_scores_are_scaled_to_the_points_of_the_gradebook_and_it_is_said():
+    ada = results_of(submission("ada", score=7))
+    filled = canvas.fill(ada, CANVAS, "Quiz")
+    assert "2.5,,21" in filled.text
+    assert filled.remarks == ["Scaled: 14 points of these results are 5 in Canvas."]
+    filled = canvas.fill(ada, CANVAS, "Quiz", scale=100)
+    assert "50,,21" in filled.text
+    assert filled.remarks == [
+        "Canvas has 5 points for this assignment, and --scale says 100.",
+        "Scaled: 14 points of these results are 100 in Canvas.",
+    ]
+    unknown = CANVAS.replace("5,14.00", ",14.00")
+    (remark,) = canvas.fill(ada, unknown, "Quiz").remarks
+    assert remark.endswith("how many points this assignment has: the scores are of 14.")
+    for written in ("100.00", '"100,00"'):
+        worksheet = MOODLE.replace("14.00", written)
+        filled = moodle.fill(results_of(submission("Ada, L", score=7)), worksheet)
+        assert filled.remarks == ["Scaled: 14 points of these results are 100 in Moodle."]
+        assert rows_of(filled.text)[1][4] == "50"
+
+
+def test_who_handed_in_one_of_two_lessons_is_not_scaled_to_all_points():
+    one, other = submission("ada", score=14), submission("ada", "02.ipynb", lesson="02", score=14)
+    filled = canvas.fill(results_of(one, other, submission("b2", score=14)), CANVAS, "Quiz")
+    assert "5,,21" in filled.text
+    assert "b2,,2.5,1" in filled.text
+
+
+def test_what_lateness_cost_is_said_in_the_gradebook():
+    late = submission("Ada, L", late=True, score=8.55)
+    feedback = rows_of(moodle.fill(results_of(late), MOODLE).text)[1][8]
+    assert "<p>Handed in late: 9.5 less 0.95 is 8.55 of 14 points.</p>" in feedback
+    scaled = rows_of(moodle.fill(results_of(late), MOODLE, scale=28).text)[1][8]
+    assert "8.55 of 14 points; here that is 17.1 of 28.</p>" in scaled
+    assert "<p>Does not hold yet: every case gives the right `result`; gradients" in feedback
+    assert canvas.fill(
+        results_of(submission("ada", late=True, score=8.55)), CANVAS, "Lesson 03"
+    ).remarks == ["Late penalties are taken off: let Canvas take off no others."]
 
 
 MOODLE = (
@@ -443,6 +618,7 @@ def test_moodle_gets_grades_and_messages(key):
     ("fill", "template", "sentence"),
     [
         (lambda text: canvas.fill(results_of(), text, "Quiz"), "", "needs the columns Student"),
+        (lambda text: canvas.fill(results_of(), text, "Quiz"), "\ufeff", "needs the columns"),
         (lambda text: canvas.fill(results_of(), text, "Quiz"), MOODLE, "no gradebook of Canvas"),
         (lambda text: canvas.fill(results_of(), text, "Quizz"), CANVAS, "Quiz \\(11\\), Lesson"),
         (lambda text: canvas.fill(results_of(), text, "ID"), CANVAS, "no column 'ID'"),
@@ -457,7 +633,7 @@ def test_a_template_that_is_none_is_refused_in_one_sentence(fill, template, sent
 
 def test_several_lessons_of_a_student_add_up():
     both = results_of(submission("ada"), submission("ada", "02.ipynb", lesson="02", score=4))
-    assert "3,13.5,21" in canvas.fill(both, CANVAS, "Lesson 03").text
+    assert "3,13.5,21" in canvas.fill(both, CANVAS, "Lesson 03", scale=28).text
 
 
 def test_file_names_are_safe_and_no_others(hostile):
@@ -489,4 +665,4 @@ def test_the_same_results_give_the_same_bytes(results, hostile, tmp_path):
         for f in ("one", "two")
     )
     assert one == two
-    assert len(one) == 5 + 2 * len(everything["submissions"])
+    assert len(one) == 6 + 2 * len(everything["submissions"])

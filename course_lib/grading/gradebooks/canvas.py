@@ -2,19 +2,29 @@
 
 import re
 
-from course_lib.grading.gradebooks.template import FilledTemplate, Template, by_student, match
+from course_lib.grading.gradebooks.template import (
+    FilledTemplate,
+    Template,
+    by_student,
+    factor,
+    lost,
+    match,
+    positive,
+)
 from course_lib.grading.reports.shared.text import number
 from course_lib.grading.schema import Results
 
 IDENTIFIERS = ("ID", "SIS Login ID", "SIS User ID", "Student")
 
 
-def fill(results: Results, template: str, assignment: str) -> FilledTemplate:
+def fill(
+    results: Results, template: str, assignment: str, scale: float | None = None
+) -> FilledTemplate:
     """Fill an assignment's column: `Lesson 03 (12345)`, or its name without the number.
 
-    A student is found by ID, login, SIS number or name. Notebooks of several lessons add up. A
-    cell stays as it was where nothing was graded. Raises ValueError where the template is no
-    gradebook of Canvas, or has no such column.
+    A student is found by ID, login, SIS number or name. Notebooks of several lessons add up, and
+    are scaled to the assignment's points, or to `scale`. A cell stays as it was where nothing was
+    graded. Raises ValueError where the template is no gradebook of Canvas, or has no such column.
     """
     table = Template(template)
     if not {"Student", "ID"} <= set(table.head):
@@ -28,17 +38,16 @@ def fill(results: Results, template: str, assignment: str) -> FilledTemplate:
     keys = {row: {table.read(row, place) for place in places} - {""} for row in rows}
     labels = {row: table.read(row, name) for row in rows}
     submissions = by_student(results)
-    most = set()
+    possible = [
+        positive(table.read(row, column))
+        for row in range(1, len(table.rows))
+        if table.read(row, name) == "Points Possible"
+    ]
+    worth = factor("Canvas", submissions, next(iter(possible), None), scale, filled)
     for student, row in match(keys, labels, submissions, filled).items():
-        table.write(row, column, number(sum(x["score"] for x in submissions[student])))
-        most.add(number(sum(x["max_score"] for x in submissions[student])))
-    for row in range(1, len(table.rows)):
-        possible = table.read(row, column)
-        if table.read(row, name) == "Points Possible" and most - {_plain(possible)}:
-            filled.remarks.append(
-                f"Canvas has {possible or 'no'} points for this assignment, and these results "
-                f"have {' or '.join(sorted(most))}."
-            )
+        table.write(row, column, number(worth * sum(x["score"] for x in submissions[student])))
+    if any(map(lost, submissions.values())):
+        filled.remarks.append("Late penalties are taken off: let Canvas take off no others.")
     filled.text = table.text()
     return filled
 
@@ -51,10 +60,3 @@ def _column(head: list[str], assignment: str) -> int:
     assignments = ", ".join(match[0] for match in names.values() if match) or "none"
     which = "several columns" if wanted else "no column"
     raise ValueError(f"There is {which} {assignment!r}; the assignments are: {assignments}.")
-
-
-def _plain(possible: str) -> str:
-    try:
-        return number(float(possible))
-    except ValueError:
-        return possible

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from course_lib.grading.reports.shared.statistics import graded
-from course_lib.grading.reports.shared.text import one_line
+from course_lib.grading.reports.shared.statistics import exercise_title, graded
+from course_lib.grading.reports.shared.text import number, one_line
 from course_lib.grading.schema import Results, SubmissionResult
 
 
@@ -86,6 +86,74 @@ def by_student(results: Results) -> dict[str, list[SubmissionResult]]:
     return dict(submissions)
 
 
+def factor(
+    gradebook: str,
+    submissions: dict[str, list[SubmissionResult]],
+    possible: float | None,
+    scale: float | None,
+    filled: FilledTemplate,
+) -> float:
+    """Return what scores are multiplied by to be a gradebook's, and remark on it.
+
+    All points become those that the assignment has there, or the `scale` that was asked for.
+    """
+    most = max((sum(x["max_score"] for x in own) for own in submissions.values()), default=0)
+    wanted = scale or possible
+    if scale and possible and scale != possible:
+        filled.remarks.append(
+            f"{gradebook} has {number(possible)} points for this assignment, and --scale says "
+            f"{number(scale)}."
+        )
+    if not most or wanted == most:
+        return 1.0
+    if not wanted:
+        filled.remarks.append(
+            f"{gradebook} does not say how many points this assignment has: the scores are of "
+            f"{number(most)}."
+        )
+        return 1.0
+    filled.remarks.append(
+        f"Scaled: {number(most)} points of these results are {number(wanted)} in {gradebook}."
+    )
+    return wanted / most
+
+
+def positive(written: str) -> float | None:
+    """Read a number of points, with a point or a comma; None where there is none."""
+    try:
+        return max(float(written.replace(",", ".")), 0) or None
+    except ValueError:
+        return None
+
+
+def lost(submissions: list[SubmissionResult]) -> float:
+    """Return how many points were taken off for lateness."""
+    late = [x for x in submissions if x["late"]]
+    won = sum(x["points"] for one in late for x in one["exercises"].values())
+    return max(won - sum(x["score"] for x in late), 0)
+
+
+def feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
+    """Say on a few lines what a student's notebooks got, and what does not hold yet."""
+    lines = [x["message"] for x in submissions if x["message"]]
+    score, most = (sum(x[key] for x in submissions) for key in ("score", "max_score"))
+    total = f"{number(score)} of {number(most)} points"
+    if less := lost(submissions):
+        total = f"Handed in late: {number(score + less)} less {number(less)} is {total}"
+    if worth != 1:
+        total += f"; here that is {number(worth * score)} of {number(worth * most)}"
+    if less or worth != 1:
+        lines.append(f"{total}.")
+    for submission in submissions:
+        for exercise_id, verdict in submission["exercises"].items():
+            points = f"{number(verdict['points'])} of {number(verdict['max_points'])} points"
+            title = exercise_title(exercise_id)
+            lines.append(f"{title}: {verdict['status']}, {points}. {verdict['message']}")
+            if failed := [x["sentence"] for x in verdict.get("properties", []) if not x["held"]]:
+                lines.append(f"Does not hold yet: {'; '.join(failed)}.")
+    return [one_line(line) for line in lines]
+
+
 def match(
     keys: dict[int, set[str]],
     labels: dict[int, str],
@@ -96,7 +164,7 @@ def match(
 
     Where a student fits several rows, or several students fit one row, nobody's grade is guessed.
     """
-    rows = {student: _rows_of(student, keys) for student in students}
+    rows = {student: rows_of(student, keys) for student in students}
     claims = Counter(row for own in rows.values() for row in own)
     row_of = {}
     for student, own in rows.items():
@@ -114,7 +182,7 @@ def match(
     return row_of
 
 
-def _rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
+def rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
     """Find the rows that know a student: as written, or by the number of `name_123`."""
     whole = [row for row in keys if student in keys[row]]
     number = student.rpartition("_")[2]

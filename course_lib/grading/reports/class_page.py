@@ -3,9 +3,11 @@
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.pages import render as page
+from course_lib.grading.reports.shared.shapes import own_lines
 from course_lib.grading.schema import Results
 
 SHOWN = 10  # known mistakes; the rarer ones unfold
+STUDENTS = 5  # whose own lines are shown for each
 
 
 def files(results: Results) -> dict[str, str]:
@@ -22,6 +24,8 @@ def files(results: Results) -> dict[str, str]:
         distribution=statistics.distribution(results),
         exercises=statistics.exercises(results),
         SHOWN=SHOWN,
+        STUDENTS=STUDENTS,
+        own_lines=own_lines,
         mistakes=statistics.known_mistakes(results),
         named=list(zip(names(results), submissions, strict=True)),
     )

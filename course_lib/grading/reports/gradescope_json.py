@@ -2,10 +2,11 @@
 
 import json
 
+from course_lib.grading.reports.shared.evidence import case_lines, property_lines
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.statistics import exercise_title
 from course_lib.grading.reports.shared.text import clean
-from course_lib.grading.schema import Results, SubmissionResult
+from course_lib.grading.schema import ExerciseResult, Results, SubmissionResult
 
 
 def files(results: Results) -> dict[str, str]:
@@ -22,7 +23,7 @@ def document(submission: SubmissionResult) -> str:
             "score": verdict["points"],
             "max_score": verdict["max_points"],
             "status": "passed" if verdict["status"] == "passed" else "failed",
-            "output": clean(f"{exercise_id}: {verdict['status']}. {verdict['message']}"),
+            "output": _output(exercise_id, verdict),
             "output_format": "text",
             "visibility": "visible",
         }
@@ -36,3 +37,8 @@ def document(submission: SubmissionResult) -> str:
         "tests": tests,
     }
     return json.dumps(content, indent=2) + "\n"
+
+
+def _output(exercise_id: str, verdict: ExerciseResult) -> str:
+    said = clean(f"{exercise_id}: {verdict['status']}. {verdict['message']}")
+    return "\n".join([said, *property_lines(verdict), *case_lines(verdict)])

@@ -12,6 +12,7 @@ OUTCOMES = {
     "forbidden": "failure",
     "error": "error",
     "not attempted": "skipped",
+    "to be marked": "skipped",
     "unreadable": "error",
     "missing": "error",
     "superseded": "skipped",

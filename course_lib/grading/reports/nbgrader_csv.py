@@ -30,6 +30,7 @@ def _row(submission: SubmissionResult) -> list[str]:
     known = {
         "assignment": _assignment(submission),
         "student_id": submission["student"],
+        "email": submission.get("email", ""),
         "raw_score": number(raw),
         "late_submission_penalty": number(max(raw - submission["score"], 0)),
         "score": number(submission["score"]),

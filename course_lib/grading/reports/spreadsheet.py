@@ -14,10 +14,11 @@ def files(results: Results) -> dict[str, str]:
     ids = list(
         dict.fromkeys(exercise_id for x in results["submissions"] for exercise_id in x["exercises"])
     )
-    head = ["student", "notebook", "status", "late", "score", "max_score", *ids, "message"]
+    head = ["student", "name", "notebook", "status", "late", "score", "max_score", *ids, "message"]
     rows = [
         [
             submission["student"],
+            submission.get("name", ""),
             submission["notebook"],
             submission["status"],
             "yes" if submission["late"] else "no",

@@ -3,7 +3,7 @@
 import re
 
 from course_lib.grading.reports.shared import statistics
-from course_lib.grading.reports.shared.text import count, number, one_line
+from course_lib.grading.reports.shared.text import count, number, one_line, who
 from course_lib.grading.schema import Results
 
 SHOWN = 10  # rows of a table; the class page has them all
@@ -38,13 +38,13 @@ def files(results: Results) -> dict[str, str]:
         parts += ["## Hardest exercises", _table(head, rows)]
     if mistakes := statistics.known_mistakes(results):
         rows = [
-            [str(n), statistics.exercise_title(exercise_id), message]
-            for exercise_id, message, n in mistakes[:SHOWN]
+            [str(len(x.submissions)), statistics.exercise_title(x.exercise_id), x.message]
+            for x in mistakes[:SHOWN]
         ]
         head = ["-students", "exercise", "mistake"]
         parts += ["## What to say again on Monday", _table(head, rows)]
     if left := [x for x in submissions if x["status"] != "graded"]:
-        rows = [[x["student"], x["notebook"], x["status"], x["message"]] for x in left]
+        rows = [[who(x), x["notebook"], x["status"], x["message"]] for x in left]
         head = ["student", "notebook", "status", "why"]
         parts += ["## Not graded", _table(head, rows)]
     return {"summary.md": "\n\n".join(parts) + "\n"}

@@ -4,10 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS, code
+from course_lib.grading.reports.shared.evidence import MARKS, points
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
-from course_lib.grading.reports.shared.text import clean, count, number
+from course_lib.grading.reports.shared.text import clean, count, number, who
+
+BY_HAND = {"marked": "#3f6fb5", "to be marked": COLOURS["not attempted"]}
 
 
 def render(template: str, **values: Any) -> str:
@@ -15,14 +19,19 @@ def render(template: str, **values: Any) -> str:
     return clean(_TEMPLATES.get_template(template).render(values)) + "\n"
 
 
+def breakable(name: str) -> Markup:
+    """Let a long name go on in the next line after a _ rather than inside a number."""
+    return Markup("_<wbr>").join(name.split("_"))
+
+
 def colour(status: str) -> str:
     """Return the colour in which the notebooks' panel shows a status."""
-    return COLOURS.get(status, ROW_COLOURS[False])
+    return (COLOURS | BY_HAND).get(status, ROW_COLOURS[False])
 
 
 def sign(status: str) -> str:
     """Return the sign by which the notebooks' panel shows a status."""
-    return SIGNS.get(status, "✗")
+    return "✎" if status in BY_HAND else SIGNS.get(status, "✗")
 
 
 _TEMPLATES = Environment(
@@ -34,10 +43,18 @@ _TEMPLATES = Environment(
 )
 _TEMPLATES.globals |= {
     "STATUSES": STATUSES,
+    "MARKS": MARKS,
     "colour": colour,
     "sign": sign,
     "exercise_title": exercise_title,
     "lesson_title": lesson_title,
     "count": count,
 }
-_TEMPLATES.filters |= {"code": code, "number": number, "slug": lambda x: x.replace(" ", "-")}
+_TEMPLATES.filters |= {
+    "code": code,
+    "number": number,
+    "points": points,
+    "who": who,
+    "breakable": breakable,
+    "slug": lambda x: x.replace(" ", "-"),
+}

@@ -4,12 +4,16 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, median
+from typing import NamedTuple
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons
-from course_lib.grading.schema import ExerciseResult, Results, SubmissionResult
+from course_lib.grading.schema import BY_HAND, EXTRA, ExerciseResult, Results, SubmissionResult
 
-STATUSES = ("passed", "known mistake", "wrong", "error", "forbidden", "not attempted")
+STATUSES = (
+    "passed", "known mistake", "wrong", "error", "forbidden", "not attempted",
+    "marked", "to be marked",
+)  # fmt: skip
 BARS = 10  # of the distribution, each as wide as a tenth of the points
 
 
@@ -29,6 +33,14 @@ class ExerciseStatistics:
         return self.statuses["passed"] / self.answers
 
 
+class KnownMistake(NamedTuple):
+    """A mistake, as an answer to an exercise, and the submissions that made it."""
+
+    exercise_id: str
+    message: str
+    submissions: list[SubmissionResult]
+
+
 def graded(results: Results) -> list[SubmissionResult]:
     """List the submissions that were graded."""
     return [x for x in results["submissions"] if x["status"] == "graded"]
@@ -38,7 +50,8 @@ def exercises(results: Results) -> list[ExerciseStatistics]:
     """List the exercises: first the one that passed in the smallest share of the notebooks."""
     verdicts: dict[str, list[ExerciseResult]] = {}
     for submission in graded(results):
-        for exercise_id, verdict in submission["exercises"].items():
+        for exercise_id in submission["exercises"].keys() - {EXTRA}:
+            verdict = submission["exercises"][exercise_id]
             verdicts.setdefault(exercise_id, []).append(verdict)
     exercises = []
     for exercise_id, own in verdicts.items():
@@ -51,16 +64,15 @@ def exercises(results: Results) -> list[ExerciseStatistics]:
     )
 
 
-def known_mistakes(results: Results) -> list[tuple[str, str, int]]:
-    """List the known mistakes as (exercise, message, how many made it), the commonest first."""
-    counts = Counter(
-        (exercise_id, verdict["message"])
-        for submission in graded(results)
-        for exercise_id, verdict in submission["exercises"].items()
-        if verdict["status"] == "known mistake"
-    )
-    mistakes = [(exercise_id, message, n) for (exercise_id, message), n in counts.items()]
-    return sorted(mistakes, key=lambda x: (-x[2], x[0], x[1]))
+def known_mistakes(results: Results) -> list[KnownMistake]:
+    """List the known mistakes, the commonest first."""
+    made: dict[tuple[str, str], list[SubmissionResult]] = {}
+    for submission in graded(results):
+        for exercise_id, verdict in submission["exercises"].items():
+            if verdict["status"] == "known mistake":
+                made.setdefault((exercise_id, verdict["message"]), []).append(submission)
+    mistakes = [KnownMistake(*key, submissions) for key, submissions in made.items()]
+    return sorted(mistakes, key=lambda x: (-len(x.submissions), x.exercise_id, x.message))
 
 
 def distribution(results: Results) -> list[int]:
@@ -80,6 +92,10 @@ def median_share(results: Results) -> float | None:
 
 def exercise_title(exercise_id: str) -> str:
     """Return the title of an exercise, or its id where it is not installed here."""
+    if exercise_id == EXTRA:
+        return "Extra points"
+    if exercise_id.startswith(BY_HAND):
+        return f"In words: {exercise_id.removeprefix(BY_HAND).replace('_', ' ')}"
     try:
         return catalogue.load(exercise_id).title
     except catalogue.UnknownExercise:

@@ -2,6 +2,8 @@
 
 import re
 
+from course_lib.grading.schema import SubmissionResult
+
 # control characters (a terminal obeys them), lone surrogates, and what XML 1.0 cannot hold
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -14,6 +16,12 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Put a text on one line."""
     return " ".join(clean(text).split())
+
+
+def who(submission: SubmissionResult) -> str:
+    """Name a student: by the roster's name, where there is one, and as the submission does."""
+    student, name = submission["student"], submission.get("name")
+    return f"{name} ({student})" if name else student
 
 
 def number(value: float) -> str:

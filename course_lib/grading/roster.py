@@ -1,0 +1,79 @@
+"""Who is in the class: a table of ids, names, addresses and deadlines, in any order of columns.
+
+A gradebook exported from Canvas or Moodle is one as well. A student is found by any of the ids,
+by name or address, or by the number of `name_123`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from course_lib.grading.gradebooks.template import Template, rows_of
+
+IDS = ("id", "identifier", "sis login id", "sis user id", "id number", "username")
+NAMES = ("name", "student", "full name")
+ADDRESSES = ("email", "email address")
+NOBODY = ("Student, Test", "Test Student")  # whom Canvas enrols in every course
+
+
+@dataclass(frozen=True)
+class Person:
+    """One student of the class; `due` is a deadline of their own."""
+
+    id: str
+    name: str = ""
+    email: str = ""
+    due: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The people, and by which words each of them is found."""
+
+    people: list[Person] = field(default_factory=list)
+    keys: dict[int, set[str]] = field(default_factory=dict)
+
+    def find(self, student: str) -> Person | None:
+        """Return the one person whom a submission's student can be."""
+        rows = rows_of(student, self.keys)
+        return self.people[rows[0]] if len(rows) == 1 else None
+
+    def without(self, students: Iterable[str]) -> list[Person]:
+        """List the people who are none of these students."""
+        found = [self.find(student) for student in students]
+        return [person for person in self.people if person not in found]
+
+
+def read(text: str) -> Roster:
+    """Read a table. Raises ValueError with one sentence."""
+    table = Template(text)
+    columns: dict[str, int] = {}
+    for place, name in enumerate(table.head):
+        columns.setdefault(name.lower(), place)
+    if not columns.keys() & set(IDS):
+        raise ValueError("it needs a column id in its first row, and may have name, email and due.")
+    people, keys = [], {}
+    for row in range(1, len(table.rows)):
+        cells = {name: table.read(row, place) for name, place in columns.items()}
+        found = [cells[name] for name in IDS if cells.get(name)]
+        person = Person(
+            next(iter(found), ""), _first(cells, NAMES), _first(cells, ADDRESSES), _due(cells, row)
+        )
+        if person.id and person.name not in NOBODY:
+            numbers = {x.removeprefix("Participant").strip() for x in found}
+            keys[len(people)] = {*found, *numbers, person.name, person.email} - {""}
+            people.append(person)
+    return Roster(people, keys)
+
+
+def _first(cells: dict[str, str], names: Iterable[str]) -> str:
+    return next((cells[name] for name in names if cells.get(name)), "")
+
+
+def _due(cells: dict[str, str], row: int) -> datetime | None:
+    try:
+        return datetime.fromisoformat(cells["due"]) if cells.get("due") else None
+    except ValueError:
+        raise ValueError(
+            f'line {row + 1}: {cells["due"]} is no time such as "2026-12-01 23:59".'
+        ) from None
