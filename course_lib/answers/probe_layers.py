@@ -114,3 +114,29 @@ def scaled_and_shifted() -> Callable:
         return x * factor + shift
 
     return multiply_and_add
+
+
+@layer
+def stretch_and_shift() -> Callable:
+    """Leave out a norm's division, and keep what it has learned."""
+
+    def stretch(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        return gain * x + bias
+
+    return stretch
+
+
+@layer
+def average_of_values() -> Callable:
+    """Attend to all keys alike, whatever the queries."""
+
+    def average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        return v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
+
+    return average
+
+
+@layer
+def counted_positions() -> Callable:
+    """Describe each position by its number, in every column."""
+    return lambda n, d_model: torch.arange(float(n)).unsqueeze(-1).expand(n, d_model)
