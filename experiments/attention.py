@@ -1,6 +1,5 @@
 """Lesson 02: one model without attention and with it, for each score and for both decoders."""
 
-import functools
 from typing import Any
 
 import torch

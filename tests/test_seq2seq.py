@@ -14,7 +14,6 @@ from course_lib.seq2seq import (
     BahdanauSeq2Seq,
     RecurrentEncoder,
     Seq2Seq,
-    decode_greedy,
     next_token_loss,
 )  # fmt: skip
 

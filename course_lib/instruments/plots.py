@@ -1,5 +1,7 @@
 """Pictures in one style: the finding as the title, axes from the glossary, colours for all eyes."""
 
+import html
+import io
 from collections.abc import Iterable, Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -13,6 +15,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # 
 PALE = ("#D6E9F5", "#FBDFCC", "#CDEDE3", "#E6E6E6")  # blue, vermilion, green and grey, under text
 COLOUR_MAP = "cividis"
 
+LARGEST_SVG = 200_000  # characters
+
 Place = tuple[float, float]
 
 plt.rcParams |= {
@@ -23,11 +27,12 @@ plt.rcParams |= {
     "axes.titlesize": "medium",
     "axes.titlepad": 10,
     "figure.constrained_layout.use": True,
-    "figure.dpi": 100,
+    "figure.dpi": 160,
     "figure.facecolor": "white",
     "image.cmap": COLOUR_MAP,
     "legend.frameon": False,
     "lines.linewidth": 2,
+    "svg.hashsalt": "course",
 }
 
 
@@ -93,6 +98,18 @@ def heat_map(
 
 
 def show(figure: Figure, alt: str) -> None:
-    """Show a figure once, with the sentence that says what is to be seen in it."""
+    """Show a figure once, with the sentences that tell a reader who cannot see it what is there.
+
+    As lines and letters while these are few, otherwise as pixels: a page must stay quick to open.
+    """
     plt.close(figure)
-    display(figure, metadata={"image/png": {"alt": alt}})
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    if len(drawn.getvalue()) > LARGEST_SVG:
+        width = round(96 * figure.get_figwidth())
+        display(figure, metadata={"image/png": {"alt": alt, "width": width}})
+        return
+    label = f'<svg role="img" aria-label="{html.escape(alt)}"'
+    vector = drawn.getvalue().replace("<svg", label, 1)
+    text = {"image/svg+xml": vector[vector.index("<svg") :], "text/plain": alt}
+    display(text, raw=True, metadata={"image/svg+xml": {"alt": alt}})
