@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from course_lib.files.renamed import known_as
 from course_lib.rnn import gru_cell
@@ -265,4 +264,5 @@ def next_token_loss(
     """
     source, target = batch
     logits = model(source, target[:, :-1])
-    return F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)
+    expected = target[:, 1:].flatten()
+    return nn.functional.cross_entropy(logits.flatten(0, 1), expected, ignore_index=PAD)
