@@ -656,13 +656,16 @@ assert share("none", 16) < 0.1
 assert min(run["right"][2] for name in holding for run in kept["before"][name]) > 0.9
 
 # %% [markdown]
-# ALiBi finds a neighbour, and in about half of these cases the wrong one: the sides look alike. Its home is causal attention, where all that can be seen lies to the left, and there the same slope serves well.
+# ALiBi finds a neighbour, and in about half of these cases the wrong one: the sides look alike. Its home is causal attention, where all that can be seen lies to the left, and there the same slope serves well. The mask alone is not enough: the last line is the control.
 
 # %%
 neighbour, before = share("alibi", 16, what="beside"), share("alibi", 16)
 print(f"alibi names a neighbour in {neighbour:.0%}, the one before in {before:.0%}")
 causal = share("alibi, causal", 16), share("alibi, causal", 64)
 print(f"under a causal mask, the one before in {causal[0]:.0%}, and in {causal[1]:.0%} at 64 words")
+control = share("none, causal", 16), share("none, causal", 64)
+print(f"the mask alone, without positions: {control[0]:.0%}, and {control[1]:.0%} at 64 words")
+assert max(control) < 0.25 < min(causal)
 assert 0.4 < before / neighbour < 0.6 and min(causal) > before + 0.2
 
 # %% [markdown]
