@@ -6,7 +6,7 @@ A unit is half an inch, about two lines of text; a page is 13 units wide.
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from math import dist
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from matplotlib.colors import to_rgb
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
@@ -80,7 +80,7 @@ class Diagram:
                 corner = (left + j * cell, bottom + i * cell)
                 style = _colours(role) | {"edgecolor": "white"}
                 self._ax.add_patch(Rectangle(corner, cell, cell, **style))
-        outline = {"fill": False, "edgecolor": ROLES[role], "linewidth": 1.4}
+        outline: dict[str, Any] = {"fill": False, "edgecolor": ROLES[role], "linewidth": 1.4}
         self._ax.add_patch(Rectangle((left, bottom), width, height, **outline))
         self.text(name, (at[0], bottom - 0.42))
         self.text(axes[0], (left - 0.15, at[1]), size=SMALL, align="right")
@@ -90,7 +90,8 @@ class Diagram:
     def frame(self, name: str, at: Place, size: Place) -> None:
         """Draw a dashed frame around parts, and its name at its right."""
         right = at[0] + size[0] / 2
-        style = {"fill": False, "edgecolor": ROLES["stream"], "linestyle": (0, (4, 3))}
+        dashes = (0, (4, 3))
+        style: dict[str, Any] = {"fill": False, "edgecolor": "0.5", "linestyle": dashes}
         corner = (right - size[0], at[1] - size[1] / 2)
         self._ax.add_patch(Rectangle(corner, *size, **style))
         self.text(name, (right + 0.15, at[1]), size=SMALL, align="left")
@@ -164,7 +165,7 @@ class Diagram:
         plots.show(self.figure, alt)
 
 
-def _colours(role: Role) -> dict[str, object]:
+def _colours(role: Role) -> dict[str, Any]:
     """Return a role's colour for the edge, and mixed with white for the face."""
     face = tuple(1 - 0.2 * (1 - channel) for channel in to_rgb(ROLES[role]))
     return {"edgecolor": ROLES[role], "facecolor": face}
@@ -206,7 +207,7 @@ def transformer(lit: Collection[str], alt: str) -> None:
 
     Raises KeyError for a part that it does not have.
     """
-    roles = {part: PART_ROLES[part] for part in lit}
+    roles: dict[str, Role] = {part: PART_ROLES[part] for part in lit}
     diagram, step, size = Diagram(), 0.78, (3.7, 0.56)
 
     def stack(parts: tuple[str, ...], x: float, below: str) -> list[Box]:
