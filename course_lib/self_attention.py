@@ -102,10 +102,10 @@ def pointer_weights(
     """
     w_q, w_k = torch.zeros(2, 2 * names + 1, names)
     w_v = torch.zeros(2 * names + 1, 1)
-    # a query is the name that the token wants, a key is the token's own name
+    # choose what a query shows of its token, and what a key shows
     w_q[names:-1], w_k[:names] = torch.eye(names), torch.eye(names)
-    # make the one score that fits so large that the softmax leaves nothing to the others
+    # choose how large the scores are
     w_q *= 30 * names**0.5
-    # a value is the number
+    # choose what a value hands over
     w_v[-1] = 1
     return w_q, w_k, w_v

@@ -57,10 +57,17 @@ class Additive(Scored):
         return additive_scores(queries, states, *self.parts)
 
 
+def alike(queries: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the plain average of the states that may be seen: the control, without a choice."""
+    weights = softmax(queries.new_zeros(*queries.shape[:2], states.shape[1]), mask)
+    return weighted_sum(weights, states), weights
+
+
 # what `spelling_models.trained` is asked for; a score with parameters is made for each seed
 ARMS = {
     "one vector": lambda: {},
     "one vector, wider": lambda: {"d_hidden": WIDER},
+    "all letters alike": lambda: {"attend": alike},
     "attention": lambda: {"attend": attend},
     "bilinear": lambda: {"attend": Bilinear()},
     "additive": lambda: {"attend": Additive()},

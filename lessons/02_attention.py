@@ -8,7 +8,7 @@
 # %% [markdown]
 # You will build a softmax that never overflows, three ways to score a query against a key, attention itself, and the loop that writes with it. Then you train a model with it, here, in half a minute, and read what it looks at.
 #
-# You need matrix products, and from lesson 01 the encoder, the decoder and the hidden state. Sections marked *optional* are not needed later.
+# You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Sections marked *optional* are not needed later.
 
 # %%
 import torch
@@ -24,7 +24,7 @@ from course_lib.seq2seq import PAD, START, STOP, Seq2Seq
 SEED = 0  # another seed trains other models
 
 # %% [markdown]
-# Here is the whole Transformer, with today's part in colour. There it is called **cross-attention**: the decoder looks at what the encoder has read. It is older than the Transformer by three years, and it was built into a recurrent network first. So do we.
+# Here is the whole Transformer, with today's part in colour. There it is called **cross-attention**: the decoder looks at what the encoder has read. It is three years older than the Transformer: it was first built into a recurrent network, and we start there too.
 
 # %% tags=["hide-input"]
 drawings.transformer(
@@ -40,6 +40,8 @@ drawings.transformer(
 # To see what attention changes, look at the model of lesson 01 once more. The encoder's hidden states are $h_1, \dots, h_n$, one for each letter; the decoder's are $s_1, s_2, \dots$, one for each sound $y_i$:
 #
 # $$h_j = \mathrm{GRU}(x_j, h_{j-1}) \qquad c = h_n \qquad s_0 = c, \quad s_i = \mathrm{GRU}(y_{i-1}, s_{i-1})$$
+#
+# (The models below read the word in both directions. Then $h_j$ is two states side by side, and $c$ the two last ones; the drawings show one direction.)
 
 
 # %% tags=["hide-input"]
@@ -115,7 +117,7 @@ print({name: round(float(key @ query), 2) for name, key in zip(names, keys)})
 # %% [markdown]
 # The dot product says how similar each key is to the query: yellow first, red second. A *soft* lookup turns these **scores** into **weights** that sum to one, and returns the average of the values with these weights:
 #
-# $$w_j = \frac{e^{s_j/\tau}}{\sum_l e^{s_l/\tau}} \qquad s_j = q \cdot k_j \qquad o = \sum_j w_j v_j$$
+# $$e_j = q \cdot k_j \qquad \alpha_j = \frac{\exp(e_j/\tau)}{\sum_l \exp(e_l/\tau)} \qquad o = \sum_j \alpha_j v_j$$
 #
 # The temperature $\tau$ sets how strongly the lookup prefers the best key.
 #
@@ -154,12 +156,12 @@ rows[1][0].set_ylabel("answer", rotation=0, ha="right", va="center")
 plots.show(
     figure,
     "Bars of six weights at temperatures from 0.01 to 10. At 0.01 yellow has all the weight and "
-    "the answer is yellow; at 0.1 yellow and red share it and the answer is orange; at 10 all "
-    "weights are equal and the answer is grey.",
+    "the answer is yellow; at 0.1 yellow and red share it and the answer is a yellowish orange; at "
+    "10 all weights are nearly equal and the answer is grey.",
 )
 
 # %% [markdown]
-# In between is the useful range: at $\tau = 0.1$ the answer is an orange, though the table holds no orange. In Jupyter you can move the temperature yourself:
+# In between is the useful range: from $\tau = 0.1$ to $0.3$ the answer is some kind of orange, though the table holds no orange. In Jupyter you can move the temperature yourself:
 
 # %%
 from ipywidgets import FloatLogSlider, interact
@@ -180,14 +182,14 @@ def mix(temperature):
 # %% [markdown]
 # ## From scores to weights: the softmax
 #
-# Weights must be positive and sum to one, and a higher score must get a higher weight. Dividing the scores by their sum fails at once: scores can be negative, and the scores −1 and 1 have the sum 0. So each score first goes through a function $f$ that is positive and increasing: $w_j = f(s_j) / \sum_l f(s_l)$.
+# Weights must be positive and sum to one, and a higher score must get a higher weight. Dividing the scores by their sum fails at once: scores can be negative, and the scores −1 and 1 have the sum 0. So each score first goes through a function $f$ that is positive and increasing: $\alpha_j = f(e_j) / \sum_l f(e_l)$.
 
 # %% [markdown]
-# One more wish fixes $f$. Only *differences* of scores should matter. Then $f(s + c)/f(s)$ may not depend on $s$, and the only continuous functions like that are the exponentials. (Their base is the temperature again.) With base $e$, this is the **softmax**:
+# The usual choice for $f$ is the exponential function. With it, this is the **softmax**:
 #
-# $$\mathrm{softmax}(s)_j = \frac{e^{s_j}}{\sum_l e^{s_l}}$$
+# $$\mathrm{softmax}(e)_j = \frac{\exp(e_j)}{\sum_l \exp(e_l)}$$
 #
-# **So: by how much do the weights change if you add 100 to every score of a row?**
+# Why the exponential? A first reason: **by how much do the weights change if you add 100 to every score of a row?**
 
 # %%
 guess = None  # the largest change of a weight
@@ -198,7 +200,7 @@ change = torch.softmax(row + 100, -1) - torch.softmax(row, -1)
 reveal(guess, round(float(change.abs().max()), 12))
 
 # %% [markdown]
-# Keep that in mind for the next cell, which computes the formula as it is written above.
+# Only *differences* of scores matter. The exponentials are the only continuous functions with this property: it says that $f(e + c)/f(e)$ does not depend on $e$. (Another base is another temperature.) Now compute the formula as it is written above, for three large scores.
 
 # %% tags=["nbval-check-output"]
 large = torch.tensor([88.0, 89.0, 90.0])
@@ -206,7 +208,7 @@ print("as written: ", large.exp() / large.exp().sum())
 print("torch's own:", torch.softmax(large, -1))
 
 # %% [markdown]
-# $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN. Scores of that size are common in practice. Torch does something else, and what you have just guessed is the way to it.
+# $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN. Torch does something else. Which property, that you have just tested, avoids the overflow?
 
 # %% [markdown]
 # Two more things your softmax needs:
@@ -224,11 +226,11 @@ check("attention/softmax", softmax)
 softmax = mine("attention/softmax")
 
 # %% [markdown]
-# What does training see of a softmax? Its derivative, the Jacobian. With the quotient rule you get
+# What does training see of a softmax? Its derivative, the **Jacobian**. With the quotient rule you get
 #
-# $$\frac{\partial w_i}{\partial s_j} = w_i\,(\delta_{ij} - w_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
+# $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
 #
-# Raising one score raises its own weight and lowers all others. And if one weight is nearly 1, every entry is nearly 0: a softmax that is sure of itself can hardly learn. Lesson 06 meets that problem again.
+# Raising one score raises its own weight and lowers all others. And if one weight is nearly 1, every entry is nearly 0: inside a network, such a softmax passes hardly any gradient on. Lesson 06 meets that problem again.
 
 # %%
 scores = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
@@ -243,17 +245,17 @@ print(f"largest entry: {jacobian.max():.2f}, and {sure.max():.1e} with scores 10
 #
 # The decoder has one query for each sound, and training looks at all of them together. Write the queries as rows of a matrix $Q$, the keys as rows of $K$, the values as rows of $V$. Then the sums over $j$ are matrix products:
 #
-# $$s_{ij} = q_i \cdot k_j, \quad o_i = \sum_j w_{ij} v_j \qquad\Longleftrightarrow\qquad \underset{n_q \times n_k}{S} = \underset{n_q \times d}{Q}\;\underset{d \times n_k}{K^T}, \quad \underset{n_q \times d_v}{O} = \underset{n_q \times n_k}{W}\;\underset{n_k \times d_v}{V}$$
+# $$e_{ij} = q_i \cdot k_j, \quad o_i = \sum_j \alpha_{ij} v_j \qquad\Longleftrightarrow\qquad \underset{n_q \times n_k}{E} = \underset{n_q \times d}{Q}\;\underset{d \times n_k}{K^T}, \quad \underset{n_q \times d_v}{O} = \underset{n_q \times n_k}{A}\;\underset{n_k \times d_v}{V}$$
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
 for name, shape, at, role, axes in (
     ("$Q$", (3, 4), (0, 0), "query", ("$n_q$", "$d$")),
     ("$K^T$", (4, 5), (2.9, 0), "key", ("$d$", "$n_k$")),
-    ("$S = QK^T$", (3, 5), (6.6, 0), "weights", ("$n_q$", "$n_k$")),
-    ("$W$", (3, 5), (0, -3.9), "weights", ("$n_q$", "$n_k$")),
+    ("$E = QK^T$", (3, 5), (6.6, 0), "weights", ("$n_q$", "$n_k$")),
+    ("$A$", (3, 5), (0, -3.9), "weights", ("$n_q$", "$n_k$")),
     ("$V$", (5, 2), (2.9, -3.9), "value", ("$n_k$", "$d_v$")),
-    ("$O = WV$", (3, 2), (6.6, -3.9), "value", ("$n_q$", "$d_v$")),
+    ("$O = AV$", (3, 2), (6.6, -3.9), "value", ("$n_q$", "$d_v$")),
 ):
     diagram.matrix(name, shape, at, role, axes=axes)
 for y in (0, -3.9):
@@ -262,13 +264,13 @@ for y in (0, -3.9):
 turns = [(9, 0), (9, -1.75), (0, -1.75)]
 diagram.arrow((7.6, 0), (0, -2.9), "softmax of each row", via=turns, role="weights")
 diagram.show(
-    "Matrices as blocks. Q, 3 by 4, times K transposed, 4 by 5, gives scores S, 3 by 5. The "
-    "softmax of each row gives weights W of the same shape. W times V, 5 by 2, gives the output "
+    "Matrices as blocks. Q, 3 by 4, times K transposed, 4 by 5, gives scores E, 3 by 5. The "
+    "softmax of each row gives weights A of the same shape. A times V, 5 by 2, gives the output "
     "O, 3 by 2: one row for each query."
 )
 
 # %% [markdown]
-# Each row of $S$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front: the `...` in the signatures below stands for any number of batch dimensions.
+# Each row of $E$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front: the `...` in the signatures below stands for any number of batch dimensions.
 
 # %%
 # exercise: attention/dot_scores
@@ -316,9 +318,9 @@ assert torch.allclose(soft_lookup(query, keys, values, 0.1), answer(0.1)[1], ato
 # %% [markdown]
 # ## Attention inside the encoder-decoder
 #
-# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the model of Luong et al. 2015.
+# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the model of Luong et al. 2015, without their extra tanh layer and without "input feeding".
 #
-# $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad \alpha_{ij} = \mathrm{softmax}_j(s_i \cdot h_j) \qquad c_i = \sum_j \alpha_{ij} h_j \qquad \text{logits}_i = [s_i; c_i]\, W_o + b$$
+# $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad e_{ij} = s_i \cdot h_j, \quad \alpha_i = \mathrm{softmax}(e_i) \qquad c_i = \sum_j \alpha_{ij} h_j \qquad \text{logits}_i = [s_i; c_i]\, W_o + b$$
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -336,7 +338,7 @@ diagram.arrow(output, (11, 3.4), "logits: 73")
 diagram.show(
     "One step of the decoder. Its state s_i, 64 numbers, is the query; the n states of the "
     "encoder are keys and values. The context c_i, 64 numbers, is joined to s_i, and a linear "
-    "layer turns these 128 numbers into 73 logits, one for each sound."
+    "layer turns these 128 numbers into 73 logits, one for each sound or special token."
 )
 
 # %% [markdown]
@@ -380,7 +382,7 @@ for step, batch in zip(range(20), spelling.batches(learning, 128, SEED)):
 #
 # Two models, with the same encoder and the same 1,500 steps (or 30 seconds each, if your machine is slow). One has the single context vector, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right.
 #
-# **In lesson 01, words of ten letters came out right about one time in ten. What share will attention get right?**
+# **What share of the words with ten letters will each of the two get right?**
 
 # %%
 guess = None  # two shares: (one vector, attention)
@@ -414,7 +416,7 @@ reveal(guess, tuple(round(live[name][7], 2) for name in live))
 needs()
 kept, lesson_01 = results.load("attention")["figures"], results.load("rnn_limits")["figures"]
 arms = ["one vector", "one vector, wider", "attention"]
-title = "On long words attention keeps much of its accuracy, one vector almost none"
+title = "On long words attention keeps much of its accuracy, one vector of 64 hardly any"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 places = {"one vector": -0.03, "one vector, wider": 0.06, "attention": 0.0}
@@ -441,7 +443,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Be fair to the single vector, though: a long word has more sounds to get wrong, whoever reads it. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So ask for $p$, the $n$-th root of the measured share.
+# Be fair to the single vector, though: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So ask for $p$, the $n$-th root of the measured share.
 #
 # **For which models does $p$ stay within 0.05 from 4 letters to 12?**
 
@@ -466,7 +468,20 @@ reveal(guess, steady)
 assert steady == ["attention", "g2p-en"]
 
 # %% [markdown]
-# So two things help against the bottleneck. One is a wider vector and far more training: g2p-en, with 256 numbers, falls least of all. The other is attention: at the same size and after the same 1,500 steps it loses a fifth of what the single vector loses. No state has to hold a whole word any more.
+# So two things help against the bottleneck. One is a larger vector with longer training: g2p-en, with 256 numbers, falls least of all. (It may have met these words in its training.) The other is attention: at nearly the same size and after the same 1,500 steps it loses a fifth of what the single vector loses.
+#
+# But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder that gets the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
+
+# %%
+guess = None  # "one vector", "attention" or "between"
+
+# %%
+eight = {
+    name: sum(run["accuracy"][5] for run in kept[name]) / 3
+    for name in ["one vector", "all letters alike", "attention"]
+}
+print({name: round(share, 2) for name, share in eight.items()})
+CONTROL
 
 # %% [markdown]
 # ## Write with it
@@ -504,20 +519,26 @@ for word in ("attention", "transformer", "phonograph"):
     print(f"{word:12}", *pronounce(attending, word))
 
 # %% [markdown]
-# And the word with which lesson 01 began? It has 34 letters, and the longest word of the whole dictionary has 28. **Will attention read all of *supercalifragilisticexpialidocious*?**
+# And the word with which lesson 01 began? *Supercalifragilisticexpialidocious* has 34 letters; the longest word of the whole dictionary has 28. **How many of the first six sounds, S UW2 P ER0 K AE2, will each model get right?**
 
 # %%
-guess = None  # True or False
+guess = None  # two numbers: (one vector, attention)
 
 # %% tags=["training"]
-longest = "supercalifragilisticexpialidocious"
-print("one vector:", *pronounce(one_vector, longest))
-print("attention: ", *pronounce(attending, longest))
+longest, begins, right = "supercalifragilisticexpialidocious", "S UW2 P ER0 K AE2".split(), []
+for name, model in (("one vector", one_vector), ("attention", attending)):
+    sounds = pronounce(model, longest)
+    right.append(sum(a == b for a, b in zip(sounds, begins)))
+    print(f"{name:10}", *sounds)
+reveal(guess, tuple(right))
+
+# %% [markdown]
+# Read both lines to their end. Whatever they say on your machine, 34 letters are beyond what either model was trained on, and attention is no cure for that: the decoder has to find its place among states that it has never seen so far from the beginning.
 
 # %% [markdown]
 # ## Read what it looks at
 #
-# The weights can be read, and here you know what they should be. **For the first sound of *phonograph*, F: which letters will the model look at?**
+# A table of the weights is called an **alignment**, and here you know what it should be. (Each $h_j$ has also read the letters around the $j$-th, in both directions.) **For the first sound of *phonograph*, F: which letters will the model look at?**
 
 # %%
 guess = None  # a letter or two
@@ -546,7 +567,7 @@ for ax, (name, model, word) in zip(panels, cases):
     ax.set(xlabel="key: a letter")
 panels[0].set(ylabel="query: the sound to be written")
 figure.colorbar(image, ax=panels, label="weight")
-title = "Training moves the weights to the letters that make each sound"
+title = "After training, the weights follow the word from left to right"
 figure.suptitle(title, x=0.01, ha="left", size="medium")
 plots.show(
     figure,
@@ -562,15 +583,15 @@ plots.show(
 words = [word for word, _ in held_out if len(word) == 10][:200]
 moves = torch.cat([gaze(attending, word)[0].argmax(-1).diff() for word in words])
 share = (moves >= 0).float().mean().item()
-claim = "over 0.8 of the moves of its gaze go forward or stay"
+claim = "from one sound to the next, the strongest letter stays or moves right in over 0.8"
 training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %% [markdown]
 # ## Three ways to score
 #
-# The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores lift this, at the price of parameters:
+# The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
 #
-# $$\underset{\text{dot}}{s_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{s_{ij} = q_i\, W k_j} \qquad \underset{\text{additive (Bahdanau)}}{s_{ij} = v \cdot \tanh(q_i W_q + k_j W_k)}$$
+# $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = v \cdot \tanh(q_i W_q + k_j W_k)}$$
 #
 # A matrix $W$ of size $d_q \times d_k$ lets the sizes differ, and learns *which* similarity counts. The additive score is a small network with one hidden layer, and the oldest of the three.
 
@@ -594,7 +615,7 @@ bilinear_scores = mine("attention/bilinear_scores")
 additive_scores = mine("attention/additive_scores")
 
 # %% [markdown]
-# **Take a key and make it 10, 100, 1,000 times as long. Which of the three scores stays bounded?**
+# **Multiply a key by 10, 100, 1,000. Which of the three scores stays bounded?**
 
 # %%
 guess = None  # "dot", "bilinear" or "additive"
@@ -615,8 +636,8 @@ reveal(guess, bounded)
 assert bounded == ["additive"]
 
 # %% tags=["hide-input"]
-title = "A longer key has a larger score, except in the additive network"
-length, size = "length of the key, as a factor", "size of the score"
+title = "A larger key has a larger score, except in the additive network"
+length, size = "norm of the key, as a factor", "absolute score"
 figure, ax = plots.axes(title, length, size, size=(6.4, 3.2))
 for (name, curve), colour in zip(curves.items(), plots.COLOURS):
     ax.loglog(factors, curve.abs(), color=colour)
@@ -626,12 +647,12 @@ bound = "sum of |v|, the bound of the additive score"
 ax.text(0.1, v.abs().sum() * 1.3, bound, color="0.4", size="small")
 plots.show(
     figure,
-    "Size of three scores against the length of the key, both logarithmic. Dot and bilinear are "
+    "Three absolute scores against the norm of the key, both logarithmic. Dot and bilinear are "
     "straight lines; the additive score levels off below the sum of |v|.",
 )
 
 # %% [markdown]
-# Which one reads best? The same model with each of them, three seeds, 1,500 steps each. Beside its accuracy, the table shows what one look costs, measured here: 128 words with 12 queries and 12 keys each, forward and backward. "Numbers kept" are those that the backward pass needs.
+# Which one reads best? The same model with each of them, three seeds, 1,500 steps each. Beside its accuracy, the table shows what one call costs, measured here: 128 words with 12 queries and 12 keys each, forward and backward. "Saved" are the numbers that the backward pass needs.
 
 
 # %%
@@ -657,7 +678,7 @@ def cost(score):
 
 
 # %%
-print("score     4 letters  12 letters  parameters  ms a look  numbers kept")
+print("score     4 letters  12 letters  parameters  ms a call         saved")
 costs = {name: min(cost(score) for _ in range(5)) for name, score in looks.items()}
 for name, (milliseconds, numbers) in costs.items():
     runs = kept[name]
@@ -669,7 +690,7 @@ twelve = [[run["accuracy"][9] for run in kept[name]] for name in looks]
 assert max(map(max, twelve)) - min(map(min, twelve)) < 0.1
 
 # %% [markdown]
-# After equal training the three are close: within 0.05 at 4 letters and at 12, which is hardly more than one seed differs from the next. So the cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. That is why the Transformer uses the dot product. What the dot product loses, lesson 03 gives back: matrices for queries and keys, *before* the product.
+# After equal training the three are close: at 12 letters all nine runs are between 0.21 and 0.30. So the cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. That is why the Transformer uses the dot product. What the dot product loses, lesson 03 gives back: matrices for queries and keys *before* the product, $(q W_Q) \cdot (k W_K) = q\, (W_Q W_K^T)\, k^T$, which is a bilinear score.
 
 # %% [markdown]
 # ## Box: two decoders
@@ -679,7 +700,7 @@ assert max(map(max, twelve)) - min(map(min, twelve)) < 0.1
 # | | L3, after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
 # |:-|:-|:-|
 # | the query | $s_{i-1}$, the state before the step | $s_i$, the state after it |
-# | the context goes | into the GRU: $s_i = \mathrm{GRU}([y_{i-1}; c_i], s_{i-1})$ | into the output: $[s_i; c_i]$ |
+# | the context goes | into the GRU: $s_i = \mathrm{GRU}([y_{i-1}; c_i], s_{i-1})$ (in Bahdanau's paper also into the output) | into the output: $[s_i; c_i]$ |
 # | in training | the next step waits for $c_i$ | all contexts in one matrix product |
 #
 # `course_lib.seq2seq` has both, `BahdanauSeq2Seq` and `Seq2Seq`. **Which one reads better after 1,500 steps?** (Three seeds, the same score, softmax and encoder.)
@@ -697,10 +718,10 @@ for name in ("attention", "Bahdanau's decoder"):
 reveal(guess, max(both, key=lambda name: sum(both[name])))
 
 # %% [markdown]
-# At equal steps the newer decoder is ahead at every length, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become: neither has stopped improving after 1,500 steps. What the last row of the table says is a matter of principle, and a test of this course holds it (D20).
+# At equal steps the newer decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table does not depend on training: Bahdanau's states must be computed one by one.
 
 # %% [markdown]
-# ## One step between any two
+# ## One step between any two positions
 #
 # In lesson 01, information from the first letter had to survive one step of the GRU for each letter on its way. How many steps does it take now? Count them: every tensor remembers the operation that made it, so the longest chain of operations from a result back to its inputs can be measured.
 
@@ -723,7 +744,7 @@ def longest_chain(result):
 
 
 # %% [markdown]
-# **For 10, 100 and 1,000 letters: how does the chain grow in the GRU, and how in a look at all states?**
+# **For 10, 100 and 1,000 letters: how does the chain grow in the GRU, and how in attention?**
 
 # %%
 guess = None  # two of "not at all", "with n", "with n squared": (GRU, attention)
@@ -742,12 +763,12 @@ reveal(guess, ("with n", "not at all"))
 assert chains[1000][1] == chains[10][1] and chains[1000][0] > 50 * chains[10][0]
 
 # %% [markdown]
-# Attention connects any letter with any sound by one weighted sum, whatever the distance. And it needs no earlier look to compute the next one, so a machine with enough processors does all of them at once. While *writing*, of course, step $i$ still waits for the token of step $i - 1$; and the encoder here is still recurrent.
+# Attention connects any state with any query by one weighted sum, whatever the distance. And no query waits for another, so a machine with enough processors computes all of them at once. While *writing*, of course, step $i$ still waits for the token of step $i - 1$; and the encoder here is still recurrent.
 
 # %% [markdown]
 # ## Break it
 #
-# First, does the *choice* of letters matter, or would any average do? Take the trained model and multiply its scores: by 0, so that all weights are equal; by 100, so that only the best letter is left. **Which hurts more?**
+# First, take the trained model and multiply its scores: by 0, so that all weights are equal; by 100, so that only the best letter is left. **Which hurts it more?**
 
 # %%
 guess = None  # "flat" or "sharp"
@@ -770,10 +791,10 @@ claim = "weights that are all equal read at most half as many words as its own"
 training.expect(claim, shares[0] <= shares[1] / 2, shares, attending)
 
 # %% [markdown]
-# Next, the mask. **Without it, what happens to the word *cat* when it is read in one batch with *phonograph*?** It then has seven padded letters behind it.
+# Next, the mask. Read *cat* in one batch with *phonograph*: it then has seven padded places behind it. **Without the mask, which share of the weight goes there?**
 
 # %%
-guess = None  # "nothing" or "its weights change"
+guess = None  # a share between 0 and 1
 
 # %% tags=["training"]
 sounds = spelling.pronounce(attending, ["cat"])
@@ -783,8 +804,7 @@ target = spelling.encode_sounds(sounds)[:, :-1]
 attending.attend = lambda q, states, mask: attend(q, states)
 lost = 1 - attending.weights(padded, target)[0, :, :4].sum(-1).mean().item()
 attending.attend = attend
-print(f"without the mask, {lost:.0%} of the weight goes to padding")
-reveal(guess, "its weights change" if lost > 1e-4 else "nothing")
+reveal(guess, round(lost, 2))
 masked, expected = attending.weights(padded, target), attending.weights(alone, target)
 assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask nothing changes"
 
@@ -798,14 +818,14 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 #
 # | | |
 # |:-|:-|
-# | softmax, stable | $w_j = \dfrac{e^{s_j - m}}{\sum_l e^{s_l - m}}, \quad m = \max_l s_l$; masked: $s_j = -\infty$ |
-# | its Jacobian | $\partial w_i / \partial s_j = w_i (\delta_{ij} - w_j)$ |
+# | softmax, stable | $\alpha_j = \dfrac{\exp(e_j - m)}{\sum_l \exp(e_l - m)}, \quad m = \max_l e_l$; masked: $e_j = -\infty$ |
+# | its Jacobian | $\partial \alpha_i / \partial e_j = \alpha_i (\delta_{ij} - \alpha_j)$ |
 # | dot-product attention | $O = \mathrm{softmax}(Q K^T)\, V$ |
-# | other scores | $q W k$ (bilinear), $v \cdot \tanh(q W_q + k W_k)$ (additive) |
+# | other scores | $q W k^T$ (bilinear), $v \cdot \tanh(q W_q + k W_k)$ (additive) |
 # | context of step $i$ | $c_i = \sum_j \alpha_{ij} h_j$ |
 # | loss with teacher forcing | $-\frac1m \sum_i \log p(y_i \mid y_{<i}, x)$ |
 #
-# It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be read.
+# It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be looked at.
 
 # %% [markdown]
 # ## Test yourself
@@ -825,14 +845,14 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 # $e^0 = 1$: a score of 0 gets as much weight as any middling key. $e^{-\infty} = 0$.
 # </details>
 #
-# <details><summary>4. 12 queries, 30 keys, d = 64, values of size 16. Which shapes have the scores, the weights and the output?</summary>
+# <details><summary>4. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
 #
 # 12 × 30, 12 × 30, 12 × 16.
 # </details>
 #
-# <details><summary>5. Why can Luong's decoder compute all contexts of a training word at once, and Bahdanau's cannot?</summary>
+# <details><summary>5. Why can this lesson's decoder compute all contexts of a training word at once, and Bahdanau's cannot?</summary>
 #
-# Under teacher forcing Luong's states do not depend on the contexts. Bahdanau's state $s_i$ needs $c_i$, which needs $s_{i-1}$.
+# Under teacher forcing our decoder's states do not depend on the contexts. Bahdanau's state $s_i$ needs $c_i$, which needs $s_{i-1}$.
 # </details>
 
 # %% [markdown]

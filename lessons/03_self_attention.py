@@ -32,7 +32,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Word vectors, made here
 #
-# To have something to look at, we need vectors for words. We make them from Shakespeare: count which words occur within five words of which others, and keep the 64 strongest directions of these counts (Levy et al. 2015). For *ring*, the jewel wins:
+# To have something to look at, we need vectors for words. We make them from Shakespeare: count which words occur within five words of which others, and keep the 64 largest singular vectors of (the logarithms of) these counts (Levy et al. 2015). The nearest words to *ring* are about the jewel:
 
 # %%
 needs("shakespeare")
@@ -62,15 +62,13 @@ reveal(guess, line.split()[int(weights[0].argmax())])
 print(weights[0].round(decimals=2).tolist())
 
 # %% tags=["hide-input"]
-figure, ax = plots.axes(
-    "Three of four words attend most to themselves", "key", "query", size=(5, 3.6)
-)
+figure, ax = plots.axes("Who attends to whom in one line", "key", "query", size=(5, 3.6))
 assert (weights.argmax(-1) == torch.arange(4)).tolist() == [True, False, True, True]
 plots.heat_map(ax, weights, line.split(), line.split(), numbers=True)
 plots.show(
     figure,
-    "Weights in 'ring the alarum bell'. Three rows have their largest weight on the diagonal; "
-    "'the' attends most to 'alarum' or 'bell'.",
+    "Weights in 'ring the alarum bell'. Three rows have their largest weight on the diagonal, "
+    "from 0.48 to 0.97; 'the' gives 0.27 to 'alarum' and 0.26 to itself.",
 )
 
 # %% [markdown]
@@ -96,11 +94,11 @@ for line in ("ring the alarum bell", "wear this ring for her sake"):
 reveal(guess, max(changes, key=lambda name: sum(changes[name])))
 
 # %% [markdown]
-# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average moves it even further. So this is no evidence for attention: version 1 mixes the line, and it hardly *chooses*. For choosing, it lacks something, and finding out what is the point of this lesson. (Lesson 09 shows a trained encoder that does choose.)
+# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average changes it more, in both lines. So this is no evidence for attention: version 1 leaves nearly half of the weight on *ring* itself, and mixes in the rest. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 08.)
 #
 # ## Build: version 1
 #
-# First write version 1 as a function. With `causal=True`, token $i$ may look at tokens $1$ to $i$ only, as a model that writes from left to right must.
+# First write version 1 as a function. A model that reads a finished sentence may use both sides of a token: **bidirectional** context. A model that writes has only what is already there: **causal** context. With `causal=True`, token $i$ may look at tokens $1$ to $i$ only.
 
 # %%
 needs()
@@ -120,7 +118,7 @@ parameter_free = mine("self_attention/parameter_free")
 # %% [markdown]
 # ## Two directions of context
 #
-# A model that reads a finished sentence may use both sides of a token: **bidirectional** context. A model that writes has only what is already there: **causal** context. **For which tokens of a sentence do the two give the same result?**
+# **For which tokens of a sentence do bidirectional and causal context give the same result?**
 
 # %%
 guess = None  # "the first", "the last", "all" or "none"
@@ -145,11 +143,11 @@ plots.show(
 )
 
 # %% [markdown]
-# Only the last token has seen the whole sentence either way. The first, in causal context, can look at nothing but itself. Lesson 05 builds the mask.
+# Only the last token has seen the whole sentence either way. The first, in causal context, can look at nothing but itself. Lesson 05 makes masks for whole batches.
 #
 # ## Does a token attend most to itself?
 #
-# L3 says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's plays.**
+# One of the five lectures that this course covers, L3, says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's plays.**
 
 # %%
 guess = None  # a share between 0 and 1
@@ -197,11 +195,11 @@ print(f"after random projections: {min(shares):.2f} to {max(shares):.2f}")
 assert max(shares) < 0.25
 
 # %% [markdown]
-# So looking at oneself comes from equal roles and equal norms, not from attention. Training may bring it back or remove it.
+# So attending to oneself comes from equal roles, and equal norms make it certain. It does not come from attention as such. Training may bring it back or remove it.
 #
 # ## Three roles
 #
-# Version 1 has a deeper limit: its *scores* are symmetric, $x_i \cdot x_j = x_j \cdot x_i$. But searching and being found are different things. A verb looks for its subject; the subject may look for an adjective. (The *weights* are not symmetric: each row has its own sum.)
+# Version 1 has a deeper limit: its *scores* are symmetric, $x_i \cdot x_j = x_j \cdot x_i$. But looking for a token and being looked up are different roles. A verb looks for its subject; the subject may look for an adjective. (The *weights* are not symmetric: each row has its own sum.)
 
 # %%
 x = words("ring the alarum bell")
@@ -230,7 +228,7 @@ diagram.arrow(x, k, role="key")
 diagram.arrow(x, v, via=[(1.8, 0), (1.8, -2.8)], role="value")
 diagram.arrow(q, w, leave="E", role="query")
 diagram.arrow(k, w, leave="E", role="key")
-diagram.arrow(w, (11.4, 0), "weights: n × n", leave="E", role="weights")
+diagram.arrow(w, (11.4, 0), "softmax: n × n weights", leave="E", role="weights")
 diagram.arrow(v, o, via=[(9.6, -2.8), (9.6, -1)], role="value")
 diagram.show(
     "Tokens X, n by d_model, are multiplied by three matrices: queries Q and keys K, n by d_k, "
@@ -264,7 +262,7 @@ q, k, v = project(x, w_q, w_k, w_v)
 print("q", q.tolist(), "\nk", k.tolist(), "\nv", v.tolist())
 
 # %% [markdown]
-# The query of token 1 is [1, 0]. Its own key is [0, 1]; the key of token 2 is [1, 0]. **What are the three scores of token 1?** Work them out, then run the next cell, which uses one number at a time.
+# The query of token 1 is [1, 0]. Its own key is [0, 1]; the key of token 2 is [1, 0]. **What are the three scores of token 1?** Work them out, then run the next cell, which uses one number at a time. (The scale of the Transformer's formula comes later; here there is none.)
 
 # %%
 guess = None  # a list of three numbers
@@ -289,7 +287,7 @@ assert torch.allclose(outputs[0], torch.tensor(output))
 # %% [markdown]
 # ## Every shape
 #
-# Take $n = 5$ tokens with $d = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes before you run the cell after next.** If you can write them down without running anything, you can read any Transformer's code.
+# Take $n = 5$ tokens with $d = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can read any Transformer's code.
 
 # %%
 guess = None  # {"q": (5, ...), "k": ..., "v": ..., "scores": ..., "weights": ..., "output": ...}
@@ -386,7 +384,7 @@ assert torch.allclose(fetched, found, atol=2e-3)
 # %% [markdown]
 # Now let training find the matrices, in three models. Version 1 has none. The second has one matrix for queries and keys together, $W_Q = W_K$, so its scores are still symmetric. The third has all three roles. Each trains for 500 steps, and a linear layer reads the number from what attention returns.
 #
-# **Which share of the numbers' variance will each of the three explain?**
+# **What share of the variance of the numbers will each of the three explain?**
 
 # %%
 guess = None  # three shares: (version 1, shared, three roles)
@@ -425,7 +423,9 @@ claim = "roles explain over 0.9; without a query and a key of its own, no model 
 training.expect(claim, shares[2] > 0.9 and max(shares[:2]) < 0.6, shares, *models)
 
 # %% [markdown]
-# With $W_Q = W_K$, a token that looks for 3 is also found by those that look for 3, and a token's largest score tends to be its own. Separate queries and keys remove that. Here are the weights of the third model in one sentence: each query gives nearly all its weight to the token with the name that it wants.
+# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $S = (XW)(XW)^T$, which is symmetric and positive semidefinite. So $s_{ii} + s_{jj} \ge 2 s_{ij}$: no token can score higher for another one than both score for themselves. Separate queries and keys remove that limit: $S = X M X^T$ with $M = W_Q W_K^T$, which may be any matrix of rank at most $d_k$.
+#
+# Here are the weights of the third model in one sentence: each query gives nearly all its weight to the token with the name that it wants.
 
 # %% tags=["training", "hide-input"]
 x, _ = pointers(1)
@@ -437,16 +437,16 @@ figure, ax = plots.axes(title, "key: the token named", "query: a token that want
 plots.heat_map(ax, weights[rows][:, columns], sorted(wanted), sorted(own))
 plots.show(
     figure,
-    "Weights of eight queries over eight keys, both sorted by name. In each row nearly all the "
-    "weight is on the key with the wanted name.",
+    "Weights of eight queries over eight keys, both sorted by name. In each row one key, the one "
+    "with the wanted name, has a weight near 1, and all others have a weight near 0.",
 )
 
 # %% [markdown]
 # ## Break it
 #
-# - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the panel know?
+# - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
 # - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
-# - Shuffle the tokens. **What happens to the outputs?**
+# - Shuffle the tokens, without a causal mask. **What happens to the outputs?**
 
 # %%
 guess = None  # "nothing", "they are shuffled too" or "they change"
@@ -459,6 +459,9 @@ reveal(guess, "they are shuffled too" if shuffled else "they change")
 assert shuffled
 
 # %% [markdown]
+# This is **permutation equivariance**. For a permutation matrix $P$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$, because the softmax of a row does not care about the order of its entries. With the three matrices the same three steps work.
+
+# %% [markdown]
 # ## What to remember
 #
 # Self-attention is attention within one sentence. Every token gets a query, a key and a value from learned matrices, and all pairs of tokens meet in one matrix product.
@@ -468,14 +471,15 @@ assert shuffled
 # | version 1 | $A = \mathrm{softmax}(X X^T)\, X$ |
 # | three roles | $Q = X W_Q, \quad K = X W_K, \quad V = X W_V$ |
 # | scaled dot-product attention | $\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$ |
-# | variance | $\mathrm{Var}(q \cdot k) = d_k$ for independent numbers of variance 1 |
+# | variance | $\mathrm{Var}(q \cdot k) = d_k$ for independent numbers of mean 0 and variance 1 |
+# | shuffled tokens | $f(PX) = P f(X)$ |
 #
 # Its parameters depend on the sizes of tokens, never on their number. It does not know in which order the tokens came.
 
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. How many parameters has a layer with d = 512 and d_k = d_v = 64?</summary>
+# <details><summary>1. How many parameters does a layer have with d = 512 and d_k = d_v = 64?</summary>
 #
 # 3 · 512 · 64 = 98,304, for any number of tokens.
 # </details>
@@ -503,6 +507,6 @@ assert shuffled
 # %% [markdown]
 # ## Next, and further reading
 #
-# Shuffled tokens give shuffled outputs: "dog bites man" and "man bites dog" are the same to this layer. Lesson 04 tells it where each token is.
+# Shuffled tokens give shuffled outputs: without a mask, "dog bites man" and "man bites dog" are the same to this layer. Lesson 04 tells it where each token is.
 #
 # Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors). Lectures: L1, L2, L3, L4.

@@ -78,8 +78,9 @@ class Diagram:
         for i in range(shape[0]):
             for j in range(shape[1]):
                 corner = (left + j * cell, bottom + i * cell)
-                style = _colours(role) | {"edgecolor": "white"}
-                self._ax.add_patch(Rectangle(corner, cell, cell, **style))
+                face = _colours(role)["facecolor"]
+                square = Rectangle(corner, cell, cell, facecolor=face, edgecolor="white")
+                self._ax.add_patch(square)
         outline: dict[str, Any] = {"fill": False, "edgecolor": ROLES[role], "linewidth": 1.4}
         self._ax.add_patch(Rectangle((left, bottom), width, height, **outline))
         self.text(name, (at[0], bottom - 0.42))
