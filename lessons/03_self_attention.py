@@ -32,7 +32,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Word vectors, made here
 #
-# To have something to look at, we need vectors for words. We make them from Shakespeare: count which words occur within five words of which others, and keep the 64 largest singular vectors of (the logarithms of) these counts (Levy et al. 2015). The nearest words to *ring* are about the jewel:
+# To have something to look at, we need vectors for words. We make them from Shakespeare: count which words occur within five words of which others, turn the counts into positive pointwise mutual information (PPMI), and keep the 64 largest singular vectors (Levy et al. 2015). The nearest words to *ring* are about the jewel:
 
 # %%
 needs("shakespeare")
@@ -95,7 +95,8 @@ reveal(guess, max(changes, key=lambda name: sum(changes[name])))
 
 # %% [markdown]
 # Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average changes it more, in both lines. So this is no evidence for attention: version 1 leaves nearly half of the weight on *ring* itself, and mixes in the rest. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 08.)
-#
+
+# %% [markdown]
 # ## Build: version 1
 #
 # First write version 1 as a function. A model that reads a finished sentence may use both sides of a token: **bidirectional** context. A model that writes has only what is already there: **causal** context. With `causal=True`, token $i$ may look at tokens $1$ to $i$ only.
