@@ -76,7 +76,6 @@ class MultiHeadAttention(nn.Module):
         """Let each query look at the keys in every head, where `mask` is True.
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
-        Raises ValueError for a mask that is not boolean, or does not fit these queries and keys.
         """
         # project the words once for all heads, and give each head its part
         q = split_heads(self.w_q(query), self.heads)

@@ -42,12 +42,12 @@ def layers_needed(distance: int, width: int) -> int:
     """Count the layers until some one state sees two words that stand `distance` apart.
 
     The least L with receptive_field(L, width) >= distance + 1. Words at distance 0 need none.
-    Raises ValueError unless width is odd and at least 3: a window of one word never grows.
+    Raises ValueError for an even width, which has no middle.
 
     >>> layers_needed(distance=4, width=3)
     2
     """
-    if width < 3 or width % 2 == 0:
-        raise ValueError(f"width must be odd and at least 3, not {width}")
+    if width % 2 == 0:
+        raise ValueError(f"a window needs a middle word, so its width is odd, not {width}")
     # divide the distance by the growth of one layer, rounding up
     return -(-distance // (width - 1))

@@ -117,12 +117,38 @@ def scaled_and_shifted() -> Callable:
 
 
 @layer
-def counting_decoder(vocab: int) -> Callable:
+def counting_decoder(vocab: int, factor: int) -> Callable:
     """Take one step of a decoder: what it writes depends on the last tokens and on the state."""
 
     def step(tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        likeliest = (3 * tokens + state.sum(-1).round().long()).remainder(vocab)
+        likeliest = (factor * tokens + state.sum(-1).round().long()).remainder(vocab)
         distance = torch.arange(vocab, device=tokens.device) - likeliest.unsqueeze(-1)
         return -distance.square().to(state), state + 1
 
     return step
+
+
+@layer
+def stretch_and_shift() -> Callable:
+    """Leave out a norm's division, and keep what it has learned."""
+
+    def stretch(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+        return gain * x + bias
+
+    return stretch
+
+
+@layer
+def average_of_values() -> Callable:
+    """Attend to all keys alike, whatever the queries."""
+
+    def average(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        return v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
+
+    return average
+
+
+@layer
+def counted_positions() -> Callable:
+    """Describe each position by its number, in every column."""
+    return lambda n, d_model: torch.arange(float(n)).unsqueeze(-1).expand(n, d_model)

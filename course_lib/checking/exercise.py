@@ -27,6 +27,10 @@ class Draw:
         """Draw whole numbers, low included and high not."""
         return torch.randint(low, high, shape, generator=self._generator)
 
+    def number(self, low: int, high: int) -> int:
+        """Draw one whole number, such as a size, low included and high not."""
+        return int(self.integers(low, high))
+
     def mask(self, *shape: int) -> Tensor:
         """Draw a boolean mask that shows at least one key a row, and hides at least one."""
         order = self.normal(*shape).argsort(-1)
@@ -64,12 +68,14 @@ class Property:
 class Mistake:
     """A complete wrong answer that learners give, with the sentence that helps.
 
-    `raises` are the exceptions that it may raise where the reference raises none.
+    `raises` are the exceptions that it may raise where the reference raises none. It is taken to
+    raise what the reference raises, unless its fault is what it `accepts`.
     """
 
     sentence: str
     answer: Callable
     raises: tuple[type[BaseException], ...] = ()
+    accepts: bool = False
 
     @property
     def name(self) -> str:
@@ -130,11 +136,19 @@ class Exercise:
         return draw
 
     def mistake(
-        self, sentence: str, raises: type[BaseException] | tuple[type[BaseException], ...] = ()
+        self,
+        sentence: str,
+        raises: type[BaseException] | tuple[type[BaseException], ...] = (),
+        accepts: bool = False,
     ) -> Callable:
         """Take the function or class below as a known mistake with this sentence."""
         raises = raises if isinstance(raises, tuple) else (raises,)
-        return lambda answer: self.mistakes.append(Mistake(sentence, answer, raises)) or answer
+
+        def take(answer: Callable) -> Callable:
+            self.mistakes.append(Mistake(sentence, answer, raises, accepts))
+            return answer
+
+        return take
 
     def alternative(self, answer: Callable) -> Callable:
         """Take the function or class below as a right answer in another style."""

@@ -20,6 +20,7 @@ ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
 LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
+REFUSALS = "bad arguments raise the error that the docstring names"
 EXPONENTIALS = (
     "exp",
     "exp_",
@@ -92,13 +93,22 @@ class Trying:
 
     A standard property is tried call by call, so that who wants to know only whether it fails, or
     whether two answers differ, pays for the calls up to there. The calls of an answer that is not
-    `watched` are not searched for forbidden ones.
+    `watched` are not searched for forbidden ones. One that `refuses` is taken to raise what the
+    reference raises.
     """
 
-    def __init__(self, exercise: Exercise, answer: Answer, seed: int, watched: bool = True):
+    def __init__(
+        self,
+        exercise: Exercise,
+        answer: Answer,
+        seed: int,
+        watched: bool = True,
+        refuses: bool = False,
+    ):
         self.exercise = exercise
-        self._answer, self._seed, self._watched = answer, seed, watched
-        _rehearse(exercise, seed)
+        self._answer, self._seed = answer, seed
+        self._watched, self._refuses = watched, refuses
+        _rehearsed(exercise, seed)
         self._asked = _standard(exercise, seed)
         self._known: dict[Question, Reply] = {}
         self._trials = [Trial(sentence, points) for sentence, points in properties(exercise, seed)]
@@ -124,8 +134,7 @@ class Trying:
             trial.held = all(held)
         elif trial.held is None:
             law = self.exercise.properties[place - len(self._asked)]
-            # of an answer that knows one number only, many laws hold, and say nothing
-            trial.held = self._obeys(law, trial) and (not _constant(trial.calls) or self.holds(0))
+            trial.held = self._obeys(law, trial)
         return trial
 
     def calls(self, place: int) -> Iterator[Call]:
@@ -149,8 +158,25 @@ class Trying:
         """Tell whether every property holds; the first call that fails is the last."""
         return all(map(self.holds, range(len(self))))
 
+    def earns(self) -> bool:
+        """Tell whether this is more than a guess: for each guess, a case is right where it is not.
+
+        Of an answer that gives back its argument, or the same number always, many laws hold.
+        """
+        right = [call for call in self.calls(0) if call.held]
+        return all(
+            any(not self._is_guessed(guess, call) for call in right)
+            for guess in guesses(self.exercise).values()
+        )
+
+    def _is_guessed(self, guess: "Guess", call: Call) -> bool:
+        assert call.expected, "every case has a result"
+        guessed = guess(call.case.inputs, call.expected.output)
+        return same(guessed, call.expected.output, self.exercise.tolerance)
+
     def _call(self, question: Question, trial: Trial) -> Call:
-        reply = self._reply(question, trial)
+        refused = self._refuses and question.expected.error
+        reply = question.expected if refused else self._reply(question, trial)
         held = same_reply(reply, question.expected, self.exercise, question.scale)
         held = held or (_on_meta(question.case) and _no_meta(reply))
         return Call(question.case, reply, question.expected, held, question.scale)
@@ -189,15 +215,22 @@ class Trying:
 
 
 @lru_cache(maxsize=256)
-def _rehearse(exercise: Exercise, seed: int) -> None:
+def _rehearsed(exercise: Exercise, seed: int) -> None:
     """Let the reference make every call that any answer will be asked for.
 
     einops keeps what it was first called with, and takes 2.0 for 2: where an answer with
     `heads / groups` came first, a right one would fail after it.
     """
+    rehearse(exercise, InProcess(exercise.reference), seed)
+
+
+def rehearse(exercise: Exercise, answer: Answer, seed: int) -> None:
+    """Let an answer make the calls of all cases and of the exercise's own laws; nobody looks."""
+    for case in _drawn(exercise, seed):
+        answer.run(_request(exercise, case, seed))
     for law in exercise.properties:
         with contextlib.suppress(Exception):
-            law.holds(_caller(exercise, InProcess(exercise.reference), seed), Draw(seed))
+            law.holds(_caller(exercise, answer, seed), Draw(seed))
 
 
 def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
@@ -212,8 +245,13 @@ def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
 
 
 def cases(exercise: Exercise, seed: int) -> list[Question]:
-    """List the cases of an exercise as they are asked first: for their results alone."""
+    """List the cases that have a result, as they are asked first: for their results alone."""
     return _standard(exercise, seed)[0].questions
+
+
+def refused(exercise: Exercise, seed: int) -> list[Question]:
+    """List the cases for which the reference raises an exception."""
+    return _of(exercise, seed, REFUSALS)
 
 
 class _Ended(Exception):
@@ -232,27 +270,41 @@ def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
 
 def large(exercise: Exercise, seed: int) -> list[Question]:
     """List the cases with large numbers, of which there are some where an exponential is."""
-    return [
-        q for x in _standard(exercise, seed) if x.sentence == LARGE_NUMBERS for q in x.questions
-    ]
+    return _of(exercise, seed, LARGE_NUMBERS)
 
 
-def _constant(calls: list[Call]) -> bool:
-    """Tell whether no two numbers of all the results differ."""
-    numbers: set[float] = set()
+def _of(exercise: Exercise, seed: int, sentence: str) -> list[Question]:
+    """List the questions of a standard property, none where it is not asked."""
+    return [q for x in _standard(exercise, seed) if x.sentence == sentence for q in x.questions]
 
-    def collect(output: Any) -> None:
-        if isinstance(output, tuple | list):
-            for part in output:
-                collect(part)
-        elif isinstance(output, Tensor):
-            numbers.update(output.flatten().tolist())
-        elif isinstance(output, int | float):
-            numbers.add(output)
 
-    for call in calls:
-        collect(call.reply.output)
-    return len(numbers) < 2
+Guess = Callable[[tuple, Any], Any]
+
+
+def guesses(exercise: Exercise) -> dict[str, Guess]:
+    """Name what whoever knows nothing might return, made of the inputs and of the right result."""
+    named: dict[str, Guess] = {
+        "only 0s": lambda _, output: _shaped(output, torch.zeros_like, 0),
+        "only 1s": lambda _, output: _shaped(output, torch.ones_like, 1),
+        "a unit matrix": lambda _, output: _shaped(output, _unit_matrix, 1),
+    }
+    for place, parameter in enumerate(exercise.parameters):
+        named[f"only {parameter.name}"] = lambda inputs, _, place=place: (
+            inputs[place] if place < len(inputs) else None
+        )
+    return named
+
+
+def _shaped(output: Any, of_tensor: Callable[[Tensor], Tensor], number: int) -> Any:
+    """Return another value of the same type and shape."""
+    if isinstance(output, int | float):
+        return type(output)(number)
+    return change_tensors(output, of_tensor) if any(tensors(output)) else type(output)()
+
+
+def _unit_matrix(y: Tensor) -> Tensor:
+    unit = torch.eye(*y.shape[-2:]) if y.dim() > 1 else torch.ones(y.shape)
+    return unit.expand(y.shape).to(y)
 
 
 @lru_cache(maxsize=256)
@@ -260,7 +312,7 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
     reference = InProcess(exercise.reference)
     # the second time with other numbers, where they are drawn: what an answer keeps is wrong there
-    cases, others = ([Case(*x) for x in exercise.draw(Draw(n))] for n in (seed, seed + 1))
+    cases, others = _drawn(exercise, seed), _drawn(exercise, seed + 1)
     redrawn = {id(case): other for case, other in zip(cases, others, strict=False)}
     draw = Draw(seed)
 
@@ -279,11 +331,17 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         return replace(plain, fuller=ask(case, cotangent=cotangent, watch=exercise.forbidden))
 
     with _exponentials() as exponentials:
-        values = list(map(value, cases))
+        everything = list(map(value, cases))
+    values, refused = (
+        [q for q in everything if bool(q.expected.error) == x] for x in (False, True)
+    )
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
     kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
-    asked = [Asked("every case gives the right result", 4, values)]
+    # the two have four points together
+    asked = [Asked("every case gives the right result", 3 if refused else 4, values)]
+    if refused:
+        asked.append(Asked(REFUSALS, 1, refused))
     if gradients:
         doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
         asked += [
@@ -307,10 +365,14 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
     if any(isinstance(x, Tensor) for x in cases[0].inputs):
         on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
-        # a refused case is refused there too, for what no meta tensor has there is no asking
+        # for what no meta tensor has there is no asking
         if all(map(_same_error, on_meta, few)):
             asked.append(Asked("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
+
+
+def _drawn(exercise: Exercise, seed: int) -> list[Case]:
+    return [Case(*x) for x in exercise.draw(Draw(seed))]
 
 
 def _request(

@@ -108,7 +108,7 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
     exercise, trials = tried.exercise, tried.all()
     failure = None if all(trial.held for trial in trials) else _failure(trials)
     status, message = _status(tried, failure, seed)
-    results = tuple(Result(trial.sentence, trial.points, bool(trial.held)) for trial in trials)
+    results = earned(tried)
     printed = (call.reply.printed for trial in trials for call in trial.calls)
     return Verdict(
         exercise=exercise.id,
@@ -122,6 +122,12 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
         failure=failure,
         printed=next(filter(None, printed), ""),
     )
+
+
+def earned(tried: Trying) -> tuple[Result, ...]:
+    """List what came of each property; none counts for an answer that is no more than a guess."""
+    trials, counts = tried.all(), tried.earns()
+    return tuple(Result(x.sentence, x.points, counts and bool(x.held)) for x in trials)
 
 
 def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
@@ -222,7 +228,13 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
 @lru_cache(maxsize=1024)
 def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
     """Try a known mistake, as far as anybody asks, and keep what it did."""
-    return Trying(exercise, InProcess(mistake.answer), seed, watched=False)
+    return try_mistake(exercise, mistake, seed)
+
+
+def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
+    """Try a known mistake anew."""
+    answer = InProcess(mistake.answer)
+    return Trying(exercise, answer, seed, watched=False, refuses=not mistake.accepts)
 
 
 def _is(ours: Trying, theirs: Trying, places: Sequence[int]) -> bool:

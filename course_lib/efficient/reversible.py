@@ -20,7 +20,7 @@ class ReversibleBlock(nn.Module):
 
     x = [x1, x2] are the halves of the last axis. f and g return the same each time they are called
     (no dropout). Keeps nothing that `inverse` cannot compute. Source: Gomez et al. 2017, eq. 6 and
-    7. Raises ValueError for an odd last axis.
+    7.
     """
 
     def __init__(self, f: Callable, g: Callable):

@@ -111,7 +111,7 @@ def test_reveal_sets_guess_and_measurement_side_by_side(capsys):
 def test_both_faces_say_the_same():
     found = verdict("start/hello", lambda x: x + 2)
     text, html = panel.text(found), panel.html(found)
-    for fact in (found.message, "0 of 3 cases", "doubling a sum", "expected", "float32 (1,)"):
+    for fact in (found.message, "0 of 5 cases", "doubling a sum", "expected", "float32 (1,)"):
         assert fact in text
         assert fact in html
     assert "<script" not in html

@@ -6,8 +6,8 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.proof import laws
-from course_lib.checking.trial import Trying, try_all
-from course_lib.checking.verdict import known
+from course_lib.checking.trial import Trying, properties, try_all
+from course_lib.checking.verdict import judge, known
 
 
 def exercise_of(reference, *cases, **more):
@@ -207,3 +207,55 @@ def test_a_known_mistake_is_tried_once():
     exercise.mistake("overflows")(overflowing)
     [mistake] = exercise.mistakes
     assert known(exercise, mistake, 0) is known(exercise, mistake, 0)
+
+
+def root(x):
+    """Take the square root. Raises ValueError for numbers below zero."""
+    if (x < 0).any():
+        raise ValueError("no number has this square")
+    return x.sqrt()
+
+
+REFUSALS = "bad arguments raise the error that the docstring names"
+
+
+def test_bad_arguments_are_asked_for_apart_from_results():
+    exercise = exercise_of(root, (X,), (-X,))
+    assert failing(exercise, root) == []
+    assert failing(exercise, lambda x: x.abs().sqrt()) == [REFUSALS]
+    [results, refusals, *_] = try_all(exercise, InProcess(root), 0)
+    assert [len(trial.calls) for trial in (results, refusals)] == [1, 1]
+    # an exercise has as many points as before its refusals were asked for
+    assert results.points + refusals.points == properties(exercise_of(root, (X,)), 0)[0][1]
+
+
+def test_a_known_mistake_is_recognised_whether_or_not_bad_arguments_are_refused():
+    exercise = exercise_of(root, (X,), (-X,))
+    exercise.mistake("not the root")(lambda x: x / 2)
+    exercise.mistake("nothing is refused", accepts=True)(lambda x: x.abs().sqrt())
+
+    def refusing(x):
+        if (x < 0).any():
+            raise ValueError
+        return x / 2
+
+    said = [judge(exercise, InProcess(x)).message for x in (refusing, lambda x: x / 2)]
+    assert said == ["not the root", "not the root"]
+    assert judge(exercise, InProcess(lambda x: x.abs() ** 0.5)).message == "nothing is refused"
+
+
+def test_a_guess_earns_nothing_though_laws_hold_of_it():
+    exercise = exercise_of(halves, (X, X), (0 * X, X))
+
+    @exercise.property("twice as much gives twice as much")
+    def doubled(answer, draw):
+        return torch.allclose(answer(2 * X, X), 2 * answer(X, X))
+
+    def points(answer):
+        return judge(exercise, InProcess(answer)).points
+
+    assert points(halves) > 0
+    # right where x is zero, and obeying the law
+    assert points(lambda x, y: x) == points(lambda x, y: 0 * x) == 0
+    # wrong in another case, and yet no guess
+    assert points(lambda x, y: x / 2 if x.any() else x + 1) > 0

@@ -5,11 +5,12 @@ Nobody tunes a check to these cells. `python -m tests.strangers first` says how 
 
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_notebook
 
 from course_lib.answers.process import ChildProcess
 from course_lib.checking.catalogue import load
@@ -39,13 +40,18 @@ def tries(people: str) -> Iterator[Try]:
             yield Try(exercise, kind == "right", said.strip(), code)
 
 
+@cache
+def _notebook(lesson: str) -> NotebookNode:
+    [file] = lesson_files([lesson])
+    return build(file)
+
+
 def notebook_of(one: Try) -> NotebookNode:
-    """Write an answer into its lesson's notebook, behind the cell of imports."""
-    exercise = load(one.exercise)
-    [file] = lesson_files([exercise.lesson])
-    imports = next(cell for cell in build(file).cells if cell.cell_type == "code")
-    answer = new_code_cell(one.code, metadata={"exercise": one.exercise})
-    return new_notebook(cells=[imports, answer], metadata={"course": {"lesson": exercise.lesson}})
+    """Put an answer into the cell of its exercise, in its lesson's notebook."""
+    notebook = deepcopy(_notebook(load(one.exercise).lesson))
+    [cell] = [x for x in notebook.cells if x.metadata.get("exercise") == one.exercise]
+    cell.source = one.code
+    return notebook
 
 
 def judged(one: Try, handle: ChildProcess, seed: int = 0) -> Verdict:

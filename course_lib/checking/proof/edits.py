@@ -1,7 +1,7 @@
 """Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one.
 
-Each is a wrong answer that a check must catch, unless the edit changes nothing that can be seen;
-such ones are listed by their exercise as `equivalent`.
+Or an exception is not raised. Each is a wrong answer that a check must catch, unless the edit
+changes nothing that can be seen; such ones are listed by their exercise as `equivalent`.
 """
 
 import ast
@@ -52,14 +52,16 @@ def edits(exercise: Exercise) -> Iterator[tuple[str, str]]:
 
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and all below it but for what is raised: its text is nobody's answer."""
+    yield node
     if not isinstance(node, ast.Raise):
-        yield node
         for child in ast.iter_child_nodes(node):
             yield from _nodes(child)
 
 
 def _edited(node: ast.AST) -> Iterator[ast.AST]:
     match node:
+        case ast.Raise():
+            yield ast.Pass()
         case ast.BinOp(left, op, right):
             yield ast.BinOp(left, EXCHANGED[type(op)](), right)
             yield from (left, right)

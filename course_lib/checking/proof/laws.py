@@ -5,18 +5,25 @@
 3. Every known mistake fails with its own sentence, and does the same when it is tried again.
 4. A known mistake raises no exception but those that it declares, and never a NameError.
 5. Every alternative passes.
-6. Every mechanical mutant fails, but for those listed as `equivalent`, and constants earn nothing.
+6. Every mechanical mutant fails, but for those listed as `equivalent`.
 7. Every one-place edit of the reference fails, but for those listed as `equivalent`.
 8. The reference is right for large numbers too, where it computes an exponential, or its exercise
    says in `small_only` why it is not asked.
 9. There are two hints, three known mistakes and an alternative; no hint holds a line of the
    reference.
-10. All this holds for every seed.
+10. A guess earns nothing: zeros, ones, a unit matrix, one of the arguments given back.
+11. Knowing what is asked with twenty other seeds by heart never gives every right result, and a
+    quarter of the points at most.
+12. The exceptions that the stub's docstring names under Raises are those that cases ask for.
+13. The cases have every size that the signature allows: see `sizes`.
+14. All this holds for every seed.
 
 That each exercise stands in one lesson is a law of the lessons.
 """
 
 import importlib
+import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -24,9 +31,18 @@ from course_lib.answers.answer import Description, InProcess, Reply, tensors
 from course_lib.answers.source import define, source_of, stub
 from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.proof.edits import edits
-from course_lib.checking.proof.mutants import mutants
-from course_lib.checking.trial import Trying, cases, large, same_reply
-from course_lib.checking.verdict import diagnosis, judge, known, refusal
+from course_lib.checking.proof.mutants import by_heart, guessing, mutants
+from course_lib.checking.proof.sizes import missing_sizes
+from course_lib.checking.trial import Trying, cases, large, refused, same_reply
+from course_lib.checking.verdict import (
+    diagnosis,
+    earned,
+    judge,
+    known,
+    max_points,
+    refusal,
+    try_mistake,
+)
 
 # of a name that is not there: no wrong answer is wrong in this way on purpose
 NEVER = ("NameError", "UnboundLocalError")
@@ -47,8 +63,9 @@ def prove(exercise: Exercise, seeds: tuple[int, ...] = (0, 1, 2)) -> Proof:
     """Hold an exercise against all of its laws, for each seed of the inputs."""
     edited, unseen = _edits(exercise)
     violations = [*_texts(exercise), *unseen, *_exceptions(exercise), *_large_numbers(exercise)]
+    violations += [*_refusals(exercise), *missing_sizes(exercise), *_by_heart(exercise, seeds)]
     for seed in seeds:
-        for law in (_verdicts, _mistakes, _mutants):
+        for law in (_verdicts, _mistakes, _mutants, _guesses):
             violations += law(exercise, seed)
     return Proof(
         mistakes=len(exercise.mistakes),
@@ -147,7 +164,7 @@ def raised(exercise: Exercise, mistake: Mistake) -> dict[str, str]:
 
 def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
     """Tell whether a mistake, tried anew, is the same up to its first failing call."""
-    again = _tried(tried.exercise, mistake.answer, seed)
+    again = try_mistake(tried.exercise, mistake, seed)
     for place in range(len(tried)):
         for a, b in zip(tried.calls(place), again.calls(place), strict=False):
             if not same_reply(b.reply, a.reply, tried.exercise, a.scale):
@@ -164,10 +181,31 @@ def _mutants(exercise: Exercise, seed: int) -> Iterator[str]:
         tried = _tried(exercise, mutant, seed)
         if tried.passes() != (name in exercise.equivalent):
             yield f"the mutant {name!r} (seed {seed}) passes, or does not as it is said to"
-        if name.startswith("only"):
-            held = [tried.trial(i).sentence for i in range(len(tried)) if tried.holds(i)]
-            if held:
-                yield f"{name} (seed {seed}) earn points: {held}"
+
+
+def _guesses(exercise: Exercise, seed: int) -> Iterator[str]:
+    for name, guess in guessing(exercise).items():
+        if held := [x.sentence for x in earned(_tried(exercise, guess, seed)) if x.held]:
+            yield f"{name} (seed {seed}) earns points: {held}"
+
+
+def _by_heart(exercise: Exercise, seeds: tuple[int, ...]) -> Iterator[str]:
+    answer = by_heart(exercise, range(100, 120))
+    for seed in seeds:
+        tried = _tried(exercise, answer, seed)
+        points = sum(x.points for x in earned(tried) if x.held)
+        if tried.holds(0) or 4 * points > max_points(exercise, seed):
+            yield f"knowing other seeds by heart earns {points} points (seed {seed})"
+
+
+def _refusals(exercise: Exercise) -> Iterator[str]:
+    """Name what is promised under Raises and not asked, or asked and not promised."""
+    written = getattr(exercise.reference, exercise.method or "", exercise.reference)
+    _, _, promise = (inspect.getdoc(written) or "").partition("Raises")
+    promised = set(re.findall(r"\b[A-Z]\w*Error\b", promise))
+    errors = (question.expected.error for question in refused(exercise, 0))
+    if promised != (asked := {error.type for error in errors if error}):
+        yield f"the docstring promises {promised or 'no exception'}, the cases ask for {asked}"
 
 
 def _first(exercise: Exercise, seed: int) -> Reply:

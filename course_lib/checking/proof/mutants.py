@@ -1,7 +1,8 @@
 """Wrong answers derived mechanically from any reference: a sound check catches each of them."""
 
+import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -10,35 +11,41 @@ import torch
 from torch import Tensor
 
 from course_lib import attention
-from course_lib.answers.answer import InProcess, Reply, change_tensors, tensors
+from course_lib.answers import probe_layers
+from course_lib.answers.answer import InProcess, Reply, as_data, change_tensors, tensors
+from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.trial import cases, differentiable, is_float
+from course_lib.checking.trial import cases, differentiable, guesses, is_float, rehearse
 
-CONSTANTS = (0, 1)
 SOFTMAX = attention.softmax
 
 
 def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """Derive the mutants that apply to an exercise whose reference gave this reply.
 
-    "first case only", "only 0s" and "only 1s" always; "changes its input" where an input is a
-    tensor; "detached" where the output has a gradient to pass on, "float32 inside" where that is
-    an input's; "... ignored" for each argument that has a default. Where the reference calls
+    "first case only" always; "changes its input" where an input is a tensor; "detached" where the
+    output has a gradient to pass on, "float32 inside" where that is an input's; "... ignored" for
+    each argument, and for each of the constructor's that an object keeps. Where the reference calls
     `attention.softmax`: "softmax without its maximum", and "masked with a large number" if it
     hands a mask over.
     """
     derived = {"first case only": _wrap(exercise, _FirstOnly())}
-    derived |= {f"only {number}s": _wrap(exercise, _Constant(number)) for number in CONSTANTS}
     if any(tensors(reply.inputs)):
         derived["changes its input"] = _wrap(exercise, _in_place)
     if differentiable(exercise, reply):
         derived["detached"] = _wrap(exercise, _detached)
         if any(is_float(x) for _, x in tensors(reply.inputs)):
             derived["float32 inside"] = _wrap(exercise, _float32)
-    for place, parameter in enumerate(exercise.parameters):
-        if parameter.default is not parameter.empty:
-            ignoring = _ignoring(place, parameter.default)
-            derived[f"{parameter.name} ignored"] = _wrap(exercise, ignoring)
+    first = cases(exercise, 0)[0].case
+    for name, place, value in _usual(exercise.parameters, first.inputs):
+        derived[f"{name} ignored"] = _wrap(exercise, _ignoring(place, value))
+    if exercise.method:
+        constructor = list(inspect.signature(exercise.reference).parameters.values())
+        built = exercise.reference(*probe_layers.made(first.build))
+        for name, place, value in _usual(constructor, first.build):
+            # what only the constructor looks at is given, and nobody's to ignore
+            if name in vars(built):
+                derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value))
     calls: list[bool] = []  # whether each call of softmax came with a mask
     with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
         for question in cases(exercise, 0):
@@ -66,6 +73,53 @@ def _wrap(exercise: Exercise, change: Callable) -> Callable:
     return type(exercise.name, (reference,), {exercise.method: method})
 
 
+def _built(exercise: Exercise, change: Callable) -> Callable:
+    """Return the reference with every call of its constructor passed through `change`."""
+    reference = cast(type, exercise.reference)
+
+    def build(self, *arguments):
+        change(lambda *changed: reference.__init__(self, *changed), arguments)
+
+    return type(exercise.name, (reference,), {"__init__": build})
+
+
+def guessing(exercise: Exercise) -> dict[str, Callable]:
+    """Make an answer of each guess: it finds the right shape, and nothing else."""
+    return {
+        name: _wrap(exercise, lambda call, inputs, guess=guess: guess(inputs, call(*inputs)))
+        for name, guess in guesses(exercise).items()
+    }
+
+
+def by_heart(exercise: Exercise, seeds: Iterable[int]) -> Callable:
+    """Make an answer that knows what is asked with these seeds, and refuses everything else."""
+    table: dict[Any, Any] = {}
+
+    def learn(call: Callable, inputs: tuple) -> Any:
+        key, output = _key(inputs), call(*inputs)
+        table[key] = as_data(output)
+        return output
+
+    def remember(_: Callable, inputs: tuple) -> Any:
+        if _key(inputs) not in table:
+            raise ValueError
+        return table[_key(inputs)]
+
+    learner = InProcess(_wrap(exercise, learn))
+    for seed in seeds:
+        rehearse(exercise, learner, seed)
+    return _wrap(exercise, remember)
+
+
+def _key(value: Any) -> Any:
+    """Make of inputs what is equal where they are equal, and can be looked up."""
+    if isinstance(value, tuple | list):
+        return tuple(map(_key, value))
+    if isinstance(value, Tensor):
+        return value.shape, str(value.tolist()) if not value.is_meta else "meta"
+    return value if isinstance(value, int | float | str) else type(value)
+
+
 class _FirstOnly:
     """Right for the first case, whose result it then gives always."""
 
@@ -75,19 +129,6 @@ class _FirstOnly:
     def __call__(self, call: Callable, inputs: tuple) -> Any:
         self.first = self.first or (call(*inputs),)
         return self.first[0]
-
-
-class _Constant:
-    """Gives the same number always, in a result of the right shape."""
-
-    def __init__(self, number: int):
-        self.number = number
-
-    def __call__(self, call: Callable, inputs: tuple) -> Any:
-        output = call(*inputs)
-        if isinstance(output, Tensor | tuple):
-            return change_tensors(output, lambda y: torch.full_like(y, self.number))
-        return type(output)(self.number)
 
 
 def _in_place(call: Callable, inputs: tuple) -> Any:
@@ -108,12 +149,23 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)
 
 
-def _ignoring(place: int, default: Any) -> Callable:
-    """Take the default whatever is given at this place."""
+def _usual(parameters: list[inspect.Parameter], given: tuple) -> Iterator[tuple[str, int, Any]]:
+    """Yield the name and the place of each argument, and its default or what was first `given`."""
+    for place, parameter in enumerate(parameters):
+        if parameter.default is not parameter.empty:
+            yield parameter.name, place, parameter.default
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            yield parameter.name, place, given[place]
+
+
+def _ignoring(place: int, usual: Any) -> Callable:
+    """Take the usual value whatever is given at this place."""
 
     def change(call: Callable, inputs: tuple) -> Any:
-        given = place < len(inputs)
-        return call(*inputs[:place], default, *inputs[place + 1 :]) if given else call(*inputs)
+        if place >= len(inputs):
+            return call(*inputs)
+        value = usual.make() if isinstance(usual, Probe) else usual
+        return call(*inputs[:place], value, *inputs[place + 1 :])
 
     return change
 

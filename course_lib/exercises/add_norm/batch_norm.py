@@ -23,9 +23,7 @@ exercise = Exercise(
         # of x[..., 0] the shape alone is used
         "0 -> 1",
         "0 -> -1",
-        # what is refused is not asked, and neither is a batch without a real word
-        "real.dtype != torch.bool or real.shape != x.shape[:-1] -> "
-        "real.dtype != torch.bool and real.shape != x.shape[:-1]",
+        # a batch without a real word is not asked
         "real.sum().clamp(min=1) -> real.sum()",
         "1 -> 0",
     ),
@@ -71,6 +69,9 @@ def cases(draw: Draw):
     one = torch.tensor([[False, False, False], [False, True, False]])
     # under a small eps, rounding alone moves what is divided by its root
     yield "one real word", (*words(draw, 2, 3, 4), one, 0.5)
+    yield "sentences of one word", words(draw, 3, 1, 2)
+    yield "a mask of numbers", (x, gain, bias, padding.float())
+    yield "a mask with an axis for queries", (x, gain, bias, padding.unsqueeze(-2))
 
 
 @exercise.property("with gain 1 and bias 0, each column of real words has mean 0 and variance 1")
@@ -102,7 +103,11 @@ def other_sentences(answer, draw: Draw):
 
 def real_words(x, mask):
     """Return where the words are real: everywhere, where there is no mask."""
-    return torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
+    if mask is None:
+        return torch.ones_like(x[..., 0], dtype=torch.bool)
+    if mask.dtype != torch.bool or mask.shape != x.shape[:-1]:
+        raise ValueError("no mask of words")
+    return mask
 
 
 def statistics(x, real, correction=0):

@@ -44,6 +44,12 @@ def cases(draw: Draw):
     )
     yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
+    yield "one word alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
+    yield (
+        "another norm",
+        (draw.normal(3, 4),),
+        (Probe("running_mean"), 4, Probe("stretch_and_shift")),
+    )
 
 
 @exercise.property("a layer that finds nothing leaves x as it is, one that finds more adds more")

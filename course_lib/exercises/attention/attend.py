@@ -28,12 +28,14 @@ def cases(draw: Draw):
     yield "one query, two states", (draw.normal(1, 3), draw.normal(2, 3))
     yield "as many queries as states", (draw.normal(3, 2), draw.normal(3, 2))
     yield "four queries, three states", (draw.normal(4, 5), draw.normal(3, 5))
+    yield "one state alone", (draw.normal(2, 2), draw.normal(1, 2))
     yield "some states masked", (draw.normal(3, 4), draw.normal(5, 4), draw.mask(3, 5))
     nowhere = torch.tensor([[False, False, False], [True, False, True]])
     yield "a query that may look nowhere", (draw.normal(2, 4), draw.normal(3, 4), nowhere)
     batch = (draw.normal(2, 4, 3), draw.normal(2, 6, 3))
     yield "a batch, without a mask", batch
     yield "a batch, each word with its own padding", (*batch, draw.mask(2, 1, 6))
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 5), draw.normal(3, 2, 3, 5))
 
 
 @exercise.property("a masked state might as well not be there, however large its score")

@@ -35,6 +35,11 @@ def cases(draw: Draw):
         "two batch dimensions",
         (draw.normal(3, 2, 4, 5), draw.normal(3, 2, 6, 4), draw.normal(5, 4)),
     )
+    yield "one key", (draw.normal(4, 2), draw.normal(1, 3), draw.normal(2, 3))
+    yield (
+        "as many queries as each has numbers",
+        (draw.normal(4, 4), draw.normal(3, 5), draw.normal(4, 5)),
+    )
 
 
 @exercise.property("with the identity as W, the scores are dot products")

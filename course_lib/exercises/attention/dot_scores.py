@@ -31,6 +31,8 @@ def cases(draw: Draw):
     yield "a batch", (draw.normal(2, 3, 5), draw.normal(2, 4, 5))
     yield "a batch of one", (draw.normal(1, 4, 3), draw.normal(1, 5, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(3, 2, 6, 4))
+    yield "one key", (draw.normal(4, 3), draw.normal(1, 3))
+    yield "as many queries as each has numbers", (draw.normal(3, 3), draw.normal(5, 3))
 
 
 @exercise.property("exchanging queries and keys transposes the scores")

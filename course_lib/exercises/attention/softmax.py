@@ -51,6 +51,7 @@ def cases(draw: Draw):
     yield "a row with every key masked", (draw.normal(2, 3), nowhere)
     yield "one mask for the whole batch", (draw.normal(2, 4, 3), draw.mask(4, 3))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4),)
+    yield "one key", (draw.normal(3, 1),)
 
 
 @exercise.property("each row of weights sums to one")

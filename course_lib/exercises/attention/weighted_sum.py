@@ -29,6 +29,7 @@ def cases(draw: Draw):
     yield "weights that sum to 0 and to a half", (less_than_one, draw.normal(4, 3))
     yield "a batch", (draw.normal(2, 4, 5).softmax(-1), draw.normal(2, 5, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 4, 6).softmax(-1), draw.normal(3, 2, 6, 5))
+    yield "one key", (draw.normal(4, 1).softmax(-1), draw.normal(1, 3))
 
 
 @exercise.property("all the weight on one key returns that key's value")

@@ -61,6 +61,9 @@ def cases(draw: Draw):
         (6, 3, 8, "pre"),
     )
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(3, 2, 4, 4)), (4, 2, 3)
+    yield "one word", (draw.normal(1, 4), draw.normal(3, 4)), (4, 2, 6)
+    yield "one source word", (draw.normal(3, 4), draw.normal(1, 4)), (4, 2, 6)
+    yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(3, 4)), (4, 2, 5)
 
 
 @exercise.property("under a causal mask no word sees its future, and each sees its past")

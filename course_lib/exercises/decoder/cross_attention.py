@@ -43,6 +43,8 @@ def cases(draw: Draw):
         (*_states(draw, 3, 4, (5, 3, 4, 2), 2), draw.mask(2, 1, 4)),
     )
     yield "two batch dimensions", _states(draw, 2, 5, (3, 4, 2, 6), 4, 3)
+    yield "one source word", _states(draw, 3, 1, (4, 5, 2, 3))
+    yield "as many target words as each has numbers", _states(draw, 3, 5, (3, 4, 2, 6))
 
 
 def _states(draw: Draw, n_q, n_k, sizes, *batch):

@@ -52,6 +52,8 @@ def cases(draw: Draw):
     )
     yield "groups that do not divide the heads", _heads(draw, 3, 2, (2, 4, 3, 5))
     yield "more groups than heads", _heads(draw, 2, 4, (2, 3, 5, 4))
+    yield "one key", _heads(draw, 4, 2, (3, 1, 2, 5))
+    yield "as many queries as each has numbers", _heads(draw, 4, 2, (3, 5, 3, 2))
 
 
 def _heads(draw: Draw, heads, groups, sizes, *batch) -> tuple[Tensor, ...]:
@@ -247,7 +249,8 @@ def another_axis_for_heads(q, k, v, mask=None):
 
 @exercise.mistake(
     "Right where the groups divide the heads. Where they do not, an error of torch's tells nobody "
-    "why: which sizes can you compare first, and what does the docstring promise to raise?"
+    "why: which sizes can you compare first, and what does the docstring promise to raise?",
+    accepts=True,
 )
 def not_refused(q, k, v, mask=None):
     share = q.shape[-3] // k.shape[-3]
@@ -257,7 +260,8 @@ def not_refused(q, k, v, mask=None):
 
 @exercise.mistake(
     "Right, but the refusal is an AssertionError, and the docstring promises a ValueError. Python "
-    "can be told to skip every `assert`: what raises an exception always?"
+    "can be told to skip every `assert`: what raises an exception always?",
+    accepts=True,
 )
 def refused_by_assertion(q, k, v, mask=None):
     if q.shape[-3] % k.shape[-3]:

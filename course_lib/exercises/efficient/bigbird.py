@@ -20,7 +20,7 @@ exercise = Exercise(
         "A global block lists every block. If all rows are made as long as its row, how many "
         "scores are there in the end? Who else has to pay for one long row?",
     ),
-    # that blocks exist is not asked; a tensor's rows can be read like a list's
+    # -1 has been left out by then; a tensor's rows can be read like a list's
     equivalent=("0 -> -1", "neighbours.tolist() -> neighbours"),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
@@ -53,8 +53,13 @@ def cases(draw: Draw):
     yield "one block", (*words(draw, 4, d_k=3, d_v=2), lists([0]), 4)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), some, 2)
     yield "two batch dimensions", (*words(draw, 3, 2, 8, d_k=5, d_v=3), full, 2)
+    yield "a word too few", (*words(draw, 5, d_k=3, d_v=2), some, 2)
     yield "a word too many", (*words(draw, 7, d_k=3, d_v=2), some, 2)
     yield "a block too many", (*words(draw, 8, d_k=3, d_v=2), some, 2)
+    yield "one word", (*words(draw, 1, d_k=3, d_v=2), lists([0]), 1)
+    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=3), ends, 1)
+    yield "a block beyond the last", (*words(draw, 6, d_k=3, d_v=2), lists([0], [3], [1]), 2)
+    yield "a block before the first", (*words(draw, 6, d_k=3, d_v=2), lists([0], [-2], [1]), 2)
 
 
 @exercise.property("a long text never makes a tensor of n x n, even where a row lists every block")
@@ -101,6 +106,8 @@ def large_scores(answer, draw: Draw):
 def refuse(q, neighbours, block):
     if q.shape[-2] != len(neighbours) * block:
         raise ValueError("n is not blocks x block")
+    if ((neighbours < -1) | (neighbours >= len(neighbours))).any():
+        raise ValueError("a block that does not exist")
 
 
 def attend(q, k, v, mask=None, scale=None, hidden=-torch.inf):
@@ -249,7 +256,8 @@ def unscaled(q, k, v, neighbours, block):
 
 @exercise.mistake(
     "A text that the blocks do not cover was not refused. What should happen to the word that has "
-    "no block? The docstring says what should be raised."
+    "no block? The docstring says what should be raised.",
+    accepts=True,
 )
 def not_refused(q, k, v, neighbours, block):
     n = len(neighbours) * block
@@ -298,7 +306,8 @@ def hidden_with_a_number(q, k, v, neighbours, block):
 
 @exercise.mistake(
     "A text with a block more than there are rows was not refused. It is not enough that the "
-    "blocks divide it: how many words do the rows cover?"
+    "blocks divide it: how many words do the rows cover?",
+    accepts=True,
 )
 def remainder_alone(q, k, v, neighbours, block):
     if q.shape[-2] % block:

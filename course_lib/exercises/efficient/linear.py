@@ -42,6 +42,7 @@ def cases(draw: Draw):
     q, k, v = words(draw, 4, d_k=2, d_v=3)
     yield "large numbers in the words", (100 * (1 + q.abs()), 100 * (1 + k.abs()), v)
     yield "two batch dimensions, causal", (*words(draw, 3, 2, 4, d_k=5, d_v=2), True)
+    yield "as many words as each has numbers", words(draw, 4, d_k=4, d_v=3)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)

@@ -28,8 +28,6 @@ exercise = Exercise(
         "course_lib.efficient.kernel.attend",
         "course_lib.efficient.lsh.lsh_attention_in_rounds",
     ),
-    # the exercise is the form without it: answers may take four arguments
-    equivalent=("causal ignored",),
 )
 
 
@@ -52,7 +50,9 @@ def cases(draw: Draw):
     yield "one word", (*words(draw, 1, d_k=2, d_v=3, buckets=1), 1)
     yield "a batch of texts", (*words(draw, 2, 8, d_k=3, d_v=4, buckets=3), 2)
     yield "two batch dimensions", (*words(draw, 3, 2, 6, d_k=5, d_v=2, buckets=2), 3)
+    yield "two chunks, causal", (*words(draw, 8, d_k=3, d_v=2, buckets=2), 4, True)
     yield "a word too many", (*words(draw, 7, d_k=3, d_v=2, buckets=2), 3)
+    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2, buckets=2), 2)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
@@ -120,7 +120,12 @@ def with_the_one_before(x, chunk, first):
     return torch.cat([before, cut], dim=-2)
 
 
-def in_chunks(qk, v, buckets, chunk, **change):
+def earlier(seen, causal):
+    """Keep what is seen of earlier words, where later ones are hidden."""
+    return seen.tril() if causal else seen
+
+
+def in_chunks(qk, v, buckets, chunk, causal, **change):
     """Sort, cut, attend and put back, in as many ways as there are mistakes."""
     refuse(qk.shape[-2], chunk)
     order = buckets.argsort(dim=-1, stable=True)
@@ -138,6 +143,8 @@ def in_chunks(qk, v, buckets, chunk, **change):
     seen = there >= 0 if change.get("any_bucket") else mine == theirs
     if change.get("own_chunk"):
         seen = seen & (torch.arange(2 * chunk, device=qk.device) >= chunk)
+    if causal:
+        seen = seen & (there <= here)
     itself = here == there
     others = seen if change.get("itself") else seen & ~itself
     alone = ~others.any(-1, keepdim=True)
@@ -159,7 +166,7 @@ def in_chunks(qk, v, buckets, chunk, **change):
     "once they are sorted by bucket?",
     raises=MemoryError,
 )
-def square_of_scores(qk, v, buckets, chunk):
+def square_of_scores(qk, v, buckets, chunk, causal=False):
     n = qk.shape[-2]
     refuse(n, chunk)
     order = buckets.argsort(dim=-1, stable=True)
@@ -167,7 +174,7 @@ def square_of_scores(qk, v, buckets, chunk):
     back = number.unsqueeze(-1) - number.unsqueeze(-2)
     seen = (buckets.unsqueeze(-1) == buckets.unsqueeze(-2)) & (back >= 0) & (back <= 1)
     itself = torch.eye(n, dtype=torch.bool, device=qk.device)
-    others = seen & ~itself
+    others = earlier(seen & ~itself, causal)
     seen = others | ~others.any(-1, keepdim=True) & itself
     keys = qk / qk.norm(dim=-1, keepdim=True)
     scores = (qk @ keys.mT / qk.shape[-1] ** 0.5).masked_fill(~seen, -torch.inf)
@@ -179,10 +186,10 @@ def square_of_scores(qk, v, buckets, chunk):
     "scores were made for it. How far does a chunk look?",
     raises=MemoryError,
 )
-def whole_buckets(qk, v, buckets, chunk):
+def whole_buckets(qk, v, buckets, chunk, causal=False):
     refuse(qk.shape[-2], chunk)
     itself = torch.eye(qk.shape[-2], dtype=torch.bool, device=qk.device)
-    others = (buckets.unsqueeze(-1) == buckets.unsqueeze(-2)) & ~itself
+    others = earlier((buckets.unsqueeze(-1) == buckets.unsqueeze(-2)) & ~itself, causal)
     seen = others | ~others.any(-1, keepdim=True) & itself
     keys = qk / qk.norm(dim=-1, keepdim=True)
     scores = (qk @ keys.mT / qk.shape[-1] ** 0.5).masked_fill(~seen, -torch.inf)
@@ -193,122 +200,131 @@ def whole_buckets(qk, v, buckets, chunk):
     "Each chunk sees itself alone, so a bucket that a cut goes through falls apart. Which other "
     "chunk may it see?"
 )
-def own_chunk_alone(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, own_chunk=True)
+def own_chunk_alone(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, own_chunk=True)
 
 
 @exercise.mistake(
     "The first chunk sees the last one. What stands before the first chunk? (`torch.roll` brings "
     "back at the front what it pushes out at the end.)"
 )
-def first_sees_last(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, first="the last")
+def first_sees_last(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, first="the last")
 
 
 @exercise.mistake(
     "The words of a chunk see all its buckets, where they should see their own only. What is the "
     "same in two words that may see each other?"
 )
-def every_bucket(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, any_bucket=True)
+def every_bucket(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, any_bucket=True)
 
 
 @exercise.mistake(
     "Every word looks at itself, though it sees others. Its key is its own query: whom will it "
     "listen to most?"
 )
-def looks_at_itself(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, itself=True)
+def looks_at_itself(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, itself=True)
 
 
 @exercise.mistake("A word that sees nobody else gets zeros. It may look at itself, just then.")
-def nothing_when_alone(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, zeros_alone=True)
+def nothing_when_alone(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, zeros_alone=True)
 
 
 @exercise.mistake("The keys are as long as they came. A key is a query brought to length 1.")
-def keys_as_they_are(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, long_keys=True)
+def keys_as_they_are(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, long_keys=True)
 
 
 @exercise.mistake(
     "The queries were brought to length 1 as well. Which of the two is shortened, the one that "
     "asks or the one that is asked?"
 )
-def queries_shortened(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, short_queries=True)
+def queries_shortened(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, short_queries=True)
 
 
 @exercise.mistake(
     "The results stand in the order of the buckets. The caller's words have another order: how do "
     "they find back?"
 )
-def left_sorted(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, sorted=True)
+def left_sorted(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, sorted=True)
 
 
 @exercise.mistake(
     "The results were sorted once more, where they should have gone back. `order` says which word "
     "stands at each place; what says at which place each word stands?"
 )
-def sorted_twice(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, twice=True)
+def sorted_twice(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, twice=True)
 
 
 @exercise.mistake(
     "The chunks were cut from the text as it came. Words of one bucket are to stand together first."
 )
-def never_sorted(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, unsorted=True)
+def never_sorted(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, unsorted=True)
 
 
 @exercise.mistake(
     "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
 )
-def unscaled(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, unscaled=True)
+def unscaled(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, unscaled=True)
+
+
+@exercise.mistake(
+    "`causal` is accepted and never asked: later words are seen. In the order of the buckets, what "
+    "says which of two words comes later in the text?"
+)
+def causal_ignored(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, False)
 
 
 @exercise.mistake(
     "A text that the chunks do not divide was not refused. The docstring says what should be "
-    "raised."
+    "raised.",
+    accepts=True,
 )
-def not_refused(qk, v, buckets, chunk):
+def not_refused(qk, v, buckets, chunk, causal=False):
     n = qk.shape[-2] // chunk * chunk
-    return in_chunks(qk[..., :n, :], v[..., :n, :], buckets[..., :n], chunk)
+    return in_chunks(qk[..., :n, :], v[..., :n, :], buckets[..., :n], chunk, causal)
 
 
 @exercise.mistake(
     "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
     "scores of a row without changing any weight?"
 )
-def no_peak(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, no_peak=True)
+def no_peak(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, no_peak=True)
 
 
 @exercise.mistake(
     "The largest of all scores was subtracted in every row. A row far below it has nothing but "
     "zeros left, and divides 0 by 0: each row needs its own peak."
 )
-def peak_of_all(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, one_peak=True)
+def peak_of_all(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, one_peak=True)
 
 
 @exercise.mistake(
     "A word of another bucket was given the score -50. Where those of the word's own bucket score "
     "less than that, it gets all the weight. Which score is below every other?"
 )
-def hidden_with_a_number(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk, hidden=-50.0)
+def hidden_with_a_number(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal, hidden=-50.0)
 
 
 @exercise.alternative
-def all_chunks_at_once(qk, v, buckets, chunk):
-    return in_chunks(qk, v, buckets, chunk)
+def all_chunks_at_once(qk, v, buckets, chunk, causal=False):
+    return in_chunks(qk, v, buckets, chunk, causal)
 
 
 @exercise.alternative
-def chunk_by_chunk(qk, v, buckets, chunk):
+def chunk_by_chunk(qk, v, buckets, chunk, causal=False):
     n = qk.shape[-2]
     if n % chunk != 0:
         raise ValueError("the last chunk would be shorter")
@@ -319,6 +335,8 @@ def chunk_by_chunk(qk, v, buckets, chunk):
         rows, seen = slice(start, start + chunk), slice(max(0, start - chunk), start + chunk)
         scores = x[..., rows, :] @ keys[..., seen, :].mT / x.shape[-1] ** 0.5
         other = own[..., rows].unsqueeze(-1) != own[..., seen].unsqueeze(-2)
+        if causal:
+            other = other | (order[..., rows].unsqueeze(-1) < order[..., seen].unsqueeze(-2))
         # a word's own score is the lowest but one, that of a hidden word the lowest
         itself = places[rows].unsqueeze(-1) == places[seen]
         scores = scores.masked_fill(itself, -1e5).masked_fill(other, -1e9)

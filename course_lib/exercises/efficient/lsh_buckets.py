@@ -31,6 +31,7 @@ def cases(draw: Draw):
     yield "a batch of texts", (draw.normal(2, 7, 4), draw.normal(4, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6))
     yield "in float64", (draw.normal(8, 3).double(), draw.normal(3, 5).double())
+    yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(4, 3))
 
 
 @exercise.property("opposite words fall into opposite buckets, half the buckets apart")

@@ -38,6 +38,7 @@ def cases(draw: Draw):
     yield "the narrowest words", (draw.normal(3, 2),), (AHEAD, MEAN)
     yield "a batch of texts", (draw.normal(2, 5, 4),), (LINEAR, LINEAR)
     yield "two batch dimensions", (draw.normal(3, 2, 5, 6),), (Probe("linear", (3, 3)), MEAN)
+    yield "as many words as each has numbers", (draw.normal(4, 4),), (LINEAR, MEAN)
 
 
 @exercise.property("what went in comes back")

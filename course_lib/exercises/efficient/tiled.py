@@ -23,6 +23,8 @@ exercise = Exercise(
         "what does it make of the first shrinking?",
         "When is the sum of values divided by the sum of exponentials: in each tile, or once?",
     ),
+    # a result does not say how large its tiles were
+    equivalent=("block ignored",),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
         "course_lib.efficient.kernel.attend",
@@ -47,6 +49,8 @@ def cases(draw: Draw):
     yield "one word", (*words(draw, 1, d_k=3, d_v=2), 2)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 4)
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 2)
+    yield "more keys than queries", (draw.normal(3, 2), draw.normal(5, 2), draw.normal(5, 4), 2)
+    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)

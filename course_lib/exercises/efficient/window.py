@@ -50,6 +50,7 @@ def cases(draw: Draw):
     yield "one word", (*words(draw, 1, d_k=3, d_v=4), 3)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 3)
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 3)
+    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2), 3)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)

@@ -26,33 +26,36 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
+    n, side = draw.number(11, 30), draw.number(2, 5)
     yield "four words, three in sight", (4, 3)
-    yield "seven words, five in sight", (7, 5)
+    yield "more words", (n, 2 * side + 1)
     yield "itself alone", (3, 1)
-    yield "an even width", (6, 4)
-    yield "a width of two", (5, 2)
-    yield "no width at all", (4, 0)
-    yield "wider than the text", (4, 11)
-    yield "as wide as the text", (5, 5)
+    yield "an even width", (n, 2 * side)
+    yield "a width of two", (draw.number(5, 30), 2)
+    yield "no width at all", (draw.number(4, 30), 0)
+    yield "wider than the text", (side, n)
+    yield "as wide as the text", (2 * side + 1, 2 * side + 1)
     yield "one word", (1, 3)
 
 
 @exercise.property("a word far from both ends sees as many words to its left as to its right")
 def both_sides(answer, draw: Draw):
-    middle = answer(11, 7)[5].tolist()
-    return middle == middle[::-1] and middle.count(True) == 7
+    side, middle = draw.number(1, 30), draw.number(31, 60)
+    row = answer(2 * middle + 1, 2 * side + 1)[middle].tolist()
+    return row == row[::-1] and row.count(True) == 2 * side + 1
 
 
 @exercise.property("whoever sees a word is seen by it, and everybody sees himself")
 def mutual(answer, draw: Draw):
-    mask = answer(9, 5)
+    mask = answer(draw.number(31, 90), draw.number(2, 30))
     return torch.equal(mask, mask.mT) and mask.diagonal().all() and not mask.all()
 
 
 @exercise.property("each row is the one above it, moved by one word")
 def moved(answer, draw: Draw):
-    mask = answer(8, 5)
-    return torch.equal(mask[1:, 1:], mask[:-1, :-1]) and mask[0].sum() == 3
+    side = draw.number(1, 15)
+    mask = answer(draw.number(31, 90), 2 * side + 1)
+    return torch.equal(mask[1:, 1:], mask[:-1, :-1]) and mask[0].sum() == side + 1
 
 
 def band(n, left, right):

@@ -45,6 +45,8 @@ def cases(draw: Draw):
     yield "one row of mask for each sentence", (draw.normal(2, 4, 6), padding), (6, 3, 8, "pre")
     yield "a mask for each sentence", (draw.normal(3, 4, 6), draw.mask(3, 4, 4)), (6, 3, 5)
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4),), (4, 2, 3)
+    yield "one word", (draw.normal(1, 4),), (4, 2, 6)
+    yield "as many words as each has numbers", (draw.normal(4, 4),), (4, 2, 5)
 
 
 @exercise.property("permuting the words permutes the outputs, and each word sees all the others")

@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.feed_forward import MinimalBlock
 from course_lib.masks import causal_mask
@@ -33,6 +34,7 @@ def cases(draw: Draw):
     yield "one word", (draw.normal(1, 6),), (6, 5)
     yield "a batch of sentences", (draw.normal(3, 5, 4),), (4, 7)
     yield "two batch dimensions", (draw.normal(2, 3, 4, 2),), (2, 5)
+    yield "other positions", (draw.normal(3, 4),), (4, 5, Probe("counted_positions"))
 
 
 @exercise.property("a later word changes nothing for those before it, and something for itself")

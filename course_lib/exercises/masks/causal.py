@@ -29,32 +29,38 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
+    few, more = draw.number(3, 9), draw.number(10, 99)
     yield "two words", (2,)
-    yield "five words", (5,)
+    yield "a sentence", (few,)
     yield "one word", (1,)
-    yield "two queries, five keys", (2, 5)
-    yield "one query, the newest of four words", (1, 4)
-    yield "four queries, five keys", (4, 5)
-    yield "three queries, three keys", (3, 3)
-    yield "more queries than keys", (4, 3)
+    yield "two queries, more keys", (2, few)
+    yield "one query, the newest word", (1, more)
+    yield "one key more than queries", (few, few + 1)
+    yield "many more keys than queries", (draw.number(3, more), more)
+    yield "as many queries as keys", (more, more)
+    yield "more queries than keys", (few + 1, few)
 
 
 @exercise.property("each query sees one key more than the query before it, and the last sees all")
 def one_more_each(answer, draw: Draw):
-    return answer(3, 5).sum(-1).tolist() == [3, 4, 5] and answer(4).sum(-1).tolist() == [1, 2, 3, 4]
+    few, n = draw.number(2, 30), draw.number(30, 99)
+    last, every = ([i + 1 for i in range(n)][-rows:] for rows in (few, n))
+    return answer(few, n).sum(-1).tolist() == last and answer(n).sum(-1).tolist() == every
 
 
 @exercise.property("the last words see the same, whether the words before them ask or not")
 def last_rows(answer, draw: Draw):
-    every, last = answer(6), answer(2, 6)
-    return every.any(-1).all() and torch.equal(last, every[-2:])
+    few, n = draw.number(2, 30), draw.number(30, 99)
+    every, last = answer(n), answer(few, n)
+    return every.any(-1).all() and torch.equal(last, every[-few:])
 
 
 @exercise.property("a later word changes nothing for those before it, and something for itself")
 def hides_the_future(answer, draw: Draw):
-    x, word = draw.normal(5, 3), 2
+    n = draw.number(10, 500)
+    x, word = draw.normal(n, 3), n - 3
     changed = torch.cat([x[:word], -x[word : word + 1], x[word + 1 :]])
-    mask = answer(5)
+    mask = answer(n)
     before, after = (scaled_dot_product_attention(y, y, y, mask) for y in (x, changed))
     rests = (before == after).all(-1)
     return rests[:word].all() and not rests[word:].any()
@@ -143,7 +149,8 @@ def keys_down_queries_across(n_q, n_k=None):
 
 @exercise.mistake(
     "Fewer keys than queries were taken as they came, and some of the words may look nowhere. "
-    "Each query is one of the keys: what does the docstring promise for such numbers?"
+    "Each query is one of the keys: what does the docstring promise for such numbers?",
+    accepts=True,
 )
 def too_few_keys_accepted(n_q, n_k=None):
     return triangle(n_q, n_k)
@@ -151,7 +158,8 @@ def too_few_keys_accepted(n_q, n_k=None):
 
 @exercise.mistake(
     "Fewer keys than queries gave an AssertionError, which says that a program contradicts "
-    "itself. Here a caller gave numbers that make no sense: what does the docstring promise?"
+    "itself. Here a caller gave numbers that make no sense: what does the docstring promise?",
+    accepts=True,
 )
 def asserted(n_q, n_k=None):
     assert n_k is None or n_k >= n_q

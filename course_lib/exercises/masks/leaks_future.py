@@ -57,6 +57,7 @@ def cases(draw: Draw):
     yield "a leak in the last column alone", (Probe("mean_in_last_column"), draw.normal(4, 3))
     yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
     yield "words of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
+    yield "as many words as each has numbers", (Probe("ahead", (1,)), draw.normal(4, 4))
 
 
 @exercise.property("where each word sees k places ahead, all but the last k positions leak")

@@ -4,6 +4,7 @@ import torch
 from einops import rearrange, reduce
 from torch.nn import functional as F
 
+from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 
@@ -56,6 +57,10 @@ def cases(draw: Draw):
         (*_words(draw, 2, 3, 4, 3, 2), draw.mask(3, 2, 2, 3)),
         (4, 2),
     )
+    yield "one query", _words(draw, 1, 4, 6), (6, 2)
+    yield "one key", _words(draw, 3, 1, 4), (4, 2)
+    yield "as many queries as each has numbers", _words(draw, 4, 5, 4), (4, 2)
+    yield "another rule", _words(draw, 3, 4, 6), (6, 2, Probe("average_of_values"))
 
 
 def _words(draw: Draw, n_q, n_k, d_model, *batch):

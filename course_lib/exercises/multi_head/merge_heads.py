@@ -28,6 +28,7 @@ def cases(draw: Draw):
     yield "heads of one column", (draw.normal(3, 2, 1),)
     yield "a batch of sentences", (draw.normal(2, 3, 5, 4),)
     yield "two batch dimensions", (draw.normal(2, 3, 5, 4, 2),)
+    yield "as many words as each head has numbers", (draw.normal(2, 3, 3),)
 
 
 @exercise.property("words that were cut into parts come back whole")

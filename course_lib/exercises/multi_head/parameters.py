@@ -22,29 +22,34 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
+    heads, d_k = draw.number(2, 5), draw.number(2, 9)
+    d_v, d_model = d_k + draw.number(1, 9), 19 + draw.number(1, 9)
     yield "one head", (4, 1, 2, 3)
-    yield "two heads", (5, 2, 3, 4)
-    yield "two heads, with biases", (5, 2, 3, 4, True)
-    yield "heads that share a word out", (6, 3, 2, 2)
-    yield "the same, with biases", (6, 3, 2, 2, True)
-    yield "one head, with biases", (4, 1, 2, 3, True)
+    yield "several heads", (d_model, heads, d_k, d_v)
+    yield "several heads, with biases", (d_model, heads, d_k, d_v, True)
+    yield "heads that share a word out", (heads * d_k, heads, d_k, d_k)
+    yield "the same, with biases", (heads * d_k, heads, d_k, d_k, True)
+    yield "one head, with biases", (d_model, 1, d_k, d_v, True)
     yield "the paper's", (512, 8, 64, 64)
     yield "the paper's, with biases", (512, 8, 64, 64, True)
 
 
 @exercise.property("heads that share a word out cost as much together as one")
 def heads_are_free(answer, draw: Draw):
+    d_model = 12 * draw.number(1, 500)
     for bias in (False, True):
-        counts = {answer(12, heads, 12 // heads, 12 // heads, bias) for heads in (1, 2, 3, 6)}
-        if len(counts) != 1 or counts == {answer(24, 2, 12, 12, bias)}:
+        sizes = [(heads, d_model // heads) for heads in (1, 2, 3, 6)]
+        counts = {answer(d_model, heads, d_k, d_k, bias) for heads, d_k in sizes}
+        if len(counts) != 1 or counts == {answer(2 * d_model, 2, d_model, d_model, bias)}:
             return False
     return True
 
 
 @exercise.property("one head more costs as much as the head before it")
 def even_growth(answer, draw: Draw):
+    d_model, d_k, d_v = (draw.number(2, 50) for _ in range(3))
     for bias in (False, True):
-        one, two, three = (answer(7, heads, 3, 5, bias) for heads in (1, 2, 3))
+        one, two, three = (answer(d_model, heads, d_k, d_v, bias) for heads in (1, 2, 3))
         if not three - two == two - one > 0:
             return False
     return True

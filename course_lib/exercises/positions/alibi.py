@@ -29,35 +29,40 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     yield "three words, one head", (3, 3, 1)
-    yield "four words, two heads", (4, 4, 2)
-    yield "three words, eight heads", (3, 3, 8)
-    yield "two queries, five keys", (2, 5, 4)
-    yield "one query, six keys", (1, 6, 2)
-    yield "sixteen heads", (2, 3, 16)
+    yield "a few words, two heads", (*[draw.number(3, 9)] * 2, 2)
+    yield "a few words, eight heads", (*[draw.number(3, 9)] * 2, 8)
+    yield "two queries, more keys", (2, draw.number(4, 50), 4)
+    yield "one query", (1, draw.number(4, 50), 2)
+    yield "sixteen heads", (2, draw.number(3, 50), 16)
     yield "six heads", (3, 4, 6)
 
 
 @exercise.property("twice as far is twice as much, in every head")
 def twice_as_far(answer, draw: Draw):
-    bias = answer(5, 5, 4)
+    n, heads = draw.number(5, 50), 2 ** draw.number(0, 5)
+    bias = answer(n, n + draw.number(0, 50), heads).abs().flip(-1, -2)
     return (bias[:, 0, 1] != 0).all() and torch.allclose(bias[:, 0, 4], 4 * bias[:, 0, 1])
 
 
 @exercise.property("words to the right are treated like words to the left")
 def both_sides(answer, draw: Draw):
-    bias = answer(5, 5, 2)
-    return bias[0, 0, 4] != bias[0, 0, 0] and torch.equal(bias, bias.mT)
+    n = draw.number(5, 100)
+    bias = answer(n, n, 2 ** draw.number(0, 5))
+    return bias[0, 0, -1] != bias[0, 0, 0] and torch.equal(bias, bias.mT)
 
 
 @exercise.property("a few queries get the last rows of what all of them would get")
 def last_rows(answer, draw: Draw):
-    return torch.equal(answer(2, 5, 4), answer(5, 5, 4)[:, -2:])
+    few, n, heads = draw.number(2, 9), draw.number(10, 50), 2 ** draw.number(0, 5)
+    return torch.equal(answer(few, n, heads), answer(n, n, heads)[:, -few:])
 
 
 @exercise.property("from head to head, slopes fall by the same factor")
 def same_factor(answer, draw: Draw):
-    slopes = answer(1, 2, 8)[:, 0, 0]
-    return torch.allclose(slopes[1:], slopes[:-1] / 2) and slopes[0] != 0
+    heads = 2 ** draw.number(1, 5)
+    slopes = answer(1, draw.number(2, 100), heads)[:, 0, -2]
+    factor = 2 ** (-8 / heads)
+    return torch.allclose(slopes[1:], slopes[:-1] * factor) and slopes[0] != 0
 
 
 def checked(heads):
@@ -184,7 +189,8 @@ def right_side_free(n_q, n_k, heads):
 
 @exercise.mistake(
     "Six heads got slopes all the same, though 6 is no power of two. What does the docstring "
-    "promise for such a number?"
+    "promise for such a number?",
+    accepts=True,
 )
 def any_number_of_heads(n_q, n_k, heads):
     return falling(slopes(heads), distances(n_q, n_k).abs())
@@ -192,7 +198,8 @@ def any_number_of_heads(n_q, n_k, heads):
 
 @exercise.mistake(
     "For six heads there are slopes of four, with some of eight in between, as in the code that "
-    "came with the paper. The docstring promises an exception."
+    "came with the paper. The docstring promises an exception.",
+    accepts=True,
 )
 def slopes_in_between(n_q, n_k, heads):
     whole = 2 ** (heads.bit_length() - 1)

@@ -25,30 +25,33 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
+    few, more = draw.number(3, 9), draw.number(10, 30)
     yield "two words", (2, 2, 1)
-    yield "three queries, five keys", (3, 5, 2)
-    yield "more queries than keys", (6, 3, 2)
+    yield "fewer queries than keys", (few, more, 2)
+    yield "more queries than keys", (more, few, draw.number(2, few))
     yield "one word", (1, 1, 3)
-    yield "nothing is too far", (4, 5, 9)
-    yield "all distances alike", (3, 4, 0)
-    yield "one query", (1, 7, 3)
+    yield "nothing is too far", (few, few + 1, draw.number(few + 1, 30))
+    yield "all distances alike", (3, few, 0)
+    yield "one query", (1, more, draw.number(2, 9))
 
 
 @exercise.property("words that stand equally far apart have the same number")
 def equally_far(answer, draw: Draw):
-    index = answer(6, 7, 3)
+    index = answer(draw.number(3, 50), draw.number(3, 50), draw.number(1, 50))
     return index[0, 0] < index[0, 1] and torch.equal(index[1:, 1:], index[:-1, :-1])
 
 
 @exercise.property("as many steps left as right lie equally far from the middle row")
 def mirrored(answer, draw: Draw):
-    index = answer(7, 7, 2)
-    return index[0, 1] != index[1, 0] and torch.equal(index.mT, 4 - index)
+    n, furthest = draw.number(3, 50), draw.number(1, 50)
+    index = answer(n, n, furthest)
+    return index[0, 1] != index[1, 0] and torch.equal(index.mT, 2 * furthest - index)
 
 
 @exercise.property("all rows of the table are used, and no others")
 def rows_used(answer, draw: Draw):
-    return torch.equal(answer(9, 9, 3).unique(), torch.arange(7))
+    n, furthest = draw.number(50, 99), draw.number(3, 50)
+    return torch.equal(answer(n, n, furthest).unique(), torch.arange(2 * furthest + 1))
 
 
 def differences(n_q, n_k):

@@ -27,8 +27,6 @@ exercise = Exercise(
         "-1 -> 1",
         "torch.stack([torch.sin(angles), torch.cos(angles)]) -> "
         "[torch.sin(angles), torch.cos(angles)]",
-        # what is refused is not asked
-        "2 -> 1",
     ),
     tolerance=1e-4,
 )
@@ -36,22 +34,26 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "three positions, one wave", (3, 2)
+    yield "a few positions, one wave", (draw.number(2, 5), 2)
     yield "five positions, two waves", (5, 4)
-    yield "more waves than positions", (3, 10)
-    yield "one position", (1, 8)
-    yield "a long text", (500, 6)
+    yield "more waves than positions", (3, 2 * draw.number(4, 9))
+    yield "one position", (1, 2 * draw.number(2, 9))
+    yield "as many columns as positions", (6, 6)
+    yield "a long text", (draw.number(200, 500), 2 * draw.number(3, 9))
+    yield "an odd number of columns", (draw.number(2, 9), 2 * draw.number(1, 9) + 1)
 
 
 @exercise.property("a sine and the cosine beside it are a point of the unit circle")
 def on_the_circle(answer, draw: Draw):
-    table = answer(9, 6)
-    return torch.allclose(table[:, 0::2] ** 2 + table[:, 1::2] ** 2, torch.ones(9, 3), atol=1e-4)
+    n, waves = draw.number(5, 100), draw.number(2, 20)
+    table = answer(n, 2 * waves)
+    circle = table[:, 0::2] ** 2 + table[:, 1::2] ** 2
+    return torch.allclose(circle, torch.ones(n, waves), atol=1e-4)
 
 
 @exercise.property("how much two positions are alike depends on their distance alone")
 def distance_alone(answer, draw: Draw):
-    table = answer(12, 8)
+    table = answer(draw.number(5, 100), 2 * draw.number(2, 20))
     alike = table @ table.mT
     same = torch.allclose(alike[1:, 1:], alike[:-1, :-1], atol=1e-3)
     return same and alike[0, 0] > alike[0, 1] + 0.1
@@ -59,8 +61,9 @@ def distance_alone(answer, draw: Draw):
 
 @exercise.property("a longer table begins with the shorter one")
 def begins_alike(answer, draw: Draw):
-    short, long = answer(4, 6), answer(9, 6)
-    return len(long) > len(short) and torch.allclose(long[:4], short, atol=1e-4)
+    n, d_model = draw.number(5, 100), 2 * draw.number(2, 20)
+    short, long = answer(n, d_model), answer(n + draw.number(1, 9), d_model)
+    return len(long) > len(short) and torch.allclose(long[:n], short, atol=1e-4)
 
 
 def table(places, speeds):
@@ -178,6 +181,8 @@ def in_float64(n, d_model):
 
 @exercise.alternative
 def entry_by_entry(n, d_model):
+    if d_model % 2:
+        raise ValueError(f"{d_model} columns are no pairs")
     found = torch.empty(n, d_model)
     for i in range(n):
         for c in range(d_model // 2):
@@ -188,6 +193,8 @@ def entry_by_entry(n, d_model):
 
 @exercise.alternative
 def columns_filled_in_turn(n, d_model):
+    if d_model % 2:
+        raise ValueError(f"{d_model} columns are no pairs")
     found = torch.zeros(n, d_model)
     position = torch.arange(n).unsqueeze(1)
     slower = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
@@ -198,6 +205,8 @@ def columns_filled_in_turn(n, d_model):
 
 @exercise.alternative
 def one_wave_and_a_quarter_turn(n, d_model):
+    if d_model % 2:
+        raise ValueError(f"{d_model} columns are no pairs")
     columns = torch.arange(d_model)
     angles = torch.outer(torch.arange(n), 10000.0 ** (-(columns - columns % 2) / d_model))
     return torch.sin(angles + (columns % 2) * torch.pi / 2)

@@ -202,7 +202,8 @@ def as_floats(heads):
 
 @exercise.mistake(
     "Two roots were taken as they came: there is no path between their words, and yet a number. "
-    "The docstring promises an exception."
+    "The docstring promises an exception.",
+    accepts=True,
 )
 def two_roots_accepted(heads):
     if (heads == -1).sum() > 1:
@@ -212,7 +213,8 @@ def two_roots_accepted(heads):
 
 @exercise.mistake(
     "A circle was taken as it came: its words never reach the root, however long they climb. The "
-    "docstring promises an exception; how can it be noticed?"
+    "docstring promises an exception; how can it be noticed?",
+    accepts=True,
 )
 def circle_accepted(heads):
     if (heads == -1).sum() == 1:
@@ -222,7 +224,8 @@ def circle_accepted(heads):
 
 @exercise.mistake(
     "Right for every tree, and nothing is refused: two roots, none and circles get numbers. What "
-    "makes a list of heads a tree?"
+    "makes a list of heads a tree?",
+    accepts=True,
 )
 def nothing_refused(heads):
     return compared(heads, lambda i, j, a, b: len(set(a) ^ set(b)), refuse=False)

@@ -47,6 +47,7 @@ def cases(draw: Draw):
     yield "a batch of words", step(draw, 4, d_in=2, d_h=5)
     yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
     yield "two batch dimensions", step(draw, 2, 3, d_in=4, d_h=5)
+    yield "words as large as states", step(draw, 2, d_in=4, d_h=4)
 
 
 def with_gates(draw: Draw, r: float = 0.0, z: float = 0.0):

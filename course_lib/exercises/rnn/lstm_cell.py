@@ -46,6 +46,7 @@ def cases(draw: Draw):
     yield "a batch of words", step(draw, 4, d_in=2, d_h=3)
     yield "a batch of one", step(draw, 1, d_in=4, d_h=3)
     yield "two batch dimensions", step(draw, 3, 2, d_in=4, d_h=5)
+    yield "words as large as states", step(draw, 2, d_in=4, d_h=4)
 
 
 def with_gates(draw: Draw, i: float = 0.0, f: float = 0.0, o: float = 0.0):

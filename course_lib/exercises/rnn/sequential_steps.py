@@ -20,33 +20,35 @@ exercise = Exercise(
         "You have already counted the layers that windows need for a distance. Which distance is "
         "it here, for one word, for two, for n?",
     ),
-    # windows without a width are refused, and that is not asked
 )
 
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "an RNN reads seven words", ("rnn", 7)
-    yield "attention over nine words", ("attention", 9)
-    yield "windows of three over ten words", ("window", 10, 3)
-    yield "windows of five over twenty words", ("window", 20, 5)
-    yield "windows of three over seven words", ("window", 7, 3)
+    width = 2 * draw.number(2, 6) + 1
+    yield "an RNN", ("rnn", draw.number(3, 30))
+    yield "attention", ("attention", draw.number(3, 300))
+    yield "windows that reach the last word exactly", ("window", 2 * draw.number(2, 50) + 1, 3)
+    yield "windows that reach beyond it", ("window", (width - 1) * draw.number(2, 50) + 2, width)
+    yield "windows of three", ("window", draw.number(4, 300), 3)
     yield "one word, read by an RNN", ("rnn", 1)
     yield "one word, and windows", ("window", 1, 3)
     yield "one word, and attention", ("attention", 1)
     yield "a kind that is not known", ("convolution", 5)
+    yield "windows without a width", ("window", 5)
 
 
 @exercise.property("attention needs as many steps for a thousand words as for two")
 def attention_is_flat(answer, draw: Draw):
-    short, long = answer("attention", 2), answer("attention", 1000)
+    short, long = answer("attention", 2), answer("attention", 1000 + draw.number(0, 9000))
     return long == short > 0
 
 
 @exercise.property("ten times the words are ten times the steps for an RNN, and for windows")
 def linear(answer, draw: Draw):
-    rnn = answer("rnn", 10), answer("rnn", 100)
-    window = answer("window", 11, 3), answer("window", 101, 3)
+    n = draw.number(2, 1000)
+    rnn = answer("rnn", n), answer("rnn", 10 * n)
+    window = answer("window", 2 * n + 1, 3), answer("window", 20 * n + 1, 3)
     return all(many == 10 * few > 0 for few, many in (rnn, window))
 
 
@@ -145,7 +147,8 @@ def as_a_float(kind, n, width=None):
 
 @exercise.mistake(
     "A kind that is not known got an answer all the same. The docstring promises an exception "
-    "for it, and names its type."
+    "for it, and names its type.",
+    accepts=True,
 )
 def unknown_kind_accepted(kind, n, width=None):
     return sequential_steps(kind, n, width) if kind in ("rnn", "window") else 1
@@ -153,7 +156,8 @@ def unknown_kind_accepted(kind, n, width=None):
 
 @exercise.mistake(
     "An unknown kind fell through to the end, where Python returns None. What does the docstring "
-    "promise for it?"
+    "promise for it?",
+    accepts=True,
 )
 def unknown_kind_is_none(kind, n, width=None):
     return sequential_steps(kind, n, width) if kind in ("rnn", "window", "attention") else None
@@ -161,7 +165,7 @@ def unknown_kind_is_none(kind, n, width=None):
 
 @exercise.alternative
 def stacking_until_it_is_enough(kind, n, width=None):
-    if kind == "window":
+    if kind == "window" and width:
         seen, layers = 1, 0
         while seen < n:
             seen, layers = seen + width - 1, layers + 1
@@ -178,6 +182,6 @@ def from_a_table(kind, n, width=None):
         "window": lambda: layers_needed(n - 1, width),
         "attention": lambda: 1,
     }
-    if kind not in counts:
+    if kind not in counts or (kind == "window" and width is None):
         raise ValueError(f"no steps are known for {kind}")
     return counts[kind]()

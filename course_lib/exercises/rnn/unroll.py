@@ -40,6 +40,7 @@ def cases(draw: Draw):
     yield "a batch of sentences", sentence(draw, 2, n=4, d_in=3, d_h=5)
     yield "a batch of one", sentence(draw, 1, n=3, d_in=4, d_h=2)
     yield "two batch dimensions", sentence(draw, 3, 2, n=4, d_in=5, d_h=6)
+    yield "as many words as each has numbers", sentence(draw, n=3, d_in=3, d_h=5)
 
 
 @exercise.property("reading on from where one stopped gives the same states as reading at once", 2)

@@ -42,6 +42,9 @@ def cases(draw: Draw):
     yield "a mask for each sentence", (draw.normal(2, 4, 5), draw.mask(2, 4, 4)), (5, 2, 3)
     padding = torch.tensor([[[True, True, True, False]], [[True, False, False, False]]])
     yield "one row of mask for each sentence", (draw.normal(2, 4, 3), padding), (3, 2, 5)
+    yield "one word", (draw.normal(1, 3),), (3, 2, 4)
+    yield "as many words as each has numbers", (draw.normal(4, 4),), (4, 3, 2)
+    yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (5, 2, 3)
 
 
 @exercise.property("permuting the words permutes the outputs")

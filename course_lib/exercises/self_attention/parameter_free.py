@@ -35,6 +35,8 @@ def cases(draw: Draw):
     yield "a batch", (draw.normal(2, 4, 3),)
     yield "a batch, causal", (draw.normal(2, 5, 3), True)
     yield "two batch dimensions, causal", (draw.normal(3, 2, 4, 5), True)
+    yield "one word", (draw.normal(1, 4),)
+    yield "as many words as each has numbers", (draw.normal(4, 4), True)
 
 
 @exercise.property("permuting the words permutes the results")

@@ -38,6 +38,10 @@ def cases(draw: Draw):
         "two batch dimensions",
         (draw.normal(3, 2, 4, 5), draw.normal(5, 6), draw.normal(5, 6), draw.normal(5, 2)),
     )
+    yield (
+        "as many words as each has numbers",
+        (draw.normal(4, 4), draw.normal(4, 3), draw.normal(4, 3), draw.normal(4, 5)),
+    )
 
 
 @exercise.property("with the identity as matrix, a role is the words themselves")

@@ -48,6 +48,11 @@ def cases(draw: Draw):
             draw.mask(3, 1, 4, 6),
         ),
     )
+    yield "one key", (draw.normal(3, 4), draw.normal(1, 4), draw.normal(1, 2))
+    yield (
+        "as many queries as each has numbers",
+        (draw.normal(3, 3), draw.normal(5, 3), draw.normal(5, 4)),
+    )
 
 
 @exercise.property("a masked key might as well not be there, however large its score")

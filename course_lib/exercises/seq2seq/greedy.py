@@ -30,7 +30,8 @@ exercise = Exercise(
 
 def writer(draw: Draw, rows: int, d: int = 2) -> tuple:
     """Return a probe of a decoder, and first states from which its rows write unlike texts."""
-    return Probe("counting_decoder", (VOCAB,)), draw.integers(0, VOCAB, rows, d).float()
+    factor = draw.number(2, VOCAB)
+    return Probe("counting_decoder", (VOCAB, factor)), draw.integers(0, VOCAB, rows, d).float()
 
 
 @exercise.cases
@@ -40,6 +41,7 @@ def cases(draw: Draw):
     yield "several rows, some of which stop", (*writer(draw, 4), START, STOP, 6)
     yield "rows that stop at different steps", (*writer(draw, 6, 3), START, STOP, 60)
     yield "another start, another stop", (*writer(draw, 5), 4, 7, 40)
+    yield "two rows of two numbers each", (*writer(draw, 2), START, STOP, 9)
     yield "one token each", (*writer(draw, 3), START, STOP, 1)
     yield "no token at all", (*writer(draw, 3), START, STOP, 0)
 

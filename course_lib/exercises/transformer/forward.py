@@ -67,6 +67,8 @@ def cases(draw: Draw):
             (draw.integers(0, 5, n_source), draw.integers(0, 5, n_target)),
             (5, 1, 4, 2, 6, 3),
         )
+    yield "one word in", (draw.integers(0, 5, 1), draw.integers(0, 5, 3)), (5, 1, 4, 2, 6, 4)
+    yield "one word out", (draw.integers(0, 5, 3), draw.integers(0, 5, 1)), (5, 1, 4, 2, 6, 4)
 
 
 @exercise.property("no place sees a later target word, and each sees those before it and its own")
@@ -305,7 +307,8 @@ class ShiftedAgain(InSteps):
 
 @exercise.mistake(
     "The last target token was cut off, so its place has no score. Whoever calls this has shifted "
-    "the target already: how many places come in, and how many should come out?"
+    "the target already: how many places come in, and how many should come out?",
+    raises=IndexError,
 )
 class LastTokenCutOff(InSteps):
     def write(self, target, memory, mask):

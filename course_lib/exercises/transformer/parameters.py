@@ -29,26 +29,28 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
+    d_model, d_ff, vocab = (low + draw.number(0, 8) for low in (3, 11, 19))
     yield "one layer", (1, 2, 3, 5)
-    yield "no layer at all", (0, 4, 7, 9)
-    yield "two layers", (2, 4, 6, 11)
-    yield "three narrow layers", (3, 6, 5, 7)
+    yield "no layer at all", (0, d_model, d_ff, vocab)
+    yield "two layers", (2, d_model, d_ff, vocab)
+    yield "narrow networks", (draw.number(3, 9), d_ff, d_model, vocab)
+    yield "more layers", (draw.number(3, 9), d_model, d_ff, vocab)
     yield "the paper's base", (6, 512, 2048, 37000)
     yield "the paper's big", (6, 1024, 4096, 37000)
 
 
 @exercise.property("one token more in the vocabulary costs one row, of d_model numbers")
 def a_row_for_each_token(answer, draw: Draw):
-    return all(
-        answer(layers, d_model, 7, vocab + 1) - answer(layers, d_model, 7, vocab) == d_model
-        for layers, d_model, vocab in ((1, 4, 9), (3, 6, 5))
-    )
+    layers, d_model, d_ff, vocab = (draw.number(1, 50) for _ in range(4))
+    more, fewer = (answer(layers, d_model, d_ff, tokens) for tokens in (vocab + 1, vocab))
+    return more - fewer == d_model
 
 
 @exercise.property("each layer costs as much as the one before it, whatever the vocabulary")
 def layers_alike(answer, draw: Draw):
-    for vocab in (5, 50):
-        counts = [answer(layers, 4, 6, vocab) for layers in range(4)]
+    d_model, d_ff = draw.number(2, 50), draw.number(2, 50)
+    for vocab in (5, draw.number(6, 50)):
+        counts = [answer(layers, d_model, d_ff, vocab) for layers in range(4)]
         if len({b - a for a, b in pairwise(counts)}) != 1:
             return False
     return counts[1] > counts[0]
@@ -56,8 +58,9 @@ def layers_alike(answer, draw: Draw):
 
 @exercise.property("widening both networks by one costs a row, a column and a bias in each layer")
 def wider_networks(answer, draw: Draw):
-    wider, plain = answer(3, 4, 8, 9), answer(3, 4, 7, 9)
-    return wider - plain == 3 * 2 * (4 + 4 + 1)
+    layers, d_model, d_ff, vocab = (draw.number(1, 50) for _ in range(4))
+    wider, plain = (answer(layers, d_model, columns, vocab) for columns in (d_ff + 1, d_ff))
+    return wider - plain == layers * 2 * (d_model + d_model + 1)
 
 
 def attention(d_model):

@@ -11,15 +11,6 @@ exercise = Exercise(
     title="How many layers until two words meet",
     minutes=8,
     difficulty=2,
-    # what is refused is not asked
-    equivalent=(
-        "3 -> 2",
-        "width < 3 or width % 2 == 0 -> width < 3 and width % 2 == 0",
-        "width % 2 -> width // 2",
-        "width % 2 -> width",
-        "width % 2 -> 2",
-        "0 -> -1",
-    ),
     hints=(
         "Two words that stand 4 apart, and everything between them, are how many words? Which "
         "stack of windows of width 3 sees that many?",
@@ -33,17 +24,19 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
+    side = draw.number(2, 6)
     yield "next but one, windows of three", (2, 3)
-    yield "a distance that leaves a rest", (7, 3)
-    yield "twelve apart, windows of five", (12, 5)
-    yield "one window is more than enough", (2, 9)
+    yield "a distance that leaves a rest", (2 * side * draw.number(2, 20) + 1, 2 * side + 1)
+    yield "one that leaves none", (2 * side * draw.number(2, 20), 2 * side + 1)
+    yield "one window is more than enough", (draw.number(1, 8), 2 * draw.number(5, 20) + 1)
     yield "the word itself", (0, 5)
-    yield "a long way", (1000, 7)
+    yield "a long way", (draw.number(1000, 9999), 7)
+    yield "an even width", (draw.number(2, 20), 2 * side)
 
 
 @exercise.property("so many layers see both words, and one layer less does not")
 def least(answer, draw: Draw):
-    stacks = [(1, 3), (6, 3), (9, 5), (20, 5), (31, 9)]
+    stacks = [(draw.number(1, 500), 2 * draw.number(1, 9) + 1) for _ in range(5)]
     layers = [answer(distance, width) for distance, width in stacks]
     return all(
         receptive_field(enough - 1, width) <= distance < receptive_field(enough, width)
@@ -53,7 +46,9 @@ def least(answer, draw: Draw):
 
 @exercise.property("ten times the distance takes ten times the layers")
 def linear(answer, draw: Draw):
-    near, far = answer(12, 7), answer(120, 7)
+    side, layers = draw.number(1, 30), draw.number(2, 500)
+    distance, width = 2 * side * layers, 2 * side + 1
+    near, far = answer(distance, width), answer(10 * distance, width)
     return far == 10 * near > 0
 
 
@@ -115,6 +110,8 @@ def growing_as_a_power(distance, width):
 
 @exercise.alternative
 def layer_by_layer(distance, width):
+    if width % 2 == 0:
+        raise ValueError(width)
     layers, seen = 0, 1
     while seen < distance + 1:
         layers, seen = layers + 1, seen + width - 1
@@ -123,9 +120,13 @@ def layer_by_layer(distance, width):
 
 @exercise.alternative
 def rounded_up(distance, width):
+    if width // 2 * 2 == width:
+        raise ValueError(f"no middle in {width}")
     return (distance + width - 2) // (width - 1)
 
 
 @exercise.alternative
 def by_half_distances(distance, width):
+    if not width % 2:
+        raise ValueError("an even width")
     return ceil(ceil(distance / 2) / (width // 2))

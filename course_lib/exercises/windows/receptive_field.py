@@ -21,22 +21,29 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     yield "one layer", (1, 3)
-    yield "two layers", (2, 3)
-    yield "a wider window", (3, 5)
-    yield "no layer", (0, 5)
-    yield "windows of one word", (4, 1)
-    yield "many layers", (12, 7)
+    yield "two layers", (2, odd(draw, 10))
+    yield "a wider window", (draw.number(3, 9), odd(draw, 30))
+    yield "no layer", (0, odd(draw, 10))
+    yield "windows of one word", (draw.number(2, 9), 1)
+    yield "many layers", (draw.number(10, 100), odd(draw, 30))
 
 
 @exercise.property("each layer adds as many words as the one before it")
 def even_growth(answer, draw: Draw):
-    one, two, three = (answer(layers, 5) for layers in (1, 2, 3))
+    first, width = draw.number(1, 500), odd(draw, 100)
+    one, two, three = (answer(first + more, width) for more in range(3))
     return three - two == two - one > 0
 
 
 @exercise.property("one layer sees as many words as its window is wide")
 def one_window(answer, draw: Draw):
-    return [answer(1, width) for width in (3, 5, 9)] == [3, 5, 9]
+    widths = [odd(draw, 500) for _ in range(3)]
+    return [answer(1, width) for width in widths] == widths
+
+
+def odd(draw, most):
+    """Draw a width of three or more."""
+    return 2 * draw.number(1, most) + 1
 
 
 @exercise.mistake(

@@ -27,12 +27,6 @@ exercise = Exercise(
         "torch.nn.functional.conv1d",
         "torch.nn.Conv1d",
     ),
-    # what is refused is not asked
-    equivalent=(
-        "0 -> -1",
-        "width % 2 -> 2",
-        "width % 2 -> width",
-    ),
 )
 
 
@@ -51,6 +45,9 @@ def cases(draw: Draw):
     yield "a window wider than the sentence", sentence(draw, n=3, width=7, d_in=2, d_out=4)
     yield "a batch of sentences", sentence(draw, 2, n=6, width=5, d_in=3, d_out=4)
     yield "two batch dimensions", sentence(draw, 3, 2, n=5, width=3, d_in=2, d_out=4)
+    yield "one word", sentence(draw, n=1, width=3, d_in=2, d_out=4)
+    yield "as many words as each has numbers", sentence(draw, n=4, width=3, d_in=4, d_out=3)
+    yield "an even width", sentence(draw, n=5, width=4, d_in=2, d_out=3)
 
 
 @exercise.property("a word reaches its neighbours' results, and no others")
@@ -192,6 +189,8 @@ def zeros_of_its_own(x, weight, bias):
 
 @exercise.alternative
 def one_place_after_another(x, weight, bias):
+    if len(weight) % 2 == 0:
+        raise ValueError(f"{len(weight)} places have no middle")
     width, n = weight.shape[0], x.shape[-2]
     ends = x.new_zeros(*x.shape[:-2], width // 2, x.shape[-1])
     padded = torch.cat([ends, x, ends], dim=-2)
@@ -203,6 +202,8 @@ def one_place_after_another(x, weight, bias):
 
 @exercise.alternative
 def windows_side_by_side(x, weight, bias):
+    if len(weight) % 2 == 0:
+        raise ValueError(f"{len(weight)} places have no middle")
     width = weight.shape[0]
     neighbours = [shifted(x, k - width // 2) for k in range(width)]
     return torch.cat(neighbours, dim=-1) @ weight.flatten(0, 1) + bias
@@ -210,6 +211,8 @@ def windows_side_by_side(x, weight, bias):
 
 @exercise.alternative
 def by_a_band_matrix(x, weight, bias):
+    if len(weight) % 2 == 0:
+        raise ValueError(f"{len(weight)} places have no middle")
     places = torch.arange(x.shape[-2], device=x.device)
     offsets = torch.arange(weight.shape[0], device=x.device) - weight.shape[0] // 2
     band = (places[:, None] + offsets[:, None, None] == places).to(x.dtype)
