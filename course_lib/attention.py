@@ -82,6 +82,26 @@ def weighted_sum(
     return einsum(weights, v, "... query key, ... key d_v -> ... query d_v")
 
 
+def attend(
+    queries: Float[Tensor, "... query d"],
+    states: Float[Tensor, "... key d"],
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
+) -> tuple[Float[Tensor, "... query d"], Float[Tensor, "... query key"]]:
+    """Look at the encoder's states, once for each query; return (contexts, weights).
+
+    The states are keys and values at once. Scores are dot products, without a scale. Where `mask`
+    is False a state has the weight 0.
+
+    Source: Luong et al. 2015, section 3.1 (global attention).
+    """
+    # score every query against every state
+    scores = dot_scores(queries, states)
+    # turn scores into weights, 0 where the mask is False
+    weights = softmax(scores, mask)
+    # average the states with these weights
+    return weighted_sum(weights, states), weights
+
+
 def soft_lookup(
     query: Float[Tensor, "... d_k"],
     keys: Float[Tensor, "... key d_k"],

@@ -85,3 +85,27 @@ class SelfAttention(nn.Module):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         # attend
         return scaled_dot_product_attention(q, k, v, mask)
+
+
+def pointer_weights(
+    names: int,
+) -> tuple[
+    Float[Tensor, "d_model d_k"],
+    Float[Tensor, "d_model d_k"],
+    Float[Tensor, "d_model d_v"],
+]:
+    """Set by hand the matrices (w_q, w_k, w_v) with which attention solves the pointer task.
+
+    A token is d_model = 2 names + 1 numbers: its own name as a one-hot vector, the name that it
+    wants as another, and one number. With these matrices scaled dot-product attention returns, for
+    each token, the number of the token whose name it wants, to three digits. d_k is free, d_v is 1.
+    """
+    w_q, w_k = torch.zeros(2, 2 * names + 1, names)
+    w_v = torch.zeros(2 * names + 1, 1)
+    # choose what a query shows of its token, and what a key shows
+    w_q[names:-1], w_k[:names] = torch.eye(names), torch.eye(names)
+    # choose how large the scores are
+    w_q *= 30 * names**0.5
+    # choose what a value hands over
+    w_v[-1] = 1
+    return w_q, w_k, w_v

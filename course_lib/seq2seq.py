@@ -5,11 +5,11 @@ START opens what the decoder reads, STOP ends a sequence.
 """
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from course_lib.files.renamed import known_as
 from course_lib.rnn import gru_cell
@@ -87,6 +87,42 @@ class RecurrentEncoder(nn.Module):
 Encoder = RecurrentEncoder  # as notebooks handed out before version 0.2 call it
 
 
+def decode_greedy(
+    step: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    state: Float[Tensor, "batch d"],
+    start: int,
+    stop: int,
+    most: int,
+) -> Int[Tensor, "batch n"]:
+    """Write a sequence a row, each time the likeliest next token; return them, n <= most.
+
+    `step(tokens, state)` maps the last tokens `(batch,)` and the state to the logits of the next
+    ones `(batch, vocab)` and the new state. `start` is left out of the result. A row that has
+    written `stop` holds `stop` from there on, and writing ends as soon as every row has one.
+    """
+    # every row begins with the start token, and none has stopped
+    tokens = torch.full((len(state),), start, device=state.device)
+    stopped = torch.zeros_like(tokens, dtype=torch.bool)
+    written = []
+    while len(written) < most and not stopped.all():
+        # one step: the last tokens go in, logits and a new state come out
+        logits, state = step(tokens, state)
+        # take the likeliest token, but nothing more after a stop
+        tokens = logits.argmax(dim=-1).masked_fill(stopped, stop)
+        stopped = tokens == stop
+        written.append(tokens)
+    # lay the steps beside each other; without any, the result has no column
+    return torch.stack(written, dim=1) if written else tokens.new_zeros(len(state), 0)
+
+
+class Encoded(NamedTuple):
+    """What a decoder may look at: a state a token, the last state, and where the tokens are."""
+
+    states: Float[Tensor, "batch source d_hidden"]
+    context: Float[Tensor, "batch d_hidden"]
+    mask: Bool[Tensor, "batch 1 source"]
+
+
 class Seq2Seq(nn.Module):
     """An encoder, a context and a decoder; with attention, a context anew for each step.
 
@@ -94,11 +130,11 @@ class Seq2Seq(nn.Module):
     else the decoder sees of c: "first" is nothing (Sutskever et al. 2014), "every" gives it to
     each step, GRU([y_(t-1); c], h_(t-1)) (Cho et al. 2014).
 
-    `attend` is a function of (queries, states, mask) that returns (contexts, weights): the
-    decoder's states `(batch, target, d_hidden)` ask, the encoder's `(batch, source, d_hidden)`
-    answer, and mask `(batch, 1, source)` is True at real tokens. The output then reads
-    [h_t; c_t], as in Luong et al. 2015, eq. 5 without its tanh layer. (Bahdanau et al. 2015 ask
-    with h_(t-1) and feed c_t to the GRU.)
+    `attend` is a function or module of (queries, states, mask) that returns (contexts, weights):
+    the queries are the decoder's states `(batch, target, d_hidden)`, keys and values are the
+    encoder's `(batch, source, d_hidden)`, and mask `(batch, 1, source)` is True at real tokens.
+    The output then reads [h_t; c_t], as in Luong et al. 2015, eq. 5 without its tanh layer.
+    `BahdanauSeq2Seq` is the older kind.
 
     Raises ValueError for another context.
     """
@@ -127,9 +163,9 @@ class Seq2Seq(nn.Module):
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits of the token that follows each of `target`, which opens with START."""
-        states, context = self.encoder(source)
-        hidden = self._write(target, context, context)
-        return self.output(self._attended(hidden, states, source))
+        encoded = self._encode(source)
+        read, _, _ = self._steps(target, encoded.context, encoded)
+        return self.output(read)
 
     @torch.no_grad()
     def weights(
@@ -141,48 +177,78 @@ class Seq2Seq(nn.Module):
         """
         if self.attend is None:
             raise ValueError("this model has no attention, so it has no weights to show")
-        states, context = self.encoder(source)
-        _, weights = self.attend(self._write(target, context, context), states, _real(source))
-        return weights
+        encoded = self._encode(source)
+        return self._steps(target, encoded.context, encoded)[2]
+
+    def start(
+        self, source: Int[Tensor, "batch source"]
+    ) -> tuple[Callable[[Tensor, Tensor], tuple[Tensor, Tensor]], Float[Tensor, "batch d_hidden"]]:
+        """Read the source; return the `step` and the first `state` that `decode_greedy` takes."""
+        encoded = self._encode(source)
+
+        def step(tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+            read, state, _ = self._steps(tokens[:, None], state, encoded)
+            return self.output(read[:, -1]), state
+
+        return step, encoded.context
 
     @torch.no_grad()
     def decode(
         self, source: Int[Tensor, "batch source"], max_new_tokens: int
     ) -> Int[Tensor, "batch target"]:
-        """Write greedily, each time the likeliest token, until STOP or `max_new_tokens` tokens.
+        """Write greedily until each row has a STOP, or `max_new_tokens` tokens.
 
-        START is left out, STOP is kept, and PAD follows it.
+        START is left out, and STOP follows STOP.
         """
-        states, context = self.encoder(source)
-        h, token, written = context, torch.full_like(source[:, :1], START), []
-        running = torch.ones_like(token, dtype=torch.bool)
-        while running.any() and len(written) < max_new_tokens:
-            hidden = self._write(token, context, h)
-            scores = self.output(self._attended(hidden, states, source))
-            h = hidden[:, -1]
-            token = scores.argmax(dim=-1).masked_fill(~running, PAD)
-            running = running & (token != STOP)
-            written.append(token)
-        return torch.cat(written, dim=1)
+        return decode_greedy(*self.start(source), START, STOP, max_new_tokens)
 
-    def _write(self, target: Tensor, context: Tensor, h: Tensor) -> Tensor:
-        """Return the decoder's state after each token of `target`, beginning with state h."""
+    def _encode(self, source: Tensor) -> Encoded:
+        states, context = self.encoder(source)
+        return Encoded(states, context, (source != PAD)[:, None])
+
+    def _steps(self, target: Tensor, h: Tensor, encoded: Encoded) -> tuple[Tensor, Tensor, Any]:
+        """Read `target` from state h; return what the output reads, the last state, the weights."""
         xs = self.embedding(target)
         if self.context == "every":
-            xs = torch.cat([xs, context[:, None].expand(-1, xs.shape[1], -1)], dim=-1)
-        return self.decoder(xs, h)
-
-    def _attended(self, hidden: Tensor, states: Tensor, source: Tensor) -> Tensor:
-        """Lay beside each state of the decoder what its attention brings, if there is any."""
+            xs = torch.cat([xs, encoded.context[:, None].expand(-1, xs.shape[1], -1)], dim=-1)
+        hidden = self.decoder(xs, h)
         if self.attend is None:
-            return hidden
-        contexts, _ = self.attend(hidden, states, _real(source))
-        return torch.cat([hidden, contexts], dim=-1)
+            return hidden, hidden[:, -1], None
+        contexts, weights = self.attend(hidden, encoded.states, encoded.mask)
+        return torch.cat([hidden, contexts], dim=-1), hidden[:, -1], weights
 
 
-def _real(source: Tensor) -> Tensor:
-    """Return the mask (batch, 1, source) of the tokens that are no padding."""
-    return (source != PAD)[:, None]
+class BahdanauSeq2Seq(Seq2Seq):
+    """Attention before the decoder's step: h_t = GRU([y_(t-1); c_t], h_(t-1)), as first published.
+
+    c_t is what `attend` returns for the query h_(t-1), and the output reads h_t alone. No step can
+    be computed before the one before it, in training either. Source: Bahdanau et al. 2015,
+    section 3.1; our output is one linear layer.
+    """
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        d_embedding: int,
+        d_hidden: int,
+        *,
+        attend: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
+        bidirectional: bool = False,
+    ):
+        sizes = (source_vocab, target_vocab, d_embedding, d_hidden)
+        super().__init__(*sizes, bidirectional=bidirectional, context="every")
+        self.attend = attend
+
+    def _steps(self, target: Tensor, h: Tensor, encoded: Encoded) -> tuple[Tensor, Tensor, Any]:
+        assert self.attend
+        hidden, looked = [], []
+        for x in self.embedding(target).split(1, dim=1):
+            c, weights = self.attend(h[:, None], encoded.states, encoded.mask)
+            h = self.decoder(torch.cat([x, c], dim=-1), h)[:, -1]
+            hidden.append(h)
+            looked.append(weights)
+        return torch.stack(hidden, dim=1), h, torch.cat(looked, dim=1)
 
 
 known_as("attention", "attend")(Seq2Seq)
@@ -198,4 +264,5 @@ def next_token_loss(
     """
     source, target = batch
     logits = model(source, target[:, :-1])
-    return F.cross_entropy(logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)
+    expected = target[:, 1:].flatten()
+    return nn.functional.cross_entropy(logits.flatten(0, 1), expected, ignore_index=PAD)

@@ -1,32 +1,89 @@
-"""Lesson 02: the same model with and without attention, by the length of the word."""
+"""Lesson 02: one model without attention and with it, for each score and for both decoders."""
 
-from torch import Tensor
+from typing import Any
 
-from course_lib.attention import dot_scores, softmax, weighted_sum
+import torch
+from torch import Tensor, nn
+
+from course_lib.attention import additive_scores, attend, bilinear_scores, softmax, weighted_sum
+from course_lib.seq2seq import BahdanauSeq2Seq
 from experiments import spelling_models
 from experiments.spelling_models import LENGTHS, SETTINGS
 
 LESSON = "02"
 SEEDS = (0, 1, 2)
+D_HIDDEN = SETTINGS["d_hidden"]
+WIDER = 68  # numbers of the one vector's states: as many parameters as with attention
 
 
-def attend(queries: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return for each query the average of the states, weighed by their dot products with it."""
-    weights = softmax(dot_scores(queries, states), mask)
+class Scored(nn.Module):
+    """Attention whose score has parameters: each begins uniform, within 1 / sqrt(d) of 0."""
+
+    def __init__(self, shapes: list[tuple[int, ...]]):
+        super().__init__()
+        bound = D_HIDDEN**-0.5
+        drawn = (torch.empty(shape).uniform_(-bound, bound) for shape in shapes)
+        self.parts = nn.ParameterList(drawn)
+
+    def scores(self, queries: Tensor, states: Tensor) -> Tensor:
+        """Score each query against each state."""
+        raise NotImplementedError
+
+    def forward(self, queries: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return contexts and weights."""
+        weights = softmax(self.scores(queries, states), mask)
+        return weighted_sum(weights, states), weights
+
+
+class Bilinear(Scored):
+    """Attention by q W k."""
+
+    def __init__(self):
+        super().__init__([(D_HIDDEN, D_HIDDEN)])
+
+    def scores(self, queries: Tensor, states: Tensor) -> Tensor:
+        """Score each query against each state."""
+        return bilinear_scores(queries, states, *self.parts)
+
+
+class Additive(Scored):
+    """Attention by v . tanh(q W_q + k W_k), as wide inside as the states are."""
+
+    def __init__(self):
+        super().__init__([(D_HIDDEN, D_HIDDEN), (D_HIDDEN, D_HIDDEN), (D_HIDDEN,)])
+
+    def scores(self, queries: Tensor, states: Tensor) -> Tensor:
+        """Score each query against each state."""
+        return additive_scores(queries, states, *self.parts)
+
+
+def alike(queries: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the plain average of the states that may be seen: the control, without a choice."""
+    weights = softmax(queries.new_zeros(*queries.shape[:2], states.shape[1]), mask)
     return weighted_sum(weights, states), weights
 
 
+# what `spelling_models.trained` is asked for; a score with parameters is made for each seed
+ARMS = {
+    "one vector": lambda: {},
+    "one vector, wider": lambda: {"d_hidden": WIDER},
+    "all letters alike": lambda: {"attend": alike},
+    "attention": lambda: {"attend": attend},
+    "bilinear": lambda: {"attend": Bilinear()},
+    "additive": lambda: {"attend": Additive()},
+    "Bahdanau's decoder": lambda: {"attend": attend, "kind": BahdanauSeq2Seq},
+}
+
+
 def measure() -> dict:
-    """Return accuracies by length, without attention and with it."""
-    return {
-        "lengths": LENGTHS,
-        "words": spelling_models.words_by_length(),
-        "settings": SETTINGS,
-        "one vector": [spelling_models.measure(seed) for seed in SEEDS],
-        "attention": [spelling_models.measure(seed, attend=attend) for seed in SEEDS],
+    """Return for each arm, and each seed, the accuracy by length, speed and parameters."""
+    runs: dict[str, Any] = {
+        name: [spelling_models.measure(seed, arm) for seed in SEEDS] for name, arm in ARMS.items()
     }
+    words = spelling_models.words_by_length()
+    return {"lengths": LENGTHS, "words": words, "settings": SETTINGS} | runs
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    return spelling_models.rows({name: figures[name] for name in ("one vector", "attention")})
+    return spelling_models.rows({name: figures[name] for name in ARMS})

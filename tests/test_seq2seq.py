@@ -5,27 +5,32 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from course_lib.attention import dot_scores, softmax, weighted_sum
-from course_lib.seq2seq import GRU, PAD, START, STOP, RecurrentEncoder, Seq2Seq, next_token_loss
+from course_lib.attention import attend
+from course_lib.seq2seq import (
+    GRU,
+    PAD,
+    START,
+    STOP,
+    BahdanauSeq2Seq,
+    RecurrentEncoder,
+    Seq2Seq,
+    next_token_loss,
+)  # fmt: skip
 
 LENGTHS = [2, 7, 4]
-
-
-def attend(queries, states, mask):
-    weights = softmax(dot_scores(queries, states), mask)
-    return weighted_sum(weights, states), weights
 
 
 VARIANTS = [
     {"context": "first"},
     {"context": "every"},
     {"bidirectional": True, "attention": attend},
+    {"kind": BahdanauSeq2Seq, "bidirectional": True, "attend": attend},
 ]
 
 
-def build(**parts):
+def build(kind=Seq2Seq, **parts):
     torch.manual_seed(0)
-    return Seq2Seq(11, 13, 5, 6, **parts).double()
+    return kind(11, 13, 5, 6, **parts).double()
 
 
 def tokens(vocab):
@@ -115,7 +120,7 @@ def test_decoding_agrees_with_the_likeliest_token_under_teacher_forcing(parts):
         likeliest = model(source, heard).argmax(dim=-1)
         stop = (written == STOP).int()
         ended = stop.cumsum(dim=1) - stop
-        assert torch.equal(written, likeliest.masked_fill(ended.bool(), PAD))
+        assert torch.equal(written, likeliest.masked_fill(ended.bool(), STOP))
         stops.update(stop.argmax(dim=1).tolist())
     assert len(stops) > 5  # the sentences end at many different steps
 

@@ -117,6 +117,18 @@ def scaled_and_shifted() -> Callable:
 
 
 @layer
+def counting_decoder(vocab: int, factor: int) -> Callable:
+    """Take one step of a decoder: what it writes depends on the last tokens and on the state."""
+
+    def step(tokens: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        likeliest = (factor * tokens + state.sum(-1).round().long()).remainder(vocab)
+        distance = torch.arange(vocab, device=tokens.device) - likeliest.unsqueeze(-1)
+        return -distance.square().to(state), state + 1
+
+    return step
+
+
+@layer
 def stretch_and_shift() -> Callable:
     """Leave out a norm's division, and keep what it has learned."""
 

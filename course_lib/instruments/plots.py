@@ -1,5 +1,7 @@
 """Pictures in one style: the finding as the title, axes from the glossary, colours for all eyes."""
 
+import html
+import io
 from collections.abc import Iterable, Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -15,6 +17,8 @@ PALE = ("#D6E9F5", "#FBDFCC", "#CDEDE3", "#E6E6E6")  # blue, vermilion, green an
 COLOUR_MAP = "cividis"
 CARD = "#F4F4F1"  # what every picture lies on, in a light page and in a dark one alike
 
+LARGEST_SVG = 200_000  # characters
+
 Place = tuple[float, float]
 
 plt.rcParams |= {
@@ -26,11 +30,12 @@ plt.rcParams |= {
     "axes.titlesize": "medium",
     "axes.titlepad": 10,
     "figure.constrained_layout.use": True,
-    "figure.dpi": 100,
+    "figure.dpi": 160,
     "figure.facecolor": CARD,
     "image.cmap": COLOUR_MAP,
     "legend.frameon": False,
     "lines.linewidth": 2,
+    "svg.hashsalt": "course",
 }
 
 
@@ -81,8 +86,12 @@ def graph(
 def heat_map(
     ax: Axes, weights: Tensor, rows: Sequence[str], columns: Sequence[str], numbers: bool = False
 ) -> None:
-    """Draw a matrix of weights from 0 to 1, its rows and columns named, its numbers if asked."""
+    """Draw a matrix of weights from 0 to 1, its rows and columns named, its numbers if asked.
+
+    What is masked is NaN, and is hatched.
+    """
     image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
+    ax.patch.set(facecolor=CARD, edgecolor="0.7", hatch="///")
     ax.set_xticks(range(len(columns)), columns)
     ax.set_yticks(range(len(rows)), rows)
     ax.spines[:].set_visible(False)
@@ -91,12 +100,17 @@ def heat_map(
     if numbers:
         for i, row in enumerate(weights.tolist()):
             for j, weight in enumerate(row):
+                if weight != weight:
+                    continue
                 colour = "black" if weight > 0.5 else "white"
                 ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour)
 
 
 def show(figure: Figure, alt: str) -> None:
-    """Show a figure once, on a card, with the sentence that says what is to be seen in it."""
+    """Show a figure once, on a card, with the sentences that tell what is seen in it.
+
+    As lines and letters while these are few, otherwise as pixels: a page must stay quick to open.
+    """
     plt.close(figure)
     figure.patch.set_alpha(0)
     width, height = figure.get_size_inches()
@@ -104,4 +118,13 @@ def show(figure: Figure, alt: str) -> None:
     look = {"facecolor": CARD, "linewidth": 0, "zorder": -1, "transform": figure.transFigure}
     card = FancyBboxPatch((0, 0), 1, 1, style, mutation_aspect=width / height, **look)
     figure.add_artist(card)
-    display(figure, metadata={"image/png": {"alt": alt}})
+    drawn = io.StringIO()
+    plain = {"Date": None, "Creator": None}  # the same drawing has the same bytes
+    figure.savefig(drawn, format="svg", bbox_inches="tight", pad_inches=0, metadata=plain)
+    if len(drawn.getvalue()) > LARGEST_SVG:
+        display(figure, metadata={"image/png": {"alt": alt, "width": round(96 * width)}})
+        return
+    label = f'<svg role="img" aria-label="{html.escape(alt)}"'
+    vector = drawn.getvalue().replace("<svg", label, 1)
+    data = {"image/svg+xml": vector[vector.index("<svg") :], "text/plain": alt}
+    display(data, raw=True, metadata={"image/svg+xml": {"alt": alt}})

@@ -1,0 +1,198 @@
+"""A decoder writes: each token it has written is what it reads next."""
+
+import torch
+
+from course_lib.answers.probe_layers import Probe
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.seq2seq import decode_greedy
+
+START, STOP, VOCAB = 1, 2, 11
+
+exercise = Exercise(
+    reference=decode_greedy,
+    lesson="02",
+    title="Write until it stops",
+    minutes=20,
+    difficulty=2,
+    hints=(
+        "`step` wants the last token of each row. Which tokens are these before anything has been "
+        "written, and how many rows are there?",
+        "Every call of `step` returns logits and a new state. What becomes of each of the two?",
+        "A row that has stopped still takes part in every step. How do you keep a record of which "
+        "rows have stopped, and what do you write into them?",
+    ),
+    equivalent=(
+        # logits have two axes, so the last one is the second one
+        "-1 -> 1",
+    ),
+)
+
+
+def writer(draw: Draw, rows: int, d: int = 2) -> tuple:
+    """Return a probe of a decoder, and first states from which its rows write unlike texts."""
+    factor = draw.number(2, VOCAB)
+    return Probe("counting_decoder", (VOCAB, factor)), draw.integers(0, VOCAB, rows, d).float()
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "one row, three tokens", (*writer(draw, 1), START, STOP, 3)
+    yield "one row, until it stops", (*writer(draw, 1), START, STOP, 60)
+    yield "several rows, some of which stop", (*writer(draw, 4), START, STOP, 6)
+    yield "rows that stop at different steps", (*writer(draw, 6, 3), START, STOP, 60)
+    yield "another start, another stop", (*writer(draw, 5), 4, 7, 40)
+    yield "two rows of two numbers each", (*writer(draw, 2), START, STOP, 9)
+    yield "one token each", (*writer(draw, 3), START, STOP, 1)
+    yield "no token at all", (*writer(draw, 3), START, STOP, 0)
+
+
+@exercise.property("nothing is written after a stop but stops, and one row has its stop last")
+def stops(answer, draw: Draw):
+    for _ in range(5):
+        written = answer(*writer(draw, 4), START, STOP, 80)
+        stopped = (written == STOP).int().cummax(dim=1).values.bool()
+        if not torch.equal(stopped, written == STOP) or stopped[:, :-1].all(0).any():
+            return False
+    return written.numel() > 0
+
+
+@exercise.property("a row is written the same, whatever rows are beside it")
+def rows_apart(answer, draw: Draw):
+    decoder, states = writer(draw, 5)
+    together = answer(decoder, states, START, STOP, 30)
+    for row, state in zip(together, states, strict=True):
+        alone = answer(decoder, state[None], START, STOP, 30)[0]
+        if not torch.equal(row[: len(alone)], alone):
+            return False
+    return together.numel() > 0
+
+
+def decode(step, state, start, stop, most, keep_start=False, carry=True, freeze=True, first=None):
+    tokens = torch.full((len(state),), start if first is None else first)
+    stopped = torch.zeros(len(state), dtype=torch.bool)
+    written = [tokens] if keep_start else []
+    while len(written) < most and not stopped.all():
+        logits, after = step(tokens, state)
+        state = after if carry else state
+        tokens = logits.argmax(-1)
+        if freeze:
+            tokens = tokens.masked_fill(stopped, stop)
+        stopped = stopped | (tokens == stop)
+        written.append(tokens)
+    return torch.stack(written, dim=1) if written else tokens.new_zeros(len(state), 0)
+
+
+@exercise.mistake(
+    "The start token is in the result. It opens what the decoder reads, and is no part of what it "
+    "writes."
+)
+def start_kept(step, state, start, stop, most):
+    return decode(step, state, start, stop, most, keep_start=True)
+
+
+@exercise.mistake(
+    "Every step begins with the first state again: the new state that `step` returns is thrown "
+    "away. What would the decoder remember of what it has written?"
+)
+def state_forgotten(step, state, start, stop, most):
+    return decode(step, state, start, stop, most, carry=False)
+
+
+@exercise.mistake(
+    "A row that has stopped goes on writing. After its first stop, everything in it should be "
+    "`stop`."
+)
+def goes_on(step, state, start, stop, most):
+    return decode(step, state, start, stop, most, freeze=False)
+
+
+@exercise.mistake(
+    "Writing ends when the first row stops, and the other rows are cut off. When may it end?"
+)
+def ends_with_the_first(step, state, start, stop, most):
+    tokens, written = torch.full((len(state),), start), []
+    while len(written) < most and not (tokens == stop).any():
+        logits, state = step(tokens, state)
+        tokens = logits.argmax(-1)
+        written.append(tokens)
+    return torch.stack(written, dim=1) if written else tokens.new_zeros(len(state), 0)
+
+
+@exercise.mistake(
+    "It always writes `most` tokens. When every row has its stop, nothing is left to be said."
+)
+def never_ends_early(step, state, start, stop, most):
+    written = decode_greedy(step, state, start, stop, most)
+    missing = written.new_full((len(state), most - written.shape[1]), stop)
+    return torch.cat([written, missing], dim=1)
+
+
+@exercise.mistake(
+    "Every step reads the start token, and not the token that was written last.",
+)
+def always_start(step, state, start, stop, most):
+    tokens, written = torch.full((len(state),), start), []
+    stopped = torch.zeros(len(state), dtype=torch.bool)
+    while len(written) < most and not stopped.all():
+        logits, state = step(tokens, state)
+        likeliest = logits.argmax(-1).masked_fill(stopped, stop)
+        stopped = stopped | (likeliest == stop)
+        written.append(likeliest)
+    return torch.stack(written, dim=1) if written else tokens.new_zeros(len(state), 0)
+
+
+@exercise.mistake("Writing opens with the token `stop`, where it should open with `start`.")
+def opens_with_stop(step, state, start, stop, most):
+    return decode(step, state, start, stop, most, first=stop)
+
+
+@exercise.mistake(
+    "The stop itself is missing. It is written once where a row ends, and repeated as long as "
+    "another row goes on."
+)
+def stop_left_out(step, state, start, stop, most):
+    written = decode_greedy(step, state, start, stop, most)
+    ended = bool(written.numel()) and (written[:, -1] == stop).all()
+    return written[:, :-1] if ended else written
+
+
+@exercise.mistake(
+    "The tokens are laid under each other, a step a row. The result has a row for each row of "
+    "the state: which axis is new?"
+)
+def steps_as_rows(step, state, start, stop, most):
+    return decode_greedy(step, state, start, stop, most).T
+
+
+@exercise.mistake("One token too many is written. How many are there after the first step?")
+def one_too_many(step, state, start, stop, most):
+    return decode_greedy(step, state, start, stop, most + 1)
+
+
+@exercise.mistake("The least likely token is taken. Which end of the logits is the likeliest?")
+def least_likely(step, state, start, stop, most):
+    return decode_greedy(lambda *x: (-(y := step(*x))[0], y[1]), state, start, stop, most)
+
+
+@exercise.alternative
+def into_a_table(step, state, start, stop, most):
+    table = torch.full((state.shape[0], most), stop, dtype=torch.long)
+    last, alive = torch.full((state.shape[0],), start), torch.ones(state.shape[0])
+    for column in range(most):
+        scores, state = step(last, state)
+        last = torch.where(alive.bool(), scores.max(dim=-1).indices, stop)
+        table[:, column] = last
+        alive = alive * (last != stop)
+        if not alive.any():
+            return table[:, : column + 1]
+    return table
+
+
+@exercise.alternative
+def growing(step, state, start, stop, most):
+    text = torch.full((len(state), 1), start)
+    while text.shape[1] <= most and not (text[:, 1:] == stop).any(dim=1).all():
+        logits, state = step(text[:, -1], state)
+        ended = (text[:, 1:] == stop).any(dim=1)
+        text = torch.cat([text, torch.where(ended, stop, logits.argmax(-1))[:, None]], dim=1)
+    return text[:, 1:]

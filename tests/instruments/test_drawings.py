@@ -1,0 +1,56 @@
+"""Drawings: what is drawn stays on the page, and says what it shows."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from course_lib.instruments import drawings, plots
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    def data(draw):
+        displayed = []
+        monkeypatch.setattr(plots, "display", lambda data, **_: displayed.append(data))
+        draw()
+        [one] = displayed
+        return one
+
+    return data
+
+
+def test_a_drawing_is_vector_graphics_that_carries_its_alternative_text(shown):
+    alt = 'Cross-attention is lit: its keys & values come from the "encoder".'
+    data = shown(lambda: drawings.transformer({"cross-attention"}, alt))
+    root = ElementTree.fromstring(data["image/svg+xml"])
+    assert (root.get("role"), root.get("aria-label")) == ("img", alt)
+    assert data["text/plain"] == alt
+
+
+def test_the_same_drawing_has_the_same_bytes(shown):
+    first, second = (shown(lambda: drawings.transformer({"positions"}, "x")) for _ in range(2))
+    assert first == second
+
+
+def test_only_what_the_transformer_has_can_be_lit():
+    with pytest.raises(KeyError, match="convolution"):
+        drawings.transformer({"convolution"}, "x")
+
+
+def test_a_drawing_wider_than_a_page_is_refused():
+    diagram = drawings.Diagram()
+    diagram.arrow(diagram.box("left", (0, 0)), diagram.box("right", (14, 0)))
+    with pytest.raises(ValueError, match=r"a page is 13.0 wide, and this drawing 16"):
+        diagram.show("too wide")
+
+
+@pytest.mark.parametrize(
+    ("end", "leave", "sides"),
+    [((4, 0), None, "EW"), ((0, 4), None, "NS"), ((4, 2), "N", "NW"), ((4, 2), "E", "ES")],
+)
+def test_an_arrow_leaves_and_enters_at_the_middle_of_a_side(end, leave, sides):
+    diagram = drawings.Diagram()
+    first, last = diagram.box("first", (0, 0)), diagram.box("last", end)
+    diagram.arrow(first, last, leave=leave)
+    path = diagram.figure.axes[0].patches[-1].get_path()  # in a plot's own units
+    assert tuple(path.vertices[0]) == pytest.approx(first.side(sides[0]), abs=0.2)
