@@ -13,7 +13,7 @@ from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
 EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
-MINUTES = re.compile(r"^# \*\*(\d+) minutes ·", re.MULTILINE)
+MINUTES = re.compile(r"\*\*(\d+) minutes\b")
 
 
 @dataclass(frozen=True)
