@@ -49,9 +49,9 @@ def run(tmp_path_factory):
     ("cells", "said"),
     [
         ([("a", RIGHT)], "passed"),
-        ([("a", WRONG)], "✗ start/hello: known mistake"),
+        ([("a", WRONG)], "✗ start/hello: not yet"),
         ([("a", WRONG), ("a", RIGHT)], "passed"),
-        ([("a", RIGHT), ("a", WRONG)], "known mistake"),
+        ([("a", RIGHT), ("a", WRONG)], "not yet"),
         ([("a", RIGHT), ("a", BROKEN)], "since cell [@] is not Python (line 2: invalid"),
         ([("a", RIGHT), ("b", BROKEN)], "since cell [@] is not Python"),
         ([("a", RIGHT), ("a", BROKEN), ("a", RIGHT)], "passed"),
@@ -71,7 +71,7 @@ def run(tmp_path_factory):
         ([("a", "%%time\n" + RIGHT)], "passed"),
         ([(None, RIGHT), (None, BROKEN)], "since cell [@] is not Python"),
         ([(None, RIGHT), (None, RENAMED)], "passed"),  # of which cell, nobody knows
-        ([("a", "from torch import square as double")], "known mistake"),
+        ([("a", "from torch import square as double")], "not yet"),
     ],
 )
 def test_a_check_judges_what_its_cell_says_or_nothing(run, request, cells, said):

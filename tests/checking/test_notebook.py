@@ -62,7 +62,7 @@ def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
     monkeypatch.setattr(notebook, "SECONDS", 0.5)
     check("start/hello", loops)
     said = capsys.readouterr().out
-    assert "error, 0 of 10 points" in said
+    assert "not yet, 0 of 10 points" in said
     assert "No result within 0.5 seconds: does a loop in your code never end?" in said
     assert workspace.record("start/hello").attempts == 1
 

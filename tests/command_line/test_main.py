@@ -406,7 +406,7 @@ def test_verify_fails_on_an_error_or_a_violation(monkeypatch, capsys):
     assert main(["verify"]) == 0
     assert "start.double" in capsys.readouterr().out
     assert main(["verify", "--markdown"]) == 0
-    assert re.search(r"\n\| 1 \| 8 \| 1 \| 6 \| \d+ \| 0 \|\n", capsys.readouterr().out)
+    assert re.search(r"\n\| 1 \| 8 \| 1 \| 5 \| \d+ \| 0 \|\n", capsys.readouterr().out)
 
     for bad in (replace(row, error=1e-9), replace(row, gradient_error=float("nan"))):
         monkeypatch.setattr(rows, "verify", lambda bad=bad: [bad])

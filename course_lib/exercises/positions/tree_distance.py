@@ -23,9 +23,8 @@ exercise = Exercise(
         "Let `above[i, a]` say whether word a is word i or above it. Words i and j are then two "
         "rows of yes and no: which operation counts where two rows differ?",
     ),
-    # numbers in messages; an axis that broadcasting adds, and a count that compares as it is
+    # an axis that broadcasting adds, and a count that compares as it is
     equivalent=(
-        "1 -> 2",
         "above.unsqueeze(0) -> above",
         "int((heads == -1).sum()) -> (heads == -1).sum()",
     ),
@@ -50,8 +49,8 @@ def cases(draw: Draw):
 def at_random(draw: Draw, n: int):
     """Draw a tree whose words stand in any order."""
     order = draw.normal(n).argsort()
-    heads = torch.full((n,), -1)
-    for i in range(1, n):
+    heads = torch.full((len(order),), -1)
+    for i in range(1, len(order)):
         heads[order[i]] = order[draw.integers(0, i)]
     return heads
 
