@@ -3,7 +3,7 @@
 #
 # **5 minutes · nothing to know beforehand · nothing to fetch**
 #
-# This course builds the Transformer from its parts, on your own machine, and believes no claim that it cannot measure. This first page shows how a lesson works; its single exercise multiplies by two. The lessons take about 20 hours in all; each exercise says its minutes, and how hard it is (●○○ to ●●●).
+# This course builds the Transformer from its parts, on your own machine, and believes no claim that it cannot measure. This first page shows how a lesson works; its single exercise multiplies by two. The lessons take about 21 hours in all; each exercise says its minutes, and how hard it is (●○○ to ●●●).
 
 # %%
 import torch

@@ -422,10 +422,11 @@ figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 places = {"one vector": -0.03, "one vector, wider": 0.06, "attention": 0.0}
 for name, colour in zip(arms, plots.COLOURS):
     runs = torch.tensor([run["accuracy"] for run in kept[name]])
-    ax.fill_between(kept["lengths"], runs.amin(0), runs.amax(0), color=colour, alpha=0.25)
-    ax.plot(kept["lengths"], runs.mean(0), color=colour)
+    least, mean, most = runs.amin(0).tolist(), runs.mean(0).tolist(), runs.amax(0).tolist()
+    ax.fill_between(kept["lengths"], least, most, color=colour, alpha=0.25)
+    ax.plot(kept["lengths"], mean, color=colour)
     label = f"{name}\n{kept[name][0]['parameters']:,} parameters"
-    end = runs.mean(0)[-1] + places[name]
+    end = mean[-1] + places[name]
     ax.text(14.2, end, label, color=colour, va="center", size="small")
     if "live" in globals() and name in live:
         ax.plot(lengths, live[name], "o", color=colour, markersize=4)
@@ -637,8 +638,9 @@ scores = {
     "additive": lambda keys: additive_scores(q, keys, w_q, w_k, v),
 }
 factors = torch.logspace(-1, 3, 100)
-curves = {name: score(factors[:, None] * k)[0] for name, score in scores.items()}
-bounded = [name for name, curve in curves.items() if curve.abs().max() <= v.abs().sum()]
+curves = {name: score(factors[:, None] * k)[0].abs() for name, score in scores.items()}
+bound = float(v.abs().sum())
+bounded = [name for name, curve in curves.items() if curve.max() <= bound]
 reveal(guess, bounded)
 assert bounded == ["additive"]
 
@@ -647,11 +649,11 @@ title = "A larger key has a larger score, except in the additive network"
 length, size = "norm of the key, as a factor", "absolute score"
 figure, ax = plots.axes(title, length, size, size=(6.4, 3.2))
 for (name, curve), colour in zip(curves.items(), plots.COLOURS):
-    ax.loglog(factors, curve.abs(), color=colour)
-    ax.text(1200, curve[-1].abs(), name, color=colour, va="center")
-ax.axhline(v.abs().sum(), color="0.6", linestyle="--", linewidth=1)
-bound = "sum of |v|, the bound of the additive score"
-ax.text(0.1, v.abs().sum() * 1.3, bound, color="0.4", size="small")
+    ax.loglog(factors.tolist(), curve.tolist(), color=colour)
+    ax.text(1200, float(curve[-1]), name, color=colour, va="center")
+ax.axhline(bound, color="0.6", linestyle="--", linewidth=1)
+said = "sum of |v|, the bound of the additive score"
+ax.text(0.1, 1.3 * bound, said, color="0.4", size="small")
 plots.show(
     figure,
     "Three absolute scores against the norm of the key, both logarithmic. Dot and bilinear are "

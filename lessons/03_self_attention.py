@@ -122,6 +122,9 @@ parameter_free = mine("self_attention/parameter_free")
 # **For which tokens of a sentence do bidirectional and causal context give the same result?**
 
 # %%
+needs("shakespeare")
+
+# %%
 guess = None  # "the first", "the last", "all" or "none"
 
 # %%

@@ -89,14 +89,13 @@ def test_a_solved_notebook_has_no_stub_and_no_training(lesson):
     assert text.count('.status == \\"passed\\"') == text.count('"exercise":')
 
 
-def test_a_solved_exercise_imports_the_helpers_that_no_cell_has_named_before():
+def test_a_solved_exercise_brings_the_helpers_that_no_cell_has_named_before():
     [lesson] = lesson_files(["12"])
     solved = [cell for cell in build(lesson, solved=True).cells if "exercise" in cell.metadata]
     sources = {cell.metadata["exercise"]: cell.source for cell in solved}
     assert sources["efficient/operations"].startswith("def operations(")
-    assert sources["efficient/tiled"].startswith(
-        "from course_lib.efficient.tiled import attend, spans\n\n\ndef tiled_attention("
-    )
+    assert sources["efficient/tiled"].startswith("def spans(")
+    assert "def tiled_attention(" in sources["efficient/tiled"]
 
 
 def test_a_lesson_imports_at_once_what_it_or_a_panel_tells_the_learner_to_call(lesson):

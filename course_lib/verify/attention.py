@@ -31,6 +31,15 @@ def _dot_scores(inputs: Inputs):
     return attention.dot_scores(q, k), torch.linalg.vecdot(*_pairs(q, k))
 
 
+@compare(attention.attend, "`F.scaled_dot_product_attention(scale=1)`")
+def _attend(inputs: Inputs):
+    batch, (n_q, n_k, d) = inputs.batch(), inputs.sizes(3)
+    queries, states = inputs.normal(*batch, n_q, d), inputs.normal(*batch, n_k, d)
+    mask = inputs.mask(n_q, n_k)
+    theirs = F.scaled_dot_product_attention(queries, states, states, attn_mask=mask, scale=1.0)
+    return attention.attend(queries, states, mask)[0], theirs
+
+
 @compare(attention.bilinear_scores, "`F.bilinear` of each pair")
 def _bilinear_scores(inputs: Inputs):
     batch, (n_q, n_k, d_q, d_k) = inputs.batch(), inputs.sizes(4)
