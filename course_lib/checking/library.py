@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Callable
 from functools import cache
 from textwrap import indent
@@ -13,8 +14,11 @@ from course_lib.checking.exercise import Exercise
 
 def solution_text(exercise: Exercise, code: str = "") -> str:
     """Return the reference, behind those of its helpers that a notebook of this code lacks."""
-    exercises = [load(x).name for x in ids() if load(x).lesson <= exercise.lesson]
-    given = {*exercises, *re.findall(r"\w+", code)}
+    known = [load(x) for x in ids() if load(x).lesson <= exercise.lesson]
+    own_names = vars(sys.modules[exercise.reference.__module__])
+    # another function of the library may have an exercise's name
+    given = {x.name for x in known if own_names.get(x.name, x.reference) is x.reference}
+    given |= set(re.findall(r"\w+", code)) - ({x.name for x in known} - given)
     text = self_contained(exercise.reference, of_lesson(exercise.lesson), given)
     own = source_of(exercise.reference)
     # with nothing but imports before it, it stands as it does in the library

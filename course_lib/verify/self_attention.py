@@ -55,3 +55,15 @@ def _self_attention(inputs: Inputs):
     roles = [F.linear(x, w.mT) for w in weights.values()]
     theirs = F.scaled_dot_product_attention(*roles, attn_mask=mask)
     return functional_call(layer, weights, (x, mask)), theirs
+
+
+@compare(self_attention.pointer_weights, "looking the wanted numbers up by `torch.gather`")
+def _pointer_weights(inputs: Inputs):
+    (names,) = inputs.sizes(1, 2)
+    numbers, order = inputs.normal(names, 1), inputs.normal(names).argsort()
+    wanted = inputs.normal(names, names).argmax(-1)
+    own, asked = (F.one_hot(name, names).double() for name in (order, wanted))
+    x = torch.cat([own, asked, numbers], dim=-1)
+    roles = [x @ w.double() for w in self_attention.pointer_weights(names)]
+    place = order.argsort()[wanted].unsqueeze(-1)
+    return self_attention.scaled_dot_product_attention(*roles), numbers.gather(0, place)

@@ -266,7 +266,7 @@ def test_gradescopes_result_is_that_of_the_notebook_that_counts(autograder, subm
         assert "no notebook" in result["output"]
     else:
         assert result["score"] == release.points("03")
-        assert [test["status"] for test in result["tests"]] == ["passed"] * 4
+        assert [test["status"] for test in result["tests"]] == ["passed"] * 5
 
 
 @pytest.mark.parametrize("tool", TOOLS)

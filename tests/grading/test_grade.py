@@ -418,7 +418,7 @@ def test_the_points_of_an_answer_are_those_of_its_properties_that_hold(hand_in, 
         assert all(line.isprintable() and len(line) <= 300 for x in shown for line in x.split("\n"))
         assert max(x.count("\n") for x in shown) < 24
     assert list(found["ada.ipynb"]["exercises"]["start/hello"]["case"]["values"]) == [
-        "x", "expected", "got", "difference"
+        "difference", "expected", "got", "x"
     ]  # fmt: skip
 
 

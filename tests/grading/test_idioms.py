@@ -93,8 +93,8 @@ IDIOMS = {
         "from __future__ import annotations",
         "def double(x: Tensor) -> Later:\n    return 2 * x",
     ),
-    "warnings": ("import warnings", 'x * 2 if len(x) else warnings.warn("nothing")'),
-    "the largest number": ("import sys", "2 * x[: sys.maxsize]"),
+    "warnings": ("import warnings", 'x * 2 if x.numel() else warnings.warn("nothing")'),
+    "the largest number": ("import sys", "2 * x.clamp(max=sys.maxsize)"),
     "the name of a class": ("", '2 * x if x.__class__.__name__ != "int" else x'),
 }
 

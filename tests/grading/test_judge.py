@@ -224,6 +224,8 @@ def test_points_may_be_others_and_partial_points_follow(judge_of):
     with judge_of(points={"start/hello": 100}) as weighted:
         after = verdict(weighted.entry(content))
     assert 0 < before["points"] < most
+    by_property = [x["points"] * 100 / most for x in before.pop("properties")]
+    assert [x["points"] for x in after.pop("properties")] == pytest.approx(by_property, abs=0.01)
     assert after == before | {
         "max_points": 100,
         "points": round(100 * before["points"] / most, 2),
