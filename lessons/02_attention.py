@@ -147,7 +147,7 @@ figure, rows = plots.plt.subplots(2, 6, figsize=(8, 2.6), height_ratios=[5, 1])
 figure.suptitle("A cold table answers yellow, a hot one grey", x=0.01, ha="left", size="medium")
 for top, bottom, temperature in zip(*rows, temperatures):
     weights, colour = answer(temperature)
-    top.bar(range(6), weights, color=names, edgecolor="black", linewidth=0.6)
+    top.bar(range(6), weights.tolist(), color=names, edgecolor="black", linewidth=0.6)
     top.set(ylim=(0, 1), xticks=[], yticks=[0, 1])
     top.set_title(f"τ = {temperature:g}", size="small")
     bottom.set(facecolor=colour.tolist(), xticks=[], yticks=[])
@@ -171,7 +171,7 @@ from ipywidgets import FloatLogSlider, interact
 def mix(temperature):
     figure, ax = plots.axes("", "", "weight", size=(6.4, 2.2))
     weights, colour = answer(temperature)
-    ax.bar(names, weights, color=names, edgecolor="black")
+    ax.bar(names, weights.tolist(), color=names, edgecolor="black")
     ax.set(ylim=(0, 1), facecolor=colour.tolist())
     plots.show(figure, "Weights of the six colours over the colour that they mix.")
 
