@@ -1,5 +1,7 @@
 """What a verdict says of answers that no bank foresees."""
 
+import sys
+
 import numpy
 import pytest
 import torch
@@ -8,7 +10,7 @@ from torch.nn import functional as F
 from course_lib import attention
 from course_lib.answers.answer import InProcess, Reply, Request
 from course_lib.answers.forbidden_calls import watching
-from course_lib.answers.source import define, source_of
+from course_lib.answers.source import define, source_of, stub
 from course_lib.checking import catalogue
 from course_lib.checking.trial import same_reply
 from course_lib.efficient import tiled
@@ -341,3 +343,12 @@ def test_a_property_is_crossed_only_for_a_reason_of_its_own():
     assert crossed("return 3 * x") == ["every case gives the right result"]
     assert crossed("return x.float() * 2") == ["float64 goes in, float64 comes out"]
     assert crossed("raise ValueError('no')") == ["every case gives the right result"]
+
+
+@pytest.mark.parametrize("exercise_id", catalogue.ids())
+def test_an_answer_that_only_raises_gets_a_verdict(exercise_id):
+    exercise = catalogue.load(exercise_id)
+    text = stub(exercise.reference, exercise.method)
+    names = dict(vars(sys.modules[exercise.reference.__module__]))
+    exec(text.replace("raise NotImplementedError", "raise RuntimeError('no fit')"), names)
+    assert verdict(exercise_id, names[exercise.name]).status in ("error", "known mistake")
