@@ -49,8 +49,8 @@ def cases(draw: Draw):
 def at_random(draw: Draw, n: int):
     """Draw a tree whose words stand in any order."""
     order = draw.normal(n).argsort()
-    heads = torch.full((len(order),), -1)
-    for i in range(1, len(order)):
+    heads = torch.full((n,), -1)
+    for i in range(1, n):
         heads[order[i]] = order[draw.integers(0, i)]
     return heads
 
