@@ -55,7 +55,7 @@ def test_a_lambda_passes_here_as_in_the_terminal(workspace, capsys):
 
 def loops(x):
     while True:
-        x = x + 1
+        pass
 
 
 def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
@@ -67,7 +67,8 @@ def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
     assert workspace.record("start/hello").attempts == 1
 
 
-def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys):
+def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys, monkeypatch):
+    monkeypatch.setattr(notebook, "SECONDS", 10)
     threading.Timer(1, _thread.interrupt_main).start()
     with pytest.raises(Interrupted, match="nothing was judged") as raised:
         check("start/hello", loops)
