@@ -570,7 +570,7 @@ for name, values in lifts.items():
 ax.semilogy([value or None for value in alone], "s--", label="romeo … juliet, in their play")
 ax.axhline(1, color="0.6", linewidth=1)
 ax.set_xticks(range(len(spans)), [f"{a}-{b}" if a < b else a for a, b in spans])
-ax.legend()
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plots.show(
     figure,
     "Neither-nor peaks at 2 words, she-her at 5 to 8; Romeo-Juliet stays high in all of "

@@ -62,7 +62,7 @@ reveal(guess, line.split()[int(weights[0].argmax())])
 print(weights[0].round(decimals=2).tolist())
 
 # %% tags=["hide-input"]
-figure, ax = plots.axes("Who attends to whom in one line", "key", "query", size=(5, 3.6))
+figure, ax = plots.axes("Three of four prefer themselves", "key", "query", size=(5, 3.6))
 assert (weights.argmax(-1) == torch.arange(4)).tolist() == [True, False, True, True]
 plots.heat_map(ax, weights, line.split(), line.split(), numbers=True)
 plots.show(
