@@ -78,6 +78,12 @@ class Call:
     held: bool
     scale: tuple[float, float] | None = None
 
+    def changed(self) -> list[int]:
+        """List the places of the arguments that this call has changed, where that was looked at."""
+        theirs = self.expected.inputs if self.expected else ()
+        both = enumerate(zip(self.reply.inputs, theirs, strict=False))
+        return [place for place, (a, b) in both if not same(a, b, 0.0)]
+
 
 @dataclass
 class Trial:
