@@ -107,6 +107,39 @@ def mean_in_last_column() -> Callable:
 
 
 @layer
+def mean_of_centred() -> Callable:
+    """Average all words, each brought to mean 0 before, as a norm does."""
+
+    def average(x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=True)
+        return centred.mean(-2, keepdim=True).expand_as(x).clone()
+
+    return average
+
+
+@layer
+def rounded_by_later() -> Callable:
+    """Multiply the words by a number that later ones change, and divide by it: causal, rounded."""
+
+    def there_and_back(x: Tensor) -> Tensor:
+        size = 3 + x.square().sum((-2, -1), keepdim=True)
+        return x * size / size
+
+    return there_and_back
+
+
+@layer
+def first_is_nan() -> Callable:
+    """Give the first word NaN, and leave the others as they are: causal."""
+
+    def spoil(x: Tensor) -> Tensor:
+        first = torch.arange(x.shape[-2]).unsqueeze(-1) == 0
+        return x.masked_fill(first.to(x.device), torch.nan)
+
+    return spoil
+
+
+@layer
 def scaled_and_shifted() -> Callable:
     """Multiply the words by a second argument, and add a third."""
 

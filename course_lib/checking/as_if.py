@@ -42,10 +42,11 @@ def as_if(tried: Trying, seed: int) -> str | None:
     """Say with which change of its arguments the reference does what an answer did, if any."""
     exercise = tried.exercise
     asked = cases(exercise, seed)
-    if any(_raises(tried, question) for question in asked):
+    if raises := any(_raises(tried, question) for question in asked):
         asked = equal_sizes(exercise, seed)
     for number, change in enumerate(_changes(exercise)):
-        if _explains(tried, asked, number):
+        # with equal sizes, too many formulas come to the same
+        if not (raises and change.reference) and _explains(tried, asked, number):
             return f"The result is what the right one would be {change.said}."
     return None
 
@@ -108,6 +109,7 @@ def _changes(exercise: Exercise) -> list[Change]:
             _instead(exercise, a, b)
             for a, b in [*_pairs(places), *((b, a) for a, b in _pairs(places))]
         ),
+        *_as_at_first(places),
         *_always(exercise),
         *_backwards(exercise),
         *_causal(exercise),
@@ -170,6 +172,19 @@ def _instead(exercise: Exercise, a: str | int, b: str | int) -> Change:
         f"with {_name(exercise, b)} in the place of {_name(exercise, a)}",
         lambda request: _set(request, a, _get(request, b)),
     )
+
+
+def _as_at_first(places: list[str | int]) -> Iterator[Change]:
+    """Forget the gain and the bias of a norm: they are ones and zeros before they learn."""
+    own: dict[str, Callable[[Tensor], Tensor]] = {"gain": torch.ones_like, "bias": torch.zeros_like}
+    if own.keys() <= set(places):
+
+        def change(request: Request) -> Request:
+            weights = request.weights or {}
+            new = {name: own[name](w) if name in own else w for name, w in weights.items()}
+            return replace(request, weights=new)
+
+        yield Change("without `gain` and `bias`", change)
 
 
 def _always(exercise: Exercise) -> Iterator[Change]:
@@ -250,6 +265,10 @@ def _transposed(x: Any) -> Any:
     return x.mT if isinstance(x, Tensor) and x.dim() > 1 else x
 
 
+def _shared(x: Any) -> Any:
+    return x / max(1, len(x)) if isinstance(x, Tensor) and x.dim() else x
+
+
 def _reversed(x: Any) -> Any:
     return x.flip(-2) if isinstance(x, Tensor) and x.dim() > 1 else x
 
@@ -262,6 +281,7 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
     "with minus {}": _if_float(lambda x: -x),
     "with {} twice as large": _if_float(lambda x: 2 * x),
     "with {} half as large": _if_float(lambda x: x / 2),
+    "with {} divided by its length": _if_float(_shared),
     "with {} squared": _if_float(lambda x: x**2),
     "with the root of {}": _if_float(lambda x: abs(x) ** 0.5),
     "with the rows of {} in the reverse order": _if_float(_reversed),

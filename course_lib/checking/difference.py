@@ -552,12 +552,13 @@ def _bools(pairs: list[Pair]) -> str | None:
     """Find a mask that shows too much everywhere, or too little."""
     if any(x.got.dtype != torch.bool or x.got.shape != x.expected.shape for x in pairs):
         return None
-    for got, ways in ((True, "True where False is expected"), (False, "False where True is")):
+    for got in (True, False):
         if all((x.got == got).all() for x in pairs):
             return f"Every entry of the result is {got}."
         if all((x.got[x.wrong()] == got).all() for x in pairs):
             where = _places(pairs)
-            return f"{ways}{f', {where}' if where else ''}, and never the other way round."
+            where = f", {where}," if where else ""
+            return f"{got} where {not got} is expected{where} and never the other way round."
     return None
 
 
@@ -643,7 +644,9 @@ PLACES: dict[str, Callable[[Pair], Tensor | None]] = {
     "in the second half of the columns": _along(-1, lambda i, n: (i >= n // 2) & (n % 2 == 0)),
     "where zero is expected": lambda x: x.expected == 0,
     "where a number below zero is expected": lambda x: x.expected < 0,
-    "where a number above zero is expected": lambda x: x.expected > 0,
+    "where a number above zero is expected": lambda x: (
+        x.expected > 0 if x.expected.dtype != torch.bool else None
+    ),
     "in all rows but the first": _along(-2, lambda i, n: i > 0),
     "in all rows but the last": _along(-2, lambda i, n: i < n - 1),
     "in all columns but the first": _along(-1, lambda i, n: i > 0),

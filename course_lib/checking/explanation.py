@@ -43,7 +43,7 @@ SINGLE = (
 def explanation(tried: Trying, seed: int) -> str:
     """Say in a sentence or two what differs in the first property that fails."""
     exercise, trials = tried.exercise, tried.all()
-    trial = next(trial for trial in trials if not trial.held)
+    trial = first_failing(trials)
     call = smallest(trials)
     if call and call.expected and call.expected.error:
         error, got = call.expected.error, call.reply.error
@@ -80,12 +80,18 @@ def raised(tried: Trying, said: str, seed: int) -> str:
     return _on_condition(call, said)
 
 
+def first_failing(trials: list[Trial]) -> Trial:
+    """Return the first property that fails; which device a result is on matters least of all."""
+    failing = [trial for trial in trials if not trial.held]
+    return min(failing, key=lambda trial: any(is_on_meta(call.case) for call in trial.calls))
+
+
 def smallest(trials: list[Trial]) -> Call | None:
     """Return the smallest failing call of the first property that fails.
 
     Arguments that should be refused come last: what is wrong with the others matters more.
     """
-    trial = next(trial for trial in trials if not trial.held)
+    trial = first_failing(trials)
     failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
     return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
 

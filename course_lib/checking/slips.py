@@ -114,13 +114,9 @@ def _calls(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             yield f"without `{name}`", first
             again = ast.Call(function, [node, *rest], named)
             yield f"with `{name}` twice, the second time on its own result", again
-            if isinstance(first, ast.BinOp):
-                said = f"with `{name}` around a part of its argument alone"
-                one, other = (
-                    ast.Call(function, [x, *rest], named) for x in (first.left, first.right)
-                )
-                yield said, ast.BinOp(one, first.op, first.right)
-                yield said, ast.BinOp(first.left, first.op, other)
+            said = f"with `{name}` around a part of its argument alone"
+            for inside, outside in _parts(first):
+                yield said, outside(ast.Call(function, [inside, *rest], named))
 
 
 def _parts(node: ast.expr) -> Iterator[tuple[ast.expr, Callable[[ast.expr], ast.expr]]]:
@@ -149,8 +145,10 @@ def _slips(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             for other in AXES.get(-axis, ()):
                 said = f"with the axis {other} in the place of {-axis}"
                 yield said, ast.Constant(other)
-        case ast.UnaryOp(ast.USub()):
-            yield "without a minus", node.operand
+        case ast.UnaryOp(
+            ast.USub(), ast.BinOp(ast.UnaryOp(ast.USub(), number), ast.FloorDiv() as down, by)
+        ):
+            yield "rounded down where it is to be rounded up", ast.BinOp(number, down, by)
 
 
 def _taken_in(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[tuple[str, ast.expr]]:
