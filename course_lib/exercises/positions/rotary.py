@@ -56,7 +56,9 @@ def lengths_stay(answer, draw: Draw):
     )
 
 
-@exercise.property("scores depend on the distance of query and key alone", points=2)
+@exercise.property(
+    "scores depend on the distance alone; in bfloat16 the angles are exact", points=2
+)
 def distance_alone(answer, draw: Draw):
     q, k, places = draw.normal(4, 6), draw.normal(4, 6), torch.arange(4)
     near = answer(q, places) @ answer(k, places).mT
