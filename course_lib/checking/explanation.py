@@ -77,7 +77,8 @@ def raised(tried: Trying, said: str, seed: int) -> str:
         return DEVICE.format(_first_tensor(exercise))
     if "numpy()" in message and "requires grad" in message:
         return NUMPY
-    return _on_condition(call, said)
+    own = _refuses(call)
+    return _on_condition(call, f"{sentence(said)} {own}" if own else said)
 
 
 def first_failing(trials: list[Trial]) -> Trial:

@@ -112,7 +112,7 @@ def real_words(x, mask):
 def statistics(x, real, correction=0):
     """Return mean and variance of each column over the real words."""
     chosen = x[real]
-    mean = chosen.mean(0)
+    mean = chosen.sum(0) / max(1, len(chosen))
     return mean, ((chosen - mean) ** 2).sum(0) / max(1, len(chosen) - correction)
 
 
