@@ -94,7 +94,8 @@ def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
 
     One embedding; four matrices d_model x d_model and their biases for each attention, of which a
     decoder block has two; two matrices and biases for each feed-forward network; a gain and a
-    bias for each norm. The number of heads is not asked.
+    bias for each norm. The number of heads is not asked. (`multi_head.parameter_count` is another
+    function: it counts one layer of attention.)
     """
     # count the parts
     attention = 4 * (d_model * d_model + d_model)
