@@ -10,8 +10,9 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import Any
 
-from course_lib.answers.source import define, function_in, source_of
+from course_lib.answers.source import function_in, source_of
 from course_lib.checking.exercise import Exercise
 
 ALIKE = (
@@ -50,16 +51,27 @@ def slips(exercise: Exercise) -> list[tuple[str, Callable]]:
         if getattr(value, "__module__", "").startswith("course_lib.")
     }
     names = NAMED | own | set(inspect.signature(exercise.reference).parameters)
+    given = {parameter.name for parameter in exercise.parameters}
     body = ast.Module(function_in(tree, exercise.method).body, [])
     namespace |= {"__name__": "__answer__"}
     return [
-        # where the copy would come to an old node, it finds the new one
-        (said, define(ast.unparse(copy.deepcopy(tree, dict(new))), exercise.name, namespace))
-        for said, new in _replacements(body, names)
+        (said, _defined(tree, new, namespace)[exercise.name])
+        for said, new in _replacements(body, names, given)
     ]
 
 
-def _replacements(body: ast.AST, names: set[str]) -> Iterator[tuple[str, dict[int, ast.expr]]]:
+def _defined(tree: ast.Module, new: dict[int, ast.expr], namespace: dict) -> dict[str, Any]:
+    """Execute the source with these nodes in the place of others."""
+    # where the copy would come to an old node, it finds the new one
+    changed = ast.fix_missing_locations(copy.deepcopy(tree, dict(new)))
+    defined = dict(namespace)
+    exec(compile(changed, "<slip>", "exec", dont_inherit=True), defined)
+    return defined
+
+
+def _replacements(
+    body: ast.AST, names: set[str], given: set[str]
+) -> Iterator[tuple[str, dict[int, ast.expr]]]:
     """Yield how each slip is said, and the nodes that it puts in the place of others."""
     nodes = [x for x in ast.walk(body) if isinstance(x, ast.expr)]
     for old, new in _other_functions(nodes):
@@ -71,6 +83,23 @@ def _replacements(body: ast.AST, names: set[str]) -> Iterator[tuple[str, dict[in
     for node in nodes:
         found = _calls(node) if _called(node) in names or _is_part(node) else _slips(node)
         yield from ((said, {id(node): new}) for said, new in found)
+    yield from _other_names(body, nodes, given)
+
+
+def _other_names(
+    body: ast.AST, nodes: list[ast.expr], given: set[str]
+) -> Iterator[tuple[str, dict[int, ast.expr]]]:
+    """Put an argument, or what was computed before, in the place of another, once."""
+    bound = given | {x.id for x in ast.walk(body) if isinstance(x, ast.Name) and _is_bound(x)}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in bound and not _is_bound(node):
+            for name in sorted(given - {node.id}):
+                said = f"with `{name}` in the place of `{node.id}`, in one place"
+                yield said, {id(node): ast.Name(name, node.ctx)}
+
+
+def _is_bound(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _other_functions(nodes: list[ast.expr]) -> Iterator[tuple[str, str]]:
@@ -90,14 +119,15 @@ def _called(node: ast.expr) -> str | None:
 def _renamed(node: ast.expr, name: str) -> ast.expr:
     match node:
         case ast.Call(ast.Attribute(ast.Name("F"), _) as function, given, named):
-            owner = ast.Attribute(ast.Name("torch"), name, function.ctx)
+            owner = ast.Attribute(ast.Name("torch", ast.Load()), name, function.ctx)
             return ast.Call(owner, given, named)
         case ast.Call(ast.Attribute(owner, _) as function, given, named):
             return ast.Call(ast.Attribute(owner, name, function.ctx), given, named)
         case ast.Call(ast.Name("reduce"), [x, pattern, _], named):
-            return ast.Call(ast.Name("reduce"), [x, pattern, ast.Constant(name)], named)
+            return ast.Call(node.func, [x, pattern, ast.Constant(name)], named)
         case ast.Call(_, given, named):
-            return ast.Call(ast.Attribute(ast.Name("torch"), name, ast.Load()), given, named)
+            torch = ast.Name("torch", ast.Load())
+            return ast.Call(ast.Attribute(torch, name, ast.Load()), given, named)
     return node
 
 
@@ -139,6 +169,10 @@ def _slips(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
             for old, other, new in OPERATORS.get(type(op), ()):
                 said = f"with `{new}` in the place of a `{old}`"
                 yield said, ast.BinOp(left, other(), right)
+            if type(op) in OPERATORS:
+                sign = OPERATORS[type(op)][0][0]
+                yield f"without what stands before a `{sign}`", right
+                yield f"without what stands behind a `{sign}`", left
             yield from _regrouped(left, op, right)
             yield from _taken_in(left, op, right)
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as axis)):
