@@ -56,8 +56,11 @@ def _raises(tried: Trying, question: Question) -> bool:
 
 
 def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
-    """Tell whether a change explains all results, one of which is wrong and whole."""
-    exercise, wrong = tried.exercise, False
+    """Tell whether a change explains all results, one of which is wrong and whole.
+
+    There are many formulas, so of a slip one wrong result is not enough.
+    """
+    exercise, wrong = tried.exercise, 0
     for question in asked:
         ours, theirs = tried.reply(question), _changed(exercise, question, number)
         if question.expected.error or (ours.error and theirs.error):
@@ -67,12 +70,12 @@ def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
             return False
         if not same_rows(ours.output, theirs.output, right, exercise):
             return False
-        wrong = wrong or (
+        wrong += (
             is_whole(ours)
             and same_reply(ours, theirs, exercise)
             and not same_reply(ours, question.expected, exercise)
         )
-    return wrong
+    return wrong > (_changes(exercise)[number].reference is not None)
 
 
 @lru_cache(maxsize=4096)
