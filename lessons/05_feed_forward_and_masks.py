@@ -459,6 +459,7 @@ def after_three(gain, networks):
     return torch.tensor(runs)
 
 
+# %%
 gains = [0.5, 1, 1.41, 2, 3, 4]
 swept = {networks: [after_three(g, networks) for g in gains] for networks in (True, False)}
 middle = {key: [runs.log().mean().exp().item() for runs in all_] for key, all_ in swept.items()}
@@ -886,7 +887,8 @@ assert not differs(padding_mask(lengths, 7), None) and not hidden[2].any()
 
 # %% [markdown]
 # Without a mask the line changes with its company. The padding mask repairs that, and a line of length zero gives zeros. Under a causal mask, padding at the *end* is in the future of every real token, so none sees it. So an encoder needs the padding mask; a decoder only has to leave the padding out of its loss.
-#
+
+# %% [markdown]
 # ## Build: a detector
 #
 # Masks are easy to get wrong, and nothing crashes when they are: the loss even looks better. So we test behaviour. Change one token, and see whether any output to its left moves. The test needs no knowledge of what is inside the layer. *Building it is optional (20 minutes); the next sections use it.*
@@ -1206,7 +1208,8 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 
 # %% [markdown]
 # Seen from ten paces, it looks like Shakespeare. Two things are missing. Each token looks at the others with a single set of weights, for a single reason: lesson 06 gives it several heads. And depth does not pay: lesson 07 adds residual connections and norms.
-#
+
+# %% [markdown]
 # ## Break it
 #
 # - Multiply `words(line)` by 3, then by 5, in the first experiment. How many layers does the line last now? Why does the inequality still hold?
