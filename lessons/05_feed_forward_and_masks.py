@@ -76,7 +76,7 @@ for layer in range(5):
 assert (torch.stack(ranges).diff(dim=0) <= 1e-6).all(), "no column ever widens"
 
 # %% [markdown]
-# What one layer has averaged away, no later layer of this kind can bring back.
+# No layer of this kind can ever widen a column again.
 #
 # ## A lone token
 #
@@ -229,7 +229,7 @@ assert torch.allclose(network(x), alone, atol=1e-5)
 # %% [markdown]
 # ## Is attention linear, then?
 #
-# For a lone token, yes. With more tokens the *weights* depend on the tokens too, and a softmax is not linear. What does training do with that? A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. Two models of two layers, 500 steps each. **Which share of the answers is right with attention alone, and which with feed-forward networks between?** Guessing gives one half.
+# For a lone token, yes. With more tokens the *weights* depend on the tokens too, and a softmax is not linear. What does training do with that? A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. Two models of two layers, 500 steps each. **Which share of the answers is right with attention alone, and which with a feed-forward network after each attention layer?** Guessing gives one half.
 
 # %%
 guess = None  # (share with attention alone, share with feed-forward networks)
@@ -320,7 +320,7 @@ assert min(ends("XOR", "attention")) > 0.9 and max(ends("XOR", "attention", "alo
 assert min(ends("XOR", "attention, feed-forward")) > 0.95
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1, L2 and L4 write: "No nonlinearities for deep learning! It's all just weighted averages". For a lone token that is a theorem. But averages with weights that depend on the token are not linear in it, and training uses this: attention alone gets XOR nearly right, if you give it time, company, and a property that is constant. (L1 is exact when it says "no *elementwise* nonlinearities".) The feed-forward network learns it in a fraction of the steps, and needs no company.
+# > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem. But weights that depend on the tokens are a nonlinearity, only not an *elementwise* one (as the same lectures say), and training uses it: attention alone gets XOR nearly right, if you give it time, company, and a property that is constant. The feed-forward network learns it in a fraction of the steps.
 
 # %% [markdown]
 # *Optional: why exactly one half without the constant?* Scores are products of two tokens, so $X$ and $-X$ have the same weights, and their values have opposite signs. A stack of attention layers is an odd function: $f(-X) = -f(X)$. But XOR has the same answers for $X$ and $-X$. With logits $b + u$ and $b - u$ for the two, the mean cross-entropy is smallest at $u = 0$, since it is convex. So the best that training can reach is guessing, with a loss of $\ln 2 \approx 0.693$.
@@ -420,7 +420,7 @@ x = torch.randn(1000, 64)
 print(f"spread of 1,000 random tokens: {spread(x):.2f}; after a ReLU: {spread(x.relu()):.2f}")
 
 # %% [markdown]
-# And why does the residual curve fall, if more slowly? Each layer still adds an average, the same direction for all tokens. The tokens' own parts are not lost, they even grow. But the common part grows faster:
+# And why does the residual curve fall, if more slowly? Each layer still adds averages, which are nearly the same for all tokens. The tokens' own parts are not lost, they even grow. But the common part, the mean, grows faster:
 
 # %%
 needs("shakespeare")
@@ -1031,7 +1031,7 @@ for name, can in found.items():
 reveal(guess, [ability for ability, there in found["attention"].items() if there])
 
 # %% [markdown]
-# Each part is missed by at least one of the four, and none can replace another. You have taken each of the lectures' necessities away once.
+# Each part is missed by at least one of the four, and none can replace another. You have taken each of the lectures' necessities away once. Now put the block to use.
 #
 # ## Four boasts
 #
@@ -1216,7 +1216,7 @@ assert max(run["loss"][-1] for runs in deep["runs"][:2] for run in runs) < 2.5
 assert min(min(run["loss"]) for run in deep["runs"][2]) > deep["trivial"] - 0.01
 
 # %% [markdown]
-# Two blocks are about as good as one; which is ahead depends on the seed. Six blocks learn how frequent each character is within 100 steps, and then nothing more: at 90 % of all places their probability of an *e* is practically the same number. Their tokens are all alike. It is the collapse from the first half of this lesson, now in a model that you want to use. (Would patience help? Lesson 07 tries it.)
+# Two blocks are about as good as one; which is ahead depends on the seed. Six blocks learn how frequent each character is within 100 steps, and then nothing more: at 90 % of all places their probability of an *e* is practically the same number. They answer as if all tokens were the same: the collapse from the first half of this lesson, now in a model that you want to use. (Would patience help? Lesson 07 tries it.)
 #
 # Here are two blocks, trained live on larger batches, and a text by them:
 
