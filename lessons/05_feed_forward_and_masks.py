@@ -8,7 +8,7 @@
 # %% [markdown]
 # You will build the **feed-forward network**, the **causal mask**, the **padding mask**, shifted inputs, and the smallest block that can be stacked. At the end four people boast about their language models, and three of them cheat.
 #
-# You need the softmax (lesson 02), self-attention with $W_Q$, $W_K$, $W_V$ (lesson 03) and sinusoidal positions (lesson 04). Sections marked *optional* are not needed later.
+# You need the softmax (lesson 02), self-attention with $W_Q$, $W_K$, $W_V$ (lesson 03) and sinusoidal positions (lesson 04). Sections and exercises marked *optional* are not needed later.
 
 # %%
 from collections.abc import Callable
@@ -323,7 +323,9 @@ assert min(ends("XOR", "attention, feed-forward")) > 0.95
 # > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem. But weights that depend on the tokens are a nonlinearity, only not an *elementwise* one (as the same lectures say), and training uses it: attention alone gets XOR nearly right, if you give it time, company, and a property that is constant. The feed-forward network learns it in a fraction of the steps.
 
 # %% [markdown]
-# *Optional: why exactly one half without the constant?* Scores are products of two tokens, so $X$ and $-X$ have the same weights, and their values have opposite signs. A stack of attention layers is an odd function: $f(-X) = -f(X)$. But XOR has the same answers for $X$ and $-X$. With logits $b + u$ and $b - u$ for the two, the mean cross-entropy is smallest at $u = 0$, since it is convex. So the best that training can reach is guessing, with a loss of $\ln 2 \approx 0.693$.
+# ### Why exactly one half without the constant? (optional)
+#
+# Scores are products of two tokens, so $X$ and $-X$ have the same weights, and their values have opposite signs. A stack of attention layers is an odd function: $f(-X) = -f(X)$. But XOR has the same answers for $X$ and $-X$. With logits $b + u$ and $b - u$ for the two, the mean cross-entropy is smallest at $u = 0$, since it is convex. So the best that training can reach is guessing, with a loss of $\ln 2 \approx 0.693$.
 
 # %%
 torch.manual_seed(0)
@@ -420,7 +422,9 @@ x = torch.randn(1000, 64)
 print(f"spread of 1,000 random tokens: {spread(x):.2f}; after a ReLU: {spread(x.relu()):.2f}")
 
 # %% [markdown]
-# And why does the residual curve fall, if more slowly? Each layer still adds averages, which are nearly the same for all tokens. The tokens' own parts are not lost, they even grow. But the common part, the mean, grows faster:
+# ### Why does the residual curve fall? (optional)
+#
+# It falls slowly, but it falls. Each layer still adds averages, which are nearly the same for all tokens. The tokens' own parts are not lost, they even grow. But the common part, the mean, grows faster:
 
 # %%
 needs("shakespeare")
@@ -436,7 +440,7 @@ with training.seeded(0):
             x = x + part().double()(x).detach()
 
 # %% [markdown]
-# ## Optional: it depends on the first weights
+# ## It depends on the first weights (optional)
 #
 # > **Where we disagree with a paper.** Dong et al. 2021 prove the collapse of pure attention: "without skip connections or multi-layer perceptrons (MLPs), the output converges doubly exponentially to a rank-1 matrix. On the other hand, skip connections and MLPs stop the output from degeneration" (abstract; an MLP is our feed-forward network). Their introduction says less: MLPs "can slow down the convergence". We have just seen them speed it up. Both can be true: it depends on the size of the first weights.
 
@@ -496,16 +500,12 @@ assert all(network < values for network, values in zip(middle[True][:5], middle[
 # %% [markdown]
 # ## Two diseases and two cures
 #
-# Weights need not stay random. Can training undo the collapse? The task is now as easy as can be: *copy* the token's first property. But the stacks have six layers. **Which of the four stacks learn to copy within 2,000 steps?**
-
-# %%
-guess = None  # some of ["attention", "+ feed-forward", "+ residual", "+ both"]
+# Weights need not stay random. Can training undo the collapse? The task is now as easy as can be: *copy* the token's first property. But the stacks have six layers.
 
 # %%
 needs()
 short = {"attention": "attention", "attention, feed-forward": "+ feed-forward"}
 short |= {"attention, residual": "+ residual", "attention, feed-forward, residual": "+ both"}
-reveal(guess, [short[name] for name in kept["copy"] if min(ends("copy", name)) > 0.9])
 for name in kept["copy"]:
     before = max(ends("copy", name, "before"))
     print(f"{short[name]:15} spread before training {before:.0e};", end=" ")
@@ -623,7 +623,9 @@ causal_mask = mine("masks/causal")
 # %% [markdown]
 # The second way computes even less than the mask. But its steps come one after the other. It is how a model *writes*: the **key-value cache** of lesson 09. In training all tokens are known, so the masked product does them at once.
 #
-# *Optional: a race.* **For 512 tokens, how many times faster is it than L1's slow way?**
+# ### A race (optional)
+#
+# **For 512 tokens, how many times faster is the masked product than L1's slow way?**
 
 # %%
 guess = None  # how many times faster
@@ -794,7 +796,9 @@ for i, target in enumerate(targets.tolist()):
 # %% [markdown]
 # So the diagonal is safe: the input at a position is the token *before* its target. L1's figure begins with [START], so its inputs are shifted as well, and its $j \ge i$ hides one token more than it must.
 #
-# Now a variant of our own, not L1's: do *not* shift, and hide $j \ge i$ instead. **Does output 3 then still depend on token 3, the one that it must predict?**
+# ### Without the shift (optional)
+#
+# Here is a variant of our own, not L1's: do *not* shift, and hide $j \ge i$ instead. **Does output 3 then still depend on token 3, the one that it must predict?**
 
 # %%
 guess = None  # True or False
@@ -875,7 +879,7 @@ plots.show(
 assert padded["random order"] > 0.3 and padded["similar lengths"] < 0.1
 
 # %% [markdown]
-# ## Optional: a line and its company
+# ## A line and its company (optional)
 #
 # What a model says about a line must not depend on which other lines are in the batch. Compute the outputs of a short line alone, and then beside a longer one, with padding. **Do they change without any mask? And with only a causal mask, if the padding is at the end?**
 
@@ -908,7 +912,7 @@ assert not differs(padding_mask(lengths, 7), None) and not hidden[2].any()
 # %% [markdown]
 # ## Build: a detector
 #
-# Masks are easy to get wrong, and nothing crashes when they are: the loss even looks better. So we test behaviour. Change one token, and see whether any output to its left moves. The test needs no knowledge of what is inside the layer. *Building it is optional (20 minutes); the next sections use it.*
+# Masks are easy to get wrong, and nothing crashes when they are: the loss even looks better. So we test behaviour. Change one token, and see whether any output to its left moves. The test needs no knowledge of what is inside the layer. Building it is optional; the next sections use it.
 
 # %%
 # exercise: masks/leaks_future
@@ -975,10 +979,7 @@ check("feed_forward/minimal_block", MinimalBlock)
 MinimalBlock = mine("feed_forward/minimal_block")
 
 # %% [markdown]
-# Is each part necessary? Leave out one at a time, and ask four questions. Do earlier tokens count? Does their order? Is the block more than an affine map of a lone token? Is the future hidden? **Without attention, which of the four are left?**
-
-# %%
-guess = None  # some of ["earlier tokens", "their order", "nonlinear", "future hidden"]
+# Is each part necessary? Leave out one at a time, and ask four questions. Do earlier tokens count? Does their order? Is the block more than an affine map of a lone token? Is the future hidden?
 
 
 # %%
@@ -1028,7 +1029,6 @@ found = {name: abilities(made) for name, made in blocks.items()}
 for name, can in found.items():
     lost = [ability for ability, there in can.items() if not there]
     print(f"without {name:13} it loses", ", ".join(lost) or "nothing")
-reveal(guess, [ability for ability, there in found["attention"].items() if there])
 
 # %% [markdown]
 # Each part is missed by at least one of the four, and none can replace another. You have taken each of the lectures' necessities away once. Now put the block to use.
@@ -1154,7 +1154,9 @@ rest = [round(honest[name] - honest["Ann"], 2) for name in cheats]
 training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *models.values())
 
 # %% [markdown]
-# *Optional:* let them write. Each draws its next character from its own probabilities and reads it back. Each model sees the last 16 characters of a window that was 32 long in training: the cheats are used to having 16 more to peek at. To a causal model it makes no difference.
+# ### Let them write (optional)
+#
+# Each draws its next character from its own probabilities and reads it back. Each model sees the last 16 characters of a window that was 32 long in training: the cheats are used to having 16 more to peek at. To a causal model it makes no difference.
 
 
 # %%
@@ -1234,7 +1236,7 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 # Seen from ten paces, it looks like Shakespeare. Two things are missing. Each token looks at the others with a single set of weights, for a single reason: lesson 06 gives it several heads. And depth does not pay: lesson 07 adds residual connections and norms.
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # - Multiply `words(line)` by 3, then by 5, in the first experiment. How many layers does the line last now? Why does the inequality still hold?
 # - Divide Cleo's rows by their sums after the mask. Does the detector still object?

@@ -14,6 +14,7 @@ exercise = Exercise(
     title="Who has read ahead?",
     minutes=20,
     difficulty=3,
+    optional=True,
     hints=(
         "You cannot look into the layer; you can only feed it tokens and read its states. How "
         "would you find out whether the state of token 2 knows anything of token 5?",
