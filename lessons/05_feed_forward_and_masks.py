@@ -229,7 +229,7 @@ assert torch.allclose(network(x), alone, atol=1e-5)
 # %% [markdown]
 # ## Is attention linear, then?
 #
-# For a lone token, yes. With more tokens the *weights* depend on the tokens too, and a softmax is not linear. What does training do with that? A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. Two models of two layers, 500 steps each. **Which share of the answers is right with attention alone, and which with a feed-forward network after each attention layer?** Guessing gives one half.
+# For a lone token, yes. With more tokens the *weights* depend on the tokens too, and a softmax is not linear. What does training do with that? A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. Two models of two layers, 400 steps each. **Which share of the answers is right with attention alone, and which with a feed-forward network after each attention layer?** Guessing gives one half.
 
 # %%
 guess = None  # (share with attention alone, share with feed-forward networks)
@@ -254,7 +254,7 @@ def answer_loss(model, batch):
 def live(*parts):
     with training.seeded(SEED):
         model = nn.Sequential(*[part() for part in 2 * parts], nn.Linear(16, 1))
-    training.train(model, lines(32, SEED), answer_loss, steps=500, learning_rate=0.003, seconds=20)
+    training.train(model, lines(32, SEED), answer_loss, steps=400, learning_rate=0.003, seconds=20)
     x, answers = next(lines(1000, seed=100))
     return model, ((model(x).squeeze(-1) > 0) == (answers > 0)).float().mean().item()
 
@@ -263,11 +263,11 @@ attend, think = lambda: SelfAttention(16, 16, 16), lambda: FeedForward(16, 64)
 (plain, without), (full, with_network) = live(attend), live(attend, think)
 shares = round(without, 2), round(with_network, 2)
 reveal(guess, shares)
-claim = "after 500 steps, attention alone is below 0.8 and with feed-forward networks above 0.9"
-training.expect(claim, shares[0] < 0.8 and shares[1] > 0.9, shares, plain, full)
+claim = "after 400 steps, attention alone is below 0.8 and with feed-forward networks above 0.85"
+training.expect(claim, shares[0] < 0.8 and shares[1] > 0.85, shares, plain, full)
 
 # %% [markdown]
-# The network wins. But 500 steps only tell how *fast* a model learns. `make results LESSON=05` gave three stacks 3,000 steps, from three seeds. **Where will attention alone end?**
+# With the networks it is far ahead. But 400 steps only tell how *fast* a model learns. `make results LESSON=05` gave three stacks 3,000 steps, from three seeds. **Where will attention alone end?**
 
 # %%
 guess = None  # a share between 0 and 1
@@ -287,40 +287,44 @@ reveal(guess, round(sum(ends("XOR", "attention")) / 3, 2))
 
 
 # %% tags=["hide-input"]
-def over_steps(ax, task, labels, chance):
+def over_steps(ax, task, labels):
     for (name, runs), colour in zip(kept[task].items(), plots.COLOURS):
         steps = [kept["every"] * i for i in range(len(runs[0]["accuracy"]))]
         for run in runs:
             ax.plot(steps, run["accuracy"], color=colour, linewidth=1.2)
-        text, y = labels[name]
-        ax.text(1.02 * steps[-1], y, text, color=colour, va="center", size="small")
-    ax.axhline(chance[0], color="0.5", linestyle="--", linewidth=1)
-    ax.text(1.02 * steps[-1], chance[0] - 0.04, chance[1], color="0.4", va="center", size="small")
-    ax.set(ylim=(0.45, 1.03), xlim=(0, None))
+        for text, y in labels[name]:
+            ax.text(1.02 * steps[-1], y, text, color=colour, va="center", size="small")
+    ax.axhline(0.5, color="0.5", linestyle="--", linewidth=1)
+    ax.set(ylim=(0.45, 1.03), xlim=(0, steps[-1]))
 
 
-title = "XOR: attention alone needs a constant and time, a feed-forward network hardly any"
+title = "XOR: attention alone comes to 0.97, if one property is constant (three seeds)"
 figure, ax = plots.axes(title, "steps", "share of answers right (held-out lines)", size=(8, 3.6))
 labels = {
-    "attention, feed-forward": ("attention and\nfeed-forward", 1.0),
-    "attention": ("attention", 0.9),
-    "attention, no constant": ("attention,\nno constant property", 0.57),
+    "attention, feed-forward": [("attention, feed-forward", 1.0)],
+    "attention": [("attention", 0.95)],
+    "attention, no constant": [("attention, no constant:\nguessing", 0.52)],
 }
-over_steps(ax, "XOR", labels, (0.5, "guessing"))
-plots.show(figure, "PLACEHOLDER")
+over_steps(ax, "XOR", labels)
+plots.show(
+    figure,
+    "Share of right answers against steps up to 3,000, three seeds each. With feed-forward networks "
+    "it passes 0.95 within 300 steps and ends at 1.00. Attention alone passes 0.95 between 500 and "
+    "800 steps and ends at 0.97. Attention alone without a constant property stays at 0.50.",
+)
 
 # %%
 for name in kept["XOR"]:
-    early = [run["accuracy"][500 // kept["every"]] for run in kept["XOR"][name]]
-    print(f"{name:24} at 500 steps {min(early):.2f} to {max(early):.2f},", end=" ")
+    early = [run["accuracy"][300 // kept["every"]] for run in kept["XOR"][name]]
+    print(f"{name:24} at 300 steps {min(early):.2f} to {max(early):.2f},", end=" ")
     print(f"at 3,000 steps {min(ends('XOR', name)):.2f} to {max(ends('XOR', name)):.2f};", end=" ")
     alone = ends("XOR", name, "alone")
     print(f"then, on lone tokens: {min(alone):.2f} to {max(alone):.2f}")
-assert min(ends("XOR", "attention")) > 0.9 and max(ends("XOR", "attention", "alone")) < 0.76
-assert min(ends("XOR", "attention, feed-forward")) > 0.95
+assert min(ends("XOR", "attention")) > 0.9 and max(ends("XOR", "attention", "alone")) < 0.77
+assert min(ends("XOR", "attention, feed-forward", "alone")) > 0.99
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem. But weights that depend on the tokens are a nonlinearity, only not an *elementwise* one (as the same lectures say), and training uses it: attention alone gets XOR nearly right, if you give it time, company, and a property that is constant. The feed-forward network learns it in a fraction of the steps.
+# > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem. But weights that depend on the tokens are a nonlinearity, only not an *elementwise* one (as the same lectures say), and training uses it: attention alone gets XOR nearly right, if you give it time, other tokens, and a property that is constant. On lone tokens the same model cannot get more than three of the four cases right. The feed-forward network learns faster, and needs no other tokens.
 
 # %% [markdown]
 # ### Why exactly one half without the constant? (optional)
@@ -512,19 +516,25 @@ for name in kept["copy"]:
     print(f"right at the end: {min(ends('copy', name)):.2f} to {max(ends('copy', name)):.2f}")
 
 # %% tags=["hide-input"]
-title = "Six layers learn to copy with residual connections, and not without them (three seeds)"
+title = "With residual connections six layers copy within 100 steps; without, one run of six does"
 figure, ax = plots.axes(title, "steps", "share of answers right (held-out lines)", size=(8, 3.6))
 labels = {
-    "attention": ("attention", 0.655),
-    "attention, feed-forward": ("with feed-forward", 0.615),
-    "attention, residual": ("with residual", 0.955),
-    "attention, feed-forward, residual": ("with both", 1.0),
+    "attention": [("attention, two runs", 0.66), ("attention, one run", 0.92)],
+    "attention, feed-forward": [("with feed-forward", 0.61)],
+    "attention, residual": [("with residual", 0.965)],
+    "attention, feed-forward, residual": [("with both", 1.01)],
 }
-over_steps(ax, "copy", labels, (0.5, "guessing"))
-plots.show(figure, "PLACEHOLDER-COPY")
+over_steps(ax, "copy", labels)
+plots.show(
+    figure,
+    "Share of right answers against steps up to 2,000, three seeds each. With residual connections, "
+    "with or without feed-forward networks, all runs are above 0.95 after 100 steps. Without them, "
+    "one run of attention alone rises to 1.00 at 1,600 steps; the other two, and all three with "
+    "feed-forward networks, stay at 0.63 or 0.64. The dashed line of guessing is at 0.5.",
+)
 
 # %% [markdown]
-# Why do the failing stacks still get 64 % right, and not 50 %? Their tokens are all alike, so they can only give one answer to a whole line. The best one is the answer of its majority. With $k$ ones among eight tokens it is right for $\max(k, 8 - k)$ of them:
+# Why do the failing runs still get 64 % right, and not 50 %? Their tokens are all alike, so they can only give one answer to a whole line. The best one is the answer of its majority. With $k$ ones among eight tokens it is right for $\max(k, 8 - k)$ of them:
 #
 # $$\frac18 \sum_{k=0}^{8} \binom{8}{k}\, 2^{-8} \max(k, 8-k) \;=\; 0.637$$
 
@@ -533,14 +543,13 @@ from math import comb
 
 majority = sum(comb(8, k) * max(k, 8 - k) for k in range(9)) / 8 / 2**8
 print(f"the majority is right for {majority:.3f}")
-for name in ("attention", "attention, feed-forward"):
-    assert all(abs(share - majority) < 0.02 for share in ends("copy", name))
-    assert max(ends("copy", name, "before")) < 1e-3
+stuck = [*sorted(ends("copy", "attention"))[:2], *ends("copy", "attention, feed-forward")]
+assert all(abs(share - majority) < 0.01 for share in stuck) and len(stuck) == 5
 for name in ("attention, residual", "attention, feed-forward, residual"):
-    assert min(ends("copy", name)) > 0.95
+    assert all(run["accuracy"][1] > 0.95 for run in kept["copy"][name]), "after 100 steps"
 
 # %% [markdown]
-# So there are two diseases and two cures. The first: for a lone token attention is linear, and what its weights can bend is learned slowly. The cure is the feed-forward network. The second: in a deep stack all tokens become alike, and six layers do not learn even to copy. Here the network does not help. The lectures prescribe it against averaging; it cures the first disease. The cure of the second is the residual connection: lesson 07.
+# So there are two diseases and two cures. The first: for a lone token attention is linear, and what its weights can bend is learned slowly. The cure is the feed-forward network. The second: in a deep stack all tokens become alike, and training seldom finds a way out, not even to *copy*. Here the network did not help. The lectures prescribe it against re-averaging; it cures the first disease. The cure of the second is the residual connection: lesson 07.
 
 # %% [markdown]
 # ## The future
@@ -1252,7 +1261,7 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 # |:-|:-|
 # | feed-forward network | $\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2, \quad d_{ff} = 4 d$ |
 # | a lone token | $x\, W_V^{(1)} \cdots W_V^{(L)} = x\, W$: attention alone is linear |
-# | spread | $\lVert X - \mathbf 1 \bar x \rVert \,/\, \lVert X \rVert$, which falls to 0 in deep stacks without residual connections |
+# | spread | $\lVert X - \mathbf 1 \bar x \rVert \,/\, \lVert X \rVert$, which falls to 0 within four layers of random attention |
 # | causal mask | $e_{ij} = -\infty$ for $j > i + n_k - n_q$, *before* the softmax |
 # | padding mask | $M_{b1j} = (j < \ell_b)$ |
 # | shift right | inputs $(\text{start}, t_1, \dots, t_{n-1})$ for targets $(t_1, \dots, t_n)$ |
