@@ -1164,8 +1164,8 @@ plots.show(
     figure,
     "Bars of the losses of four models, with the whole line shown and with only the past shown. "
     "Ann's are equal. For Bob, Cleo and Dan the loss is lower than hers with the whole line, and "
-    "higher than hers without the future. A dashed line at 4.43 is the loss of a model to which all "
-    "84 characters are equally likely.",
+    "higher than hers without the future. A dashed line at 4.43 is the loss of a model to which "
+    "all 84 characters are equally likely.",
 )
 rest = [round(honest[name] - honest["Ann"], 2) for name in cheats]
 training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *models.values())
