@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import attend, dot_scores, softmax
 from course_lib.decoder import cross_attention
-from course_lib.feed_forward import MinimalBlock, feed_forward
+from course_lib.feed_forward import FeedForward, MinimalBlock, feed_forward
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
@@ -114,6 +114,40 @@ def test_d11_weights_hidden_before_the_softmax_sum_to_one_and_those_hidden_after
     assert (after.sum(-1)[:-1] < 1).all()
     torch.testing.assert_close(softmax(scores, mask).sum(-1), torch.ones(5).double())
     torch.testing.assert_close(softmax(scores, mask), after / after.sum(-1, keepdim=True))
+
+
+def test_attention_alone_is_linear_for_a_lone_token_and_odd_but_not_linear_for_several():
+    torch.manual_seed(0)
+    stack = torch.nn.Sequential(*[SelfAttention(8, 8, 8) for _ in range(3)]).double()
+    x, y = draw(2, 5, 8)
+
+    def bend(x, y):
+        return (stack((x + y) / 2) - (stack(x) + stack(y)) / 2).abs().max()
+
+    assert bend(x[:1], y[:1]) < 1e-12 < 0.01 < bend(x, y)
+    torch.testing.assert_close(stack(-x), -stack(x))
+
+
+def test_networks_hurry_the_collapse_or_slow_it_by_the_size_of_their_first_weights():
+    x = 8 * F.normalize(draw(8, 64), dim=-1)
+
+    def log_spread(gain):
+        """Return the spread after three layers, with networks unless the gain is 0."""
+        with training.seeded(0):
+            found = []
+            for _ in range(5):
+                states = x
+                for _ in range(3):
+                    states = SelfAttention(64, 64, 64).double()(states)
+                    network = FeedForward(64, 256).double()
+                    network.w_1.data *= gain
+                    states = network(states) if gain else states
+                apart = states - states.mean(-2, keepdim=True)
+                found.append((apart.norm() / states.norm()).log())
+            return torch.stack(found).mean()
+
+    assert log_spread(1) < log_spread(0) - 2
+    assert log_spread(3) > log_spread(0) + 2
 
 
 def test_d13_the_papers_norm_stands_after_the_sum_and_that_of_much_code_before_the_layer():
