@@ -183,7 +183,7 @@ def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = F
     """Count the parameters of multi-head attention; how many tokens there are is not asked.
 
     Each head has W_Q and W_K of shape (d_model, d_k), and W_V of shape (d_model, d_v). All share
-    one W_O of shape (h d_v, d_model). With `bias`, one more parameter for each column of each matrix.
+    one W_O of shape (h d_v, d_model). With `bias`, each column of each matrix has one more.
     Source: Vaswani et al. 2017, section 3.2.2, who have no biases.
     """
     # count the columns of the queries, keys and values of all heads
