@@ -6,7 +6,7 @@
 # "The dog that chased the cats was tired." To understand *was*, you need its subject, *dog*, five words back, and what is said about it, *tired*, next door. But the weights of *was* sum to one: what attention gives to *dog*, it takes from *tired*. How can a token look at several places at once, for different reasons: grammar here, meaning there?
 
 # %% [markdown]
-# You will prove how little one **head** of attention can return, and see training hit that bound. Then you build **multi-head attention**, the layer of every Transformer, and hold it against torch's. You count what heads cost, and find out why scores are divided by $\sqrt{d_k}$, and whether your own layer needs it. Last, you read the heads of a trained model.
+# You will prove how little one **head** of attention can return, and see training hit that bound. Then you build **multi-head attention**, the layer of every Transformer, and compare it with torch's. You count what heads cost, and find out why scores are divided by $\sqrt{d_k}$, and whether your own layer needs it. Last, you read the heads of a trained model.
 #
 # You need lesson 03's scaled dot-product attention and lesson 05's causal mask. Sections marked *optional* are not needed later.
 
@@ -243,7 +243,7 @@ training.expect(claim, only[2] < 0.1 and apart > 0.1, came, *fetchers.values())
 # %% tags=["hide-input"]
 needs()
 kept = results.load("multi_head")["figures"]
-title = "One layer, names alone choose, linear readout: training reaches heads / wanted"
+title = "One layer, names alone choose, linear readout: training reaches heads / wanted (1 at most)"
 names = [f"{wanted} wanted" for wanted in kept["wanted"]]
 figure, panels = plots.panels(title, names, size=(7.8, 3.2))
 fine = torch.logspace(0, 3, 100, base=2)
@@ -255,7 +255,7 @@ for i, (ax, wanted) in enumerate(zip(panels, kept["wanted"])):
     for seed, run in enumerate(kept["explained"]):
         places = [heads * 2 ** ((seed - 1) / 6) for heads in kept["heads"]]
         ax.plot(places, run[i], "o", color=plots.COLOURS[0], markersize=5)
-    if wanted > 1:
+    if wanted == 4:
         halo = {"facecolor": plots.CARD, "edgecolor": "none", "pad": 2}
         ax.text(1.05, 0.92, "impossible", size="x-small", bbox=halo)
     ax.set(xscale="log", xticks=kept["heads"], xticklabels=kept["heads"], xlabel="heads")
@@ -276,14 +276,14 @@ for run in kept["explained"]:
             assert abs(share - min(1, heads / wanted)) < 0.01
 
 # %% [markdown]
-# **Which assumption does the half depend on?** Four changes, one at a time, each to a single head with two wanted numbers, each trained for 1,000 steps from three seeds:
+# *Optional:* which assumption does the half depend on? Four changes, one at a time, each to a single head with two wanted numbers, each trained for 1,000 steps from three seeds:
 #
 # - a readout with a hidden layer, in place of the linear one;
 # - queries and keys see the numbers, too;
 # - values come from a network with a hidden layer;
 # - a second layer, again of one head, that reads what the first one found.
 #
-# Which of them gets clearly past a half?
+# **Which of them get clearly past a half?**
 
 # %%
 guess = None  # a list of "a nonlinear readout", "queries and keys see the numbers", ...
@@ -298,8 +298,9 @@ assert past == ["a second layer"]
 
 # %% [markdown]
 # Only depth: two layers of one head get both numbers. A better readout gains nothing, because our numbers are normally distributed: then the best guess of $(y_a, y_b)$ from $s$ *is* linear. Nonlinear values gain a little, since the head then returns more than one sum. With keys that see the numbers the proof fails as well, but these runs did not find a way to use that.
-#
-# So heads are one way to hold several relations, and layers are another. A Transformer has both. How do you compute several heads without a Python loop?
+
+# %% [markdown]
+# So one layer needs as many heads as there are relations to hold. (More layers are another way, and a Transformer has both.) How do you compute several heads without a Python loop?
 
 
 # %% [markdown]
@@ -902,7 +903,7 @@ for name, drawn, exact in (("torch's", like_torchs, 1 / 4), ("Glorot", glorot, 1
     assert abs(variance / exact - 1) < 0.15
 
 # %% [markdown]
-# Does it matter on text? A small reader of Shakespeare (the one that you train below), with and without the division, after 200 steps each. Held-out loss in nats, three seeds:
+# *Optional:* does it matter on text? A small reader of Shakespeare (the one that you train below), with and without the division, after 200 steps each. Held-out loss in nats, three seeds:
 
 # %%
 for run in paces["reader"]:
@@ -915,7 +916,10 @@ print("d_k = 64:", *(f"{gap:.2f}" for gap in one_not - one))
 assert (four_not > four).all() and (one_not - one).min() > 0.03
 
 # %% [markdown]
-# Here the flat start is the better one, even at $d_k = 16$. A likely reason: a pointer needs one key to win, while the next character is served well by a blend of several. And all of this is about *how fast* a model learns. Training can make $W_Q$ larger or smaller, and undo any factor. The next section looks at what that reader learns.
+# Here the flat start is the better one, even at $d_k = 16$. A likely reason: a pointer needs one key to win, while the next character is served well by a blend of several.
+
+# %% [markdown]
+# All of this is about *how fast* a model learns. Training can make $W_Q$ larger or smaller, and undo any factor. What do heads look at when they have learned?
 
 # %% [markdown]
 # ## What do the heads of a trained model look at?
