@@ -8,7 +8,7 @@
 # %% [markdown]
 # You will prove how little one **head** of attention can return, and see training hit that bound. Then you build **multi-head attention**, the layer of every Transformer, and compare it with torch's. You count what heads cost, and find out why scores are divided by $\sqrt{d_k}$, and whether your own layer needs it. Last, you read the heads of a trained model.
 #
-# You need lesson 03's scaled dot-product attention and lesson 05's causal mask. Sections marked *optional* are not needed later.
+# You need lesson 03's scaled dot-product attention and lesson 05's causal mask. Sections and exercises marked *optional* are not needed later.
 
 # %%
 import torch
@@ -276,7 +276,9 @@ for run in kept["explained"]:
             assert abs(share - min(1, heads / wanted)) < 0.01
 
 # %% [markdown]
-# *Optional:* which assumption does the half depend on? Four changes, one at a time, each to a single head with two wanted numbers, each trained for 1,000 steps from three seeds:
+# ### Which assumption does the half depend on? (optional)
+#
+# Four changes, one at a time, each to a single head with two wanted numbers, each trained for 1,000 steps from three seeds:
 #
 # - a readout with a hidden layer, in place of the linear one;
 # - queries and keys see the numbers, too;
@@ -297,20 +299,19 @@ reveal(guess, past)
 assert past == ["a second layer"]
 
 # %% [markdown]
-# Only depth: two layers of one head get both numbers. A better readout gains nothing, because our numbers are normally distributed: then the best guess of $(y_a, y_b)$ from $s$ *is* linear. Nonlinear values gain a little, since the head then returns more than one sum. With keys that see the numbers the proof fails as well, but these runs did not find a way to use that.
-
-# %% [markdown]
-# So one layer needs as many heads as there are relations to hold. (More layers are another way, and a Transformer has both.) How do you compute several heads without a Python loop?
+# Only depth: two layers of one head get both numbers. A better readout gains nothing, because our numbers are normally distributed: then the best guess of $(y_a, y_b)$ from $s$ *is* linear. Nonlinear values gain a little, since the head then returns more than one sum. With keys that see the numbers the proof fails as well, but these runs did not find a way to use that. So more layers are another way to hold several relations, and a Transformer has both.
 
 
 # %% [markdown]
 # ## Heads by reshaping
 #
-# Two heads meant six small matrices and a loop. Put the small matrices side by side instead, as columns of one large matrix. Then one product makes the queries of all heads, side by side in each row:
+# So one layer needs a head for each relation. Two heads meant six small matrices and a loop. Put the small matrices side by side instead, and one product makes the queries of all heads:
 #
 # $$\underset{d_{model} \times h d_k}{W_Q} = [\,W_Q^1 \mid \dots \mid W_Q^h\,] \qquad\Rightarrow\qquad X W_Q = [\,X W_Q^1 \mid \dots \mid X W_Q^h\,] = [\,Q^1 \mid \dots \mid Q^h\,]$$
 #
-# It is as large as the product of one wide head. What is left is to cut the columns, and to make each head a batch of its own, so that one call of attention serves all heads.
+
+# %% [markdown]
+# The product is as large as that of one wide head. What is left is to cut its columns, and to make each head a batch of its own, so that one call of attention serves all heads.
 
 # %% tags=["hide-input"]
 diagram, cell = drawings.Diagram(), 0.18
@@ -497,7 +498,9 @@ german, english = torch.randn(7, 12), torch.randn(11, 12)
 assert layer(german, english, english).shape == (7, 12)
 
 # %% [markdown]
-# > **Where the lectures disagree (D08),** *optional.* L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose; L4 does so with $W_Q$. L1 puts the output matrix in front, $Y[\dots]$, L2 and L4 behind. Both conventions work: tokens are rows and matrices are on the right, or tokens are columns and matrices are on the left. Mixing them does not work.
+# ### Box: rows or columns? (optional)
+#
+# > **Where the lectures disagree (D08).** L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose; L4 does so with $W_Q$. L1 puts the output matrix in front, $Y[\dots]$, L2 and L4 behind. Both conventions work: tokens are rows and matrices are on the right, or tokens are columns and matrices are on the left. Mixing them does not work.
 
 # %%
 x = parts["x"]
@@ -520,10 +523,7 @@ assert linear.weight.shape == (4, 12) and torch.allclose(linear(x), x @ linear.w
 # %% [markdown]
 # ## What the output matrix is for
 #
-# Merging only puts the heads side by side: columns 1 to 4 come from head 1, columns 5 to 8 from head 2. Change what head 1 returns, and nothing else. **How many of the twelve columns change before $W_O$, and how many after it?**
-
-# %%
-guess = None  # (before, after)
+# Merging only puts the heads side by side: columns 1 to 4 come from head 1, columns 5 to 8 from head 2. Change what head 1 returns, and nothing else. How many of the twelve columns change, before $W_O$ and after it?
 
 
 # %%
@@ -535,7 +535,7 @@ attended = parts["attended"].clone()
 attended[0] += 1
 before = changed(merge_heads(attended), parts["merged"])
 after = changed(merge_heads(attended) @ w_o, parts["output"])
-reveal(guess, (before, after))
+print(f"{before} columns before, {after} after")
 assert (before, after) == (4, 12)
 
 # %% [markdown]
@@ -573,7 +573,7 @@ assert torch.allclose(off(x, x, x), layer.w_o.bias.expand(5, 12))
 # %% [markdown]
 # With all three off, only the bias is left. Keep `switch_off`: we use it on a trained model below.
 #
-# ## What do heads cost? (*optional*)
+# ## What do heads cost? (optional)
 #
 # A layer has $W_Q^i$ and $W_K^i$ ($d_{model} \times d_k$) and $W_V^i$ ($d_{model} \times d_v$) in each of $h$ heads, and one $W_O$ for all of them. The paper's layer has $d_{model} = 512$, eight heads and $d_k = d_v = 64$. **How many parameters is that, without biases? And with one head of 512?**
 
@@ -663,7 +663,7 @@ plots.show(
 )
 
 # %% [markdown]
-# So "the same" is true of parameters and of multiply-adds, and false of memory. What it costs in time, your own clock has said. The claim holds where the products dominate: large $d_{model}$, few tokens. For long texts the $n^2$ scores dominate, $h$ times over. The lesson on efficient attention computes them without ever storing them.
+# So "the same" is true of parameters and of multiply-adds, and false of memory. What it costs in time, your own clock has said. The claim holds where the products dominate: large $d_{model}$, few tokens. For long texts the $n^2$ scores dominate, $h$ times over. Lesson 13 computes them without ever storing them.
 
 # %% [markdown]
 # ## Scores that grow
@@ -873,7 +873,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The best start is a variance of about 1, as the paper's argument says. But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ keeps the start in that valley *at any width*. Where in the valley you start is set by the first parameters.
+# The best start is a variance of about 1, as the paper's argument says. But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ keeps the start in that valley *at any width*. Where in the valley you start is set by the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
 
 # %%
 valley = [case["steps"] for run in paces["pointers"] for case in run if 0.05 < case["variance"] < 2]
@@ -903,7 +903,9 @@ for name, drawn, exact in (("torch's", like_torchs, 1 / 4), ("Glorot", glorot, 1
     assert abs(variance / exact - 1) < 0.15
 
 # %% [markdown]
-# *Optional:* does it matter on text? A small reader of Shakespeare (the one that you train below), with and without the division, after 200 steps each. Held-out loss in nats, three seeds:
+# ### Does it matter on text? (optional)
+#
+# A small reader of Shakespeare, the one that you train below, with and without the division, after 200 steps each. Held-out loss in nats, three seeds:
 
 # %%
 for run in paces["reader"]:
@@ -917,9 +919,6 @@ assert (four_not > four).all() and (one_not - one).min() > 0.03
 
 # %% [markdown]
 # Here the flat start is the better one, even at $d_k = 16$. A likely reason: a pointer needs one key to win, while the next character is served well by a blend of several.
-
-# %% [markdown]
-# All of this is about *how fast* a model learns. Training can make $W_Q$ larger or smaller, and undo any factor. What do heads look at when they have learned?
 
 # %% [markdown]
 # ## What do the heads of a trained model look at?
@@ -1086,7 +1085,7 @@ for seed, run in enumerate(kept["reader"]):
     assert max(run["space"]) > 2 * min(run["space"])
 
 # %% [markdown]
-# By our definition none of the twelve is a specialist. Each reads a blend of the near past, and they share out the last space unequally. In large models that read words, some heads do have jobs that grammar has names for, such as a verb's direct object or a noun's determiner (quoted from Clark et al. 2019 and Voita et al. 2019, not measured here). A later lesson looks for them in a trained encoder.
+# By our definition none of the twelve is a specialist. Each reads a blend of the near past, and they share out the last space unequally. In large models that read words, some heads do have jobs that grammar has names for, such as a verb's direct object or a noun's determiner (quoted from Clark et al. 2019 and Voita et al. 2019, not measured here). Lesson 09 looks for them in a trained encoder.
 
 # %% [markdown]
 # Did this reader need four heads at all? A second reader was trained with *one* head of size 64: the same parameters, the same 800 steps. **What are the mean losses over three seeds?**
@@ -1103,7 +1102,7 @@ assert abs(sum(losses[0]) - sum(losses[1])) / 3 < 0.05
 # Nearly the same. The next character mostly depends on the last few, and one blend of them serves as well as four. So several heads are a licence, not a guarantee: they are worth everything where a token has several relations to hold, as in the pointers, and nothing where one will do. What a task needs has to be measured.
 
 # %% [markdown]
-# ## Can a head be left out? (*optional*)
+# ## Can a head be left out? (optional)
 #
 # Switch off the heads of the trained reader, one at a time, without any further training. Michel et al. 2019 did so with large translation models: most heads could go, one at a time, without a significant loss (quoted). **By how much does the loss rise here, at least and at most?**
 
@@ -1147,7 +1146,7 @@ plots.show(
 # No head goes for free here. The finding of 2019 is about six layers of 16 heads, with room to spare; this is one layer of four. And being missed is not the same as being needed: *trained* with one head from the start, the reader did just as well.
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # - In your `split_heads`, use `x.reshape(heads, n, d_k)`, and its inverse in `merge_heads`. What does the check say? On paper: which tokens can token $i$ still see, and would a training have warned you?
 # - Pointers with *three* wanted numbers and two heads: which share, before you train?
