@@ -565,7 +565,7 @@ def switch_off(layer, head):
 
 
 # %%
-off = layer
+x, off = parts["x"], layer
 for head in range(3):
     off = switch_off(off, head)
 assert torch.allclose(off(x, x, x), layer.w_o.bias.expand(5, 12))
