@@ -44,8 +44,10 @@ causal_mask = mine("masks/causal")
 #
 # To see what one head lacks, we need a task that asks for two things. In lesson 03 a token named another one and fetched its number. Now each token names *two*, and must return both numbers, in this order.
 
-
 # %%
+generator = torch.Generator().manual_seed(0)
+
+
 def pointers(batch, n=5):
     """Draw names (own and two wanted), tokens (names and a number), and the wanted numbers."""
     own = torch.rand(batch, n, generator=generator).argsort(-1)
@@ -63,7 +65,6 @@ def pointers(batch, n=5):
 # Here is one sentence of five tokens. Three names as one-hot vectors of five, and the number: 16 columns in all. Read the first row, and check its answer in the number column.
 
 # %%
-generator = torch.Generator().manual_seed(0)
 _, tokens, found = pointers(1)
 print("own name   wants   its number   must return")
 for token, (first, second) in zip(tokens[0], found[0]):
@@ -710,11 +711,11 @@ def weights_and_slopes(d_k, divisor):
 # %%
 sizes = [4**i for i in range(6)]
 curves = {False: [], True: []}
-generator = torch.Generator().manual_seed(0)
+draws = torch.Generator().manual_seed(0)
 for scaled, rows in curves.items():
     for d_k in sizes:
         weights, slopes = weights_and_slopes(d_k, d_k**0.5 if scaled else 1)
-        q, k = torch.randn(2, 10_000, d_k, generator=generator)
+        q, k = torch.randn(2, 10_000, d_k, generator=draws)
         variance = ((q * k).sum(-1) / (d_k**0.5 if scaled else 1)).var()
         assert abs(variance / score_variance(d_k, scaled) - 1) < 0.1
         rows.append([x.item() for x in (variance, weights.amax(-1).mean(), slopes.median())])
