@@ -104,7 +104,7 @@ class Fetcher(nn.Module):
 
 # %% tags=["nbval-check-output"]
 for heads in (1, 2):
-    print(heads, "heads:", sum(p.numel() for p in Fetcher(heads).parameters()), "parameters")
+    print("heads:", heads, "parameters:", sum(p.numel() for p in Fetcher(heads).parameters()))
 
 # %% [markdown]
 # One head of size 16, or two of size 8: the same number of parameters. Both train for the same 500 steps. **What share of the variance of the wanted numbers will each explain?**
@@ -758,7 +758,7 @@ assert 0.4 < kept_slope < 0.5 and curves[False][-1][2] < 1e-4
 assert min(slope for _, _, slope in curves[True]) > 0.1
 
 # %% [markdown]
-# Undivided, the typical row of a wide head has one weight near 1 and passes on hardly any gradient. At the paper's $d_k = 64$ the typical row keeps nearly half of its slope: the harm comes with width. Divided, everything is flat.
+# Undivided, the typical row of a wide head has one weight near 1 and passes on hardly any gradient. (Vaswani et al. 2017 "suspect" this, in section 3.2.1; here it is measured.) At the paper's $d_k = 64$ the typical row keeps nearly half of its slope: the harm comes with width. Divided, everything is flat.
 
 # %% [markdown]
 # > **Where a lecture slips (D10).** L3 scales by "the size of embedding", beside a formula with $\sqrt{d_k}$. With one head of full width the two are the same. With several, the sum runs over one *head*, $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$. The next section draws it for $d_{model} = 512$ and 8 heads.
