@@ -1,5 +1,7 @@
 """Lesson 07: an encoder with batch norm, in training and with the running averages after it."""
 
+import copy
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -14,16 +16,19 @@ from course_lib.instruments.deep_stack import RunningBatchNorm, Stack
 LESSON = "07"
 SEEDS = (0, 1, 2)
 
-SIZES = [1, 4, 16, 64]  # lines in a batch
+SIZES = [1, 4, 16, 64]  # lines in a batch of the training
+ALONE = 16  # trained with so many lines, a model is used with batches of each size
+HELD_OUT = 1024  # lines
 SETTINGS = {"blocks": 2, "d_model": 32, "heads": 4, "n": 16, "hidden": 0.15}
 BUDGET = {"steps": 500, "learning_rate": 0.003}
 NORMS = {"layer norm": lambda d_model: layer_norm, "batch norm": RunningBatchNorm}
 
 
 def measure() -> dict:
-    """Return for each norm, batch size and seed the held-out losses in both modes."""
+    """Return held-out losses for each norm, batch size of the training, and seed."""
     return {
         "sizes": SIZES,
+        "alone": ALONE,
         "settings": {**SETTINGS, **BUDGET},
         "runs": {
             name: [[_run(norm, size, seed) for seed in SEEDS] for size in SIZES]
@@ -35,10 +40,11 @@ def measure() -> dict:
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     return [
-        f"{name}, {size:2} lines a batch: "
-        + ", ".join(f"batch {run['batch']:.3f} running {run['running']:.3f}" for run in seeds)
+        f"{name}, trained with {size:2} lines a batch: running {run['running']:.3f}, by batches "
+        + ", ".join(f"of {used}: {loss:.3f}" for used, loss in run["batch"].items())
         for name, by_size in figures["runs"].items()
         for size, seeds in zip(figures["sizes"], by_size, strict=True)
+        for run in seeds
     ]
 
 
@@ -68,18 +74,27 @@ def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _run(norm, size: int, seed: int) -> dict:
-    """Train an encoder; return its losses by the running averages and by the batch's own."""
-    learning, held_out = characters.split()
+    """Train an encoder; return its losses by the running averages and by batches' own statistics.
+
+    The batches are as large as those of the training, and for one model of any size.
+    """
+    learning, _ = characters.split()
     model = new(norm, seed)
     training.train(model, hide(learning, size, seed), loss, seed=seed, **BUDGET)
-    batches = [
-        batch for batch, _ in zip(hide(held_out, size, 0), range(1024 // size), strict=False)
-    ]
-    losses = {}
-    for mode in ("running", "batch"):
-        model.train(mode == "batch")
-        with torch.no_grad():
-            each = [loss(model, batch) * (batch[0] != batch[1]).sum() for batch in batches]
-        hidden = sum((seen != lines).sum() for seen, lines in batches)
-        losses[mode] = round((sum(each) / hidden).item(), 4)
-    return losses
+    used = SIZES if size == ALONE and norm is RunningBatchNorm else [size]
+    return {
+        "running": _held_out_loss(model, size),
+        "batch": {
+            str(lines): _held_out_loss(copy.deepcopy(model).train(), lines) for lines in used
+        },
+    }
+
+
+@torch.no_grad()
+def _held_out_loss(model: Stack, size: int) -> float:
+    """Return the loss on held-out lines, in batches of some size."""
+    _, held_out = characters.split()
+    batches = list(itertools.islice(hide(held_out, size, 0), HELD_OUT // size))
+    hidden = [(seen != lines).sum() for seen, lines in batches]
+    losses = [count * loss(model, batch) for count, batch in zip(hidden, batches, strict=True)]
+    return round((sum(losses) / sum(hidden)).item(), 4)
