@@ -97,4 +97,4 @@ def _held_out_loss(model: Stack, size: int) -> float:
     batches = list(itertools.islice(hide(held_out, size, 0), HELD_OUT // size))
     hidden = [(seen != lines).sum() for seen, lines in batches]
     losses = [count * loss(model, batch) for count, batch in zip(hidden, batches, strict=True)]
-    return round((sum(losses) / sum(hidden)).item(), 4)
+    return round((torch.stack(losses).sum() / torch.stack(hidden).sum()).item(), 4)

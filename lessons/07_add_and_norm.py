@@ -331,14 +331,42 @@ plots.show(figure, "ALT_DEPTH")
 pass  # CODE_DEPTH
 
 # %% [markdown]
-# TEXT_DEPTH_2
+# Why does the norm alone fail, although its gradient has the right size? The *direction* must hold as well, at least for the length of a step. Add to every tensor of parameters a random one with a tenth of its norm, and compare the gradient before and after:
+
+# %%
+needs("shakespeare")
+
+
+# %%
+def turn(wrap, **options):
+    """Return the angle between the gradients before and after a small random move."""
+    model, generator = new(wrap, 32, **options), torch.Generator().manual_seed(0)
+    batch, found = next(characters.batches(learning, 16, 32, seed=0)), []
+    for share in (0, 0.1):
+        for weight in model.parameters():
+            noise = torch.randn(weight.shape, generator=generator)
+            weight.data += share * weight.norm() * noise / noise.norm()
+        gradient = torch.autograd.grad(loss(model, batch), list(model.parameters()))
+        found.append(torch.cat([part.flatten() for part in gradient]))
+    return F.cosine_similarity(*found, dim=0).acos().rad2deg().item()
+
+
+# %%
+turns = {name: turn(wraps[name], **last.get(name, {})) for name in ("norm", *last)}
+print({name: f"{angle:.0f} degrees" for name, angle in turns.items()})
+assert turns["norm"] > 50 and turns["residual and norm"] < 30
+
+# %% [markdown]
+# Without residuals, the gradient turns by 60 degrees on so short a way. A step along it soon goes in a wrong direction. Balduzzi et al. 2017 call this **shattered gradients**, in networks for images. With residuals it turns by 18.
 
 # %% [markdown]
 # > **Where the lectures disagree (D18).** L1 says of residuals, norms and scaling that they help training and "don't improve what the model is able to do". What is *able*? If it means the functions that some choice of weights gives, L1 is right about a residual connection around a feed-forward network. Since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2 d_{model}$ more hidden units can carry $x$ along:
 
 # %%
+needs()
 from course_lib.feed_forward import feed_forward as position_wise
 
+# %%
 with training.seeded(0):
     x, w_1, w_2 = torch.randn(5, 8), torch.randn(8, 32), torch.randn(32, 8)
 none, same = torch.zeros(32), torch.eye(8)
@@ -414,7 +442,7 @@ highest = {name: max(max(map(max, x)) for x in kept["surfaces"][name]) for name 
 reveal(guess, names[min(highest, key=highest.get)].removesuffix(" residuals"))
 
 # %% tags=["hide-input"]
-title = "Neither is rugged; only the one with residuals is clearly below 3.36 anywhere"
+title = "Neither is rugged; only the one with residuals gets clearly below 3.36"
 figure, panels = plots.panels(title, list(names.values()), size=(9, 3.8))
 levels = [2.5, 2.75, 3, 3.25, 3.5, 4, 5, 6, 8, 10, 15, 20]
 for ax, name in zip(panels, names):
@@ -481,7 +509,7 @@ space.plot(*points.T.tolist(), "o", color="0.4", markersize=4)
 space.plot(*flat.T.tolist(), "o", color=plots.COLOURS[0], markersize=4)
 space.view_init(elev=10, azim=0)
 space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_3$", xticks=[], yticks=[], zticks=[])
-space.set_box_aspect((1, 1, 1), zoom=1.15)
+space.set_box_aspect((1, 1, 1), zoom=1.35)
 plane = figure.add_subplot(1, 2, 2)
 plane.set_title(r"2. onto the sphere of radius $\sqrt{3}$: divide by $\sigma$", size="small")
 plane.plot(*(circle @ side.T).T.tolist(), color=plots.COLOURS[4])
@@ -642,8 +670,9 @@ reveal(guess, tuple(round(factor, 2) for factor in factors))
 assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. With a norm behind it, a layer passes on the same gradient whether its weights are large or small. That is why the stacks with norms kept their gradients level.
-#
+# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. With a norm behind it, a layer passes on the same gradient whether its weights are large or small. That is one reason why the stacks with norms kept their gradients level.
+
+# %% [markdown]
 # ## RMSNorm
 #
 # Llama and most models since leave the mean where it is and only divide by the root of the mean square (Zhang & Sennrich 2019). That is one pass less over the numbers, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
@@ -824,10 +853,10 @@ figure, ax = plots.axes(title, lines_used, loss_axis, size=(6.8, 3.6))
 for run in runs:
     ax.plot(kept["sizes"], [run["batch"][str(n)] for n in kept["sizes"]], "o-", linewidth=1)
     ax.lines[-1].set(color=plots.COLOURS[0], markersize=3)
-ends = {"running averages": (plots.COLOURS[1], 3.08), "layer norm": (plots.COLOURS[4], 3.245)}
+ends = {"running averages": (plots.COLOURS[1], 3.09), "layer norm": (plots.COLOURS[4], 3.235)}
 for name, (colour, height) in ends.items():
     ax.axhspan(min(used[name]), max(used[name]), color=colour, alpha=0.4, linewidth=0)
-    ax.text(1, height, name, color=colour, va="center")
+    ax.text(64, height, name, color=colour, ha="right", va="center")
 frequency = results.load("depth")["figures"]["trivial"]
 ax.axhline(frequency, color="0.4", linestyle=":")
 ax.text(
@@ -916,17 +945,16 @@ wide, low = (2.4, 0.62), (0.6, 0.6)
 for x, pre in ((0, False), (7.2, True)):
     y, below = 0.0, (x, -0.6)
     for name, role in layers.items():
+        start, fork = below, y - 0.25
         parts = [(name, role, wide), ("+", "stream", low), ("norm", "norm", wide)]
-        parts = [parts[2], parts[0], parts[1]] if pre else parts
-        around = (x, y - 0.25)
+        parts = [parts[2], *parts[:2]] if pre else parts
         for text, kind, size in parts:
             box = diagram.box(text, (x, y + 0.45), kind, size=size)
-            thick = (text == "norm") != pre or (text != "+" and False)
-            style = {"role": "stream", "width": 2.4} if thick and not pre else {}
-            diagram.arrow(below, box, **style)
+            width = 2.4 if text == "norm" and not pre else 1.2
+            diagram.arrow(below, box, role="stream", width=width)
             if text == "+":
-                way = [(x - 1.9, around[1]), (x - 1.9, box.at[1])]
-                diagram.arrow(around, box, via=way, role="stream", width=2.4)
+                around = [(x, fork), (x - 1.9, fork), (x - 1.9, box.at[1])]
+                diagram.arrow(start, box, via=around, role="stream", width=2.4)
             y, below = y + 1.05, box
         y += 0.35
     diagram.arrow(below, (x, y + 0.35), role="stream", width=2.4)
@@ -1019,9 +1047,8 @@ PreNorm = mine("add_norm/pre_norm")
 
 
 # %% tags=["nbval-check-output"]
-class WriteThird(nn.Module):
-    def forward(self, x):
-        return torch.tensor([0, 0, 2 * x[0], 0])
+w = torch.zeros(4, 4)
+w[0, 2] = 2  # read the first number, write to the third
 
 
 def shown(values):
@@ -1029,7 +1056,7 @@ def shown(values):
 
 
 for name, wrap in (("post", PostNorm), ("pre", PreNorm)):
-    token, layer = torch.tensor([6.0, 2, 0, 0]), wrap(WriteThird(), 4)
+    token, layer = torch.tensor([6.0, 2, 0, 0]), wrap(lambda x: x @ w, 4)
     for depth in range(4):
         print(f"{name:4} after {depth} layers: {shown(token)}   norm {token.norm():5.2f}")
         token = layer(token).detach()
@@ -1136,7 +1163,7 @@ starts = {
 }
 
 # %% tags=["hide-input"]
-title = "At the start, post-norm's top blocks have the larger gradients"
+title = "Given its last norm, pre-norm's gradients at the top are smaller than post-norm's"
 figure, panels = plots.panels(title, ["8 blocks", "32 blocks"], size=(9, 3.6))
 for ax, blocks in zip(panels, (8, 32)):
     for name, colour in zip(cases, plots.COLOURS):
@@ -1152,9 +1179,9 @@ panels[0].set_ylabel(r"norm of the gradient of $W_2$")
 plots.show(
     figure,
     "Norm of the gradient of W2 in each block before training, bands over three seeds. With 8 "
-    "blocks: post-norm rises from 0.61 at the bottom to 0.86 at the top, pre-norm falls from 0.65 to "
-    "0.39. With 32: post-norm 0.19 to 0.79, pre-norm 0.43 to 0.20. Pre-norm without a last norm is "
-    "above both: 3.34 to 1.79 with 32 blocks.",
+    "blocks: post-norm rises from 0.61 at the bottom to 0.86 at the top, pre-norm falls from 0.65 "
+    "to 0.39. With 32: post-norm 0.19 to 0.79, pre-norm 0.43 to 0.20. Pre-norm without a last norm "
+    "is above both: 3.34 to 1.79 with 32 blocks.",
 )
 
 # %% tags=["nbval-check-output"]
@@ -1224,7 +1251,7 @@ plots.show(
 # Post-norm with no warm-up does not get below the frequencies in 250 steps; with a warm-up it learns. Pre-norm learns both ways. That agrees with the gradients above, though it does not prove that they are the cause.
 
 # %% [markdown]
-# So is pre-norm better? Here, at 250 steps and eight blocks, it ends lower than post-norm with a warm-up. In general it is *easier*. Takase et al. 2023 report (quoted) that post-norm "has also consistently achieved better performance than Pre-LN in relatively shallow Transformers, e.g., six or fewer layers", while with ten or more layers its training often becomes unstable. One reason you have seen: under pre-norm, late layers hardly change the stream.
+# So is pre-norm better? Here, at 250 steps and eight blocks, it ends lower than post-norm with a warm-up. In general it is *easier*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason you have seen: under pre-norm, late layers hardly change the stream.
 
 # %% [markdown]
 # ## The residual stream
@@ -1547,4 +1574,7 @@ training.expect("e is then worse by over 0.3 nats", rises["e"] > 0.3, rises, dee
 #
 # You have every part of a Transformer block now. Lesson 08 makes an encoder and a decoder of them.
 #
-# Vaswani et al. 2017, sections 3.1, 3.4 and 5.3; He et al. 2016 (residual connections); Ba et al. 2016 (layer norm); Ioffe & Szegedy 2015 (batch norm); Zhang & Sennrich 2019 (RMSNorm); Xu et al. 2019 (gradients of norms); Shen et al. 2020 (batch norm and text); Xiong et al. 2020 and Takase et al. 2023 (orders of norm); Li et al. 2018 (landscapes); Dong et al. 2021 (rank); He et al. 2023 (no shortcuts); Elhage et al. 2021 and Olsson et al. 2022 (stream and induction heads). Lectures: L1 to L5.
+# Vaswani et al. 2017, sections 3.1, 3.4 and 5.3; He et al. 2016 (residual connections); Ba et al. 2016 (layer norm); Ioffe & Szegedy 2015 (batch norm); Zhang & Sennrich 2019 (RMSNorm); Xu et al. 2019 (gradients of norms); Shen et al. 2020 (batch norm and text).
+
+# %% [markdown]
+# Xiong et al. 2020 and Takase et al. 2023 (pre- and post-norm); Li et al. 2018 (landscapes); Dong et al. 2021 (rank); He et al. 2023 (no shortcuts); Elhage et al. 2021 and Olsson et al. 2022 (residual stream and induction heads). Lectures: L1 to L5.

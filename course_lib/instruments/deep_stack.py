@@ -102,6 +102,9 @@ class RunningBatchNorm(nn.Module):
     with the momentum of torch's `nn.BatchNorm1d`.
     """
 
+    mean: Tensor
+    variance: Tensor
+
     def __init__(self, d_model: int):
         super().__init__()
         self.register_buffer("mean", torch.zeros(d_model))
@@ -112,8 +115,8 @@ class RunningBatchNorm(nn.Module):
     ) -> Float[Tensor, "batch n d"]:
         """Normalise each column, by this batch in training and by the running averages after."""
         if self.training:
-            words = x.detach().flatten(0, -2)
-            self.mean.lerp_(words.mean(0), 0.1)
-            self.variance.lerp_(words.var(0), 0.1)
+            tokens = x.detach().flatten(0, -2)
+            self.mean.lerp_(tokens.mean(0), 0.1)
+            self.variance.lerp_(tokens.var(0), 0.1)
             return batch_norm(x, gain, bias)
         return gain * (x - self.mean) / torch.sqrt(self.variance + 1e-5) + bias
