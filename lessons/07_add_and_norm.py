@@ -325,10 +325,25 @@ second.set(ylim=(1.9, 4.6), ylabel="training loss, means of 20 steps", xlabel="s
 plots.show(figure, "ALT_DEPTH")
 
 # %% [markdown]
-# TEXT_DEPTH
+# After 120 steps, bare stacks and norms alone are at the loss of frequencies from 4 blocks on. Residuals alone learn with up to 8 blocks. With 16 the stream explodes, and the loss with it. Only both together learn with 16 and with 32.
+#
+# Does depth pay, then? Not in 120 steps:
 
 # %% tags=["nbval-check-output"]
-pass  # CODE_DEPTH
+print("blocks           ", *(f"{depth:7}" for depth in kept["depths"]))
+for name in ("residual", "residual and norm"):
+    for run in kept["loss"][name]:
+        print(f"{name:17}", *(f"{value:7.2f}" for value in run))
+pairs = list(zip(kept["loss"]["residual"], kept["loss"]["residual and norm"]))
+best = [kept["depths"][run.index(min(run))] for _, run in pairs]
+print("best depth of residual and norm, for each seed:", best)
+for name, runs in kept["patient"].items():
+    print(f"{name}, 32 blocks, {steps:,} steps: {runs['32']['held out']:.2f}")
+assert best == [16, 16, 16] and all(min(alone) < min(both) for alone, both in pairs)
+assert abs(kept["patient"]["bare"]["32"]["held out"] - kept["trivial"]) < 0.01
+
+# %% [markdown]
+# The best of the five depths is 16, from every seed, and 8 blocks with residuals alone are lower still. A norm does not make a short training faster here; it makes a deep one possible. Patience does not help the bare stack: after 2,000 steps it is exactly at the loss of frequencies.
 
 # %% [markdown]
 # Why does the norm alone fail, although its gradient has the right size? The *direction* must hold as well, at least for the length of a step. Add to every tensor of parameters a random one with a tenth of its norm, and compare the gradient before and after:
@@ -360,7 +375,7 @@ assert turns["norm"] > 50 and turns["residual and norm"] < 30
 # Without residuals, the gradient turns by 60 degrees on so short a way. A step along it soon goes in a wrong direction. Balduzzi et al. 2017 call this **shattered gradients**, in networks for images. With residuals it turns by 18.
 
 # %% [markdown]
-# > **Where the lectures disagree (D18).** L1 says of residuals, norms and scaling that they help training and "don't improve what the model is able to do". What is *able*? If it means the functions that some choice of weights gives, L1 is right about a residual connection around a feed-forward network. Since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2 d_{model}$ more hidden units can carry $x$ along:
+# > **Where the lectures disagree (D18).** L1, one of the five lectures that this course covers, says of residuals, norms and scaling that they help training and "don't improve what the model is able to do". What is *able*? If it means the functions that some choice of weights gives, L1 is right about a residual connection around a feed-forward network. Since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2 d_{model}$ more hidden units can carry $x$ along:
 
 # %%
 needs()
@@ -390,7 +405,7 @@ print(f"lowest of these and of 2,000 steps: {min(found):.2f}; by frequency: {kep
 assert min(found) > kept["trivial"] - 0.1 and max(deepest["residual and norm"]) < 3.0
 
 # %% [markdown]
-# Why does patience not help? Adam divides each gradient by its own size, so small ones need not stay small. But it adds $\epsilon = 10^{-8}$ to that size first, and most gradients are smaller than that:
+# One reason why patience does not help: Adam divides each gradient by its own size, so small ones need not stay small. But it adds $\epsilon = 10^{-8}$ to that size first, and most of our gradients are smaller than that.
 
 # %%
 needs("shakespeare")
@@ -422,7 +437,7 @@ assert 0.5 < steady[0] / steady[-1] < 2
 # %% [markdown]
 # ## The loss landscape (optional)
 #
-# Three lectures show two pictures by Li et al. 2018: the loss around an image network of 56 layers, as rugged as the Alps without residuals, and a smooth bowl with them. How about *our* stacks? A model of 110,000 parameters has as many directions, so we draw two at random and walk along both:
+# Three lectures show two pictures by Li et al. 2018: the loss around an image network of 56 layers, as rugged as the Alps without residuals, and a smooth bowl with them. How about *our* stacks? A model of 107,000 parameters has as many directions, so we draw two at random, $\delta$ and $\eta$, and walk along both:
 #
 # $$z(a, b) = L(\theta + a\, \delta + b\, \eta) \qquad \lVert \delta_{\text{row}} \rVert = \lVert \eta_{\text{row}} \rVert = \lVert \theta_{\text{row}} \rVert$$
 
@@ -437,6 +452,8 @@ guess = None  # "with residuals" or "without"
 # %%
 needs()
 kept = results.load("landscape")["figures"]
+eight = Stack(84, kept["blocks"], d_model=32, heads=4, wrap=NormAlone)
+print(f"{sum(weight.numel() for weight in eight.parameters()):,} parameters")
 names = {"norm": "without residuals", "residual and norm": "with residuals"}
 highest = {name: max(max(map(max, x)) for x in kept["surfaces"][name]) for name in names}
 reveal(guess, names[min(highest, key=highest.get)].removesuffix(" residuals"))
@@ -469,7 +486,7 @@ for name, surfaces in kept["surfaces"].items():
 # The flat one is the stack *without* residuals. It is on the plateau of the frequencies, and nothing on the plane is clearly lower. (The white line is at 3.26, a tenth below the loss by frequency.) With residuals the walls are steeper, and there is a valley between them. In these small Transformers residuals do not smooth the Alps; they give descent somewhere to go. The rugged pictures are quoted, from image networks.
 
 # %% [markdown]
-# Read such maps with care. They show two directions out of 110,000. A ravine or a pass in any other direction is invisible. They show the place where training ended, not the way there. And a run that went nowhere shows *where* it is stuck, not why: for that, the gradients above said more.
+# Read such maps with care. They show two directions out of 107,000. A ravine or a pass in any other direction is invisible. They show the place where training ended, not the way there. And a run that went nowhere shows *where* it is stuck, not why: for that, the gradients above said more.
 
 # %% [markdown]
 # ## Norm: one scale for every token
@@ -636,7 +653,7 @@ assert torch.allclose(jacobian, formula / deviation)
 print("rank of the Jacobian:", torch.linalg.matrix_rank(jacobian).item(), "of 16")
 
 # %% [markdown]
-# The bracket is a projection. It takes two directions out of every gradient: $\mathbf{1}$ (all numbers up), which the norm would undo, and $\hat x$ (a longer vector), which it would undo as well. Xu et al. 2019 call the first *re-centering* and the division by $\sigma$ *re-scaling*, and find that they matter more than the forward pass (quoted). See the first at work on 5 tokens:
+# The bracket is a projection. It takes two directions out of every gradient: $\mathbf{1}$ (all numbers up), which the norm would undo, and $\hat x$ (a longer vector), which it would undo as well. Xu et al. 2019 report that these derivatives of mean and variance, which *re-center* and *re-scale* the gradient, matter more than the forward pass (quoted). See them at work on 5 tokens:
 
 # %%
 x = torch.randn(5, 64, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -675,7 +692,7 @@ assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 # %% [markdown]
 # ## RMSNorm
 #
-# Llama and most models since leave the mean where it is and only divide by the root of the mean square (Zhang & Sennrich 2019). That is one pass less over the numbers, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
+# Llama and many models since leave the mean where it is and only divide by the root of the mean square (Zhang & Sennrich 2019). That is one pass less over the numbers, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
 #
 # $$\mathrm{RMSNorm}(x) = \gamma \odot \frac{x}{r} \qquad r = \sqrt{\tfrac1d \textstyle\sum_c x_c^2 + \epsilon} \qquad \frac{\partial (x/r)}{\partial x} = \frac1r\left(I - \frac{1}{d}\,\frac{x}{r}\frac{x^T}{r}\right)$$
 
@@ -814,6 +831,8 @@ plots.show(
 )
 
 # %% [markdown]
+# ### Batch norm in use (optional)
+#
 # When the model is used, there may be no other lines. So batch norm keeps **running averages** of mean and variance while it trains, and uses those afterwards. `training` below is what `model.train()` and `model.eval()` switch:
 
 # %%
@@ -885,9 +904,7 @@ for size, runs in zip(kept["sizes"], kept["runs"]["batch norm"]):
 # Theirs are translation models, with more layers and with sentences of all lengths; ours reads one author in lines of one length. What remains is a matter of principle: a token's result depends on other sentences, padding must be kept out, and in use the model is another function than in training. Layer norm has none of this.
 
 # %% [markdown]
-# ### How far are the batches from the text? (optional)
-#
-# The gap comes from the statistics of small batches. Measure it on our lines: how far is a batch's mean from the mean of 3,000 lines, in units of the column's standard deviation?
+# Small batches have unreliable statistics. Measure it on our lines: how far is a batch's mean from the mean of 3,000 lines, in units of the column's standard deviation?
 
 # %%
 needs("shakespeare")
@@ -907,15 +924,12 @@ for size in (1, 4, 16, 64):
 assert offs[1] > offs[4] > offs[16] > offs[64]
 
 # %% [markdown]
-# Larger batches calm the statistics, at the price of larger batches. Two more traps come with lines of unequal length. Forget the mask, and the zeros of the padding count as tokens. And take a batch of one line of one token. **What is its batch norm?**
-
-# %%
-guess = None  # a number that all of its columns share
+# Larger batches calm the statistics, at the price of larger batches. Two more traps come with lines of unequal length. Forget the mask, and the zeros of the padding count as tokens. And a batch of one token is compared with itself alone: batch norm answers 0, whatever the token was.
 
 # %%
 one, mask = batch_of(["horse"], n=1)
 alone = batch_norm(one, ones, zeros, mask)
-reveal(guess, alone.unique().tolist())
+print("batch norm of one token:", alone.unique().tolist())
 assert not alone.any() and layer_norm(one, ones, zeros).abs().min() > 0
 chosen = [line, *draw_lines(0)]
 short, long = batch_of(chosen, 20), batch_of(chosen, 60)
@@ -926,7 +940,7 @@ for name, (one, other) in {"mask forgotten": forgotten, "with the mask": masked}
 assert torch.allclose(*masked, atol=1e-5)
 
 # %% [markdown]
-# A token compared with itself alone is always average, so batch norm answers 0, whatever the token was. And in a causal model batch norm is a leak: the mean of a batch contains later tokens. Layer norm knows nothing of lines, batches or padding. It does the same in training, in use, and for the first token of a text.
+# And in a causal model, batch norm is a leak: the mean of a batch contains later tokens. Layer norm knows nothing of lines, batches or padding. It does the same in training, in use, and for the first token of a text.
 
 # %% [markdown]
 # ## The block of 2017: post-norm
@@ -1062,7 +1076,7 @@ for name, wrap in (("post", PostNorm), ("pre", PreNorm)):
         token = layer(token).detach()
 
 # %% [markdown]
-# The layer read the same token and wrote the same kind of thing. Under post-norm the norm divides the *whole* sum each time, so the first number of the token, 6, is soon a small one, and the norm of the token stays at $\sqrt4 = 2$. Under pre-norm 6 and 2 are still there after three layers, to the last digit, and the third column is a sum of three contributions. They shrink, because the first number is a smaller and smaller part of what is read.
+# Post-norm shifts and divides the *whole* sum each time. The first number, 6, is 0.04 after three layers, and the token's norm is always $\sqrt4 = 2$. Under pre-norm, 6 and 2 are untouched after three layers, and the third column is a sum of three contributions. They shrink, because the first number is a smaller and smaller part of what the layer reads.
 
 # %% [markdown]
 # > **Where the lectures disagree (D13).** The lectures draw the paper's order: add, then norm. Much code that claims to follow the paper is pre-norm. torch offers both as `norm_first`. Copy our weights into its layer and compare:
@@ -1194,7 +1208,7 @@ assert abs(post_8 / post_32 - 1) < 0.2 and abs(pre_8 / pre_32 - 2) < 0.4
 assert post_32 > 3 * pre_32
 
 # %% [markdown]
-# This is what Xiong et al. prove. With the last norm, the gradient at the top of pre-norm falls like $1/\sqrt{N}$: four times the blocks, half the gradient. In post-norm it stays large at any depth. *Without* the last norm, pre-norm's gradients are the largest of all, so that small part matters.
+# This is what Xiong et al. prove (their theorem 1). With the last norm, the gradient at the top of pre-norm falls like $1/\sqrt{N}$: four times the blocks, half the gradient. In post-norm it does not fall with depth. *Without* the last norm, pre-norm's gradients are the largest of all, so that small part matters.
 #
 # Does post-norm need its warm-up, then? `warm_up` is the share of the steps in which the learning rate rises. Eight blocks, 250 steps, and a bold rate of 0.01. **Which of the four runs fail?**
 
@@ -1256,7 +1270,7 @@ plots.show(
 # %% [markdown]
 # ## The residual stream
 #
-# Look at the pre-norm drawing once more. Nothing on the thick line is ever replaced, only added to. Elhage et al. 2021 call it the **residual stream**: one vector of $d_{model}$ numbers for each token, which all layers read from and write to:
+# Look at the pre-norm drawing once more. Nothing on the thick line is ever replaced, only added to. Elhage et al. 2021 call it the **residual stream**: one vector of $d_{model}$ numbers for each token, which all layers read from and write to. With $N$ blocks, so $2N$ layers, the top of the stream is a sum:
 #
 # $$x_N = x_0 + \sum_{l=1}^{2N} F_l(\mathrm{LN}(x_{l-1}))$$
 
@@ -1266,14 +1280,14 @@ places = {"a": 0, "horse": 2, "my": 4}
 for token, x in places.items():
     diagram.arrow((x, 0), (x, 6.1), role="stream", width=4)
     diagram.text(token, (x, -0.3))
-attend = diagram.box("norm, attention", (8.2, 1.4), "query", size=(3.2, 0.8))
-think = diagram.box("norm, feed-forward", (8.2, 4.1), "network", size=(3.2, 0.8))
+attend = diagram.box("norm, attention", (8.4, 1.4), "query", size=(3.6, 0.8))
+think = diagram.box("norm, feed-forward", (8.4, 4.1), "network", size=(3.6, 0.8))
 for x, y in ((0, 1.1), (2, 1.4), (4, 1.7)):
     diagram.arrow((x, y), (6.6, y), role="query")
-diagram.text("reads these and itself", (4.3, 0.65), size=9, align="left")
-diagram.arrow(attend, (4.1, 2.7), "writes to one", via=[(8.2, 2.7)], role="query")
+diagram.text("reads all tokens so far", (4.3, 0.65), size=9, align="left")
+diagram.arrow(attend, (4.1, 2.7), "writes to one", via=[(8.4, 2.7)], role="query")
 diagram.arrow((4, 4.1), think, "reads one", role="network")
-diagram.arrow(think, (4.1, 5.3), "writes to the same one", via=[(8.2, 5.3)], role="network")
+diagram.arrow(think, (4.1, 5.3), "writes to the same one", via=[(8.4, 5.3)], role="network")
 diagram.text("a stream for each token", (2, 6.45), size=9)
 diagram.show(
     "Three vertical lines, the streams of the tokens a, horse and my. An attention layer reads the "
@@ -1284,7 +1298,7 @@ diagram.show(
 # %% [markdown]
 # Layers read from some directions of the stream and write to others, so its space divides into **subspaces**. Only attention heads carry anything from one token's stream to another's; a feed-forward network stays on one.
 #
-# To see how layers talk to each other through the stream, we build two heads by hand. Together they continue a pattern: having read "my kingdom … my", they say *kingdom*. Olsson et al. 2022 found this circuit in trained Transformers and named its second part the **induction head**.
+# To see how layers talk to each other through the stream, we build two heads by hand. Together they continue a pattern: having read "my kingdom … my", they say *kingdom*. Elhage et al. 2021 found this circuit in trained Transformers of two layers and called its second part the **induction head**; Olsson et al. 2022 look for it in larger ones (quoted).
 
 # %% tags=["hide-input"]
 diagram, lanes = drawings.Diagram(), {}
@@ -1417,7 +1431,7 @@ plots.show(
 )
 
 # %% [markdown]
-# It finishes the king's line: "my kingdom for a horse". Nobody stored the line in the parameters; the two heads copy from the text itself. Head 2 works only because head 1 has written into the stream before it, so an induction head needs two layers. Tokens that have not occurred before find no match and spread their weight evenly; trained heads send it to the start token instead.
+# It finishes the king's line: "my kingdom for a horse". Nobody stored the line in the parameters; the two heads copy from the text itself. Head 2 works only because head 1 has written into the stream before it, so an induction head needs two layers. Tokens that have not occurred before find no match, and spread their weight evenly.
 #
 # Add *horse* to the line and let it go on. **Which token comes next?**
 
@@ -1439,15 +1453,8 @@ assert sorted(likeliest(longer).values()) == [0.5, 0.5]
 #
 # ## Delete by adding (optional)
 #
-# The stream has few dimensions, and many layers want to use them. But a layer can only add. **How does a layer delete what another has written in the direction $u$?**
-
-# %%
-guess = None  # in your own words
-
-# %%
-reveal(guess, "it reads how much of the stream is along u, and adds the negative of that")
-
-# %% [markdown]
+# The stream has few dimensions, and many layers want to use them. But a layer can only add. How does a layer delete what another has written in the direction $u$? It reads how much of the stream is along $u$, and adds the negative of that:
+#
 # $$x' = x - (x \cdot u)\, u \qquad \lVert u \rVert = 1$$
 
 # %%
@@ -1523,7 +1530,7 @@ training.expect("e is then worse by over 0.3 nats", rises["e"] > 0.3, rises, dee
 # %% [markdown]
 # More to break:
 #
-# - In `PreNorm`, normalize the sum as well, so that the stream passes through a norm after all. Which of the two drawings is that, and what does the check say?
+# - In `PreNorm`, add to the *normalized* copy: `read + self.sublayer(read, *args)`. What does the check say, and what does the path around the layer look like now?
 # - Put `rms_norm` into `PreNorm` (its bias is not used: `lambda x, gain, bias: rms_norm(x, gain)`) and train. Do you miss the mean?
 # - Divide by the variance instead of its root in your `layer_norm`. Does the check notice?
 
