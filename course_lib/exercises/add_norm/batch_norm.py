@@ -10,6 +10,7 @@ exercise = Exercise(
     lesson="07",
     title="Columns of one size",
     minutes=15,
+    optional=True,
     difficulty=3,
     hints=(
         "x has three axes. Layer norm takes the mean over the last of them; over which ones does "

@@ -11,6 +11,7 @@ exercise = Exercise(
     lesson="07",
     title="Delete one direction",
     minutes=10,
+    optional=True,
     difficulty=2,
     hints=(
         "A token is (3, 4), and the direction points along the second axis, (0, 2). What should "
