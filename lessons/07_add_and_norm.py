@@ -101,7 +101,7 @@ plots.show(
 )
 
 # %% [markdown]
-# These are **vanishing gradients**, as in lesson 01, with depth in place of time. Now follow the forward pass. Lesson 05 measured how attention makes tokens alike, and found that a feed-forward network does not help as we initialise it. Call the share of the tokens' norm that differs between them their **spread**:
+# These are **vanishing gradients**, as in lesson 01, with depth in place of time. Now follow the forward pass. Lesson 05 measured how alike tokens become in a deep stack, by their **spread**, the share of their norm that differs between them:
 #
 # $$\mathrm{spread}(X) = \frac{\lVert X - \mathbf{1}\,\bar x \rVert}{\lVert X \rVert} \qquad \bar x = \frac1n \sum_i x_i$$
 #
@@ -129,7 +129,7 @@ assert spread(bare)[-1] < 1e-7, "less than float32 can hold beside the rest"
 #
 # ## Add: the residual connection
 #
-# The repair is one plus sign (He et al. 2016). A layer no longer replaces the stream of vectors; it *adds* to it. This is a **residual connection**, also called a skip connection:
+# The cure for both is one plus sign (He et al. 2016). A layer no longer replaces the stream of vectors; it *adds* to it. This is a **residual connection**, also called a skip connection:
 #
 # $$x_l = x_{l-1} + F_l(x_{l-1}) \qquad \frac{\partial x_l}{\partial x_{l-1}} = I + J_l$$
 #
@@ -322,7 +322,14 @@ first.set(xscale="log", xticks=kept["depths"], xticklabels=kept["depths"], xlabe
 first.minorticks_off()
 first.set(ylim=(1.9, 4.6), ylabel="loss on held-out text, nats")
 second.set(ylim=(1.9, 4.6), ylabel="training loss, means of 20 steps", xlabel="step")
-plots.show(figure, "ALT_DEPTH")
+plots.show(
+    figure,
+    "Left: held-out loss after 120 steps against the number of blocks. Bare stacks and norms alone "
+    "are at the loss of frequencies, 3.36, from 4 blocks on; residuals alone are at 2.6 up to 8 "
+    "blocks and off the picture from 16 on; residual and norm is between 2.69 and 2.83 at all "
+    "depths. Right, 32 blocks over 2,000 steps: bare stays at the dotted line, residual and norm "
+    "falls to about 2.1.",
+)
 
 # %% [markdown]
 # After 120 steps, bare stacks and norms alone are at the loss of frequencies from 4 blocks on. Residuals alone learn with up to 8 blocks. With 16 the stream explodes, and the loss with it. Only both together learn with 16 and with 32.
