@@ -307,7 +307,7 @@ exploded = (
     f"residual alone:\n{worst[0]:.0f} or more with 16 blocks,\n{worst[1]:.0f} or more with 32"
 )
 texts = (
-    ("bare, and norm alone", 8.3, 3.45, 0),
+    ("bare, and norm alone", 10, 3.45, 0),
     (exploded, 2, 4.0, 2),
     ("residual and norm", 9, 2.47, 3),
 )
@@ -315,7 +315,7 @@ for text, x, y, colour in texts:
     first.text(x, y, text, color=plots.COLOURS[colour], size="small")
 for ax in (first, second):
     ax.axhline(kept["trivial"], color="0.4", linestyle=":")
-first.text(2, 3.24, "by frequency alone", color="0.4", size="small", va="top")
+second.text(2000, 3.2, "by frequency alone", color="0.4", size="small", ha="right", va="top")
 second.text(1000, 3.42, "bare", color=plots.COLOURS[0], size="small")
 second.text(1000, 2.35, "residual and norm", color=plots.COLOURS[3], size="small")
 first.set(xscale="log", xticks=kept["depths"], xticklabels=kept["depths"], xlabel="blocks")
@@ -328,7 +328,7 @@ plots.show(
     "are at the loss of frequencies, 3.36, from 4 blocks on; residuals alone are at 2.6 up to 8 "
     "blocks and off the picture from 16 on; residual and norm is between 2.69 and 2.83 at all "
     "depths. Right, 32 blocks over 2,000 steps: bare stays at the dotted line, residual and norm "
-    "falls to about 2.1.",
+    "falls to about 2.0.",
 )
 
 # %% [markdown]
@@ -379,7 +379,7 @@ print({name: f"{angle:.0f} degrees" for name, angle in turns.items()})
 assert turns["norm"] > 50 and turns["residual and norm"] < 30
 
 # %% [markdown]
-# Without residuals, the gradient turns by 60 degrees on so short a way. A step along it soon goes in a wrong direction. Balduzzi et al. 2017 call this **shattered gradients**, in networks for images. With residuals it turns by 18.
+# Without residuals, the gradient turns by 60 degrees on so short a way. A step along it soon goes in a wrong direction. Balduzzi et al. 2017 call this **shattered gradients**, in networks for images. With residuals it turns by 16.
 
 # %% [markdown]
 # > **Where the lectures disagree (D18).** L1, one of the five lectures that this course covers, says of residuals, norms and scaling that they help training and "don't improve what the model is able to do". What is *able*? If it means the functions that some choice of weights gives, L1 is right about a residual connection around a feed-forward network. Since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2 d_{model}$ more hidden units can carry $x$ along:
@@ -532,8 +532,10 @@ for start, end in zip(points, flat):
 space.plot(*points.T.tolist(), "o", color="0.4", markersize=4)
 space.plot(*flat.T.tolist(), "o", color=plots.COLOURS[0], markersize=4)
 space.view_init(elev=10, azim=0)
-space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_3$", xticks=[], yticks=[], zticks=[])
-space.set_box_aspect((1, 1, 1), zoom=1.35)
+space.set(xticks=[], yticks=[], zticks=[])
+for name, label in zip("xyz", ("$x_1$", "$x_2$", "$x_3$")):
+    getattr(space, f"set_{name}label")(label, labelpad=-12)
+space.set_box_aspect((1, 1, 1), zoom=1.25)
 plane = figure.add_subplot(1, 2, 2)
 plane.set_title(r"2. onto the sphere of radius $\sqrt{3}$: divide by $\sigma$", size="small")
 plane.plot(*(circle @ side.T).T.tolist(), color=plots.COLOURS[4])
