@@ -15,7 +15,7 @@ WRAPS = {"bare": bare, "norm": NormAlone, "residual": Residual, "residual and no
 BUDGET = {"steps": 120, "learning_rate": 0.003}
 OTHER_RATES = [0.0003, 0.001, 0.01]  # for the deepest bare stack, which might want another
 # what patience buys, from one seed: minutes a stack
-PATIENT = {"bare": DEPTHS[1:], "residual and norm": DEPTHS[-1:]}
+PATIENT = {"bare": [4, 8, 32], "residual and norm": [32]}
 PATIENT_STEPS = 2000
 WINDOW = 20  # steps, over which the losses of a long run are averaged
 
@@ -35,6 +35,10 @@ def measure() -> dict:
             name: [[trained_loss(wrap, depth, seed) for depth in DEPTHS] for seed in SEEDS]
             for name, wrap in WRAPS.items()
         },
+        # is it the last norm that a stack of norms alone lacks?
+        "norm with a last norm": [
+            trained_loss(NormAlone, deepest, seed, last_norm=True) for seed in SEEDS
+        ],
         "other rates": OTHER_RATES,
         "bare at other rates": [
             [trained_loss(bare, deepest, seed, learning_rate=rate) for rate in OTHER_RATES]
@@ -58,6 +62,8 @@ def table(figures: dict) -> list[str]:
             shown = "".join(f"{value:10.3f}" for value in losses)
             first, last = (figures["gradient"][name][seed][level] for level in (0, -1))
             lines.append(f"{name:19} seed {seed:2} {shown}   gradient {last:.0e} -> {first:.0e}")
+    controls = ", ".join(f"{value:.3f}" for value in figures["norm with a last norm"])
+    lines.append(f"norm with a last norm, {figures['depths'][-1]} blocks: {controls}")
     for seed, losses in enumerate(figures["bare at other rates"]):
         pairs = zip(figures["other rates"], losses, strict=True)
         lines.append(f"bare, seed {seed}: " + ", ".join(f"{r}: {value:.3f}" for r, value in pairs))
@@ -77,9 +83,11 @@ def gradients(model: Stack, seed: int) -> list[float]:
     return [gradient.norm().item() for gradient in torch.autograd.grad(value, streams)]
 
 
-def trained_loss(wrap, blocks: int, seed: int, **budget: float) -> float:
+def trained_loss(
+    wrap, blocks: int, seed: int, last_norm: bool | None = None, **budget: float
+) -> float:
     """Train a stack, and return its loss on held-out text."""
-    model = stacks.new(wrap, blocks, seed)
+    model = stacks.new(wrap, blocks, seed, last_norm)
     stacks.train(model, seed, **{**BUDGET, **budget})
     return stacks.held_out_loss(model)
 

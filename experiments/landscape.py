@@ -1,4 +1,4 @@
-"""Lesson 07: the loss around trained stacks of 8 blocks, with and without residuals."""
+"""Lesson 07: the loss around stacks of 8 blocks with a last norm, with and without residuals."""
 
 import torch
 
@@ -48,7 +48,7 @@ def table(figures: dict) -> list[str]:
 
 def _surface(wrap, seed: int) -> list[list[float]]:
     """Train one stack, and return the loss around it, to three digits after the point."""
-    model = stacks.new(wrap, BLOCKS, seed)
+    model = stacks.new(wrap, BLOCKS, seed, last_norm=True)
     stacks.train(model, seed, **BUDGET)
     _, held_out = characters.split()
     batch = next(characters.batches(held_out, stacks.SETTINGS["n"], STRETCHES, 0))

@@ -15,11 +15,11 @@ from course_lib.instruments.deep_stack import Stack
 SETTINGS = {"d_model": 32, "heads": 4, "n": 16, "batch": 16}
 
 
-def new(wrap: Callable, blocks: int, seed: int) -> Stack:
-    """Make a stack that has learned nothing yet; pre-norm gets its last norm."""
+def new(wrap: Callable, blocks: int, seed: int, last_norm: bool | None = None) -> Stack:
+    """Make a stack that has learned nothing yet; pre-norm has a last norm unless told otherwise."""
     sizes = len(characters.vocab()), blocks, SETTINGS["d_model"], SETTINGS["heads"]
     with training.seeded(seed):
-        return Stack(*sizes, wrap, last_norm=wrap is PreNorm)
+        return Stack(*sizes, wrap, last_norm=wrap is PreNorm if last_norm is None else last_norm)
 
 
 def loss(model: Callable, batch: tuple[Tensor, Tensor]) -> Tensor:
