@@ -8,7 +8,7 @@
 # %% [markdown]
 # You will build a **recurrent neural network** (RNN), the loop that reads a sentence with it, a gated version of it (GRU), and a **convolution** over words. With them you collect evidence, suspect by suspect. The limits that you find are the reasons why the Transformer exists.
 #
-# You need matrix products and derivatives, and from lesson 00 the primers on shapes and on training. Sections and exercises marked *optional* are not needed later.
+# You need matrix products and derivatives, and from lesson 00 the primers on [shapes](00_start_here.ipynb#Shapes) and on [training](00_start_here.ipynb#Training). Sections and exercises marked *optional* are not needed later.
 
 # %%
 import torch
@@ -198,7 +198,7 @@ reveal(guess, changed.any(dim=-1).sum().item())
 # |:-|:-|:-|
 # | **sequence labelling** | every state: $h_t W_{label}$ | parts of speech |
 # | **classification** | the last state: $h_n W_{class}$ | is this a command? |
-# | **language model** | every state, about the *next* token: $h_t W_{vocab}$ | lesson 09 |
+# | **language model** | every state, about the *next* token: $h_t W_{vocab}$ | writing |
 # | **encoder-decoder** (sequence to sequence) | the last state starts a second loop | translation, and our reader |
 
 
@@ -505,7 +505,7 @@ reveal(guess, round((norms["GRU"][0] / norms["GRU"][20]).item()))
 
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
-title = "Fresh cells forget at a constant rate; the trained one does not forget"
+title = "Fresh cells forget at a constant rate; the trained one hardly does"
 figure, ax = plots.axes(title, "tokens back", "gradient, relative to the last token", size=(7, 4))
 for colour, (name, runs) in zip(plots.COLOURS, kept["gradient"].items()):
     for run in runs:
@@ -885,7 +885,7 @@ title = "'Her' is tied to a 'she' most at 5 to 8 words"
 figure, ax = plots.axes(title, "words after 'she'", "times likelier", size=(6.4, 2.8))
 ax.plot(lifts, "o-")
 ax.axhline(1, color="0.5", linestyle="--", linewidth=1)
-ax.text(0.3, 1.06, "as likely as anywhere", color="0.4", size="small")
+ax.text(6, 1.25, "as likely as anywhere", color="0.4", size="small", ha="right")
 names = [f"{a}-{b}" if a < b else str(a) for a, b in spans]
 ax.set_xticks(range(len(spans)), names)
 ax.set_ylim(0, None)
@@ -1165,7 +1165,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the steps, so the RNN's time grows by about that factor, less where a fixed cost of each call still counts. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. This is why the Transformer came with GPUs. Lesson 12 is about the square.
+# Sixteen times the tokens are sixteen times the steps, so the RNN's time grows by about that factor, less where a fixed cost of each call still counts. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. That room is what GPUs have. The lessons on efficient attention are about the square.
 
 # %% [markdown]
 # ## Break it
