@@ -94,7 +94,7 @@ assert "fragilistic" not in entries and "docious" not in entries
 assert sum(length >= 20 for length in lengths) == 11 and max(lengths) == 28
 
 # %% [markdown]
-# The unknown *fragilistic* comes out as you might say it. The unknown *docious* does not quite: its C should be SH. So being unknown costs something, but it is not needed for a failure: *supercalifragilistic* is in the dictionary and still goes wrong.
+# The unknown *fragilistic* comes out as you might say it. The unknown *docious* does not: its O and its C are wrong (it should be D OW1 SH AH0 S). So being unknown costs something, but it is not needed for a failure: *supercalifragilistic* is in the dictionary and still goes wrong.
 #
 # Suspect four remains: 11 entries in 135,166 are so long. Among shorter words there are enough to judge suspects two and three, so that is where we go. First you need to know how such a network reads.
 
@@ -387,12 +387,12 @@ claim = "both directions label at least 0.02 more of the words right than one"
 training.expect(claim, double > single + 0.02, [single, double], one_way, two_way)
 
 # %% [markdown]
-# Whether a sentence goes on depends on the words that come next, and only the second network reads them. Back to the suspects.
+# Whether a sentence goes on, the words that come next can tell, and only the second network has read them. Back to the suspects.
 
 # %% [markdown]
 # ## Suspect two: it forgets
 #
-# Between the first letter and the last state of a word with $n$ letters there are $n - 1$ steps. This is the **linear interaction distance**: what two tokens have to do with each other must survive as many steps as there are tokens between them. Learning goes the same way back. How strongly does the last state depend on an early one? The **chain rule** makes it a product with one factor a step:
+# Between the first letter and the last state of a word with $n$ letters there are $n - 1$ steps. This is the **linear interaction distance**: what one token says about another must survive all steps between them. Learning goes the same way back. How strongly does the last state depend on an early one? By the **chain rule** it is a product with one factor a step, from left to right, since our states are rows:
 #
 # $$\frac{\partial h_n}{\partial h_{n-k}} = \prod_{t=n-k+1}^{n} \underset{d_h \times d_h}{W_h}\;\mathrm{diag}(1 - h_t^2)$$
 
@@ -535,7 +535,7 @@ print(f"g2p-en           14 back: {trained[14] / trained[0]:.2f}")
 assert min(trained) > 0.3 * trained[0]
 
 # %% [markdown]
-# So vanishing gradients make learning *slow to start*; gates and training overcome them. For words of 14 letters our reader is fine. Is it fine for 34?
+# So a fresh network hardly sees a distant token, and gates help. The trained network has overcome it: over 14 letters its gradient keeps nearly its size. And over 34?
 
 # %% [markdown]
 # ## The LSTM (optional)
@@ -670,7 +670,7 @@ for word in (longest, longest[:16] + "x" + longest[17:]):
 assert moved[0] > 0.45 and middle < 0.13 and moved[-1] > 2 * middle
 
 # %% [markdown]
-# **The middle is lost.** The first letter moves the context by half of its norm, letters 11 to 30 by 0.12 at most. With another letter in 17th place, the network says exactly the same. So it is not the beginning that this network forgets, as one might expect of an RNN; it has learned to keep the beginning, and what is lost is the middle.
+# **The middle is lost.** The first letter moves the context by half of its norm, letters 11 to 30 by 0.12 at most. With an x for the s in 17th place, the network says exactly the same. So it is not the beginning that this network forgets, as one might expect of an RNN; it has learned to keep the beginning, and what is lost is the middle.
 #
 # Suspect two is guilty, then, but not where we looked for it. Would a larger vector have kept the middle?
 
@@ -761,12 +761,13 @@ falls = {name: a_letter(runs, 4) - a_letter(runs, 12) for name, runs in models.i
 for name, runs in models.items():
     short, long = a_letter(runs, 4), a_letter(runs, 12)
     print(f"{name:15} p is {short:.3f} at 4 letters, {long:.3f} at 12: {falls[name]:.3f} less")
+print("parameters:", ", ".join(f"{kept[arm][0]['parameters']:,}" for arm in ("first", "every")))
 steady = [name for name, fall in falls.items() if fall < 0.05]
 reveal(guess, steady)
 assert steady == ["g2p-en"] and min(falls["c once"], falls["c at every step"]) > 0.1
 
 # %% [markdown]
-# The two small models lose far more than their chances explain. Hearing $c$ again at every step helps a little, with a third more parameters. The large, well-trained vector hardly loses anything up to 12 letters: what it gets wrong there is nearly what its short words predict. So one vector is not too small *as such*. Its size sets the length at which it fails, and whatever the size, some length is too much.
+# The two small models lose far more than their chances explain. Hearing $c$ again at every step helps a little, with a third more parameters. The large, well-trained vector hardly loses anything up to 12 letters: what it gets wrong there is nearly what its short words predict. So one vector is not too small *as such*: its size and its training decide at which length it fails.
 
 # %% [markdown]
 # ## Suspect four again
@@ -790,7 +791,7 @@ reveal(guess, tuple(round(at["8 letters at most"][i], 2) for i in (3, 0)))
 # |:-|:-|:-|
 # | 1. unknown word | a dictionary word of 20 letters fails too | costs something, not needed |
 # | 2. it forgets | influence 0.50 at the first letter, at most 0.12 in the middle, 0.29 at the last | guilty: the middle is lost |
-# | 3. one vector | $p$ falls by 0.18 with 64 numbers, by 0.02 with 256 | guilty, sooner or later |
+# | 3. one vector | $p$ falls by 0.18 with 64 numbers, by 0.02 with 256 | guilty in the small models; in the large one not up to 12 letters |
 # | 4. never so long | trained on 8 letters, it loses more than half at 10 | guilty as well |
 
 # %%
@@ -876,9 +877,11 @@ def lift(near, far):
     return (after.float().mean() / her.float().mean()).item()
 
 
+# %%
 lifts = [lift(*span) for span in spans]
 reveal(guess, max(zip(lifts, spans))[1])
-assert lifts[3] > lifts[1] > 1 > lifts[0]
+print({f"{near}-{far}": round(x, 1) for (near, far), x in zip(spans, lifts)})
+assert lifts[3] > lifts[1] > 1 > lifts[0] and lifts[3] > 6.5 and lifts[6] > 3
 
 # %% tags=["hide-input"]
 title = "'Her' is tied to a 'she' most at 5 to 8 words"
@@ -894,6 +897,9 @@ plots.show(
     "How many times likelier 'her' is after a 'she' than anywhere, by distance: below 1 at the "
     f"next word, highest, {lifts[3]:.1f}, at 5 to 8 words, still {lifts[6]:.1f} at 33 to 64.",
 )
+
+# %% [markdown]
+# Right after *she*, *her* is rarer than elsewhere. Five to eight words on it is seven times likelier, and even at 33 to 64 words the tie is not gone. Nearness is a good guess and a poor law.
 
 # %% [markdown]
 # ## Build: a window instead of a chain
@@ -971,10 +977,10 @@ assert measured > n / width
 assert 1 + measured * (width - 1) == receptive_field(measured, width) == n
 
 # %% [markdown]
-# (**Dilated** windows have gaps that widen from layer to layer, and need only about $\log_w n$ layers.)
+# (**Dilated** windows have gaps that widen from layer to layer, and need only about $\log_w n$ layers.) So far tokens can meet, if the stack is deep. And time? Does a stack of windows have to wait as an RNN does?
 
 # %% [markdown]
-# ## Words that a window never sees
+# ## Words that a window never sees (optional)
 #
 # What does a limited receptive field cost? Look at the first *o* of these two words. Its sound depends on an ending that comes eight letters later:
 
@@ -1165,7 +1171,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the steps, so the RNN's time grows by about that factor, less where a fixed cost of each call still counts. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. That room is what GPUs have. The lessons on efficient attention are about the square.
+# Sixteen times the tokens are sixteen times the steps, so the RNN's time grows by about that factor, less where a fixed cost of each call still counts. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. The lessons on efficient attention are about the square.
 
 # %% [markdown]
 # ## Break it
@@ -1189,7 +1195,7 @@ reveal(guess, next(factor for factor, share in kept_back.items() if share > 1))
 assert kept_back[8] > 1000
 
 # %% [markdown]
-# Then the product grows instead: **exploding gradients**. There is no safe factor between the two, only a narrow one. In practice gates help against vanishing, and **gradient clipping** (scale the gradient down if its norm is above a limit) against exploding. Our training loop clips at norm 1.
+# Then the product grows instead: **exploding gradients**. Between the two there is only a narrow range. In practice gates help against vanishing, and **gradient clipping** (scale the gradient down if its norm is above a limit) against exploding. Our training loop clips at norm 1.
 
 # %% [markdown]
 # ## What to remember
