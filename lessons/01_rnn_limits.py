@@ -94,7 +94,7 @@ assert "fragilistic" not in entries and "docious" not in entries
 assert sum(length >= 20 for length in lengths) == 11 and max(lengths) == 28
 
 # %% [markdown]
-# The unknown *fragilistic* comes out as you might say it. The unknown *docious* does not: its O and its C are wrong (it should be D OW1 SH AH0 S). So being unknown costs something, but it is not needed for a failure: *supercalifragilistic* is in the dictionary and still goes wrong.
+# The unknown *fragilistic* comes out roughly as you might say it. The unknown *docious* does not: its O and its C are wrong (it should be D OW1 SH AH0 S). So being unknown costs something, but it is not needed for a failure: *supercalifragilistic* is in the dictionary and still goes wrong.
 #
 # Suspect four remains: 11 entries in 135,166 are so long. Among shorter words there are enough to judge suspects two and three, so that is where we go. First you need to know how such a network reads.
 
@@ -384,7 +384,8 @@ def labelled(bidirectional):
 (one_way, single), (two_way, double) = labelled(False), labelled(True)
 reveal(guess, (round(single, 2), round(double, 2)))
 claim = "both directions label at least 0.02 more of the words right than one"
-training.expect(claim, double > single + 0.02, [single, double], one_way, two_way)
+came = [round(single, 2), round(double, 2)]
+training.expect(claim, double > single + 0.02, came, one_way, two_way)
 
 # %% [markdown]
 # Whether a sentence goes on, the words that come next can tell, and only the second network has read them. Back to the suspects.
@@ -532,10 +533,10 @@ for name, runs in kept["gradient"].items():
     print(f"{name:16} 20 back: " + ", ".join(f"{share:.0e}" for share in left))
 trained = kept["gradient_g2p"]
 print(f"g2p-en           14 back: {trained[14] / trained[0]:.2f}")
-assert min(trained) > 0.3 * trained[0]
+assert min(trained) > 0.4 * trained[0]
 
 # %% [markdown]
-# So a fresh network hardly sees a distant token, and gates help. The trained network has overcome it: over 14 letters its gradient keeps nearly its size. And over 34?
+# So a fresh network hardly sees a distant token, and gates help. The trained network has overcome it: over 14 letters its gradient never falls below 0.4 of its first value. And over 34?
 
 # %% [markdown]
 # ## The LSTM (optional)
@@ -648,12 +649,11 @@ figure, ax = plots.axes(title, "letter", "change of the context c", size=(8, 3.4
 ax.bar(range(34), moved, color=plots.COLOURS[0], width=0.8)
 ax.set_xticks(range(34), list(longest))
 ax.set(ylim=(0, 0.6), xlim=(-0.8, 33.8))
-ax.text(16, 0.27, "mean of shorter words,\nstretched to this length", color="0.3", size="small")
-for length, style in (("14", "-"), ("18", "--")):
+for length, style, height in (("14", "-", 0.3), ("18", "--", 0.195)):
     shape = kept["influence"][length]
     places = [33 * i / (len(shape) - 1) for i in range(len(shape))]
     ax.plot(places, shape, color="0.3", linestyle=style, linewidth=1.2)
-    ax.text(places[-2] - 0.2, shape[-2] + 0.06, f"{length} letters", color="0.3", size="small")
+    ax.text(15, height, f"words of {length} letters, stretched to 34", color="0.3", size="small")
 plots.show(
     figure,
     "Change of the context when a letter of supercalifragilisticexpialidocious is replaced, as "
@@ -712,7 +712,8 @@ reveal(guess, tuple(round(shares[length - 3], 2) for length in (4, 12)))
 for word in ("transformer", "attention"):
     print(f"{word:12}", *spelling.pronounce(own, [word])[0])
 claim = "over half of the words of 4 letters are right, and under a tenth of those of 12"
-training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, shares, own)
+came = [round(shares[1], 2), round(shares[9], 2)]
+training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
 # Is that chance, or the size? The figure shows three seeds of the same model, three with $c$ at every step, and g2p-en, which has 256 numbers, was trained for longer, and may have met these words in its training. Your run is the dots.
@@ -724,7 +725,7 @@ title = "One vector reads short words and loses long ones; a larger one loses th
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 arms = {"c once, 64 numbers": "first", "c at every step, 64": "every"}
-for (name, arm), colour, shift in zip(arms.items(), plots.COLOURS, (0.0, 0.06)):
+for (name, arm), colour, shift in zip(arms.items(), plots.COLOURS, (0.015, 0.075)):
     runs = torch.tensor([run["accuracy"] for run in kept[arm]])
     least, mean, most = runs.amin(0).tolist(), runs.mean(0).tolist(), runs.amax(0).tolist()
     ax.fill_between(lengths, least, most, color=colour, alpha=0.25)
@@ -1140,7 +1141,7 @@ layers = {
 @torch.no_grad()
 def seconds(layer, n):
     x, times = torch.randn(1, n, 64), []
-    for _ in range(15):
+    while sum(times) < 0.3:
         start = perf_counter()
         layer(x)
         times.append(perf_counter() - start)
@@ -1171,7 +1172,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the steps, so the RNN's time grows by about that factor, less where a fixed cost of each call still counts. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. The lessons on efficient attention are about the square.
+# Sixteen times the tokens are sixteen times the steps, so on a machine with nothing else to do the RNN's time grows by about that factor. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. The lessons on efficient attention are about the square.
 
 # %% [markdown]
 # ## Break it
