@@ -202,7 +202,8 @@ print(tuple(scores_of(torch.randn(4, 8), torch.randn(9, 8)).shape))
 # *Primer 4 of 4.* To train a model is to change its **parameters** so that a number, the **loss**, gets smaller. PyTorch remembers every operation, and `loss.backward()` computes the derivative of the loss with respect to each parameter $\theta$ by the chain rule: the **gradient**. Then the **optimizer** takes a step against it:
 #
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
-#
+
+# %% [markdown]
 # Here is the loop, in full. A model with one parameter learns your exercise: to double. **With learning rate $\eta = 0.1$, how many steps does it take until the parameter is within 0.01 of 2? And with $\eta = 1.1$?**
 
 # %%
@@ -231,8 +232,8 @@ slow = next(step for step, w in enumerate(paths[0.1], start=1) if abs(w - 2) < 0
 reveal(guess, (slow, "never" if abs(paths[1.1][-1]) > 1000 else "sometime"))
 
 # %% tags=["hide-input"]
-title = "A small learning rate comes closer step by step, a large one leaps away"
-figure, ax = plots.axes(title, "step", "distance of the parameter from 2", size=(6.4, 3))
+title = "With a small learning rate the parameter arrives, with a large one it leaps away"
+figure, ax = plots.axes(title, "step", "distance from 2", size=(6.4, 3))
 for (rate, path), colour in zip(paths.items(), plots.COLOURS):
     distances = [abs(w - 2) for w in path[:40]]
     ax.semilogy(range(1, 41), distances, color=colour)
@@ -244,7 +245,7 @@ plots.show(
     figure,
     "Distance of the parameter from 2 against the step, on a logarithmic axis. With learning rate "
     f"0.1 it falls in a nearly straight line and is below 0.01 at step {slow}; with 1.1 it "
-    "rises instead, to more than a hundred at step 40.",
+    "rises instead, to about a thousand at step 40.",
 )
 
 # %% [markdown]

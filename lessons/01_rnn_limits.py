@@ -451,7 +451,8 @@ assert abs(measured - expected) < 0.05 and measured < 0.5
 # ## Build: gates
 #
 # The cure: *keep* the state, unless a **gate** says otherwise. A gate is a sigmoid $\sigma$, a vector of numbers between 0 and 1. The **gated recurrent unit** (GRU; Cho et al. 2014) has two of them. The update gate $z$ mixes the old state with a proposal $n$; the reset gate $r$ decides how much of the past the proposal may use.
-#
+
+# %% [markdown]
 # $$\begin{aligned} r_t &= \sigma(x_t W_{xr} + b_{xr} + h_{t-1} W_{hr} + b_{hr}) \\ z_t &= \sigma(x_t W_{xz} + b_{xz} + h_{t-1} W_{hz} + b_{hz}) \\ n_t &= \tanh(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})) \\ h_t &= (1 - z_t) \odot n_t + z_t \odot h_{t-1} \end{aligned}$$
 
 # %% tags=["hide-input"]
