@@ -29,11 +29,12 @@ def run(options: Namespace) -> int:
     coming = ahead.lesson if ahead else ""
     signs = {x: "✓" if y.passed else "✗" if y.attempts else "○" for x, y in records.items()}
     titles = {lesson.number: lesson.title for lesson in lessons()}
+    width = max(map(len, titles.values()))
     for number, group in itertools.groupby(every, key=lambda x: x.lesson):
         own = list(group)
         row = "".join(signs[x.id] for x in own)
         passed = row.count("✓")
-        print(f"{number} {titles.get(number, ''):<24} {row:<14} {passed} of {len(own)}")
+        print(f"{number} {titles.get(number, ''):<{width}} {row:<14} {passed} of {len(own)}")
         begun = number == coming or any(records[x.id].attempts for x in own)
         for x in own if begun and passed < len(own) else []:
             points = f"{records[x.id].points} of {x.points} points"
