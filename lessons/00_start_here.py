@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# **30 minutes, of which 20 are the core path · nothing to fetch**
+# **25 minutes · nothing to fetch**
 #
 # How do you get from a product of two matrices to a program that translates? This course builds the Transformer from its parts, on your own machine, and believes no claim that it has not measured. This first page shows where you are going and how a lesson works.
 #
