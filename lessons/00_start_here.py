@@ -20,7 +20,7 @@ from course_lib.instruments import drawings, plots, results
 # %% [markdown]
 # ## Where you are going
 #
-# Towards the end, three real models run in this course's code: a translator (Firefox uses it), a small language model, and an encoder that compares sentences. Your own functions can be put in: your attention, your masks, your norm. Here is what two of them write, stored by `make results LESSON=00`, because their weights are 35 and 93 MB to fetch.
+# In lesson 09 three real models run in this course's code: a translator (Firefox uses it), a small language model, and an encoder that compares sentences. Your own functions can be put in: your attention, your masks, your norm. Here is what two of them write, stored by `make results LESSON=00`, because their weights are 35 and 93 MB to fetch.
 
 # %% tags=["nbval-check-output"]
 look = results.load("first_look")["figures"]
@@ -82,7 +82,7 @@ drawings.transformer(
 # | feed-forward, masks | change each vector by itself; hide the future | 05 |
 # | heads | look at several places at once | 06 |
 # | add & norm | let many layers train | 07 |
-# | blocks × N | all parts together | 08 |
+# | blocks × N | all parts together; three real models | 08, 09 |
 
 # %% [markdown]
 # ## How a lesson works: predict
@@ -99,7 +99,7 @@ n = 100_000
 reveal(guess, n * n * 4 / 1e9)
 
 # %% [markdown]
-# Forty. A ten times longer text needs a hundred times more. Keep that number in mind: the lessons on efficient attention, near the end, are about it.
+# Forty. A ten times longer text needs a hundred times more. Keep that number in mind: lessons 13 and 14 are about it.
 
 # %% [markdown]
 # ## Build

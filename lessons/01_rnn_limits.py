@@ -198,7 +198,7 @@ reveal(guess, changed.any(dim=-1).sum().item())
 # |:-|:-|:-|
 # | **sequence labelling** | every state: $h_t W_{label}$ | parts of speech |
 # | **classification** | the last state: $h_n W_{class}$ | is this a command? |
-# | **language model** | every state, about the *next* token: $h_t W_{vocab}$ | writing |
+# | **language model** | every state, about the *next* token: $h_t W_{vocab}$ | a text that goes on |
 # | **encoder-decoder** (sequence to sequence) | the last state starts a second loop | translation, and our reader |
 
 
@@ -293,7 +293,7 @@ with training.seeded(0):
 reveal(guess, (differing(one_way), differing(two_way)))
 
 # %% [markdown]
-# A **bidirectional** RNN (Schuster & Paliwal 1997) is two networks that read in opposite directions. Their two states are joined at each token, $h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t]$. Sequence labelling and encoders may use it. A language model may not: the second network would have read the token that is to be predicted.
+# A **bidirectional** RNN (Schuster & Paliwal 1997) is two networks that read in opposite directions. Their two states are joined at each token, $h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t]$. (In this library each has half of $d_h$, so that the joined state keeps its size.) Sequence labelling and encoders may use it. A language model may not: the second network would have read the token that is to be predicted.
 
 # %% tags=["hide-input"]
 diagram, size, forward, backward = drawings.Diagram(), (0.9, 0.8), [], []
@@ -1172,7 +1172,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the steps, so on a machine with nothing else to do the RNN's time grows by about that factor. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. The lessons on efficient attention are about the square.
+# Sixteen times the tokens are sixteen times the steps, so on a machine with nothing else to do the RNN's time grows by about that factor. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)
