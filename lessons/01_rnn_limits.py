@@ -215,7 +215,7 @@ for left, (name, (tokens, labels)) in zip((0, 4.5, 9.0), panels.items()):
         state = diagram.box(f"$h_{i + 1}$", (x, 1.5), "key", size=(0.9, 0.8))
         diagram.arrow(diagram.box(token, (x, 0), "stream", size=(1.1, 0.7)), state)
         if label:
-            width = 1.6 if label == "command" else 1.25
+            width = 1.8 if label == "command" else 1.25
             diagram.arrow(state, diagram.box(label, (x, 3), "value", size=(width, 0.7)))
         if before:
             diagram.arrow(before, state, role="key")
@@ -649,11 +649,11 @@ figure, ax = plots.axes(title, "letter", "change of the context c", size=(8, 3.4
 ax.bar(range(34), moved, color=plots.COLOURS[0], width=0.8)
 ax.set_xticks(range(34), list(longest))
 ax.set(ylim=(0, 0.6), xlim=(-0.8, 33.8))
-for length, style, height in (("14", "-", 0.3), ("18", "--", 0.195)):
+for length, style, x, height in (("14", "-", 15, 0.3), ("18", "--", 17.5, 0.19)):
     shape = kept["influence"][length]
     places = [33 * i / (len(shape) - 1) for i in range(len(shape))]
     ax.plot(places, shape, color="0.3", linestyle=style, linewidth=1.2)
-    ax.text(15, height, f"words of {length} letters, stretched to 34", color="0.3", size="small")
+    ax.text(x, height, f"words of {length} letters, stretched to 34", color="0.3", size="small")
 plots.show(
     figure,
     "Change of the context when a letter of supercalifragilisticexpialidocious is replaced, as "
@@ -835,7 +835,8 @@ critic, slept = sentence.words.index("critic"), sentence.words.index("slept")
 assert sentence.heads[critic] == slept and slept - critic == 10
 diagram, x, places = drawings.Diagram(), 0.0, []
 for i, word in enumerate(sentence.words):
-    width = 0.15 * len(word) + 0.2
+    letters = {"i": 0.1, "l": 0.1, "r": 0.13, "t": 0.13, "f": 0.13, "w": 0.24}
+    width = sum(letters.get(letter, 0.17) for letter in word) + 0.18
     places.append(x + width / 2)
     diagram.text(word, (places[-1], 0), colour="black" if i in (critic, slept) else "0.45")
     x += width
