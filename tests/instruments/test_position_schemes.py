@@ -107,7 +107,7 @@ def test_a_stretched_clock_turns_four_places_as_another_turns_one():
     q, k, v = draw(3, 9, D)
     alone = torch.eye(9, dtype=torch.bool) | (torch.arange(9) % 4 == 0)
     # of the words, every query sees itself and those at places 0, 4 and 8
-    far = Rotary(stretch=4).attend(q, k, v, alone)[::4]
+    far = Rotary(stretch=4.0).attend(q, k, v, alone)[::4]
     near = Rotary().attend(q[::4], k[::4], v[::4])
     torch.testing.assert_close(far, near)
 
