@@ -90,7 +90,7 @@ def test_a_solved_notebook_has_no_stub_and_no_training(lesson):
 
 
 def test_a_solved_exercise_brings_the_helpers_that_no_cell_has_named_before():
-    [lesson] = lesson_files(["12"])
+    [lesson] = lesson_files(["13"])
     solved = [cell for cell in build(lesson, solved=True).cells if "exercise" in cell.metadata]
     sources = {cell.metadata["exercise"]: cell.source for cell in solved}
     assert sources["efficient/operations"].startswith("def operations(")

@@ -3,7 +3,7 @@ import inspect
 import pytest
 import torch
 
-from course_lib.decoder import GroupedQueryAttention
+from course_lib.grouped_query import GroupedQueryAttention
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.multi_head import (
     MultiHeadAttention,

@@ -8,7 +8,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=bigbird_attention,
-    lesson="12",
+    lesson="13",
     title="Each block to its own list",
     minutes=30,
     difficulty=3,

@@ -7,7 +7,7 @@ from course_lib.efficient.bigbird import bigbird_mask
 
 exercise = Exercise(
     reference=bigbird_mask,
-    lesson="12",
+    lesson="13",
     title="The pattern, drawn in full",
     minutes=10,
     difficulty=2,

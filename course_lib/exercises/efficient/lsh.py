@@ -8,7 +8,7 @@ from course_lib.efficient.lsh import lsh_attention
 
 exercise = Exercise(
     reference=lsh_attention,
-    lesson="12",
+    lesson="14",
     title="Look where the others point",
     minutes=35,
     difficulty=3,

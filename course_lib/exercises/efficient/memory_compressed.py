@@ -8,7 +8,7 @@ from course_lib.efficient.memory_compressed import compress
 
 exercise = Exercise(
     reference=compress,
-    lesson="12",
+    lesson="14",
     title="Three words, one memory",
     minutes=15,
     difficulty=2,

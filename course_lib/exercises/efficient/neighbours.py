@@ -19,7 +19,7 @@ ROWS = "torch.tensor([row + [-1] * (longest - len(row)) for row in rows])"
 
 exercise = Exercise(
     reference=neighbours,
-    lesson="12",
+    lesson="13",
     title="Window, global and random blocks",
     minutes=25,
     difficulty=3,

@@ -5,7 +5,7 @@ from course_lib.efficient.cost import operations
 
 exercise = Exercise(
     reference=operations,
-    lesson="12",
+    lesson="13",
     title="What a meeting costs",
     minutes=6,
     difficulty=1,

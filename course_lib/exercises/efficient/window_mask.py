@@ -7,7 +7,7 @@ from course_lib.efficient.window import window_mask
 
 exercise = Exercise(
     reference=window_mask,
-    lesson="12",
+    lesson="13",
     title="A band around the diagonal",
     minutes=8,
     difficulty=1,
