@@ -3,7 +3,7 @@
 #
 # **180 minutes, of which 90 are the core path · after lesson 03 · needs nothing fetched**
 #
-# "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens at once. So how can a model that sees all tokens at once know their order?
+# "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens of a sentence at once. How can it know their order?
 
 # %% [markdown]
 # You will build five answers: waves, a learned table, a vector for each distance, a rotation, and a penalty for distance. Then you measure which of them still work on texts that are longer than those in training, and repair one that does not.
@@ -222,7 +222,7 @@ first_angle = torch.atan2(waves[1, 0], waves[1, 1])
 torch.testing.assert_close(first_angle, torch.tensor(1.0))
 
 # %% [markdown]
-# Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter, which makes no difference to any text.
+# Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter; no text in this course is long enough to notice.
 
 # %% [markdown]
 # ## A shift is a rotation
@@ -387,12 +387,12 @@ plots.show(
 )
 
 # %% [markdown]
-# The cliff comes where few texts reach: at place 40, one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. A row that is ahead of its neighbours makes the spike: in this run 38 and 39 find the one before, while 37 does not. Nothing passes from row 10 to row 40; to a table, they are strangers. (Another seed moves the cliff by a few places.)
+# The cliff comes where few texts reach: at place 40, fewer than one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. A row that is ahead of its neighbours makes the spike: in this run 38 and 39 find the one before, while 37 does not. Nothing passes from row 10 to row 40; to a table, they are strangers. (Another seed moves the cliff by a few places.)
 
 # %% [markdown]
 # ## Why add, and not concatenate? (optional)
 #
-# Adding mixes tokens with positions in the same columns. One could lay them side by side instead, $[x;p]$. Look at what the first matrix makes of either:
+# Adding mixes tokens with positions in the same columns. One could lay them side by side instead, $[x;p]$. Compare what the first matrix computes:
 #
 # $$(x+p)\,W=xW+pW\qquad[x;p]\begin{pmatrix}W_1\\W_2\end{pmatrix}=xW_1+pW_2$$
 #
@@ -428,7 +428,7 @@ for name, runs in kept["before"].items():
     print(f"{name:11} right {shares} (three seeds), {runs[0]['numbers']:5,} numbers learned")
 
 # %% [markdown]
-# Hardly at all. At this size and on this task adding and concatenating are equally good, and 16 columns learn a quarter of the numbers. (Four columns are too few for one of the three seeds.) Adding leaves $d$ to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
+# Hardly. At this size and on this task adding and concatenating are equally good, and 16 columns learn a quarter of the numbers. (With four columns one of the three seeds falls to 0.93.) Adding leaves $d$ to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
 
 # %% [markdown]
 # ## Four terms
@@ -469,7 +469,7 @@ plots.show(
 )
 
 # %% [markdown]
-# For this task one term does all the work, and it should depend on $j-i$ alone, which nothing in $p_iWp_j^T$ guarantees. So why learn places at all? Let the score depend on the *distance* directly. Each scheme below keeps the first term, drops the places, and puts a distance where a place was.
+# For this task one term does nearly all the work. It should depend on $j-i$ alone, which nothing in $p_iWp_j^T$ guarantees. So why learn places at all? Let the score depend on the *distance* directly. Each scheme below keeps the first term, drops the places, and puts a distance where a place was.
 
 # %% [markdown]
 # | scheme | its score, before the softmax and without the scale |
@@ -482,7 +482,7 @@ plots.show(
 # | rotary, Su et al. 2021 | $x_iW_Q\,R_{i-j}\,W_K^Tx_j^T$: no term is added; a rotation goes between query and key |
 
 # %% [markdown]
-# We build three of them: Shaw's, the rotation, and ALiBi. First, a box about the left-hand side.
+# We build three of them: Shaw's, the rotation, and ALiBi. First a box, about the left-hand side of the formula.
 #
 # > **Where the lectures disagree (D19), optional.** L1 writes "just add the $p_i$ to our inputs!", and then $q_i=\tilde q_i+p_i$, $k_i=\tilde k_i+p_i$, $v_i=\tilde v_i+p_i$, with "our old values, keys, and queries". L2, L3, L4 and the paper add to $x$, before the matrices. Without matrices the two are the same. With them, the place-to-place term is $p_i\cdot p_j$ in the first and $p_iWp_j^T$ in the second. **Which of the two can prefer the position to the left?**
 
@@ -497,7 +497,7 @@ reveal(guess, prefer[0] if len(prefer) == 1 else {0: "neither", 2: "both"}[len(p
 assert torch.equal(by_place["q + p"].argmax(-1), torch.arange(101))
 
 # %% [markdown]
-# With $W=M_{-1}$, the second prefers its left neighbour. In the first, each place prefers itself: all waves have the same norm, so $p_i\cdot p_i$ is the largest product (Cauchy-Schwarz, as in lesson 03). No matrix can change that, because in L1's formula the positions never meet one. The paper adds to $x$, and so do we.
+# With $W=M_{-1}$, the second prefers its left neighbour. In the first, each place prefers itself: all waves have the same norm, so $p_i\cdot p_i$ is the largest product (Cauchy-Schwarz, as in lesson 03). No matrix can change that term, because in L1's formula the positions never meet one. The paper adds to $x$, and so do we.
 
 # %% [markdown]
 # ## A vector for each distance
@@ -555,7 +555,7 @@ assert relative_index(100, 100, 4).unique().numel() == 9
 # %% [markdown]
 # ## Turn the query and the key
 #
-# Shaw's vectors cost parameters, and memory for each pair. **Rotary positions** (RoPE) cost neither, and many large language models use them, SmolLM2 in lesson 08 among them. The idea: do not add the clock to the token. Take the query itself as a set of clock hands, and *turn* it by the angles of its place. Do the same to the key. A dot product does not care where two hands point, only about the angle between them.
+# Shaw's vectors cost parameters, and memory for each pair. **Rotary positions** (RoPE) cost neither, and many large language models use them, SmolLM2 in lesson 09 among them. The idea: do not add the clock to the token. Take the query itself as a set of clock hands, and *turn* it by the angles of its place. Do the same to the key. A dot product does not care where two hands point, only about the angle between them.
 
 # %% tags=["hide-input"]
 from course_lib import positions
@@ -593,7 +593,7 @@ plots.show(
 #
 # $$R_i=\begin{pmatrix}\cos\theta_ci&\sin\theta_ci\\-\sin\theta_ci&\cos\theta_ci\end{pmatrix}\qquad(q_iR_i)\cdot(k_jR_j)=q_i\,R_iR_j^T\,k_j^T=q_i\,R_{i-j}\,k_j^T$$
 #
-# (A row $(x,y)R_i$ is turned against the clock. The block of $M_k$ is its transpose, because there the sine comes first.) The norms of $q$ and $k$ stay, and the values are not touched.
+# (A row $(x,y)R_i$ is turned counterclockwise. The block of $M_k$ is its transpose, because there the sine comes first.) The norms of $q$ and $k$ stay, and the values are not touched.
 
 # %% [markdown]
 # Which columns form a pair is free. Su et al. 2021 take neighbours, $2c$ and $2c+1$. Your code takes columns $c$ and $c+d/2$, as most models with published weights do:
@@ -761,7 +761,7 @@ reveal(guess, tuple(by_count))
 #
 # Now the question that decides in practice: what happens on texts longer than those in training? All schemes learn to name the word before, on stretches of 16 words of the third act, for 500 steps. Then they read 16, 32 and 64 words of the fourth.
 #
-# Three choices matter. Queries and keys have biases, without which rotary could not ask for a distance. ALiBi has one head, with the slope 1/2. And the relative table is clipped at 8, so longer texts show it nothing new.
+# Three choices matter. Queries and keys have biases: where tokens are random, rotary has nothing else to ask for a distance with. ALiBi has one head, with the slope 1/2. And the relative table is clipped at 8, so longer texts show it nothing new.
 
 # %% [markdown]
 # L1 writes of sinusoids: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" **Which schemes will name more than 90 % right at 64 words?**
@@ -839,7 +839,7 @@ reveal(guess, [name for name in SCHEMES if share(name, 64) > 0.9])
 # %% [markdown]
 # - *Learned* and *sinusoidal*: at 64 words a quarter of the places has been trained, and a quarter is right. A matrix exists for every shift, but training on 16 places did not find one that works beyond.
 # - *Relative* and *rotary*: "one to the left" is the same everywhere.
-# - *ALiBi* names one of the two neighbours in three cases of four, and about half of these are the wrong one: it does not know the side. Under a causal mask all that it sees is on the left, and it does better. The mask alone, without positions, does not help much (*none, causal*).
+# - *ALiBi* names a neighbour in three cases of four, and about half of these are the wrong one: it does not know the side. Under a causal mask all that it sees is on the left, and it does better. The mask alone (*none, causal*) helps little.
 
 # %%
 for name in ("learned", "sinusoidal"):
@@ -853,7 +853,7 @@ assert causal > share("alibi", 16) + 0.2 and share("none, causal", 16) < 0.25
 # %% [markdown]
 # ## Eight times the length, all distances
 #
-# Does rotary then work at any length? This task asks for *one* distance. A language model looks at all of them. So here is a small one: two layers, four heads, Shakespeare by the character (lessons 05 to 09 build it). It trains on stretches of 32 characters, for 600 steps, and then predicts each next character in stretches of 256. **Whose loss at the 128th character is above its loss at the 32nd by more than 0.1 nats?**
+# Does rotary then work at any length? This task asks for *one* distance. A language model looks at all of them. So here is a small one: two layers, four heads, Shakespeare by the character (lessons 05 to 10 build it). It trains on stretches of 32 characters, for 600 steps, and then predicts each next character in stretches of 256. **Whose loss near the 128th character is above its loss near the 32nd by more than 0.1 nats?**
 
 # %%
 guess = None  # a list of "sinusoidal", "relative", "rotary", "alibi"
@@ -1018,7 +1018,7 @@ for heads in ([1, -1, 1, 4, 3], [-1, 0, -1], [2, 0, 1]):
         print(heads, "is refused:", error)
 
 # %% [markdown]
-# A table of vectors for these distances can take the place of Shaw's. Can it find a word's head? The head is one edge away, but so is every dependent, and $d$ has no direction. Wang et al. 2019 therefore use the **depth** of a word in the tree, and give the distances **signs**. With $d(\text{root},i)$ as the depth, one sign is enough:
+# A table of vectors for these distances can take the place of Shaw's. Can it find a word's head? The head is one edge away, but so is every dependent, and $d$ has no direction. Wang et al. 2019 use the **depth** of a word in the tree, and give the distances **signs**. With $d(\text{root},i)$ as the depth, one sign is enough:
 
 # %% tags=["nbval-check-output"]
 depth = edges[(sentence.heads == -1).nonzero().item()]
@@ -1027,7 +1027,7 @@ print("words one edge away:      ", (edges == 1).sum(-1).tolist())
 print("words one edge up, signed:", (signed == -1).sum(-1).tolist())
 
 # %% [markdown]
-# Without signs a word can have five candidates. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. Only it is given the trees. **What share will it get right, and what share the best of the others?**
+# Without signs there are up to three candidates here. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. Only it is given the trees. **What share will it get right, and what share the best of the others?**
 
 # %%
 guess = None  # (share of the tree, best share of the others)
@@ -1055,7 +1055,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A leaf has one neighbour, its head, and is always right; the others must guess among theirs. Remember that this scheme was *given* the tree, and the task asks for the tree's edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
+# A leaf has one neighbour, its head, so the model can be sure; the others must guess among theirs. Remember that this scheme was *given* the tree, and the task asks for the tree's edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
 
 # %% [markdown]
 # And a parser makes mistakes, which the model inherits. In "the old man the boats" this one takes *man* for a noun, and finds no verb:
@@ -1068,10 +1068,10 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # %% [markdown]
 # ## Break it
 #
-# - In the cell with `SCHEMES`, give `alibi` another slope: write a subclass of `Alibi` with slope 0, then with 8. Which scheme does the first turn it into? What can a token still see with the second?
-# - Call `rotary` with `base=1.0`: all hands turn alike. After how many places does the clock look nearly the same?
-# - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or the rotary clock? Think of tokens and positions in the same columns.
-# - Give `Dependency` the signed distances. Which share of heads does it name now?
+# - Write a subclass of `Alibi` with slope 0, then with 8. Which scheme does the first turn it into? What can a token still see with the second?
+# - Call `rotary` with `base=1.0`, so that all hands turn alike. After how many places does the clock look nearly the same?
+# - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? Remember that tokens and positions share their columns.
+# - Give `Dependency` the signed distances. What share of heads does it name now?
 
 # %% [markdown]
 # ## What to remember
@@ -1089,14 +1089,14 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # | ALiBi | $q_i\cdot k_j/\sqrt{d_k}-m_h\lvert i-j\rvert$ |
 # | position interpolation | $R_i\to R_{i/s}$, $s=L'/L$ |
 #
-# Marks at the input fail beyond the trained length. Schemes of distance hold as far as they have seen the distances, or are built so that new ones cannot surprise them.
+# In both experiments, marks at the input fail beyond the trained length. Relative vectors and ALiBi hold, because a new distance gives them nothing new. Rotary holds where one distance matters and fails where all do; interpolation repairs it.
 
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. Why does a bag of tokens come out of self-attention without positions?</summary>
+# <details><summary>1. Why can self-attention without positions not tell "dog bites man" from "man bites dog"?</summary>
 #
-# Shuffled inputs give shuffled outputs: $f(PX)=Pf(X)$. No output depends on the order of the others.
+# Shuffled inputs give shuffled outputs: $f(PX)=Pf(X)$. *Bites* gets the same output in both.
 # </details>
 #
 # <details><summary>2. d = 4. Write down p at position 0, and the dot product of p with itself at any position.</summary>
@@ -1114,7 +1114,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # Token to token; for the rest, one number that depends on the distance: learned in T5, fixed in ALiBi.
 # </details>
 #
-# <details><summary>5. A rotary model trained on 2,048 tokens shall read 8,192. What does position interpolation do?</summary>
+# <details><summary>5. A rotary model trained on 2,048 tokens should read 8,192. What does position interpolation do?</summary>
 #
 # It divides all positions by 4, so that no angle is larger than in training, and trains a little more, since neighbours are now a quarter of a step apart.
 # </details>
