@@ -140,7 +140,7 @@ waves = sinusoidal(101, 64)
 figure, (left, middle, right) = plots.panels(
     "Each pair of columns turns more slowly than the one before it",
     ["sines: columns 0, 2, 4, …", "cosines: columns 1, 3, 5, …", "the sines of three pairs"],
-    size=(11, 3.8),
+    size=(9, 3.6),
 )
 for ax, first_column in ((left, 0), (middle, 1)):
     columns = waves[:, first_column::2]
@@ -365,9 +365,9 @@ finds = (reader.query(table) @ reader.key(table).T).argmax(-1) + 1
 print("from place to the place it looks for:", {n: finds[n - 1].item() for n in range(33, 46)})
 
 # %% tags=["training", "hide-input"]
-names = ["sentences of act III that reach the place", "share right", "the place it looks for"]
+names = ["sentences that reach the place", "share right", "the place it looks for"]
 title = "Places that few sentences reach do not find the one before"
-figure, panels = plots.panels(title, names, size=(11, 3.4))
+figure, panels = plots.panels(title, names, size=(9, 3.2))
 panels[0].bar(range(1, 65), reaching)
 panels[1].plot(range(2, 65), right[1:], "o-", markersize=3, linewidth=1)
 panels[1].axhline(1 / 64, color="0.5", linestyle="--", linewidth=1)
@@ -454,7 +454,7 @@ training.expect(claim, spread["place to place"] > 2 * largest_other, spread, rea
 
 # %% tags=["training", "hide-input"]
 title = "Place to place points at the word before; the other three terms are small"
-figure, panels = plots.panels(title, list(terms), size=(11, 3.1))
+figure, panels = plots.panels(title, list(terms), size=(9, 2.8))
 for ax, term in zip(panels, terms.values()):
     # the softmax of a row does not see its mean
     centred = term - term.mean(-1, keepdim=True)
@@ -569,7 +569,7 @@ def turned_by(place, hand):
 
 title = "Both move on: the angle stays. One moves on: the angle changes"
 frames = [(i, i - 2) for i in (2, 3, 4, 5, 6)] + [(i, 0) for i in (2, 3, 4, 5, 6)]
-figure, clocks = plots.panels(title, [""] * 10, size=(10, 5), rows=2)
+figure, clocks = plots.panels(title, [""] * 10, size=(8.4, 4.4), rows=2)
 for ax, (i, j) in zip(clocks, frames):
     hands = {"q": turned_by(i, q), "k": turned_by(j, k)}
     for (name, (across, up)), colour in zip(hands.items(), plots.COLOURS):
@@ -577,7 +577,7 @@ for ax, (i, j) in zip(clocks, frames):
         ax.text(1.25 * across, 1.25 * up, name, color=colour, ha="center", va="center")
     ax.add_patch(plots.plt.Circle((0, 0), 1, fill=False, color="0.7"))
     score = sum(a * b for a, b in zip(*hands.values()))
-    ax.set_title(f"i = {i}, j = {j}: q · k = {score:.2f}", size="small")
+    ax.set_title(f"i = {i}, j = {j}\nq · k = {score:.2f}", size="small")
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect=1)
     ax.set_axis_off()
 plots.show(
@@ -648,8 +648,8 @@ ax.text(203, scores[1][0][-1].item(), "one such pair", color="0.4", va="center",
 plots.show(
     figure,
     "Scores against distance. For keys equal to their queries the mean falls from 64 at distance "
-    "0 to about 35 at 50 and wavers on below, to about 20 at 200. For independent ones the mean stays near 0, and a "
-    "single pair wavers around without falling.",
+    "0 to about 35 at 50 and wavers on below, to about 20 at 200. For independent ones the mean "
+    "stays near 0, and a single pair wavers without falling.",
 )
 
 # %% [markdown]
@@ -692,7 +692,7 @@ steps = alibi(6, 6, heads=8)[0] * 2 + 0.0
 masked = steps.masked_fill(~torch.ones(6, 6).bool().tril(), torch.nan)
 names = ["bias in steps of the slope, causal", "weights of query 64, all scores alike"]
 title = "A triangle of penalties: steep heads look near, flat heads far"
-figure, (left, right) = plots.panels(title, names, size=(10, 3.8))
+figure, (left, right) = plots.panels(title, names, size=(8.6, 3.6))
 left.imshow(masked, cmap="RdBu_r", vmin=-6, vmax=6, interpolation="none")
 left.patch.set(facecolor=plots.CARD, edgecolor="0.7", hatch="///")
 for i, row in enumerate(masked.tolist()):
@@ -804,13 +804,13 @@ def draw_shares(ax, by_scheme, first=""):
         ax.text(at, 1.04, n, color=colour, ha="center", size="small")
     ax.text(list(by_scheme).index(first) + 0.4, 1.04, "words read", size="small")
     ax.text(-0.42, 0.1, "— chance", size="small")
-    names = [name.replace(", ", ",\n") for name in by_scheme]
+    names = [name.replace(", ", ",\n").replace("dependency", "tree") for name in by_scheme]
     ax.set_xticks(range(len(names)), names, fontsize="small")
     ax.set(ylim=(0, 1.05), ylabel="share right")
 
 
 title = "With one fixed distance, relative and rotary hold at four times the length"
-figure, ax = plots.axes(title, "", "", size=(10, 3.8))
+figure, ax = plots.axes(title, "", "", size=(8.2, 3.6))
 draw_shares(ax, kept["before"], first="sinusoidal")
 if "live" in globals():
     place = list(kept["before"]).index(mine_is)
@@ -909,7 +909,7 @@ def arc(ax, start, end, radius, colour, width):
 speeds = 10000 ** (-2 * torch.arange(5) / 16)
 names = [f"hand {c}: a turn in {2 * torch.pi / speeds[c]:.0f}" for c in range(1, 5)]
 title = "Beyond 32 places the slow hands point where they never pointed before"
-figure, clocks = plots.panels(title, names, size=(10, 3))
+figure, clocks = plots.panels(title, names, size=(8.2, 2.7))
 for ax, speed in zip(clocks, speeds[1:].tolist()):
     ax.add_patch(plots.plt.Circle((0, 0), 1, fill=False, color="0.8"))
     arc(ax, 0, 31 * speed, 1.0, plots.COLOURS[0], 5)
@@ -964,12 +964,12 @@ plots.show(
 sentence = own[3]
 critic, slept = sentence.words.index("critic"), sentence.words.index("slept")
 assert sentence.heads[critic] == slept and slept - critic == 10
-figure, ax = plots.plt.subplots(figsize=(11, 3.6))
+figure, ax = plots.plt.subplots(figsize=(9, 3.2))
 ax.set_title("critic and slept: ten words apart, one edge apart")
 half_turn = torch.linspace(0, torch.pi, 100)
 rows = zip(sentence.words, sentence.heads.tolist(), sentence.labels)
 for i, (word, head, label) in enumerate(rows):
-    ax.text(i, -0.2, word, ha="center", va="top")
+    ax.text(i, -0.2, word, ha="center", va="top", size="small")
     if head < 0:
         ax.annotate("root", (i, 0), (i, 4.1), ha="center", arrowprops={"arrowstyle": "-|>"})
         continue
@@ -1045,7 +1045,7 @@ assert leaves < tree_share
 
 # %% tags=["hide-input"]
 title = "Given the tree, a model names most heads; without it, few"
-figure, ax = plots.axes(title, "", "", size=(10, 3.6))
+figure, ax = plots.axes(title, "", "", size=(8.2, 3.4))
 draw_shares(ax, kept["heads"], first="sinusoidal")
 plots.show(
     figure,
