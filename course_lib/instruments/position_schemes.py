@@ -123,18 +123,26 @@ class Dependency(NoPositions):
 class Rotary(NoPositions):
     """Turn queries and keys by their positions. Costs no parameters, and O(n d_k) time.
 
-    All positions are divided by `stretch`: Position Interpolation. Source: Su et al. 2021; Chen et
-    al. 2023 for the stretch.
+    The positions are divided by `stretch`, but not for pairs of columns that turn all the way round
+    within `seen` places. Source: Su et al. 2021; Chen et al. 2023 stretch all pairs, Peng et al.
+    2024 (section 3.2) the slow ones alone.
     """
 
-    def __init__(self, stretch: float = 1.0):
+    def __init__(self, stretch: float = 1.0, seen: int = 0):
         super().__init__()
-        self.stretch = stretch
+        self.stretch, self.seen = stretch, seen
+
+    def turn(self, x: Float[Tensor, "... n d_k"]) -> Float[Tensor, "... n d_k"]:
+        """Turn each word by the angles of its place, stretched or not."""
+        n, d_k = x.shape[-2:]
+        places = torch.arange(n, device=x.device)
+        wavelengths = 2 * torch.pi * 10000 ** (torch.arange(0, d_k, 2, device=x.device) / d_k)
+        slow = (wavelengths > self.seen).repeat(2)
+        return torch.where(slow, rotary(x, places / self.stretch), rotary(x, places))
 
     def attend(self, q, k, v, mask=None, tree=None):
         """Let the words meet, turned."""
-        places = torch.arange(q.shape[-2], device=q.device) / self.stretch
-        return super().attend(rotary(q, places), rotary(k, places), v, mask, tree)
+        return super().attend(self.turn(q), self.turn(k), v, mask, tree)
 
 
 class Alibi(NoPositions):

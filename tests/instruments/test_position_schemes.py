@@ -112,6 +112,17 @@ def test_a_stretched_clock_turns_four_places_as_another_turns_one():
     torch.testing.assert_close(far, near)
 
 
+def test_hands_that_have_gone_all_the_way_round_are_not_stretched():
+    q, k, v = torch.zeros(3, 6, 4).double().unbind()
+    q[:, 0] = k[:, 0] = 3.0  # the first pair turns once in 6.3 places, the second in 628
+    stretched, plain = Rotary(stretch=4.0, seen=7), Rotary()
+    v = draw(6, 4)
+    torch.testing.assert_close(stretched.attend(q, k, v), plain.attend(q, k, v))
+    assert not torch.allclose(Rotary(stretch=4.0).attend(q, k, v), plain.attend(q, k, v))
+    slow = q.roll(1, dims=-1)
+    torch.testing.assert_close(stretched.turn(slow), Rotary(stretch=4.0).turn(slow))
+
+
 def test_a_tree_scheme_without_a_tree_is_refused():
     with pytest.raises(ValueError, match="expected the edges between each two words, but got no"):
         Dependency(3, D).attend(*torch.randn(3, 6, D))
