@@ -968,9 +968,9 @@ panels[0].set(ylabel="loss (nats)")
 plots.show(
     figure,
     "Loss against the place of the character, three ways of reading, three seeds as bands; a "
-    "dashed line at 128. Without training, as it was rises from 1.95 near 32 to 3.35 near 128, all "
-    "hands interpolated is above 3.2 from 32 on, slow hands interpolated is at 2.3 up to 128. After "
-    "20 steps these have 2.54, 2.43 and 2.01 near 128. Beyond 128 the third rises steeply.",
+    "dashed line at 128. Without training, as it was rises from 1.95 near 32 to 3.35 near 128, "
+    "all hands interpolated is above 3.2 from 32 on, slow hands interpolated is at 2.3 up to 128. "
+    "After 20 steps these have 2.54, 2.43 and 2.01 near 128. Beyond it the third rises steeply.",
 )
 
 # %%
