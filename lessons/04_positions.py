@@ -8,7 +8,7 @@
 # %% [markdown]
 # You will build five answers: waves, a learned table, a vector for each distance, a rotation, and a penalty for distance. Then you measure which of them still work on texts that are longer than those in training, and repair one that does not.
 #
-# You need lesson 03's attention, and from school the sine and the cosine. Sections marked *optional* are not needed later.
+# You need lesson 03's attention, and from school the sine and the cosine. Sections and exercises marked *optional* are not needed later.
 
 # %%
 import torch
@@ -210,7 +210,9 @@ plots.show(
 # L3's example is right. The similarity falls for five steps, then wavers on its way down, as sums of cosines do. It is also symmetric: to the dot product of two waves, left and right are alike. To ask for one side, a model needs its matrices, and that is the next section.
 
 # %% [markdown]
-# > **Where the lectures disagree (D04), optional.** L1 to L4 print the first exponent as $2\cdot1/d$, L5 and the paper as 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. Each way of counting keeps one end of that promise.
+# ### Box: the first exponent (optional)
+#
+# > **Where the lectures disagree (D04).** L1 to L4 print the first exponent as $2\cdot1/d$, L5 and the paper as 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. Each way of counting keeps one end of that promise.
 
 # %% tags=["nbval-check-output"]
 d = 64
@@ -482,9 +484,11 @@ plots.show(
 # | rotary, Su et al. 2021 | $x_iW_Q\,R_{i-j}\,W_K^Tx_j^T$: no term is added; a rotation goes between query and key |
 
 # %% [markdown]
-# We build three of them: Shaw's, the rotation, and ALiBi. First a box, about the left-hand side of the formula.
+# We build three of them: Shaw's, the rotation, and ALiBi.
 #
-# > **Where the lectures disagree (D19), optional.** L1 writes "just add the $p_i$ to our inputs!", and then $q_i=\tilde q_i+p_i$, $k_i=\tilde k_i+p_i$, $v_i=\tilde v_i+p_i$, with "our old values, keys, and queries". L2, L3, L4 and the paper add to $x$, before the matrices. Without matrices the two are the same. With them, the place-to-place term is $p_i\cdot p_j$ in the first and $p_iWp_j^T$ in the second. **Which of the two can prefer the position to the left?**
+# ### Box: before or after the matrices (optional)
+#
+# > **Where the lectures disagree (D19).** L1 writes "just add the $p_i$ to our inputs!", and then $q_i=\tilde q_i+p_i$, $k_i=\tilde k_i+p_i$, $v_i=\tilde v_i+p_i$, with "our old values, keys, and queries". L2, L3, L4 and the paper add to $x$, before the matrices. Without matrices the two are the same. With them, the place-to-place term is $p_i\cdot p_j$ in the first and $p_iWp_j^T$ in the second. **Which of the two can prefer the position to the left?**
 
 # %%
 guess = None  # "q + p", "x + p", "both" or "neither"
@@ -1094,7 +1098,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
     print(f"{word:6} {label:6} {boats.words[head] if head >= 0 else '-'}")
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # - Write a subclass of `Alibi` with slope 0, then with 8. Which scheme does the first turn it into? What can a token still see with the second?
 # - Call `rotary` with `base=1.0`, so that all hands turn alike. After how many places does the clock look nearly the same?
