@@ -175,7 +175,7 @@ assert (first[2] - second[2]).abs().max() > 0.1
 #
 # $$p_i\cdot p_j=\sum_{c}\cos\big(\theta_c\,(i-j)\big)$$
 #
-# Only the distance counts. L3 illustrates: "pos 4 is 'closer' to pos 7 than pos 17". **Does the similarity fall with every further step?**
+# Only the distance counts. Lecture L3 (lesson 00 lists the lectures) illustrates: "pos 4 is 'closer' to pos 7 than pos 17". **Does the similarity fall with every further step?**
 
 # %%
 guess = None  # "always" or "not always"
@@ -897,7 +897,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Rotary fails, as soon as it leaves the trained length. Sinusoids do, too; relative vectors and ALiBi stay level. With much larger models Press et al. 2022 found the same in their figure 1. Quoted: "as the (validation-set's) input sequence gets longer (x-axis), current position methods (sinusoidal, rotary, and T5) show degraded perplexity (y-axis, lower is better), but our method (§3) does not". Their method is ALiBi.
+# Rotary fails as soon as it leaves the trained length, and so do sinusoids. Relative vectors and ALiBi stay level. With much larger models Press et al. 2022 found the same in their figure 1. Quoted: "as the (validation-set's) input sequence gets longer (x-axis), current position methods (sinusoidal, rotary, and T5) show degraded perplexity (y-axis, lower is better), but our method (§3) does not". Their method is ALiBi.
 
 # %%
 for name in ("sinusoidal", "rotary"):
@@ -913,7 +913,7 @@ for name in ("relative", "alibi"):
 
 # %% tags=["hide-input"]
 def arc(ax, start, end, radius, colour, width):
-    turn = torch.linspace(start, end, 200)
+    turn = torch.linspace(start, end, 60)
     ax.plot(radius * turn.cos(), radius * turn.sin(), color=colour, linewidth=width)
 
 
@@ -944,7 +944,7 @@ plots.show(
 # (YaRN changes from one to the other gradually.)
 
 # %% [markdown]
-# Let the rotary models read 128 characters in three ways: as they were, with all hands interpolated, and with the slow ones only. Each way is tested at once, and again after 20 more training steps on stretches of 128. **Which way is best near the 128th character without further training, and which after 20 steps?**
+# Let the rotary models read 128 characters in three ways: as they were, with all hands interpolated, and with the slow ones only. Each way is tested without further training, and again after 20 more steps on stretches of 128. **Which way is best near the 128th character without further training, and which after 20 steps?**
 
 # %%
 guess = None  # two of "as it was", "all hands", "slow hands"
@@ -998,7 +998,7 @@ critic, slept = sentence.words.index("critic"), sentence.words.index("slept")
 assert sentence.heads[critic] == slept and slept - critic == 10
 figure, ax = plots.plt.subplots(figsize=(9, 3.2))
 ax.set_title("critic and slept: ten words apart, one edge apart")
-half_turn = torch.linspace(0, torch.pi, 100)
+half_turn = torch.linspace(0, torch.pi, 50)
 rows = zip(sentence.words, sentence.heads.tolist(), sentence.labels)
 for i, (word, head, label) in enumerate(rows):
     ax.text(i, -0.2, word, ha="center", va="top", size="small")
