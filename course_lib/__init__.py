@@ -1,9 +1,9 @@
 """The components of the course, one concept a module: the modules are the interface.
 
 In the order of their lessons: start, windows, rnn, seq2seq, attention, self_attention, positions,
-feed_forward, masks, multi_head, add_norm, encoder, decoder, swiglu, ssru, key_value_cache,
-transformer, efficient. The folders beside them are the tools: data, instruments, pretrained,
-answers, checking, grading, verify, files, command_line; and, for learners, exercises.
+feed_forward, masks, multi_head, add_norm, encoder, decoder, transformer, pooling, grouped_query,
+swiglu, ssru, key_value_cache, efficient. The folders beside them are the tools: data, instruments,
+pretrained, answers, checking, grading, verify, files, command_line; and, for learners, exercises.
 """
 
 from pathlib import Path

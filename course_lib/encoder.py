@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-from einops import einsum
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from course_lib.add_norm import Norm, PostNorm, PreNorm, layer_norm
 from course_lib.feed_forward import FeedForward
+from course_lib.files.renamed import moved
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 from course_lib.positions import sinusoidal
 
@@ -143,18 +143,4 @@ class Encoder(nn.Module):
         return self.last_norm(x)
 
 
-def mean_pool(
-    states: Float[Tensor, "... n d"], mask: Bool[Tensor, "... n"]
-) -> Float[Tensor, "... d"]:
-    """Describe a sentence by the mean of its real words, those where `mask` is True.
-
-    A sentence without words gives zeros. Source: Reimers & Gurevych 2019, section 3.
-
-    >>> states = torch.tensor([[1.0, 2.0], [3.0, 4.0], [9.0, 9.0]])
-    >>> mean_pool(states, torch.tensor([True, True, False]))
-    tensor([2., 3.])
-    """
-    # count the real words, and let an empty sentence divide its sum of zeros by one
-    count = mask.sum(-1, keepdim=True).clamp(min=1)
-    # add up the real words alone, and divide by their number
-    return einsum(states, mask.to(states), "... n d, ... n -> ... d") / count
+__getattr__ = moved(mean_pool="course_lib.pooling")

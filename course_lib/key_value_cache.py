@@ -1,4 +1,4 @@
-"""The key-value cache: what has been read is not read again (lesson 08)."""
+"""The key-value cache: what has been read is not read again (lesson 09)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""The simpler simple recurrent unit: a decoder's memory at the least cost (lesson 08)."""
+"""The simpler simple recurrent unit: a decoder's memory at the least cost (lesson 09)."""
 
 import torch
 from jaxtyping import Bool, Float

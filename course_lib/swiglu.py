@@ -1,4 +1,4 @@
-"""SwiGLU: the feed-forward network with a gate, as today's language models have it (lesson 08)."""
+"""SwiGLU: the feed-forward network with a gate, as today's language models have it (lesson 09)."""
 
 from jaxtyping import Float
 from torch import Tensor, nn

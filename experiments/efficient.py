@@ -16,7 +16,7 @@ from course_lib.encoder import Encoder, EncoderBlock
 from course_lib.instruments import training
 from course_lib.multi_head import MultiHeadAttention
 
-LESSON = "12"
+LESSON = "13"
 SEEDS = (0, 1, 2)
 
 MODEL = {"layers": 2, "d_model": 64, "heads": 4, "d_ff": 256}

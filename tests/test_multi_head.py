@@ -3,7 +3,7 @@ import inspect
 import pytest
 import torch
 
-from course_lib.decoder import GroupedQueryAttention
+from course_lib.grouped_query import GroupedQueryAttention
 from course_lib.masks import causal_mask, padding_mask
 from course_lib.multi_head import (
     MultiHeadAttention,
@@ -32,6 +32,16 @@ def test_scores_vary_as_much_as_is_computed(scaled):
     scores = (q * k).sum(-1) / (24**0.5 if scaled else 1)
     assert scores.var().item() == pytest.approx(score_variance(24, scaled), rel=0.02)
     assert score_variance(24, scaled) == (1 if scaled else 24)
+
+
+@pytest.mark.parametrize(("d_model", "heads"), [(64, 4), (64, 1), (512, 8)])
+def test_before_training_divided_scores_of_normed_inputs_have_variance_a_ninth(d_model, heads):
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(d_model, heads), torch.randn(200, 16, d_model)
+    x = torch.nn.functional.layer_norm(x, (d_model,))
+    q, k = (split_heads(w(x), heads) for w in (layer.w_q, layer.w_k))
+    variance = (q @ k.mT).var().item() / (d_model // heads)
+    assert variance == pytest.approx(1 / 9, rel=0.2)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 6])

@@ -22,6 +22,7 @@ from course_lib.checking.library import standalone
 from course_lib.checking.statements import Notebook, Statement, statements
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
+from course_lib.files.course_map import lessons_of
 from course_lib.files.ipynb import NotANotebook
 
 MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
@@ -116,7 +117,7 @@ def find_answers(
         for number, cell in enumerate(notebook["cells"], start=1)
         if cell["cell_type"] == "code"
     ]
-    exercises = exercises or _exercises(ipynb.lesson(notebook), cells)
+    exercises = exercises or _exercises(notebook, cells)
     if not exercises:
         raise NotANotebook(f"{name} holds no exercise of this course.")
     exercises = sorted(exercises, key=lambda x: ids().index(x.id))
@@ -170,12 +171,15 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
     return replace(verdict, failure=replace(failure, error=placed))
 
 
-def _exercises(lesson: str | None, cells: list[Cell]) -> list[Exercise]:
-    """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
+def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
+    """List the exercises of a notebook: its lesson's, or those of its cells, or of its names.
+
+    One from before its lesson became two has those of its cells.
+    """
     every = [load(exercise_id) for exercise_id in ids()]
-    marked = {cell.exercise for cell in cells}
+    marked, lessons = {cell.exercise for cell in cells}, lessons_of(notebook)
     return (
-        [x for x in every if x.lesson == lesson]
+        [x for x in every if [x.lesson] == lessons]
         or [x for x in every if x.id in marked]
         or [x for x in every if any(cell.is_for(x) for cell in cells)]
     )

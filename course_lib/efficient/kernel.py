@@ -1,7 +1,7 @@
 """The kernel of the variants: exact attention over the pairs of queries and keys that tiles cover.
 
 Each variant says which tiles there are; `attend` goes through them, and no more than one tile of
-the scores is ever there (lesson 12). Time O(d) a pair; memory O(n d), and one tile.
+the scores is ever there (lesson 13). Time O(d) a pair; memory O(n d), and one tile.
 Source: Dao et al. 2022 ("FlashAttention"), algorithms 1 and 4.
 """
 

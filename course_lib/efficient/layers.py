@@ -1,4 +1,4 @@
-"""The rules under the names by which notebooks that are already handed out know them (lesson 12).
+"""The rules under the names by which notebooks that are already handed out know them (lesson 13).
 
 Each is now the `rule` of its variant's file; these names are kept so that old notebooks run.
 """

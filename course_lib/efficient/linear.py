@@ -1,4 +1,4 @@
-"""Linear attention: the words are summed up once, and every query reads the sum (lesson 12).
+"""Linear attention: the words are summed up once, and every query reads the sum (lesson 14).
 
 Time and memory for n words: O(n d^2) and O(n d), forward and backward; the causal form adds
 O(n chunk d) to the time and O(n d^2 / chunk) to the memory.

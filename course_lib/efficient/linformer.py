@@ -1,4 +1,4 @@
-"""Linformer: a text of n words is summed up in k keys and k values (lesson 12).
+"""Linformer: a text of n words is summed up in k keys and k values (lesson 14).
 
 Time and memory for n words: O(n k d) and O((n + k) d), forward and backward.
 Source: Wang et al. 2020a ("Linformer"), eq. 7.

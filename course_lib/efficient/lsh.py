@@ -1,4 +1,4 @@
-"""LSH attention: words look only at words that fall into the same bucket (lesson 12).
+"""LSH attention: words look only at words that fall into the same bucket (lesson 14).
 
 Time for n words, a round: O(n chunk d + n log n), forward and backward; memory O(n d), and one byte
 for each pair that a mask shows or hides, O(n chunk). Hashing into b buckets adds O(n b d), or with

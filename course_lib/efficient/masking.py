@@ -4,7 +4,7 @@ A rule is what `MultiHeadAttention` takes: rule(q, k, v, mask). Each variant's f
 with `partial(window.rule, width=256)`. Every rule hides padding, the mask (..., 1, key) of
 `padding_mask`; the causal ones also take `causal_mask`, alone or joined with padding, or
 `causal=True`, which needs no n x n mask. Any other mask is a ValueError. What needs a whole number
-of blocks is filled up with hidden words and cut again (lesson 12).
+of blocks is filled up with hidden words and cut again (lessons 13 and 14).
 
 Time and memory of a rule are its variant's own, over all heads; a mask of n x n costs O(n^2) to
 read.

@@ -1,4 +1,4 @@
-"""Memory-compressed attention: keys and values, a few words each (lesson 12).
+"""Memory-compressed attention: keys and values, a few words each (lesson 14).
 
 Time O(n^2 d / stride) and memory O(n d), forward and backward: still quadratic, but less.
 Source: Liu et al. 2018 ("Generating Wikipedia by summarizing long sequences"), section 4.2.3.

@@ -1,4 +1,4 @@
-"""Reversible blocks: what went in is computed back from what came out (lesson 12).
+"""Reversible blocks: what went in is computed back from what came out (lesson 14).
 
 Memory O(n d) whatever the depth, in place of O(layers n d); time: one more forward pass on the way
 back.

@@ -1,4 +1,4 @@
-"""Tiled attention: exact, though no more than one tile of the scores is ever there (lesson 12).
+"""Tiled attention: exact, though no more than one tile of the scores is ever there (lesson 13).
 
 Time O(n^2 d) as dense attention, forward and backward; memory O(n d) in place of O(n^2).
 Source: Dao et al. 2022 ("FlashAttention"), algorithms 1 and 4.

@@ -1,4 +1,4 @@
-"""What the row of a variant tells; the table of all rows is `variants.VARIANTS` (lesson 12)."""
+"""What the row of a variant tells; the table of all rows is `variants.VARIANTS` (lesson 13)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The table of the variants: a row is the `VARIANT` of a module in this folder (lesson 12).
+"""The table of the variants: a row is the `VARIANT` of a module in this folder (lessons 13 and 14).
 
 Tests, experiments and benchmarks take their lists from here, and `course_lib.verify` its twins.
 """

@@ -9,11 +9,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
 EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
 MINUTES = re.compile(r"\*\*(\d+) minutes\b")
+# lessons of which one became two: notebooks handed out before hold the exercises of both
+SPLIT = {"08": ("08", "09"), "12": ("13", "14")}
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,13 @@ class Outline:
     difficulty: int
     points: int
     hints: tuple[str, ...]
+    optional: bool = False
 
     @property
     def effort(self) -> str:
-        """Say how long the exercise takes, and how hard it is: one to three dots."""
-        return f"{self.minutes} minutes · {'●' * self.difficulty}{'○' * (3 - self.difficulty)}"
+        """Say how long the exercise takes, how hard it is (in dots), and whether it is optional."""
+        dots = "●" * self.difficulty + "○" * (3 - self.difficulty)
+        return f"{self.minutes} minutes · {dots}{' · optional' if self.optional else ''}"
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,19 @@ def hours() -> int:
     return round(sum(lesson.minutes for lesson in lessons()) / 60)
 
 
+def lessons_of(notebook: dict) -> list[str]:
+    """Return the number of a notebook's lesson; of one from before a split, those of its parts.
+
+    It is from before where it holds an exercise that has moved. Without a number, there is none.
+    """
+    number = ipynb.lesson(notebook)
+    held = {ipynb.exercise(cell) for cell in notebook["cells"]}
+    parts = {x.lesson for x in exercises() if x.id in held} & {*SPLIT.get(number or "", ())}
+    if parts - {number}:
+        return sorted(parts)
+    return [number] if number else []
+
+
 def course_map() -> str:
     """Return the table of lessons with links and, in a workspace, what has passed; as Markdown."""
     workspace, every = Workspace.find(), exercises()
@@ -95,10 +113,11 @@ def course_map() -> str:
         title, minutes = _title(lesson), lesson.minutes or ""
         if lesson.file:
             title = f"[{title}]({lesson.file.stem}.ipynb)"
-        own = [x.id for x in every if x.lesson == lesson.number]
-        passed = sum(workspace.record(x).passed for x in own) if workspace else 0
-        tick = "✓&nbsp;" if own and passed == len(own) else ""
-        share = f"{tick}{passed}&nbsp;of&nbsp;{len(own)}" if own else ""
+        own = [x for x in every if x.lesson == lesson.number]
+        done = {x.id for x in own if workspace and workspace.record(x.id).passed}
+        needed = {x.id for x in own if not x.optional}
+        tick = "✓&nbsp;" if own and not needed - done else ""
+        share = f"{tick}{len(done)}&nbsp;of&nbsp;{len(own)}" if own else ""
         rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
     return "\n".join(rows)
 

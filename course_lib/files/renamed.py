@@ -1,5 +1,6 @@
-"""Old names of arguments, for notebooks handed out before version 0.2."""
+"""Old names of arguments, and old places of components, for notebooks handed out before."""
 
+import importlib
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -23,3 +24,18 @@ def known_as(before: str, now: str) -> Callable[[type], type]:
         return kind
 
     return renamed
+
+
+def moved(**modules: str) -> Callable[[str], Any]:
+    """Make the `__getattr__` of a module whose names, by keyword, are now in these modules.
+
+    Nothing is imported before somebody asks, so a module of an earlier lesson stays without what
+    a later one builds.
+    """
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"there is no {name!r} here")
+        return getattr(importlib.import_module(modules[name]), name)
+
+    return find

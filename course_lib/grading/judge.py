@@ -13,6 +13,7 @@ from course_lib.checking.screen import screened
 from course_lib.checking.source_names import names_in
 from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
+from course_lib.files.course_map import SPLIT, lessons_of
 from course_lib.grading.isolation import Level
 from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
 from course_lib.grading.schema import Case, Entry, ExerciseResult, PropertyResult, Status
@@ -61,7 +62,7 @@ class Judge:
             notebook = ipynb.parse(content, "This")
             asked = [load(exercise_id) for exercise_id in self._rules.exercises]
             own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
-            if own and lessons and own not in lessons:
+            if own and lessons and lessons.isdisjoint(lessons_of(notebook)):
                 return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
             submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
@@ -167,7 +168,12 @@ def exercises_of(lessons: Iterable[str]) -> list[str]:
         own = [exercise_id for exercise_id in ids() if load(exercise_id).lesson == lesson]
         if not own:
             known = sorted({load(exercise_id).lesson for exercise_id in ids()})
-            raise LookupError(f"no lesson {lesson} has exercises: there are {', '.join(known)}")
+            split = (
+                f"; what was {lesson} is {' and '.join(SPLIT[lesson])}" if lesson in SPLIT else ""
+            )
+            raise LookupError(
+                f"no lesson {lesson} has exercises: there are {', '.join(known)}{split}"
+            )
         chosen += own
     return chosen
 

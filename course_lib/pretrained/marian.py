@@ -1,4 +1,4 @@
-"""Mozilla's translators: real encoder-decoders between English and Portuguese (lesson 08).
+"""Mozilla's translators: real encoder-decoders between English and Portuguese (lesson 09).
 
 Trained by the Firefox translations project with Marian (Junczys-Dowmunt et al. 2018), 16.9 million
 parameters each: six encoder blocks, and two decoder blocks in which a recurrence stands in the

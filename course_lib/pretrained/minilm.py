@@ -1,4 +1,4 @@
-"""MiniLM: a real encoder that describes an English sentence by one vector (lesson 08).
+"""MiniLM: a real encoder that describes an English sentence by one vector (lesson 09).
 
 all-MiniLM-L6-v2, distilled from BERT (Wang et al. 2020b) and trained on pairs of sentences as in
 Reimers & Gurevych 2019: 22.6 million parameters in six post-norm blocks.
@@ -17,8 +17,9 @@ from torch.nn import functional as F
 
 from course_lib.add_norm import Norm, layer_norm
 from course_lib.data import store
-from course_lib.encoder import EncoderBlock, mean_pool
+from course_lib.encoder import EncoderBlock
 from course_lib.feed_forward import FeedForward, gelu_feed_forward
+from course_lib.pooling import mean_pool
 from course_lib.positions import LearnedPositions
 from course_lib.pretrained.loading import Weights, needs_memory
 

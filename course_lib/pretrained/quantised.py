@@ -1,4 +1,4 @@
-"""Weights of four or eight bits, and how they become numbers again (lesson 08).
+"""Weights of four or eight bits, and how they become numbers again (lesson 09).
 
 A row is cut into blocks of 32 weights, and each block keeps one scale of its own, so a large
 weight spoils only its neighbours. The layouts are those of GGML: https://github.com/ggml-org/ggml.

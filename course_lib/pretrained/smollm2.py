@@ -1,4 +1,4 @@
-"""SmolLM2: a real decoder that writes English, 135 million parameters of four bits (lesson 08).
+"""SmolLM2: a real decoder that writes English, 135 million parameters of four bits (lesson 09).
 
 Allal et al. 2025, https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct. Its block is our
 pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
@@ -20,8 +20,8 @@ from tqdm.auto import tqdm
 
 from course_lib.add_norm import Norm, rms_norm
 from course_lib.data import store
-from course_lib.decoder import GroupedQueryAttention, grouped_query_attention
 from course_lib.encoder import EncoderBlock, FeedForwardFactory
+from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
 from course_lib.key_value_cache import use_cache
 from course_lib.masks import causal_mask
 from course_lib.positions import rotary

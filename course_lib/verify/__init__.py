@@ -10,7 +10,9 @@ from course_lib.verify import (
     efficient,
     encoder,
     feed_forward,
+    grouped_query,
     multi_head,
+    pooling,
     positions,
     rnn,
     self_attention,
@@ -35,8 +37,10 @@ IN_ORDER_OF_LESSONS = (
     add_norm,
     encoder,
     decoder,
-    swiglu,
     transformer,
+    pooling,
+    grouped_query,
+    swiglu,
     efficient,
 )
 COMPARISONS: list[Comparison] = [

@@ -3,7 +3,6 @@
 from typing import Literal
 
 import torch
-from torch import nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
@@ -27,35 +26,6 @@ def _cross_attention(inputs: Inputs):
     roles = (F.linear(x, w.mT) for x, w in ((z, w_q), (h, w_k), (h, w_v)))
     theirs = F.scaled_dot_product_attention(*roles, attn_mask=mask)
     return decoder.cross_attention(z, h, w_q, w_k, w_v, mask), theirs
-
-
-@compare(decoder.grouped_query_attention, "`F.scaled_dot_product_attention(enable_gqa=True)`")
-def _grouped_query_attention(inputs: Inputs):
-    batch, (groups, share, n_q, n_k, d_k, d_v) = inputs.sizes(1), inputs.sizes(6)
-    q = inputs.normal(*batch, groups * share, n_q, d_k)
-    k, v = inputs.normal(*batch, groups, n_k, d_k), inputs.normal(*batch, groups, n_k, d_v)
-    mask = inputs.mask(groups * share, n_q, n_k)
-    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
-    return decoder.grouped_query_attention(q, k, v, mask), theirs
-
-
-@compare(decoder.GroupedQueryAttention, "`nn.MultiheadAttention`, its key heads repeated")
-def _grouped_query_layer(inputs: Inputs):
-    groups, share, d_k, n = inputs.sizes(4, 1, 3)
-    heads, d_model = groups * share, groups * share * d_k
-    ours = decoder.GroupedQueryAttention(d_model, heads, groups)
-    weights, x = draw_weights(inputs, ours), inputs.normal(*inputs.sizes(1), n, d_model)
-    repeated = {
-        role: weights[f"w_{role}.weight"].unflatten(0, (groups, d_k)).repeat_interleave(share, 0)
-        for role in "kv"
-    }
-    theirs = nn.MultiheadAttention(d_model, heads, bias=False, batch_first=True)
-    roles = [weights["w_q.weight"], *(w.flatten(0, 1) for w in repeated.values())]
-    torchs = {"in_proj_weight": torch.cat(roles), "out_proj.weight": weights["w_o.weight"]}
-    mask = masks.causal_mask(n)
-    options = {"need_weights": False, "attn_mask": ~mask}
-    expected, _ = functional_call(theirs, torchs, (x, x, x), options)
-    return functional_call(ours, weights, (x, x, x, mask)), expected
 
 
 @compare(decoder.DecoderBlock, "`nn.TransformerDecoderLayer(norm_first=False)`, padded")

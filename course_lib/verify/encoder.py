@@ -18,15 +18,6 @@ from course_lib.verify.torch_stacks import (
 )
 
 
-@compare(encoder.mean_pool, "`torch.masked.mean`")
-def _mean_pool(inputs: Inputs):
-    batch, (n, d) = inputs.batch(), inputs.sizes(2)
-    states, mask = inputs.normal(*batch, n, d), inputs.mask(*batch, n, 1)
-    mask[..., 0, :] = True
-    theirs = torch.masked.mean(states, dim=-2, mask=mask.expand_as(states))
-    return encoder.mean_pool(states, mask.squeeze(-1)), theirs
-
-
 @compare(encoder.EncoderBlock, "`nn.TransformerEncoderLayer(norm_first=False)`, padded")
 def _post_norm_encoder_block(inputs: Inputs):
     return _encoder_blocks(inputs, "post")

@@ -149,7 +149,7 @@ def test_its_notebook_checks_and_its_answer_is_kept_anew(workspace, notebook, ca
 
 
 def language_models():
-    """Find the class of lesson 12 that builds a model of blocks of one's own: then, and now."""
+    """Find the class of lesson 13 that builds a model of blocks of one's own: then, and now."""
     then = """
 class LanguageModel(nn.Module):
     def __init__(self, vocab, n, rule):
@@ -161,7 +161,7 @@ class LanguageModel(nn.Module):
     def forward(self, tokens):
         return self.encoder(tokens) @ self.encoder.embedding.table.T
 """
-    lesson = jupytext.read(ROOT / "lessons" / "12_efficient_attention.py", fmt="py:percent")
+    lesson = jupytext.read(ROOT / "lessons" / "13_exact_and_sparse_attention.py", fmt="py:percent")
     (now,) = [x.source for x in lesson.cells if "class LanguageModel" in x.source]
     return {"then": then, "now": now}
 
@@ -234,3 +234,89 @@ def test_its_notebook_is_graded_as_before(notebook, tmp_path):
     assert row["status"] == "graded", row["message"]
     statuses = {name: x["status"] for name, x in row["exercises"].items()}
     assert statuses == {"start/hello": "not attempted", "encoder/block": "passed"}
+
+
+# what the notebook of lesson 12 held before it became lessons 13 and 14
+HELD_BY_12 = ["efficient/operations", "efficient/window", "efficient/linformer", "efficient/linear"]
+MARKED_IN_12 = [(x, f"{load(x).name} = 'begun'") for x in HELD_BY_12]
+OWN = "def linear_attention(q, k, v, causal=False):\n    return 'my own'\n"
+
+
+@pytest.fixture
+def split(workspace, save_notebook):
+    """Save the notebooks of lessons 08 and 12 from before each became two lessons."""
+    workspace.keep("efficient/linear", OWN)
+    workspace.note_check("efficient/linear", "passed", 9, 9)
+    cells = [("encoder/block", "stub"), ("encoder/mean_pool", "def mean_pool(): 'begun'")]
+    save_notebook(workspace.folder / "08_encoder_and_decoder.ipynb", *cells, lesson="08")
+    save_notebook(workspace.folder / "12_efficient_attention.ipynb", *MARKED_IN_12, lesson="12")
+    return {path.name: path.read_bytes() for path in workspace.folder.glob("*.ipynb")}
+
+
+def test_of_a_split_lesson_nothing_is_lost_and_one_line_says_what_moved(workspace, split):
+    messages = hand_out(workspace, ROOT / "notebooks")
+    now = {path.name: path.read_bytes() for path in workspace.folder.glob("*.ipynb")}
+    assert {name: now[name] for name in split} == split
+    eight, twelve = (x for x in messages if "has become two lessons" in x)
+    assert eight == (
+        "08_encoder_and_decoder.ipynb has become two lessons: 09_three_real_models.ipynb now "
+        "holds what moved, with your answers to decoder/grouped_query. "
+        "Your old notebook stays as it is."
+    )
+    assert "13_exact_and_sparse_attention.ipynb and 14_low_rank_hashed_and_linear" in twelve
+    assert "with your answers to efficient/linear, efficient/reversible" in twelve
+    (linear,) = [
+        ipynb.text(cell)
+        for cell in ipynb.parse(now["14_low_rank_hashed_and_linear_attention.ipynb"], "")["cells"]
+        if ipynb.exercise(cell) == "efficient/linear"
+    ]
+    assert linear == OWN.rstrip()
+    assert hand_out(workspace, ROOT / "notebooks") == []
+
+
+def test_a_lesson_that_was_never_another_s_comes_without_a_word(tmp_path):
+    fresh = Workspace.make(tmp_path / "fresh")
+    assert hand_out(fresh, ROOT / "notebooks") == []
+    assert hand_out(fresh, ROOT / "notebooks") == []
+
+
+def test_what_passed_in_a_split_lesson_counts_in_the_new_one(workspace, split, capsys):
+    assert main(["progress"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^14 Low-rank, hashed and linear attention +[○✗✓]+ +2 of 6$", said, re.M)
+
+
+def test_a_notebook_from_before_the_split_is_checked_and_graded_by_its_own_cells(
+    workspace, split, tmp_path, capsys
+):
+    old = workspace.folder / "12_efficient_attention.ipynb"
+    assert main(["check", str(old)]) == 1
+    assert f"0 of {len(HELD_BY_12)} exercises passed" in capsys.readouterr().out
+    trust = ["--trust"] if best_level() == "plain" else []
+    for out, chosen, count in (("all", [], 4), ("new", ["--lesson=14"], 6)):
+        folder = tmp_path / out
+        assert main(["grade", str(old), "--out", str(folder), "--jobs=1", *trust, *chosen]) == 0
+        (row,) = json.loads((folder / "results.json").read_text("utf8"))["submissions"]
+        assert (row["status"], len(row["exercises"])) == ("graded", count), row["message"]
+    capsys.readouterr()
+    other = ["--lesson=05", "--out", str(tmp_path / "other"), "--jobs=1", *trust]
+    assert main(["grade", str(old), *other]) == 0
+    assert "This is of lesson 12, of which nothing is graded here" in (
+        tmp_path / "other" / "results.json"
+    ).read_text("utf8")
+
+
+def test_grading_again_what_was_graded_before_the_split_changes_nothing(
+    workspace, split, tmp_path, capsys
+):
+    """As then, the results say lesson 12."""
+    old = str(workspace.folder / "12_efficient_attention.ipynb")
+    trust = ["--trust"] if best_level() == "plain" else []
+    assert main(["grade", old, "--out", str(tmp_path / "then"), "--jobs=1", *trust]) == 0
+    path = tmp_path / "then" / "results.json"
+    results = json.loads(path.read_text("utf8"))
+    results["submissions"][0]["lesson"] = "12"
+    path.write_text(json.dumps(results), "utf8")
+    again = ["--out", str(tmp_path / "again"), "--earlier", str(path), "--jobs=1", *trust]
+    assert main(["grade", old, *again]) == 0
+    assert "0 submissions changed." in capsys.readouterr().out

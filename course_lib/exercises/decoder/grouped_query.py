@@ -4,12 +4,12 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.decoder import grouped_query_attention
+from course_lib.grouped_query import grouped_query_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=grouped_query_attention,
-    lesson="08",
+    lesson="09",
     title="Heads that share their keys",
     minutes=12,
     difficulty=2,
@@ -27,7 +27,7 @@ exercise = Exercise(
         "torch.nn.functional.scaled_dot_product_attention",
         "torch.nn.functional.multi_head_attention_forward",
         "torch.nn.MultiheadAttention",
-        "course_lib.decoder.GroupedQueryAttention",
+        "course_lib.grouped_query.GroupedQueryAttention",
     ),
 )
 

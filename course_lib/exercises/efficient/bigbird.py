@@ -8,10 +8,11 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=bigbird_attention,
-    lesson="12",
+    lesson="13",
     title="Each block to its own list",
     minutes=30,
     difficulty=3,
+    optional=True,
     hints=(
         "Take one block of queries and its row. Which words are the keys that it sees, and how "
         "many? What would dense attention do, had the text only these keys?",

@@ -7,10 +7,11 @@ from course_lib.efficient.bigbird import bigbird_mask
 
 exercise = Exercise(
     reference=bigbird_mask,
-    lesson="12",
+    lesson="13",
     title="The pattern, drawn in full",
     minutes=10,
     difficulty=2,
+    optional=True,
     hints=(
         "Three blocks of one word each: row 0 lists 0 and 2, row 1 lists 1, row 2 lists nobody. "
         "Draw the three rows of the mask.",

@@ -9,7 +9,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=linformer_attention,
-    lesson="12",
+    lesson="14",
     title="A thousand words in sixteen",
     minutes=12,
     difficulty=2,

@@ -7,7 +7,7 @@ from course_lib.efficient.lsh import lsh_buckets
 
 exercise = Exercise(
     reference=lsh_buckets,
-    lesson="12",
+    lesson="14",
     title="Which way does a word point?",
     minutes=8,
     difficulty=1,

@@ -5,10 +5,11 @@ from course_lib.efficient.cost import operations
 
 exercise = Exercise(
     reference=operations,
-    lesson="12",
+    lesson="13",
     title="What a meeting costs",
     minutes=6,
     difficulty=1,
+    optional=True,
     hints=(
         "How many multiplications has one dot product of two words of size d? How many dot "
         "products are there, if every word asks every word?",

@@ -9,7 +9,7 @@ from course_lib.efficient.reversible import ReversibleBlock, halves
 exercise = Exercise(
     reference=ReversibleBlock,
     method="inverse",
-    lesson="12",
+    lesson="14",
     title="There and back again",
     minutes=10,
     difficulty=2,

@@ -9,7 +9,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=tiled_attention,
-    lesson="12",
+    lesson="13",
     title="A softmax that never sees its row",
     minutes=30,
     difficulty=3,

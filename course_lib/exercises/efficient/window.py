@@ -9,7 +9,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=window_attention,
-    lesson="12",
+    lesson="13",
     title="A look at the neighbours",
     minutes=25,
     difficulty=3,

@@ -7,10 +7,11 @@ from course_lib.efficient.window import window_mask
 
 exercise = Exercise(
     reference=window_mask,
-    lesson="12",
+    lesson="13",
     title="A band around the diagonal",
     minutes=8,
     difficulty=1,
+    optional=True,
     hints=(
         "Draw the square for five words and a window of three: which words may the first one see, "
         "which the third, which the last? What figure do they make?",
