@@ -109,7 +109,7 @@ def leaking(layer, x, words=None, seen=at_positions):
 
 @exercise.mistake(
     "No leak was ever found, not even in an average of all tokens. Are the two states that you "
-    "compare made of different tokens, by more than rounding? After `c = x`, `c` is the same tensor."
+    "compare made of different tokens, by more than rounding? After `c = x`, both are one tensor."
 )
 def nothing_found(layer, x):
     return []
@@ -209,8 +209,8 @@ def first_leak_only(layer, x):
 
 
 @exercise.mistake(
-    "Every entry of a token was moved by the same amount, and a layer that begins with a norm takes "
-    "that back: it looks at how the entries differ. How can they be moved so that this changes?"
+    "Every entry of a token was moved by the same amount, and a layer that begins with a norm "
+    "takes that back: it looks at how the entries differ. How can they be moved so that this changes?"
 )
 def by_a_constant(layer, x):
     leaks = set()
