@@ -210,7 +210,7 @@ def first_leak_only(layer, x):
 
 @exercise.mistake(
     "Every entry of a token was moved by the same amount, and a layer that begins with a norm "
-    "takes that back: it looks at how the entries differ. How can they be moved so that this changes?"
+    "takes that back: it looks at how the entries differ. How can these be made to change?"
 )
 def by_a_constant(layer, x):
     leaks = set()
