@@ -83,8 +83,8 @@ def bigbird_attention(
     """Attend to the listed blocks: dense attention under `bigbird_mask`, exactly.
 
     Rows are computed apart, each as long as its own list: a row that lists every block does not
-    widen the others. -1 may be anywhere in a row, a block that is listed twice counts once, and a
-    row that lists none gives zeros. Time O(n m block d), memory O(n d), so no tensor of the forward
+    widen the others. -1 may be anywhere in a row, no block is listed twice, and a row that lists
+    none gives zeros. Time O(n m block d), memory O(n d), so no tensor of the forward
     pass holds n x n numbers. Source: Zaheer et al. 2020, section 2. Raises ValueError unless
     n = blocks x block, and for blocks that do not exist.
     """

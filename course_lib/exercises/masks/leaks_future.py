@@ -209,8 +209,8 @@ def first_leak_only(layer, x):
 
 
 @exercise.mistake(
-    "Every entry of a token was moved by the same amount, and a layer that begins with a norm "
-    "takes that back: it looks at how the entries differ. How can these be made to change?"
+    "Every entry of a token was moved by the same amount, or a gradient added them up. A layer "
+    "that begins with a norm sees how the entries differ: how can these be moved apart?"
 )
 def by_a_constant(layer, x):
     leaks = set()
