@@ -15,7 +15,7 @@ from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
-from course_lib.positions import sinusoidal
+from course_lib.positions import shift_matrix, sinusoidal
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
 from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
 from course_lib.windows import layers_needed, receptive_field
@@ -235,6 +235,26 @@ def test_d16_the_decoders_view_of_the_source_moves_with_the_source_and_is_no_sel
     itself.w_q.data, itself.w_k.data, itself.w_v.data = matrices
     torch.testing.assert_close(cross_attention(z, z, *matrices), itself(z))
     assert not torch.allclose(itself(z), found, atol=0.1), "it knows nothing of the source"
+
+
+def test_d19_positions_added_after_the_matrices_never_meet_one_and_every_place_prefers_itself():
+    n, d = 9, 8
+    p, x = sinusoidal(n, d).double(), draw(n, d)
+    w_q, w_k = draw(2, d, d)
+    to_the_left = shift_matrix(-1, d).double()
+
+    def theirs(x, w_q, w_k):
+        return dot_scores(x @ w_q + p, x @ w_k + p)
+
+    def ours(x, w_q, w_k):
+        return dot_scores((x + p) @ w_q, (x + p) @ w_k)
+
+    same, no_words = torch.eye(d).double(), torch.zeros(n, d).double()
+    torch.testing.assert_close(theirs(x, same, same), ours(x, same, same))
+    assert not torch.allclose(theirs(x, w_q, w_k), ours(x, w_q, w_k), atol=0.1)
+    for matrix in (same, w_q, to_the_left):
+        assert theirs(no_words, matrix, same).argmax(-1).equal(torch.arange(n))
+    assert ours(no_words, to_the_left, same).argmax(-1)[1:].equal(torch.arange(n - 1))
 
 
 @pytest.mark.parametrize(("decoder", "waits"), [(Seq2Seq, False), (BahdanauSeq2Seq, True)])
