@@ -149,6 +149,41 @@ def counting_decoder(vocab: int, factor: int) -> Callable:
 
 
 @layer
+def counting_translator(vocab: int, factor: int, stop: int) -> nn.Module:
+    """Make an encoder-decoder without parameters, whose next token depends on all that it may see.
+
+    About one in seven of its tokens is `stop`, and the others are below it.
+    """
+
+    def visible(source: Tensor, mask: Tensor | None) -> Tensor:
+        return torch.ones_like(source) if mask is None else mask.squeeze(-2).to(source)
+
+    class Translator(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.output = nn.Identity()
+
+        def encoder(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+            source = tokens.to(torch.float32)
+            total = (source * visible(source, mask)).sum(-1, keepdim=True)
+            return (source + total).unsqueeze(-1)
+
+        def decoder(self, tokens: Tensor, memory: Tensor, memory_mask: Tensor | None = None):
+            states = memory.squeeze(-1)
+            read = (states * visible(states, memory_mask)).sum(-1, keepdim=True)
+            places = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
+            number = factor * (tokens * places).cumsum(-1) + places + read.long()
+            likeliest = torch.where(number % 7 == 3, stop, number % stop)
+            every = torch.arange(vocab, device=tokens.device)
+            return -(every - likeliest.unsqueeze(-1)).square().to(memory)
+
+        def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None):
+            return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
+
+    return Translator()
+
+
+@layer
 def stretch_and_shift() -> Callable:
     """Leave out a norm's division, and keep what it has learned."""
 
