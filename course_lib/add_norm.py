@@ -1,4 +1,4 @@
-"""Add and norm: residual connections, and words brought to a common size (lesson 07)."""
+"""Add and norm: residual connections, and tokens brought to a common size (lesson 07)."""
 
 from collections.abc import Callable
 
@@ -15,12 +15,12 @@ def layer_norm(
     bias: Float[Tensor, " d"],
     eps: float = 1e-5,
 ) -> Float[Tensor, "... d"]:
-    """Bring each word to mean 0 and variance 1: gain (x - mean) / sqrt(variance + eps) + bias.
+    """Bring each token to mean 0 and variance 1: gain (x - mean) / sqrt(variance + eps) + bias.
 
-    Mean and variance are those of the word's own d entries, each sum divided by d. Source: Ba et
+    Mean and variance are those of the token's own d entries, each sum divided by d. Source: Ba et
     al. 2016, eq. 4, with eps as in torch.
     """
-    # move the mean of each word to zero
+    # move the mean of each token to zero
     centred = x - reduce(x, "... d -> ... 1", "mean")
     # average the squares of what is left: that is the variance
     variance = reduce(centred**2, "... d -> ... 1", "mean")
@@ -31,11 +31,11 @@ def layer_norm(
 def rms_norm(
     x: Float[Tensor, "... d"], gain: Float[Tensor, " d"], eps: float = 1e-5
 ) -> Float[Tensor, "... d"]:
-    """Bring each word to one size, its mean left as it is: gain x / sqrt(mean(x^2) + eps).
+    """Bring each token to one size, its mean left as it is: gain x / sqrt(mean(x^2) + eps).
 
     Source: Zhang & Sennrich 2019, eq. 4, with eps as in torch.
     """
-    # average the squares of each word's entries
+    # average the squares of each token's entries
     square = reduce(x**2, "... d -> ... 1", "mean")
     # divide by the root, then stretch each column as learned
     return gain * x / torch.sqrt(square + eps)
@@ -48,22 +48,22 @@ def batch_norm(
     mask: Bool[Tensor, "batch n"] | None = None,
     eps: float = 1e-5,
 ) -> Float[Tensor, "batch n d"]:
-    """Bring each column to mean 0 and variance 1 over all real words of the batch.
+    """Bring each column to mean 0 and variance 1 over all real tokens of the batch.
 
     gain (x - mean) / sqrt(variance + eps) + bias, with mean and variance of each column over the
-    words where `mask` is True; padded words are normalised with them too. Where no word is real,
+    tokens where `mask` is True; padded tokens are normalised with them too. Where no token is real,
     both are 0. These are the statistics of training; none are kept. Source: Ioffe & Szegedy 2015,
     algorithm 1. Raises ValueError for a mask that is not boolean, or not (batch, n).
     """
-    # without a mask every word is real
+    # without a mask every token is real
     real = torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
     if real.dtype != torch.bool or real.shape != x.shape[:-1]:
         raise ValueError(
-            f"a mask of real words must be boolean, of the shape (batch, n) = "
+            f"a mask of real tokens must be boolean, of the shape (batch, n) = "
             f"{tuple(x.shape[:-1])}, not {real.dtype} of {tuple(real.shape)}: does it hold 0 and "
             "1, or does padding_mask's query axis need a .squeeze(-2)?"
         )
-    # give every real word the same share in the averages, and padding none
+    # give every real token the same share in the averages, and padding none
     share = real / real.sum().clamp(min=1).to(x.dtype)
     # average each column over all sentences, then the squares of what is left of it
     mean = einsum(share, x, "batch n, batch n d -> d")
@@ -82,14 +82,14 @@ class Norm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
-        """Normalise each word."""
+        """Normalise each token."""
         return self.norm_layer(x, self.gain, self.bias)
 
 
 class PostNorm(nn.Module):
     """Add what a layer found, then normalise: norm(x + sublayer(x)).
 
-    `sublayer` takes words to words of the same size; `norm_layer(x, gain, bias)` normalises.
+    `sublayer` takes tokens to tokens of the same size; `norm_layer(x, gain, bias)` normalises.
     Source: Vaswani et al. 2017, section 3.1.
     """
 
@@ -146,7 +146,7 @@ def erase_direction(
         )
     # bring the direction to length one
     unit = F.normalize(direction / largest, dim=-1)  # so divided, its squares do not overflow
-    # read how far each word lies along it
+    # read how large each token's part along it is
     amount = einsum(stream, unit, "... d, d -> ...")
     # add the negative of that part
     return stream - amount.unsqueeze(-1) * unit

@@ -9,7 +9,7 @@ from torch import Tensor
 def softmax(
     scores: Float[Tensor, "*rows key"], mask: Bool[Tensor, "*#rows #key"] | None = None
 ) -> Float[Tensor, "*rows key"]:
-    """Turn each row of scores into weights that sum to one: w_j = exp(s_j) / sum_l exp(s_l).
+    """Turn each row of scores into weights that sum to one: a_j = exp(e_j) / sum_l exp(e_l).
 
     Large scores stay finite. Where `mask` is False the weight is 0; a row with every key masked
     is all zeros, and so is its gradient.
@@ -31,9 +31,9 @@ def softmax(
 def dot_scores(
     q: Float[Tensor, "... query d_k"], k: Float[Tensor, "... key d_k"]
 ) -> Float[Tensor, "... query key"]:
-    """Score every query against every key by their dot product: s_ij = q_i . k_j.
+    """Score every query against every key by their dot product: e_ij = q_i . k_j.
 
-    Source: Luong et al. 2015, eq. 8 ("dot").
+    Source: Luong et al. 2015, section 3.1 ("dot").
 
     >>> dot_scores(torch.tensor([[1.0, 0.0]]), torch.tensor([[2.0, 5.0], [3.0, 7.0]]))
     tensor([[2., 3.]])
@@ -47,9 +47,9 @@ def bilinear_scores(
     k: Float[Tensor, "... key d_k"],
     w: Float[Tensor, "d_q d_k"],
 ) -> Float[Tensor, "... query key"]:
-    """Score queries against keys of another size: s_ij = q_i W k_j.
+    """Score queries against keys of another size: e_ij = q_i W k_j^T.
 
-    Source: Luong et al. 2015, eq. 8 ("general").
+    Source: Luong et al. 2015, section 3.1 ("general").
     """
     # carry the queries into the space of the keys, then take dot products
     return dot_scores(q @ w, k)
@@ -62,7 +62,7 @@ def additive_scores(
     w_k: Float[Tensor, "d_k d_a"],
     v: Float[Tensor, " d_a"],
 ) -> Float[Tensor, "... query key"]:
-    """Score by a small network: s_ij = v . tanh(q_i W_q + k_j W_k).
+    """Score by a small network: e_ij = tanh(q_i W_q + k_j W_k) . v.
 
     Source: Bahdanau et al. 2015, appendix A.1.2.
     """
@@ -77,7 +77,7 @@ def additive_scores(
 def weighted_sum(
     weights: Float[Tensor, "... query key"], v: Float[Tensor, "... key d_v"]
 ) -> Float[Tensor, "... query d_v"]:
-    """Average the values, each query with its own weights: o_i = sum_j w_ij v_j."""
+    """Average the values, each query with its own weights: o_i = sum_j a_ij v_j."""
     # multiply each value by its weight, and sum over the keys
     return einsum(weights, v, "... query key, ... key d_v -> ... query d_v")
 
@@ -110,7 +110,7 @@ def soft_lookup(
 ) -> Float[Tensor, "... d_v"]:
     """Look a query up in a table of keys and values, softly: softmax(q . k / temperature) V.
 
-    Takes one query (d_k) or several (n_q, d_k) a table. As the temperature falls, the weight
+    Takes one query (d_k) or several (n_q, d_k) per table. As the temperature falls, the weight
     gathers on the nearest key, and the result tends to a hard lookup.
     """
     # treat one query as a list of one

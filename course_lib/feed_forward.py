@@ -1,4 +1,4 @@
-"""The feed-forward network, and the least block that can be stacked (lesson 05)."""
+"""The feed-forward network, and the smallest block that can be stacked (lesson 05)."""
 
 from collections.abc import Callable
 
@@ -19,13 +19,13 @@ def feed_forward(
     w_2: Float[Tensor, "d_ff d_model"],
     b_2: Float[Tensor, " d_model"],
 ) -> Float[Tensor, "... d_model"]:
-    """Send every word through the same small network: max(0, x W_1 + b_1) W_2 + b_2.
+    """Send every token through the same small network: max(0, x W_1 + b_1) W_2 + b_2.
 
-    No word meets another here. Source: Vaswani et al. 2017, eq. 2, where d_ff = 4 d_model.
+    No token meets another here. Source: Vaswani et al. 2017, eq. 2, where d_ff = 4 d_model.
     """
-    # widen each word, and cut off what is negative
+    # widen each token, and cut off what is negative
     hidden = torch.relu(x @ w_1 + b_1)
-    # bring it back to the size of a word
+    # bring it back to the size of a token
     return hidden @ w_2 + b_2
 
 
@@ -36,7 +36,7 @@ def gelu_feed_forward(
     w_2: Float[Tensor, "d_ff d_model"],
     b_2: Float[Tensor, " d_model"],
 ) -> Float[Tensor, "... d_model"]:
-    """Send every word through the same small network: g(x W_1 + b_1) W_2 + b_2.
+    """Send every token through the same small network: g(x W_1 + b_1) W_2 + b_2.
 
     g(h) = h P(z <= h), with z unit normal: it bends where max(0, h) has an edge. Source: Hendrycks
     & Gimpel 2016, section 2. Costs as much as `feed_forward`.
@@ -59,7 +59,7 @@ class FeedForward(nn.Module):
         self.b_2 = nn.Parameter(torch.zeros(d_model))
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
-        """Send every word through the network."""
+        """Send every token through the network."""
         return self.network(x, self.w_1, self.b_1, self.w_2, self.b_2)
 
 
@@ -85,11 +85,11 @@ class MinimalBlock(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff)
 
     def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
-        """Let each word look at itself and at those before it, then think about what it saw."""
+        """Let each token attend to itself and to those before it, then apply the network."""
         n, d_model = x.shape[-2:]
-        # tell each word where it stands
+        # add its position to each token
         x = x + self.positions(n, d_model).to(x)
-        # let the words look at each other, but not at the future
+        # let the tokens attend to each other, but not to the future
         seen = self.attention(x, causal_mask(n).to(x.device))
-        # send what each word has seen through the feed-forward network
+        # send what comes out through the feed-forward network
         return self.feed_forward(seen)

@@ -1,4 +1,4 @@
-"""Masks: who may look at whom. A mask is boolean, and True means "may look" (lesson 05)."""
+"""Masks: which tokens may look at which; boolean, and True means "may look" (lesson 05)."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
-    """Let each word look at itself and at the words before it: True where j <= i + n_k - n_q.
+    """Let each token look at itself and at the tokens before it: True where j <= i + n_k - n_q.
 
     The queries are the last n_q of the n_k keys; without `n_k` there are as many keys as queries.
     Source: Vaswani et al. 2017, section 3.2.3. Raises ValueError for fewer keys than queries.
@@ -25,18 +25,18 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
             f"each query is one of the keys too, so {n_q} queries need at least {n_q} keys, not "
             f"{n_k}: are the two numbers swapped?"
         )
-    # let everyone look everywhere
+    # begin with a mask that hides nothing
     everywhere = torch.ones(n_q, n_k, dtype=torch.bool)
-    # hide what lies right of the diagonal, which ends in the last corner
+    # hide what is right of the diagonal, which ends in the last corner
     return everywhere.tril(n_k - n_q)
 
 
 def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 1 n"]:
-    """Let every word look at the real words of its sentence: True where j < length.
+    """Let every token look at the real tokens of its sentence: True where j < length.
 
-    Sentences of unequal lengths are filled up to n words at their ends. The middle axis stands
-    for the queries, which all see the same words. Raises ValueError for lengths that are negative
-    or greater than n.
+    Sentences of unequal lengths are filled up to n tokens at their ends. The middle axis is
+    that of the queries, which all see the same tokens. Raises ValueError for lengths that are
+    negative or greater than n.
 
     >>> padding_mask(torch.tensor([3, 1]), n=4).long().tolist()
     [[[1, 1, 1, 0]], [[1, 0, 0, 0]]]
@@ -71,8 +71,8 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
     """Find the positions, from 0, whose output moves when a later input moves.
 
     A causal layer gives the empty list; the last position, which has no future, is never in it.
-    `layer` takes words (..., n, d) to states (..., n, d_out), the same each time (no dropout).
-    Each word is moved far, at random, once up and once down, so that neither a norm nor a relu
+    `layer` takes tokens (..., n, d) to states (..., n, d_out), the same each time (no dropout).
+    Each token is moved far, at random, once up and once down, so that neither a norm nor a relu
     takes it back. What moves no more than rounding does is taken to rest, and so is what was NaN
     and stays NaN.
     """
@@ -80,9 +80,9 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
     far = 10 + 10 * torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
     leaks = set()
     with torch.no_grad():
-        # note what the layer returns for the words as they are
+        # note what the layer returns for the tokens as they are
         before = layer(x)
-        # change one word at a time, and all the others not
+        # change one token at a time, and all the others not
         for word in range(1, x.shape[-2]):
             for step in (far, -far):
                 changed = x.clone()
@@ -90,6 +90,6 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
                 # see which states moved, in any sentence and any of their entries
                 rests = torch.isclose(layer(changed), before, equal_nan=True)
                 moved = reduce(~rests, "... n d_out -> n", "any")
-                # keep those to the left of the word
+                # keep those to the left of the token
                 leaks.update(moved[:word].nonzero().flatten().tolist())
     return sorted(leaks)

@@ -15,10 +15,10 @@ from course_lib.self_attention import Rule, scaled_dot_product_attention
 def split_heads(
     x: Float[Tensor, "... n d_model"], heads: int
 ) -> Float[Tensor, "... {heads} n d_k"]:
-    """Cut each word into equal parts, one for each head: the first d_k columns are head 1's.
+    """Cut each token into equal parts, one for each head: the first d_k columns are head 1's.
 
     Source: Vaswani et al. 2017, section 3.2.2, whose W_i are the columns of one matrix. Raises
-    ValueError where `heads` does not divide the size of a word.
+    ValueError where `heads` does not divide the size of a token.
 
     >>> split_heads(torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]), heads=2).tolist()
     [[[1.0, 2.0], [5.0, 6.0]], [[3.0, 4.0], [7.0, 8.0]]]
@@ -34,7 +34,7 @@ def split_heads(
 
 
 def merge_heads(x: Float[Tensor, "... heads n d_k"]) -> Float[Tensor, "... n d_model"]:
-    """Lay the heads' parts of each word side by side again: the inverse of `split_heads`.
+    """Put the heads' parts of each token side by side again: the inverse of `split_heads`.
 
     Source: Vaswani et al. 2017, section 3.2.2 ("Concat").
     """
@@ -45,7 +45,7 @@ def merge_heads(x: Float[Tensor, "... heads n d_k"]) -> Float[Tensor, "... n d_m
 class MultiHeadAttention(nn.Module):
     """Attend in several heads at once, and mix what they found: Concat(head_1, ..., head_h) W_O.
 
-    head_i = Attention(Q W_Qi, K W_Ki, V W_Vi). The heads' matrices stand side by side in w_q, w_k
+    head_i = Attention(Q W_Qi, K W_Ki, V W_Vi). The heads' matrices are side by side in w_q, w_k
     and w_v, with biases as in torch's `nn.MultiheadAttention`, and d_k = d_v = d_model / heads.
     `rule(q, k, v, mask)` is how each head attends. Source: Vaswani et al. 2017, section 3.2.2.
     Raises ValueError where `heads` does not divide d_model.
@@ -77,7 +77,7 @@ class MultiHeadAttention(nn.Module):
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
         """
-        # project the words once for all heads, and give each head its part
+        # project the tokens once for all heads, and give each head its part
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.heads)
         v = split_heads(self.w_v(value), self.heads)
@@ -125,7 +125,7 @@ def replaced_rule(layer: nn.Module, replacement: Callable[[Rule], Rule]) -> Iter
 
 
 class AsSelfAttention(nn.Module):
-    """Let words attend to each other: query, key and value are all x.
+    """Let tokens attend to each other: query, key and value are all x.
 
     `attention` is the module itself, such as a `MultiHeadAttention`.
     """
@@ -144,7 +144,7 @@ class AsSelfAttention(nn.Module):
 
 
 class AsCrossAttention(nn.Module):
-    """Let words attend to what the encoder returned: the query is x, key and value are memory.
+    """Let tokens attend to what the encoder returned: the query is x, key and value are memory.
 
     `attention` is the module itself, as in `AsSelfAttention`.
     """
@@ -180,10 +180,10 @@ def score_variance(d_k: int, scaled: bool) -> float:
 
 
 def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = False) -> int:
-    """Count the numbers that multi-head attention learns; how many words there are is not asked.
+    """Count the parameters of multi-head attention; how many tokens there are is not asked.
 
     Each head has W_Q and W_K of shape (d_model, d_k), and W_V of shape (d_model, d_v). All share
-    one W_O of shape (h d_v, d_model). With `bias`, one more number for each column of each matrix.
+    one W_O of shape (h d_v, d_model). With `bias`, each column of each matrix has one more.
     Source: Vaswani et al. 2017, section 3.2.2, who have no biases.
     """
     # count the columns of the queries, keys and values of all heads

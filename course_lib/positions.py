@@ -2,7 +2,7 @@
 
 import torch
 from einops import einsum, rearrange
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor, nn
 
 from course_lib.attention import dot_scores, softmax, weighted_sum
@@ -159,7 +159,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
 
 
 def rotary(
-    x: Float[Tensor, "... n d"], positions: Int[Tensor, " n"], base: float = 10000.0
+    x: Float[Tensor, "... n d"], positions: Real[Tensor, " n"], base: float = 10000.0
 ) -> Float[Tensor, "... n d"]:
     """Turn queries or keys by angles that grow with their positions.
 

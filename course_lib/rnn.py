@@ -102,7 +102,9 @@ def gru_cell(
 def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
     """Count the least number of steps, one after another, until all pairs of n words have met.
 
-    n for `rnn` (one step a word), `layers_needed(n - 1, width)` for `window`, 1 for `attention`.
+    States that do not wait for each other are one step. `kind` is "rnn", "window" (layers of
+    windows of an odd width, as few as are enough) or "attention". A word alone still takes its
+    step in an RNN and in attention; it takes no layer of windows.
     Raises ValueError for another kind, and for `window` without a width.
 
     >>> sequential_steps("window", n=9, width=3)
@@ -111,12 +113,12 @@ def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
     # an RNN reads word after word
     if kind == "rnn":
         return n
-    # windows must be stacked until one state sees the first word and the last
+    # windows are stacked until the pair that is farthest apart has met
     if kind == "window":
         if width is None:
             raise ValueError("kind 'window' needs a width: how many words does one window see?")
         return layers_needed(n - 1, width)
-    # attention compares all pairs at once
+    # in attention no pair waits for another
     if kind == "attention":
         return 1
     # nothing else is known

@@ -1,4 +1,4 @@
-"""Self-attention: the words of one sentence look at each other (lesson 03)."""
+"""Self-attention: the tokens of one sentence look at each other (lesson 03)."""
 
 from typing import Protocol, runtime_checkable
 
@@ -19,17 +19,17 @@ class Rule(Protocol):
 
 
 def parameter_free(x: Float[Tensor, "... n d"], causal: bool = False) -> Float[Tensor, "... n d"]:
-    """Let every word average its sentence, by likeness alone: softmax(X X^T) X.
+    """Let every token average its sentence, by similarity alone: softmax(X X^T) X.
 
     Version 1 of self-attention: q = k = v = x, no parameters and no scale. With `causal`,
-    word i averages words 1..i only.
+    token i averages tokens 1..i only.
     """
     n = x.shape[-2]
-    # compare every word with every word
+    # compare every token with every token
     scores = dot_scores(x, x)
-    # when causal, hide the words to the right
+    # when causal, hide the tokens to the right
     mask = torch.ones(n, n, dtype=torch.bool, device=x.device).tril() if causal else None
-    # average the words with the weights that this gives
+    # average the tokens with the weights that this gives
     return weighted_sum(softmax(scores, mask), x)
 
 
@@ -43,8 +43,8 @@ def project(
     Float[Tensor, "... n d_k"],
     Float[Tensor, "... n d_v"],
 ]:
-    """Give each word its three roles: q = x W_Q, k = x W_K, v = x W_V; return (q, k, v)."""
-    # multiply the words by each of the three matrices
+    """Give each token its three roles: q = x W_Q, k = x W_K, v = x W_V; return (q, k, v)."""
+    # multiply the tokens by each of the three matrices
     return x @ w_q, x @ w_k, x @ w_v
 
 
@@ -80,8 +80,8 @@ class SelfAttention(nn.Module):
         x: Float[Tensor, "*batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_v"]:
-        """Let the words of x look at each other, where `mask` is True."""
-        # give each word its query, its key and its value
+        """Let the tokens of x look at each other, where `mask` is True."""
+        # give each token its query, its key and its value
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         # attend
         return scaled_dot_product_attention(q, k, v, mask)
@@ -96,9 +96,9 @@ def pointer_weights(
 ]:
     """Set by hand the matrices (w_q, w_k, w_v) with which attention solves the pointer task.
 
-    A token is d_model = 2 names + 1 numbers: its own name as a one-hot vector, the name that it
+    A token is d_model = 2 * names + 1 numbers: its own name as a one-hot vector, the name that it
     wants as another, and one number. With these matrices scaled dot-product attention returns, for
-    each token, the number of the token whose name it wants, to three digits. d_k is free, d_v is 1.
+    each token, the number of the token whose name it wants, to within 0.002. d_k is free, d_v is 1.
     """
     w_q, w_k = torch.zeros(2, 2 * names + 1, names)
     w_v = torch.zeros(2 * names + 1, 1)

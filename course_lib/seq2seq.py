@@ -94,7 +94,7 @@ def decode_greedy(
     stop: int,
     most: int,
 ) -> Int[Tensor, "batch n"]:
-    """Write a sequence a row, each time the likeliest next token; return them, n <= most.
+    """Write one sequence per row, each time the likeliest next token; return them, n <= most.
 
     `step(tokens, state)` maps the last tokens `(batch,)` and the state to the logits of the next
     ones `(batch, vocab)` and the new state. `start` is left out of the result. A row that has
@@ -111,7 +111,7 @@ def decode_greedy(
         tokens = logits.argmax(dim=-1).masked_fill(stopped, stop)
         stopped = tokens == stop
         written.append(tokens)
-    # lay the steps beside each other; without any, the result has no column
+    # stack the steps as columns; without any step, return shape (batch, 0)
     return torch.stack(written, dim=1) if written else tokens.new_zeros(len(state), 0)
 
 
@@ -258,9 +258,9 @@ def next_token_loss(
     model: Seq2Seq,
     batch: tuple[Int[Tensor, "batch source"], Int[Tensor, "batch target"]],
 ) -> Float[Tensor, ""]:
-    """Return the mean cross-entropy, in nats a token, of predicting each next token of the target.
+    """Return the mean cross-entropy of predicting each next token of the target, in nats per token.
 
-    The decoder reads the true tokens before it, not its own (teacher forcing); PAD counts nothing.
+    The decoder reads the true tokens before it, not its own (teacher forcing). PAD is not counted.
     """
     source, target = batch
     logits = model(source, target[:, :-1])

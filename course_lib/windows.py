@@ -29,25 +29,26 @@ def word_window(
 
 
 def receptive_field(layers: int, width: int) -> int:
-    """Count the words that one state sees through stacked windows: 1 + layers (width - 1).
+    """Count the words that one state sees through stacked windows, all of one odd width.
+
+    Without a layer, a state is its own word and sees no other.
 
     >>> receptive_field(layers=2, width=3)
     5
     """
-    # each layer adds half a window on both sides
+    # write down the rule that you have measured
     return 1 + layers * (width - 1)
 
 
 def layers_needed(distance: int, width: int) -> int:
-    """Count the layers until some one state sees two words that stand `distance` apart.
+    """Count the layers until at least one state sees both of two words, `distance` apart.
 
-    The least L with receptive_field(L, width) >= distance + 1. Words at distance 0 need none.
-    Raises ValueError for an even width, which has no middle.
+    Words at distance 0 need no layer. Raises ValueError for an even width, which has no middle.
 
     >>> layers_needed(distance=4, width=3)
     2
     """
     if width % 2 == 0:
         raise ValueError(f"a window needs a middle word, so its width is odd, not {width}")
-    # divide the distance by the growth of one layer, rounding up
+    # take the fewest layers whose receptive field holds both words
     return -(-distance // (width - 1))

@@ -1,4 +1,4 @@
-"""Lesson 07: the loss around trained stacks of 8 blocks, with and without the sum."""
+"""Lesson 07: the loss around stacks of 8 blocks with a last norm, with and without residuals."""
 
 import torch
 
@@ -12,7 +12,7 @@ LESSON = "07"
 SEEDS = (0, 1, 2)
 
 BLOCKS = 8
-WRAPS = {"norm": NormAlone, "sum and norm": PreNorm}
+WRAPS = {"norm": NormAlone, "residual and norm": PreNorm}
 BUDGET = {"steps": 200, "learning_rate": 0.003}
 DISTANCES = torch.linspace(-1, 1, 25)
 STRETCHES = 64  # of held-out text, on which each point's loss is measured
@@ -37,18 +37,18 @@ def table(figures: dict) -> list[str]:
     for name, seeds in figures["surfaces"].items():
         for seed, losses in enumerate(map(torch.tensor, seeds)):
             middle = len(losses) // 2
-            better = (losses < figures["trivial"]).float().mean()
+            better = (losses < figures["trivial"] - 0.1).float().mean()
             lines.append(
-                f"{name:14} seed {seed}: centre {losses[middle, middle]:.2f}, "
+                f"{name:19} seed {seed}: centre {losses[middle, middle]:.2f}, "
                 f"lowest {losses.min():.2f}, highest {losses.max():.2f}, "
-                f"below the trivial loss {better:.0%}"
+                f"better than the trivial loss by 0.1: {better:.0%}"
             )
     return lines
 
 
 def _surface(wrap, seed: int) -> list[list[float]]:
     """Train one stack, and return the loss around it, to three digits after the point."""
-    model = stacks.new(wrap, BLOCKS, seed)
+    model = stacks.new(wrap, BLOCKS, seed, last_norm=True)
     stacks.train(model, seed, **BUDGET)
     _, held_out = characters.split()
     batch = next(characters.batches(held_out, stacks.SETTINGS["n"], STRETCHES, 0))

@@ -1,4 +1,4 @@
-"""Lesson 01: one vector for a whole word, and the gradient against distance."""
+"""Lesson 01: one vector for a whole word, what reaches it, and the gradient against distance."""
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,8 @@ SEEDS = (0, 1, 2)
 D = 64  # size of word and state, where gradients are measured at the beginning
 FARTHEST = 50  # words back
 WORD = 14  # letters of the words that g2p-en reads, where its gradients are measured
+LONG = (14, 18)  # letters of the words in which each letter's influence is measured
+SHORT = 8  # letters at most, of the words that one of the models is trained on
 
 # Jozefowicz et al. 2015: an LSTM that begins with 1 added to the bias of its forget gate
 REMEMBERING = "LSTM, forget + 1"
@@ -46,16 +48,18 @@ def measure() -> dict:
         "settings": SETTINGS,
         "first": [spelling_models.measure(seed, lambda: {"context": "first"}) for seed in SEEDS],
         "every": [spelling_models.measure(seed, lambda: {"context": "every"}) for seed in SEEDS],
+        "short": [spelling_models.measure(seed, longest=SHORT) for seed in SEEDS],
         # g2p-en was trained on CMUdict, so it may have seen any of these words
         "g2p": {"accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS)},
         "gradient": {kind: [untrained_gradient(kind, seed) for seed in SEEDS] for kind in CELLS},
         "gradient_g2p": trained_gradient(model),
+        "influence": {str(length): mean_influence(model, length) for length in LONG},
     }
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    runs = {name: figures[name] for name in ("first", "every")}
+    runs = {name: figures[name] for name in ("first", "every", "short")}
     distances = (0, 1, 2, 5, 10, 20, 50)
     lines = [*spelling_models.rows({**runs, "g2p-en": [figures["g2p"]]}), ""]
     lines.append("|d h_n / d x_(n-k)|, k = " + "".join(f"{k:9}" for k in distances))
@@ -65,7 +69,10 @@ def table(figures: dict) -> list[str]:
             lines.append(f"{kind:17}seed {seed}   {shown}")
     trained = figures["gradient_g2p"]
     shown = "".join(f"{trained[k]:9.1e}" for k in distances if k < len(trained))
-    return [*lines, f"{'g2p-en, trained':25}{shown}"]
+    lines += [f"{'g2p-en, trained':25}{shown}", ""]
+    for length, moved in figures["influence"].items():
+        lines.append(f"influence, {length} letters " + "".join(f"{x:6.2f}" for x in moved))
+    return lines
 
 
 def untrained_gradient(kind: str, seed: int) -> list[float]:
@@ -98,6 +105,25 @@ def trained_gradient(model: Seq2Seq) -> list[float]:
         states = model.encoder.rightward(xs[None], xs.new_zeros(1, model.encoder.d_reader))
         norms.append(_norms(states[0, -1], xs))
     return torch.tensor(norms).mean(dim=0).tolist()
+
+
+@torch.no_grad()
+def mean_influence(model: Seq2Seq, length: int) -> list[float]:
+    """Return how far another letter at each place moves the context, relative to its norm.
+
+    The mean over the other 25 letters and over the dictionary's words of this length.
+    """
+    words = sorted({word for word, _ in spelling.pairs() if len(word) == length and word.isalpha()})
+    letters, moved = spelling.LETTERS.symbols[3:], []
+    for word in words[:: -(-len(words) // 80)]:
+        _, own = model.encoder(spelling.encode_words([word]))
+        row = []
+        for i, letter in enumerate(word):
+            others = [word[:i] + other + word[i + 1 :] for other in letters if other != letter]
+            _, contexts = model.encoder(spelling.encode_words(others))
+            row.append(((contexts - own).norm(dim=-1) / own.norm()).mean().item())
+        moved.append(row)
+    return torch.tensor(moved).mean(dim=0).tolist()
 
 
 def _norms(last: Tensor, xs: Tensor) -> list[float]:

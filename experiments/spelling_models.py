@@ -12,14 +12,15 @@ SETTINGS = {"d_embedding": 32, "d_hidden": 64, "batch": 128, "steps": 1500, "lea
 
 
 def trained(
-    seed: int, parts: Callable[[], dict[str, Any]] = dict
+    seed: int, parts: Callable[[], dict[str, Any]] = dict, longest: int | None = None
 ) -> tuple[Seq2Seq, training.History]:
-    """Train one model with a bidirectional encoder.
+    """Train one model with a bidirectional encoder, on words of `longest` letters at most.
 
     `parts()`, called under the seed, are arguments of its class beside those of SETTINGS, and
     `kind`, the class, where it is not `Seq2Seq`.
     """
     learning, _ = spelling.split()
+    learning = [pair for pair in learning if longest is None or len(pair[0]) <= longest]
     sizes = {name: SETTINGS[name] for name in ("d_embedding", "d_hidden")}
     with training.seeded(seed):
         asked = sizes | parts()
@@ -36,10 +37,10 @@ def trained(
 
 
 def measure(
-    seed: int, parts: Callable[[], dict[str, Any]] = dict
+    seed: int, parts: Callable[[], dict[str, Any]] = dict, longest: int | None = None
 ) -> dict[str, float | list[float]]:
     """Train one model; return its accuracy at each length, its last losses and its speed."""
-    model, history = trained(seed, parts)
+    model, history = trained(seed, parts, longest)
     _, held_out = spelling.split()
     return {
         "accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS),

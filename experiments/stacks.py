@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from course_lib.add_norm import PreNorm
 from course_lib.data import characters
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Stack
@@ -14,11 +15,11 @@ from course_lib.instruments.deep_stack import Stack
 SETTINGS = {"d_model": 32, "heads": 4, "n": 16, "batch": 16}
 
 
-def new(wrap: Callable, blocks: int, seed: int) -> Stack:
-    """Make a stack that has learned nothing yet."""
-    vocab = len(characters.vocab())
+def new(wrap: Callable, blocks: int, seed: int, last_norm: bool | None = None) -> Stack:
+    """Make a stack that has learned nothing yet; pre-norm has a last norm unless told otherwise."""
+    sizes = len(characters.vocab()), blocks, SETTINGS["d_model"], SETTINGS["heads"]
     with training.seeded(seed):
-        return Stack(vocab, blocks, SETTINGS["d_model"], SETTINGS["heads"], wrap)
+        return Stack(*sizes, wrap, last_norm=wrap is PreNorm if last_norm is None else last_norm)
 
 
 def loss(model: Callable, batch: tuple[Tensor, Tensor]) -> Tensor:

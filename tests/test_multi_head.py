@@ -34,6 +34,16 @@ def test_scores_vary_as_much_as_is_computed(scaled):
     assert score_variance(24, scaled) == (1 if scaled else 24)
 
 
+@pytest.mark.parametrize(("d_model", "heads"), [(64, 4), (64, 1), (512, 8)])
+def test_before_training_divided_scores_of_normed_inputs_have_variance_a_ninth(d_model, heads):
+    torch.manual_seed(0)
+    layer, x = MultiHeadAttention(d_model, heads), torch.randn(200, 16, d_model)
+    x = torch.nn.functional.layer_norm(x, (d_model,))
+    q, k = (split_heads(w(x), heads) for w in (layer.w_q, layer.w_k))
+    variance = (q @ k.mT).var().item() / (d_model // heads)
+    assert variance == pytest.approx(1 / 9, rel=0.2)
+
+
 @pytest.mark.parametrize("heads", [1, 2, 6])
 def test_parameters_are_as_many_as_the_layer_has_whatever_its_heads(heads):
     layer = MultiHeadAttention(12, heads)

@@ -25,6 +25,7 @@ from course_lib.answers.source import define
 
 SECONDS = 10.0
 SLEEPS = 6  # times as long may a call take that does not compute
+IDLE = 0.05  # less of the time in the processor is not computing, on a busy machine either
 START_SECONDS = 60.0
 
 
@@ -127,7 +128,7 @@ class ChildProcess(RemoteAnswer):
     """A Python process like this one; a call may compute for so many seconds.
 
     They are those of the processor, so that a busy machine costs no answer its verdict; by the
-    clock a call may take `SLEEPS` times as long.
+    clock a call that hardly computes may take `SLEEPS` times as long.
     """
 
     def __init__(self, seconds: float = SECONDS):
@@ -155,9 +156,10 @@ class ChildProcess(RemoteAnswer):
 
         def watch() -> None:
             while not expired and not replied.wait(0.05):
-                if self._computed() - computed > seconds:
+                took, used = time.monotonic() - clock, self._computed() - computed
+                if used > seconds:
                     expired.append(seconds)
-                elif time.monotonic() - clock > SLEEPS * seconds:
+                elif took > SLEEPS * seconds and used < IDLE * took:
                     expired.append(SLEEPS * seconds)
             if expired:
                 self._process.kill()

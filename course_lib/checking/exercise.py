@@ -94,6 +94,7 @@ class Exercise:
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `small_only` says why a reference with an exponential is not tried on large numbers.
+    `optional` says that no lesson needs it: it is marked so, and `course progress` goes past it.
     `id` is known once `catalogue` has loaded the file.
     """
 
@@ -110,6 +111,7 @@ class Exercise:
     tolerance: float = 1e-5
     canonical: Callable[[Any], Any] = lambda result: result
     small_only: str = ""
+    optional: bool = False
     id: str = ""
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)

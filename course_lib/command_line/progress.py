@@ -25,7 +25,8 @@ def run(options: Namespace) -> int:
     every = [outline(exercise_id) for exercise_id in ids()]
     records = {x.id: workspace.record(x.id) for x in every}
     left = [x for x in every if not records[x.id].passed]
-    coming = left[0].lesson if left else ""
+    ahead = next((x for x in left if not x.optional), left[0] if left else None)
+    coming = ahead.lesson if ahead else ""
     signs = {x: "✓" if y.passed else "✗" if y.attempts else "○" for x, y in records.items()}
     titles = {lesson.number: lesson.title for lesson in lessons()}
     width = max(map(len, titles.values()))
@@ -41,6 +42,6 @@ def run(options: Namespace) -> int:
     done = len(every) - len(left)
     full = WIDTH * done // len(every)
     print(f"\n{'█' * full}{'░' * (WIDTH - full)} {done} of {len(every)} exercises have passed.")
-    if left:
-        print(f"Next: {left[0].id}, in lesson {left[0].lesson} ({left[0].effort}).")
+    if ahead:
+        print(f"Next: {ahead.id}, in lesson {ahead.lesson} ({ahead.effort}).")
     return 0

@@ -50,11 +50,13 @@ class Outline:
     difficulty: int
     points: int
     hints: tuple[str, ...]
+    optional: bool = False
 
     @property
     def effort(self) -> str:
-        """Say how long the exercise takes, and how hard it is: one to three dots."""
-        return f"{self.minutes} minutes · {'●' * self.difficulty}{'○' * (3 - self.difficulty)}"
+        """Say how long the exercise takes, how hard it is (in dots), and whether it is optional."""
+        dots = "●" * self.difficulty + "○" * (3 - self.difficulty)
+        return f"{self.minutes} minutes · {dots}{' · optional' if self.optional else ''}"
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,11 @@ def course_map() -> str:
         title, minutes = _title(lesson), lesson.minutes or ""
         if lesson.file:
             title = f"[{title}]({lesson.file.stem}.ipynb)"
-        own = [x.id for x in every if x.lesson == lesson.number]
-        passed = sum(workspace.record(x).passed for x in own) if workspace else 0
-        tick = "✓&nbsp;" if own and passed == len(own) else ""
-        share = f"{tick}{passed}&nbsp;of&nbsp;{len(own)}" if own else ""
+        own = [x for x in every if x.lesson == lesson.number]
+        done = {x.id for x in own if workspace and workspace.record(x.id).passed}
+        needed = {x.id for x in own if not x.optional}
+        tick = "✓&nbsp;" if own and not needed - done else ""
+        share = f"{tick}{len(done)}&nbsp;of&nbsp;{len(own)}" if own else ""
         rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
     return "\n".join(rows)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from course_lib.add_norm import Norm
+from course_lib.add_norm import Norm, batch_norm
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
@@ -15,12 +16,23 @@ from course_lib.positions import sinusoidal
 class Stack(nn.Module):
     """Read characters, and score the next one after each of them.
 
-    Embeddings plus positions, then `blocks` times causal self-attention and the feed-forward
-    network, then one linear layer. `wrap(sublayer, d_model)` says how each layer meets the words:
-    `bare`, `Residual` or `NormAlone` from here, `PostNorm` or `PreNorm` from `add_norm`.
+    Embeddings plus positions, then `blocks` times self-attention and the feed-forward network,
+    then one linear layer. `wrap(sublayer, d_model)` says how each layer meets the stream: `bare`,
+    `Residual` or `NormAlone` from here, `PostNorm` or `PreNorm` from `add_norm`. Pre-norm wants a
+    `last_norm` before the linear layer. With `causal=False` each character sees all others.
     """
 
-    def __init__(self, vocab: int, blocks: int, d_model: int, heads: int, wrap: Callable):
+    def __init__(
+        self,
+        vocab: int,
+        blocks: int,
+        d_model: int,
+        heads: int,
+        wrap: Callable,
+        *,
+        last_norm: bool = False,
+        causal: bool = True,
+    ):
         super().__init__()
         self.embedding = nn.Embedding(vocab, d_model)
         self.attention = nn.ModuleList(
@@ -30,30 +42,36 @@ class Stack(nn.Module):
         self.feed_forward = nn.ModuleList(
             wrap(FeedForward(d_model, 4 * d_model), d_model) for _ in range(blocks)
         )
+        self.last = Norm(d_model) if last_norm else nn.Identity()
         self.scores = nn.Linear(d_model, vocab)
+        self.causal = causal
 
     def streams(self, tokens: Int[Tensor, "... n"]) -> list[Float[Tensor, "... n d_model"]]:
-        """Return the words as they enter the first block, and as they leave each block."""
+        """Return the stream as it enters the first block, and as it leaves each block."""
         x = self.embedding(tokens)
         x = x + sinusoidal(*x.shape[-2:]).to(x)
-        mask = causal_mask(tokens.shape[-1]).to(x.device)
+        mask = causal_mask(tokens.shape[-1]).to(x.device) if self.causal else None
         streams = [x]
         for attention, feed_forward in zip(self.attention, self.feed_forward, strict=True):
             streams.append(feed_forward(attention(streams[-1], mask)))
         return streams
 
+    def read(self, top: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n vocab"]:
+        """Return the scores that are read from the top of the stream."""
+        return self.scores(self.last(top))
+
     def forward(self, tokens: Int[Tensor, "... n"]) -> Float[Tensor, "... n vocab"]:
         """Return the scores of the character after each."""
-        return self.scores(self.streams(tokens)[-1])
+        return self.read(self.streams(tokens)[-1])
 
 
 def bare(sublayer: nn.Module, d_model: int) -> nn.Module:
-    """Put a layer in the way, as every network did before 2015: x becomes sublayer(x)."""
+    """Replace the stream by what the layer returns, as networks did before 2015: sublayer(x)."""
     return sublayer
 
 
 class Residual(nn.Module):
-    """Put a layer beside the way: x + sublayer(x). Source: He et al. 2016, eq. 1."""
+    """Add what the layer returns to the stream: x + sublayer(x). Source: He et al. 2016, eq. 1."""
 
     def __init__(self, sublayer: Callable, d_model: int):
         super().__init__()
@@ -74,3 +92,31 @@ class NormAlone(nn.Module):
     def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
         """Return what the sublayer makes of the normalised x, and `args` after it."""
         return self.sublayer(self.norm(x), *args)
+
+
+class RunningBatchNorm(nn.Module):
+    """Batch norm as it is used: the batch's statistics in training, running averages afterwards.
+
+    A `norm_layer` for `PreNorm` and `PostNorm`. After each training batch both averages move a
+    tenth of the way to that batch's mean and variance. Source: Ioffe & Szegedy 2015, section 3.1,
+    with the momentum of torch's `nn.BatchNorm1d`.
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(d_model))
+        self.register_buffer("variance", torch.ones(d_model))
+
+    def forward(
+        self, x: Float[Tensor, "batch n d"], gain: Float[Tensor, " d"], bias: Float[Tensor, " d"]
+    ) -> Float[Tensor, "batch n d"]:
+        """Normalise each column, by this batch in training and by the running averages after."""
+        if self.training:
+            tokens = x.detach().flatten(0, -2)
+            self.mean.lerp_(tokens.mean(0), 0.1)
+            self.variance.lerp_(tokens.var(0), 0.1)
+            return batch_norm(x, gain, bias)
+        return gain * (x - self.mean) / torch.sqrt(self.variance + 1e-5) + bias

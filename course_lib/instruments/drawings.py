@@ -19,7 +19,9 @@ INCHES = 0.5
 PAGE = 13.0
 SMALL, NORMAL = 9.0, 11.0  # points
 
-Role = Literal["query", "key", "value", "weights", "network", "norm", "stream", "plain", "dim"]
+Role = Literal[
+    "query", "key", "value", "weights", "network", "norm", "stream", "plain", "dim", "position"
+]
 Side = Literal["N", "E", "S", "W"]
 Place = tuple[float, float]
 
@@ -27,7 +29,7 @@ Place = tuple[float, float]
 ROLES: dict[Role, str] = dict(
     zip(
         get_args(Role),
-        "#0072B2 #D55E00 #009E73 #56B4E9 #CC79A7 #E69F00 #7F7F7F #595959 #BFBFBF".split(),
+        "#0072B2 #D55E00 #009E73 #56B4E9 #CC79A7 #E69F00 #7F7F7F #595959 #BFBFBF #B3A100".split(),
         strict=True,
     )
 )
@@ -193,7 +195,7 @@ ENCODER = ("self-attention", "add & norm", "feed-forward", "add & norm")
 DECODER = ("masked self-attention", "add & norm", "cross-attention", *ENCODER[1:])
 PART_ROLES: dict[str, Role] = {
     "embedding": "stream",
-    "positions": "stream",
+    "positions": "position",
     "self-attention": "query",
     "masked self-attention": "query",
     "cross-attention": "query",

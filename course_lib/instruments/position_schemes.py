@@ -1,4 +1,4 @@
-"""Seven ways of saying where words stand, behind one interface, in one small model (lesson 04)."""
+"""Ways of saying where words stand, behind one interface, in one small model (lesson 04)."""
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -58,6 +58,23 @@ class Learned(NoPositions):
         return self.positions(x)
 
 
+class Concatenated(NoPositions):
+    """Lay a learned vector beside the word: [x_i; p_i]. The word gives up its last columns for it.
+
+    Costs max_length * columns parameters.
+    """
+
+    def __init__(self, max_length: int, columns: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(max_length, columns) / columns**0.5)
+
+    def encode(self, x):
+        """Put the vector of its position into the last columns of each word."""
+        n, columns = x.shape[-2], self.table.shape[-1]
+        places = self.table[:n].expand(*x.shape[:-1], columns)
+        return torch.cat([x[..., :-columns], places], dim=-1)
+
+
 class Relative(NoPositions):
     """Add a learned vector of the distance to each key and each value.
 
@@ -106,13 +123,26 @@ class Dependency(NoPositions):
 class Rotary(NoPositions):
     """Turn queries and keys by their positions. Costs no parameters, and O(n d_k) time.
 
-    Source: Su et al. 2021.
+    The positions are divided by `stretch`, but not for pairs of columns that turn all the way round
+    within `seen` places. Source: Su et al. 2021; Chen et al. 2023 stretch all pairs, Peng et al.
+    2024 (section 3.2) the slow ones alone.
     """
+
+    def __init__(self, stretch: float = 1.0, seen: int = 0):
+        super().__init__()
+        self.stretch, self.seen = stretch, seen
+
+    def turn(self, x: Float[Tensor, "... n d_k"]) -> Float[Tensor, "... n d_k"]:
+        """Turn each word by the angles of its place, stretched or not."""
+        n, d_k = x.shape[-2:]
+        places = torch.arange(n, device=x.device)
+        wavelengths = 2 * torch.pi * 10000 ** (torch.arange(0, d_k, 2, device=x.device) / d_k)
+        slow = (wavelengths > self.seen).repeat(2)
+        return torch.where(slow, rotary(x, places / self.stretch), rotary(x, places))
 
     def attend(self, q, k, v, mask=None, tree=None):
         """Let the words meet, turned."""
-        q, k = (rotary(x, torch.arange(x.shape[-2], device=x.device)) for x in (q, k))
-        return super().attend(q, k, v, mask, tree)
+        return super().attend(self.turn(q), self.turn(k), v, mask, tree)
 
 
 class Alibi(NoPositions):

@@ -22,6 +22,7 @@ from course_lib.command_line import shared
 from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store
 from course_lib.files import ipynb
+from course_lib.files.course_map import course_map
 from course_lib.files.workspace import Workspace
 from course_lib.verify import Row, as_markdown
 
@@ -247,6 +248,25 @@ def test_progress_shows_what_is_begun_by_exercise_and_names_what_is_next(workspa
     assert "self_attention/project" not in said
     assert f"1 of {len(every)} exercises have passed." in said
     assert said.endswith(f"Next: {second}, in lesson 01 ({catalogue.outline(second).effort}).")
+
+
+def test_progress_goes_past_optional_exercises_and_comes_back_to_them(workspace, capsys):
+    every = [catalogue.outline(exercise_id) for exercise_id in catalogue.ids()]
+    [optional, *_] = [x for x in every if x.optional and x.lesson == "01"]
+    assert optional.effort.endswith("· optional")
+    for x in every:
+        if x.lesson <= "01" and not x.optional:
+            workspace.note_check(x.id, "passed", 10, 10)
+    assert main(["progress"]) == 0
+    said = capsys.readouterr().out
+    following = next(x for x in every if x.lesson > "01" and not x.optional)
+    assert said.endswith(f"Next: {following.id}, in lesson 02 ({following.effort}).\n")
+    assert "✓&nbsp;5&nbsp;of&nbsp;8" in course_map()
+    for x in every:
+        if x.id != optional.id:
+            workspace.note_check(x.id, "passed", 10, 10)
+    assert main(["progress"]) == 0
+    assert f"Next: {optional.id}, in lesson 01" in capsys.readouterr().out
 
 
 def test_progress_has_an_end(workspace, capsys):

@@ -2,10 +2,17 @@
 
 import pytest
 import torch
+from torch import nn
 
 from course_lib.add_norm import PostNorm, PreNorm
 from course_lib.instruments import training
-from course_lib.instruments.deep_stack import NormAlone, Residual, Stack, bare
+from course_lib.instruments.deep_stack import (
+    NormAlone,
+    Residual,
+    RunningBatchNorm,
+    Stack,
+    bare,
+)
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 
 WRAPS = [bare, Residual, NormAlone, PostNorm, PreNorm]
@@ -42,7 +49,7 @@ def test_there_is_a_stream_below_and_one_above_each_block(tokens):
     model = new(PreNorm, blocks=4)
     streams = model.streams(tokens)
     assert len(streams) == 5
-    torch.testing.assert_close(model.scores(streams[-1]), model(tokens))
+    torch.testing.assert_close(model.read(streams[-1]), model(tokens))
 
 
 def test_stacks_of_one_seed_begin_with_the_same_layers():
@@ -60,3 +67,32 @@ def test_wrapped_layers_are_in_the_way_beside_it_or_behind_a_norm():
     torch.testing.assert_close(Residual(layer, 12)(x, mask), x + layer(x, mask))
     pre_norm = PreNorm(layer, 12).double()
     torch.testing.assert_close(NormAlone(layer, 12).double()(x, mask), pre_norm(x, mask) - x)
+
+
+def test_a_last_norm_is_the_only_thing_between_the_stream_and_the_scores(tokens):
+    with training.seeded(0):
+        model = Stack(11, 3, d_model=12, heads=3, wrap=PreNorm, last_norm=True).double()
+    plain = new(PreNorm)
+    streams, others = model.streams(tokens), plain.streams(tokens)
+    torch.testing.assert_close(streams, others)
+    normed = torch.nn.functional.layer_norm(streams[-1], (12,))
+    torch.testing.assert_close(model(tokens), plain.scores(normed))
+
+
+def test_without_a_causal_mask_each_character_sees_all_others(tokens):
+    with training.seeded(0):
+        model = Stack(11, 3, d_model=12, heads=3, wrap=PreNorm, causal=False).double()
+    changed = tokens.clone()
+    changed[:, 4:] = (changed[:, 4:] + 1) % 11
+    assert ((model(changed) - model(tokens))[:, :4].abs().amax(-1) > 1e-6).all()
+
+
+def test_running_batch_norm_is_torchs_in_training_and_after_it():
+    generator = torch.Generator().manual_seed(0)
+    ours, torchs = RunningBatchNorm(8).double(), nn.BatchNorm1d(8).double()
+    gain, bias = torch.ones(8).double(), torch.zeros(8).double()
+    for trained in (True, True, False):
+        x = 2 + 3 * torch.randn(4, 5, 8, generator=generator, dtype=torch.float64)
+        ours.train(trained)
+        torchs.train(trained)
+        torch.testing.assert_close(ours(x, gain, bias), torchs(x.flatten(0, 1)).view_as(x))

@@ -3,6 +3,7 @@ import torch
 
 from course_lib.instruments.position_schemes import (
     Alibi,
+    Concatenated,
     Dependency,
     Learned,
     NoPositions,
@@ -21,6 +22,7 @@ SCHEMES = {
     "none": NoPositions,
     "sinusoidal": Sinusoidal,
     "learned": lambda: Learned(9, D),
+    "concatenated": lambda: Concatenated(9, 4),
     "relative": lambda: Relative(2, D),
     "dependency": lambda: Dependency(3, D),
     "rotary": Rotary,
@@ -59,7 +61,7 @@ def test_schemes_of_distance_do_not_notice_a_shift_of_the_whole_sentence(name):
     whole = model.scheme.attend(q, k, v, hide_first, TREE)[1:]
     torch.testing.assert_close(rest, whole)
     unmoved = torch.allclose(model.scheme.encode(x)[1:], model.scheme.encode(x[1:]))
-    assert unmoved == (name not in ("sinusoidal", "learned"))
+    assert unmoved == (name not in ("sinusoidal", "learned", "concatenated"))
 
 
 def test_batches_are_read_as_their_sentences_are(name):
@@ -92,6 +94,33 @@ def test_alibi_is_plain_attention_with_a_bias_of_half_a_step():
     # two words, each half a score further from the other than from itself
     scores = q @ k.mT - 0.5 * (1 - torch.eye(2))
     torch.testing.assert_close(Alibi().attend(q, k, v), torch.softmax(scores, -1) @ v)
+
+
+def test_a_concatenated_position_leaves_the_words_other_columns_alone():
+    scheme, x = Concatenated(9, 4).double(), draw(2, 6, D)
+    placed = scheme.encode(x)
+    assert placed[..., :-4].equal(x[..., :-4])
+    assert placed[..., -4:].equal(scheme.table[:6].expand(2, 6, 4))
+
+
+def test_a_stretched_clock_turns_four_places_as_another_turns_one():
+    q, k, v = draw(3, 9, D)
+    alone = torch.eye(9, dtype=torch.bool) | (torch.arange(9) % 4 == 0)
+    # of the words, every query sees itself and those at places 0, 4 and 8
+    far = Rotary(stretch=4.0).attend(q, k, v, alone)[::4]
+    near = Rotary().attend(q[::4], k[::4], v[::4])
+    torch.testing.assert_close(far, near)
+
+
+def test_hands_that_have_gone_all_the_way_round_are_not_stretched():
+    q, k, v = torch.zeros(3, 6, 4).double().unbind()
+    q[:, 0] = k[:, 0] = 3.0  # the first pair turns once in 6.3 places, the second in 628
+    stretched, plain = Rotary(stretch=4.0, seen=7), Rotary()
+    v = draw(6, 4)
+    torch.testing.assert_close(stretched.attend(q, k, v), plain.attend(q, k, v))
+    assert not torch.allclose(Rotary(stretch=4.0).attend(q, k, v), plain.attend(q, k, v))
+    slow = q.roll(1, dims=-1)
+    torch.testing.assert_close(stretched.turn(slow), Rotary(stretch=4.0).turn(slow))
 
 
 def test_a_tree_scheme_without_a_tree_is_refused():

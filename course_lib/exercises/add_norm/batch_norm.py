@@ -1,4 +1,4 @@
-"""The columns are brought to one size instead of the words, and sentences come to meet."""
+"""The columns are brought to one size instead of the tokens, and sentences come to meet."""
 
 import torch
 
@@ -10,20 +10,21 @@ exercise = Exercise(
     lesson="07",
     title="Columns of one size",
     minutes=15,
+    optional=True,
     difficulty=3,
     hints=(
         "x has three axes. Layer norm takes the mean over the last of them; over which ones does "
         "it run here, and how many numbers are left?",
-        "Two sentences of 3 words and of 1 word are padded to 3. By which number is the sum of a "
+        "Two sentences of 3 tokens and of 1 token are padded to 3. By which number is the sum of a "
         "column divided, and how do you keep the padding out of that sum?",
-        "A padded word counts in no mean. It still gets a result: which mean and which variance "
+        "A padded token counts in no mean. It still gets a result: which mean and which variance "
         "does it get it with?",
     ),
     equivalent=(
         # of x[..., 0] the shape alone is used
         "0 -> 1",
         "0 -> -1",
-        # a batch without a real word is not asked
+        # a batch without a real token is not asked
         "real.sum().clamp(min=1) -> real.sum()",
         "1 -> 0",
     ),
@@ -63,18 +64,18 @@ def cases(draw: Draw):
     yield "every column of equal entries", (torch.full((1, 3, 2), 2.0), *words(draw, 1, 2)[1:])
     x, gain, bias = words(draw, 2, 4, 3)
     padding = torch.tensor([[True, True, True, False], [True, False, False, False]])
-    yield "a sentence of three words and one of one", (x, gain, bias, padding)
-    yield "real words anywhere", (*words(draw, 3, 4, 2), draw.mask(3, 4))
-    yield "small words, another eps", (0.1 * x, gain, bias, padding, 0.5)
+    yield "a sentence of three tokens and one of one", (x, gain, bias, padding)
+    yield "real tokens anywhere", (*words(draw, 3, 4, 2), draw.mask(3, 4))
+    yield "small tokens, another eps", (0.1 * x, gain, bias, padding, 0.5)
     one = torch.tensor([[False, False, False], [False, True, False]])
     # under a small eps, rounding alone moves what is divided by its root
-    yield "one real word", (*words(draw, 2, 3, 4), one, 0.5)
-    yield "sentences of one word", words(draw, 3, 1, 2)
+    yield "one real token", (*words(draw, 2, 3, 4), one, 0.5)
+    yield "sentences of one token", words(draw, 3, 1, 2)
     yield "a mask of numbers", (x, gain, bias, padding.float())
     yield "a mask with an axis for queries", (x, gain, bias, padding.unsqueeze(-2))
 
 
-@exercise.property("with gain 1 and bias 0, each column of real words has mean 0 and variance 1")
+@exercise.property("with gain 1 and bias 0, each column of real tokens has mean 0 and variance 1")
 def standard(answer, draw: Draw):
     x, mask = 2 + 3 * draw.normal(3, 5, 4), draw.mask(3, 5)
     found = answer(x, torch.ones(4), torch.zeros(4), mask)[mask]
@@ -83,7 +84,7 @@ def standard(answer, draw: Draw):
     )
 
 
-@exercise.property("a column may grow, and padding may hold anything: real words stay as they are")
+@exercise.property("a column may grow, and padding may hold anything: real tokens stay as they are")
 def moved(answer, draw: Draw):
     (x, gain, bias), mask = words(draw, 3, 5, 2), draw.mask(3, 5)
     plain = answer(x, gain, bias, mask)[mask]
@@ -92,7 +93,7 @@ def moved(answer, draw: Draw):
     return (plain - bias).abs().max() > 0 and torch.allclose(again, plain, atol=1e-3)
 
 
-@exercise.property("a word moves the words of other sentences, and only in its own column")
+@exercise.property("a token moves the tokens of other sentences, and only in its own column")
 def other_sentences(answer, draw: Draw):
     x, gain, bias = words(draw, 2, 4, 3)
     plain = answer(x, gain, bias)
@@ -102,16 +103,16 @@ def other_sentences(answer, draw: Draw):
 
 
 def real_words(x, mask):
-    """Return where the words are real: everywhere, where there is no mask."""
+    """Return where the tokens are real: everywhere, where there is no mask."""
     if mask is None:
         return torch.ones_like(x[..., 0], dtype=torch.bool)
     if mask.dtype != torch.bool or mask.shape != x.shape[:-1]:
-        raise ValueError("no mask of words")
+        raise ValueError("no mask of tokens")
     return mask
 
 
 def statistics(x, real, correction=0):
-    """Return mean and variance of each column over the real words."""
+    """Return mean and variance of each column over the real tokens."""
     chosen = x[real]
     mean = chosen.mean(0)
     return mean, ((chosen - mean) ** 2).sum(0) / max(1, len(chosen) - correction)
@@ -129,7 +130,7 @@ def mask_ignored(x, gain, bias, mask=None, eps=1e-5):
     return batch_norm(x, gain, bias, None, eps)
 
 
-@exercise.mistake("The mask is read the wrong way round: True means that the word is real.")
+@exercise.mistake("The mask is read the wrong way round: True means that the token is real.")
 def mask_inverted(x, gain, bias, mask=None, eps=1e-5):
     return batch_norm(x, gain, bias, None if mask is None else ~mask, eps)
 
@@ -144,8 +145,8 @@ def mask_as_condition(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Only real words were summed, but the sums were divided by the number of all words. By how "
-    "many is the mean of 4 real words among 8 divided?"
+    "Only real tokens were summed, but the sums were divided by the number of all tokens. By how "
+    "many is the mean of 4 real tokens among 8 divided?"
 )
 def divided_by_all_words(x, gain, bias, mask=None, eps=1e-5):
     real = real_words(x, mask).unsqueeze(-1)
@@ -155,8 +156,8 @@ def divided_by_all_words(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Padded words were set to zero and then counted in. A zero is an entry like any other: it "
-    "pulls the mean towards itself. How can a word have no part in a mean?"
+    "Padded tokens were set to zero and then counted in. A zero is an entry like any other: it "
+    "pulls the mean towards itself. How can a token have no part in a mean?"
 )
 def padding_as_zeros(x, gain, bias, mask=None, eps=1e-5):
     zeroed = x * real_words(x, mask).unsqueeze(-1)
@@ -165,15 +166,15 @@ def padding_as_zeros(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Padded words were overwritten with zeros, which were counted in and normalised like words. "
-    "How can a word have no part in a mean, and stay what it is?"
+    "Padded tokens were overwritten with zeros, which were counted in and normalised like tokens. "
+    "How can a token have no part in a mean, and stay what it is?"
 )
 def padding_overwritten(x, gain, bias, mask=None, eps=1e-5):
     return batch_norm(x * real_words(x, mask).unsqueeze(-1), gain, bias, None, eps)
 
 
 @exercise.mistake(
-    "Padding was kept out of the mean, and is still in the variance. Which words make up the "
+    "Padding was kept out of the mean, and is still in the variance. Which tokens make up the "
     "average of the squares?"
 )
 def padding_in_the_variance(x, gain, bias, mask=None, eps=1e-5):
@@ -182,7 +183,7 @@ def padding_in_the_variance(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Real words are right, and padded ones were set to zero. The docstring normalises them too: "
+    "Real tokens are right, and padded ones were set to zero. The docstring normalises them too: "
     "later layers hide them behind a mask of their own."
 )
 def padding_zeroed(x, gain, bias, mask=None, eps=1e-5):
@@ -190,7 +191,7 @@ def padding_zeroed(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Real words are right, and padded ones came back as they were. What does the docstring do "
+    "Real tokens are right, and padded ones came back as they were. What does the docstring do "
     "with them?"
 )
 def padding_left_alone(x, gain, bias, mask=None, eps=1e-5):
@@ -199,7 +200,7 @@ def padding_left_alone(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Only the real words came back, in one long row. The result is to have the shape of x: what "
+    "Only the real tokens came back, in one long row. The result is to have the shape of x: what "
     "is the selection good for, and what should be normalised?"
 )
 def real_words_alone(x, gain, bias, mask=None, eps=1e-5):
@@ -207,7 +208,7 @@ def real_words_alone(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "Each sentence got a mean and a variance of its own: the averages ran over its words alone. "
+    "Each sentence got a mean and a variance of its own: the averages ran over its tokens alone. "
     "Over which other axis do they run in a batch norm?"
 )
 def sentence_by_sentence(x, gain, bias, mask=None, eps=1e-5):
@@ -226,7 +227,7 @@ def place_by_place(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "This is layer norm: mean and variance ran over the entries of each word. Which axis is kept "
+    "This is layer norm: mean and variance ran over the entries of each token. Which axis is kept "
     "here, and which two are averaged over?"
 )
 def word_by_word(x, gain, bias, mask=None, eps=1e-5):
@@ -235,7 +236,7 @@ def word_by_word(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "One mean and one variance serve all the columns. How many means do words of four entries "
+    "One mean and one variance serve all the columns. How many means do tokens of four entries "
     "have in a batch norm?"
 )
 def over_everything(x, gain, bias, mask=None, eps=1e-5):
@@ -245,7 +246,7 @@ def over_everything(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "The variance was divided by one less than the number of words, as `var` and `std` do unless "
+    "The variance was divided by one less than the number of tokens, as `var` and `std` do unless "
     "they are told otherwise. What does an average of squares divide by?"
 )
 def divided_by_one_less(x, gain, bias, mask=None, eps=1e-5):
@@ -316,14 +317,14 @@ def bias_forgotten(x, gain, bias, mask=None, eps=1e-5):
 
 @exercise.mistake(
     "The right results, but the wrong gradients: mean and variance were cut off by `no_grad`, "
-    "`.detach()` or `.data`. When one word moves, do the other results stand still?"
+    "`.detach()` or `.data`. When one token moves, do the other results stand still?"
 )
 def statistics_detached(x, gain, bias, mask=None, eps=1e-5):
     return normed(x, gain, bias, eps, *statistics(x.detach(), real_words(x, mask)))
 
 
 @exercise.mistake(
-    "The right results, but the words were changed as well: `-=`, `/=` and names that end in `_` "
+    "The right results, but the tokens were changed as well: `-=`, `/=` and names that end in `_` "
     "write into the tensor that the caller still holds."
 )
 def in_place(x, gain, bias, mask=None, eps=1e-5):

@@ -11,12 +11,13 @@ exercise = Exercise(
     lesson="07",
     title="Delete one direction",
     minutes=10,
+    optional=True,
     difficulty=2,
     hints=(
-        "A word is (3, 4), and the direction points along the second axis, (0, 2). What should "
+        "A token is (3, 4), and the direction points along the second axis, (0, 2). What should "
         "be left, and what was the 2 good for?",
-        "How far a word lies along u is one number a word: which product of the two gives it, and "
-        "over which axis does it sum?",
+        "A token's part along u is one number: which product of the two gives it, and over which "
+        "axis does it sum?",
         "This number has lost the axis of the entries, and it is to be multiplied by u, which has "
         "no other. Which shapes must the two have for a result of the stream's shape?",
     ),
@@ -33,9 +34,9 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "one word", (draw.normal(3), draw.normal(3))
-    yield "four words", (draw.normal(4, 3), 5 * draw.normal(3))
-    yield "as many words as entries", (draw.normal(4, 4), draw.normal(4))
+    yield "one token", (draw.normal(3), draw.normal(3))
+    yield "four tokens", (draw.normal(4, 3), 5 * draw.normal(3))
+    yield "as many tokens as entries", (draw.normal(4, 4), draw.normal(4))
     yield "a batch of sentences", (draw.normal(2, 3, 5), 0.1 * draw.normal(5))
     yield "two batch dimensions", (draw.normal(3, 2, 4, 6), draw.normal(6))
     yield "a direction against the axes", (draw.normal(2, 3), torch.tensor([-2.0, 0.0, -1.0]))
@@ -49,7 +50,7 @@ def nothing_left(answer, draw: Draw):
     return found.abs().amax(-1).min() > 0 and (found @ direction).abs().max() < 1e-4
 
 
-@exercise.property("how much of the direction a word had before plays no part")
+@exercise.property("how much of the direction a token had before plays no part")
 def what_was_there(answer, draw: Draw):
     stream, direction = draw.normal(4, 3), draw.normal(3)
     found = answer(stream, direction)
@@ -101,16 +102,16 @@ def length_divided_out_once(stream, direction):
 
 
 @exercise.mistake(
-    "The direction itself was subtracted from every word, however much of it the word had. How "
-    "far does each word lie along it?"
+    "The direction itself was subtracted from every token, however much of it the token had. How "
+    "far does each token lie along it?"
 )
 def direction_subtracted(stream, direction):
     return stream - direction
 
 
 @exercise.mistake(
-    "The direction, at length one, was subtracted from every word, however much of it the word "
-    "had. How far does each word lie along it?"
+    "The direction, at length one, was subtracted from every token, however much of it the token "
+    "had. How far does each token lie along it?"
 )
 def unit_subtracted(stream, direction):
     return stream - unit_of(direction)
@@ -133,14 +134,14 @@ def written_alone(stream, direction):
 
 
 @exercise.mistake(
-    "The part along the direction was added, so each word now has it twice. Which sign deletes?"
+    "The part along the direction was added, so each token now has it twice. Which sign deletes?"
 )
 def added(stream, direction):
     return stream + along(stream, unit_of(direction))
 
 
 @exercise.mistake(
-    "The part was subtracted twice, so each word is mirrored: as much as it had along the "
+    "The part was subtracted twice, so each token is mirrored: as much as it had along the "
     "direction, it now has against it."
 )
 def mirrored(stream, direction):
@@ -148,7 +149,7 @@ def mirrored(stream, direction):
 
 
 @exercise.mistake(
-    "This is how far each word lies along the direction, one number a word. What is to be done "
+    "This is how far each token lies along the direction, one number a token. What is to be done "
     "with that number, so that the stream keeps its shape?"
 )
 def amounts_alone(stream, direction):
@@ -156,7 +157,7 @@ def amounts_alone(stream, direction):
 
 
 @exercise.mistake(
-    "The amounts themselves were subtracted, one number from all the entries of a word. Along "
+    "The amounts themselves were subtracted, one number from all the entries of a token. Along "
     "which vector should each amount be laid?"
 )
 def amount_subtracted_everywhere(stream, direction):
@@ -165,14 +166,14 @@ def amount_subtracted_everywhere(stream, direction):
 
 @exercise.mistake(
     "Entry by entry, each column was multiplied by its share of the direction, and nothing was "
-    "summed. How far a word lies along u is one number: which sum gives it?"
+    "summed. How far a token lies along u is one number: which sum gives it?"
 )
 def not_summed(stream, direction):
     return stream - stream * unit_of(direction) ** 2
 
 
 @exercise.mistake(
-    "One amount serves all the words: the sum ran over the whole stream. How far does each word "
+    "One amount serves all the tokens: the sum ran over the whole stream. How far does each token "
     "lie along the direction by itself?"
 )
 def one_amount_for_all(stream, direction):
@@ -181,8 +182,8 @@ def one_amount_for_all(stream, direction):
 
 
 @exercise.mistake(
-    "One amount serves all the words, the mean of theirs: what they have in common is gone, and "
-    "their differences are still there. How many amounts do four words have?"
+    "One amount serves all the tokens, the mean of theirs: what they have in common is gone, and "
+    "their differences are still there. How many amounts do four tokens have?"
 )
 def mean_amount(stream, direction):
     unit = unit_of(direction)
@@ -190,7 +191,7 @@ def mean_amount(stream, direction):
 
 
 @exercise.mistake(
-    "The amounts have lost their axis, so they meet the entries of u instead of the words. "
+    "The amounts have lost their axis, so they meet the entries of u instead of the tokens. "
     "`unsqueeze(-1)` or `keepdim` gives it back.",
     raises=RuntimeError,
 )
@@ -200,7 +201,7 @@ def axis_lost(stream, direction):
 
 
 @exercise.mistake(
-    "Each word lost only what it had along the direction where that was positive. A word may lie "
+    "Each token lost only what it had along the direction where that was positive. A token may lie "
     "against the direction as well: what is to become of that?"
 )
 def only_positive_amounts(stream, direction):
@@ -209,8 +210,8 @@ def only_positive_amounts(stream, direction):
 
 
 @exercise.mistake(
-    "Each word lost its whole size along the direction, with the sign of the amount dropped, so "
-    "words that lie against the direction do so twice as much now. What does the sign say?"
+    "Each token lost its whole size along the direction, with the sign of the amount dropped, so "
+    "tokens that lie against the direction do so twice as much now. What does the sign say?"
 )
 def sign_dropped(stream, direction):
     unit = unit_of(direction)
@@ -218,7 +219,7 @@ def sign_dropped(stream, direction):
 
 
 @exercise.mistake(
-    "The words were brought to length one as well. The stream's own sizes are to stay: whose "
+    "The tokens were brought to length one as well. The stream's own sizes are to stay: whose "
     "length does the formula divide by?"
 )
 def words_of_length_one(stream, direction):
@@ -236,7 +237,7 @@ def direction_detached(stream, direction):
 
 @exercise.mistake(
     "The right results, but the amounts pass no gradient on: they were cut off by `.detach()`, "
-    "`.data` or `no_grad`. When a word moves along the direction, does the result move?"
+    "`.data` or `no_grad`. When a token moves along the direction, does the result move?"
 )
 def amounts_detached(stream, direction):
     unit = unit_of(direction)

@@ -1,4 +1,4 @@
-"""Every word is brought to the same mean and the same size, by its own entries alone."""
+"""Every token is brought to the same mean and the same size, by its own entries alone."""
 
 import torch
 
@@ -12,12 +12,12 @@ exercise = Exercise(
     minutes=10,
     difficulty=1,
     hints=(
-        "Two words of a sentence are not to know of each other here. Over which axis may the mean "
+        "Two tokens of a sentence are not to know of each other here. Over which axis may the mean "
         "run, then, and what does that axis hold?",
-        "The mean of each word is one number, and it is to meet all d entries of that word. Which "
-        "shape must it have for 3 words of 4 entries?",
-        "A word whose entries are all equal has the variance 0. What stands under the root then, "
-        "and what would stand there if eps came after it?",
+        "The mean of each token is one number, and it must meet all d entries of that token. Which "
+        "shape must it have for 3 tokens of 4 entries?",
+        "A token whose entries are all equal has the variance 0. What is under the root then, "
+        "and what would be there if eps came after it?",
     ),
     forbidden=(
         "torch.layer_norm",
@@ -47,18 +47,18 @@ def words(draw: Draw, *shape: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", words(draw, 2, 3)
-    yield "three words", words(draw, 3, 5)
-    yield "as many words as entries", words(draw, 4, 4)
-    yield "small words", (0.01 * draw.normal(2, 4), draw.normal(4), draw.normal(4))
+    yield "two tokens", words(draw, 2, 3)
+    yield "three tokens", words(draw, 3, 5)
+    yield "as many tokens as entries", words(draw, 4, 4)
+    yield "small tokens", (0.01 * draw.normal(2, 4), draw.normal(4), draw.normal(4))
     yield "another eps", (*words(draw, 2, 5), 0.5)
-    yield "a word of equal entries", (torch.full((1, 4), 2.0), draw.normal(4), draw.normal(4))
-    yield "a word that is no sentence", words(draw, 6)
+    yield "a token of equal entries", (torch.full((1, 4), 2.0), draw.normal(4), draw.normal(4))
+    yield "a token that is no sentence", words(draw, 6)
     yield "a batch of sentences", words(draw, 2, 3, 5)
     yield "two batch dimensions", words(draw, 3, 2, 4, 6)
 
 
-@exercise.property("with gain 1 and bias 0, each word has the mean 0 and the variance 1")
+@exercise.property("with gain 1 and bias 0, each token has the mean 0 and the variance 1")
 def standard(answer, draw: Draw):
     x, gain, bias = 2 + 3 * draw.normal(2, 4, 6), torch.ones(6), torch.zeros(6)
     found = answer(x, gain, bias)
@@ -67,7 +67,7 @@ def standard(answer, draw: Draw):
     )
 
 
-@exercise.property("a word may grow, and its entries move together: nothing changes for anybody")
+@exercise.property("a token may grow, and its entries move together: nothing changes for anybody")
 def moved(answer, draw: Draw):
     x, gain, bias = words(draw, 3, 5)
     plain = answer(x, gain, bias)
@@ -76,7 +76,7 @@ def moved(answer, draw: Draw):
     return (plain - bias).abs().max() > 0 and torch.allclose(again, plain, atol=1e-3)
 
 
-@exercise.property("a word of equal entries comes out as the bias, and no other word does")
+@exercise.property("a token of equal entries comes out as the bias, and no other token does")
 def equal_entries(answer, draw: Draw):
     x, gain, bias = words(draw, 3, 5)
     x[:2] = torch.tensor([[3.0], [-8.0]])
@@ -107,7 +107,7 @@ def standard_deviation_by_default(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "eps was added to the root and not under it. Which of the two changes a small word more, and "
+    "eps was added to the root and not under it. Which of the two changes a small token more, and "
     "which of them does the formula have?"
 )
 def eps_beside_the_root(x, gain, bias, eps=1e-5):
@@ -116,7 +116,7 @@ def eps_beside_the_root(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The root is missing: each word was divided by its variance. Make a word ten times larger: "
+    "The root is missing: each token was divided by its variance. Make a token ten times larger: "
     "by how much does its variance grow, and what should become of the result?"
 )
 def no_root(x, gain, bias, eps=1e-5):
@@ -125,7 +125,7 @@ def no_root(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "eps plays no part: a word of equal entries gives 0 / 0, which is NaN. What keeps the "
+    "eps plays no part: a token of equal entries gives 0 / 0, which is NaN. What keeps the "
     "formula's divisor away from 0?"
 )
 def no_eps(x, gain, bias, eps=1e-5):
@@ -157,7 +157,7 @@ def no_mean(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The mean was subtracted, and large words are still large: nothing was divided by the "
+    "The mean was subtracted, and large tokens are still large: nothing was divided by the "
     "standard deviation."
 )
 def only_centred(x, gain, bias, eps=1e-5):
@@ -165,7 +165,7 @@ def only_centred(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "What was subtracted from each word is the sum of its entries, not their mean: a word of "
+    "What was subtracted from each token is the sum of its entries, not their mean: a token of "
     "ones lost d from each of them. What turns a sum into a mean?"
 )
 def sum_as_mean(x, gain, bias, eps=1e-5):
@@ -174,7 +174,7 @@ def sum_as_mean(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The squares were summed and not averaged: each word has the length 1, and its entries "
+    "The squares were summed and not averaged: each token has the length 1, and its entries "
     "shrink as d grows. By what is the sum of a variance divided?"
 )
 def length_one(x, gain, bias, eps=1e-5):
@@ -183,7 +183,7 @@ def length_one(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "Each word was divided by the mean of the entries' distances from the mean. Between that "
+    "Each token was divided by the mean of the entries' distances from the mean. Between that "
     "and the standard deviation stand a square and a root: which comes first, and where is the "
     "mean taken?"
 )
@@ -193,7 +193,7 @@ def mean_distance(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "Mean and variance ran over the words, so every word moves every other one. Whose entries "
+    "Mean and variance ran over the tokens, so every token moves every other one. Whose entries "
     "should share a mean, and which axis are they on?",
     raises=IndexError,
 )
@@ -202,16 +202,16 @@ def over_the_words(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "Mean and variance ran over the first axis: with a word that is no sentence these are its "
-    "entries, otherwise they are words or sentences. Which axis holds the entries always?"
+    "Mean and variance ran over the first axis: with a token that is no sentence these are its "
+    "entries, otherwise they are tokens or sentences. Which axis holds the entries always?"
 )
 def over_the_first_axis(x, gain, bias, eps=1e-5):
     return normed(x, gain, bias, eps, over=0)
 
 
 @exercise.mistake(
-    "Mean and variance ran over axis 1, counted from the front. In a batch that is the words, and "
-    "a word alone has no such axis. Which number names the last axis, however many there are?",
+    "Mean and variance ran over axis 1, counted from the front. In a batch that is the tokens, and "
+    "a token alone has no such axis. Which number names the last axis, however many there are?",
     raises=IndexError,
 )
 def over_axis_one(x, gain, bias, eps=1e-5):
@@ -219,15 +219,15 @@ def over_axis_one(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "One mean and one variance serve the whole tensor, so every word moves every other one. How "
-    "many means do three words have?"
+    "One mean and one variance serve the whole tensor, so every token moves every other one. How "
+    "many means do three tokens have?"
 )
 def over_everything(x, gain, bias, eps=1e-5):
     return gain * (x - x.mean()) / torch.sqrt(x.var(correction=0) + eps) + bias
 
 
 @exercise.mistake(
-    "One mean and one variance serve a whole sentence. Its words should not move each other: over "
+    "One mean and one variance serve a whole sentence. Its tokens should not move each other: over "
     "which axis alone do they run?"
 )
 def over_each_sentence(x, gain, bias, eps=1e-5):
@@ -236,7 +236,7 @@ def over_each_sentence(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The means have lost their axis, so they meet the columns instead of the words. What does "
+    "The means have lost their axis, so they meet the columns instead of the tokens. What does "
     "`keepdim` keep?",
     raises=RuntimeError,
 )
@@ -246,7 +246,7 @@ def axis_lost(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The means fit their words, but the variances have lost their axis and meet the columns "
+    "The means fit their tokens, but the variances have lost their axis and meet the columns "
     "instead. What does `keepdim` keep?",
     raises=RuntimeError,
 )
@@ -270,13 +270,13 @@ def gain_forgotten(x, gain, bias, eps=1e-5):
     return normed(x, torch.ones_like(gain), bias, eps)
 
 
-@exercise.mistake("The bias plays no part. What should a word of equal entries come out as?")
+@exercise.mistake("The bias plays no part. What should a token of equal entries come out as?")
 def bias_forgotten(x, gain, bias, eps=1e-5):
     return normed(x, gain, torch.zeros_like(bias), eps)
 
 
 @exercise.mistake(
-    "Each word has the mean 0 and the variance 1, and stays so: gain and bias play no part. What "
+    "Each token has the mean 0 and the variance 1, and stays so: gain and bias play no part. What "
     "do they do to each column?"
 )
 def gain_and_bias_forgotten(x, gain, bias, eps=1e-5):
@@ -292,7 +292,7 @@ def bias_stretched(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The right results, but the words were changed as well: `-=`, `/=` and names that end in `_` "
+    "The right results, but the tokens were changed as well: `-=`, `/=` and names that end in `_` "
     "write into the tensor that the caller still holds."
 )
 def in_place(x, gain, bias, eps=1e-5):
@@ -302,7 +302,7 @@ def in_place(x, gain, bias, eps=1e-5):
 
 @exercise.mistake(
     "The right results, but the wrong gradients: mean and variance were cut off by `no_grad`, "
-    "`.detach()` or `.data`. When one entry of a word moves, do the other results stand still?"
+    "`.detach()` or `.data`. When one entry of a token moves, do the other results stand still?"
 )
 def statistics_detached(x, gain, bias, eps=1e-5):
     centred = x - x.mean(-1, keepdim=True).detach()

@@ -15,8 +15,8 @@ exercise = Exercise(
     difficulty=1,
     hints=(
         "Read norm(x + sublayer(x)) from the inside to the outside. What is called first, and with "
-        "which words?",
-        "An attention layer wants a mask beside its words, a feed-forward layer wants nothing. "
+        "which tokens?",
+        "An attention layer wants a mask beside its tokens, a feed-forward layer wants nothing. "
         "What does the star in `*args` collect, and what does it do in a call?",
         "The norm is a function of three arguments. Two of them are learned, and wait under "
         "`self`: what are they called there, and in which order does `layer_norm` take them?",
@@ -26,8 +26,8 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", (draw.normal(2, 3),), (Probe("linear", (3, 3)), 3)
-    yield "a layer that mixes words", (draw.normal(4, 3),), (Probe("running_mean"), 3)
+    yield "two tokens", (draw.normal(2, 3),), (Probe("linear", (3, 3)), 3)
+    yield "a layer that mixes tokens", (draw.normal(4, 3),), (Probe("running_mean"), 3)
     yield (
         "a layer that finds nothing",
         (2 + draw.normal(3, 4), torch.tensor(0.0)),
@@ -45,7 +45,7 @@ def cases(draw: Draw):
     )
     yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
-    yield "one word alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
+    yield "one token alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
     yield (
         "another norm",
         (draw.normal(3, 4),),
@@ -53,7 +53,7 @@ def cases(draw: Draw):
     )
 
 
-@exercise.property("words ten times as large come out the same")
+@exercise.property("tokens ten times as large come out the same")
 def one_size(answer, draw: Draw):
     x, build = 2 + 3 * draw.normal(4, 5), (Probe("running_mean"), 5)
     found = answer(x, build=build)
@@ -61,7 +61,7 @@ def one_size(answer, draw: Draw):
     return (found - found[0]).abs().max() > 0 and torch.allclose(again, found, atol=1e-3)
 
 
-@exercise.property("a layer that finds 3x changes nothing, one that finds -x makes words alike")
+@exercise.property("a layer that finds 3x changes nothing, one that finds -x makes tokens alike")
 def residual(answer, draw: Draw):
     x, build = 2 + 3 * draw.normal(4, 5), (Probe("scaled"), 5)
     nothing, more, opposite, columns = (
@@ -85,7 +85,7 @@ class NoResidual(PostNorm):
 
 
 @exercise.mistake(
-    "The sum was never normalised, so words grow from block to block. What is `self.norm_layer` "
+    "The sum was never normalised, so tokens grow from block to block. What is `self.norm_layer` "
     "there for?"
 )
 class NoNorm(PostNorm):
@@ -122,7 +122,7 @@ class BothNormalised(PostNorm):
 
 
 @exercise.mistake(
-    "This is pre-norm: the layer read normalised words, and the sum was left as it is. On which "
+    "This is pre-norm: the layer read normalised tokens, and the sum was left as it is. On which "
     "side of the layer does the norm stand here?"
 )
 class PreNormInstead(PostNorm):
@@ -131,7 +131,7 @@ class PreNormInstead(PostNorm):
 
 
 @exercise.mistake(
-    "There are two norms: the sum was normalised, and the layer read normalised words as well. "
+    "There are two norms: the sum was normalised, and the layer read normalised tokens as well. "
     "What does the layer read in post-norm?"
 )
 class TwoNorms(PostNorm):
@@ -141,7 +141,7 @@ class TwoNorms(PostNorm):
 
 
 @exercise.mistake(
-    "The layer read the normalised words, and these were also what it was added to: x itself is "
+    "The layer read the normalised tokens, and these were also what it was added to: x itself is "
     "nowhere in the sum."
 )
 class AddedToTheNorm(PostNorm):

@@ -1,4 +1,4 @@
-"""The block of today: a layer reads normalised words, and the stream itself runs through."""
+"""The block of today: a layer reads normalised tokens, and the stream itself runs through."""
 
 import torch
 
@@ -16,7 +16,7 @@ exercise = Exercise(
     hints=(
         "A layer that finds nothing adds zeros. What must come out of the block then, to the last "
         "digit?",
-        "There are two versions of the words now: x, and x normalised. Which of the two does the "
+        "There are two versions of the tokens now: x, and x normalised. Which of the two does the "
         "layer read, and to which is added what it found?",
         "What came in after x is for the layer. Does the norm want any of it?",
     ),
@@ -25,8 +25,8 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", (draw.normal(2, 3),), (Probe("linear", (3, 3)), 3)
-    yield "a layer that mixes words", (draw.normal(4, 3),), (Probe("running_mean"), 3)
+    yield "two tokens", (draw.normal(2, 3),), (Probe("linear", (3, 3)), 3)
+    yield "a layer that mixes tokens", (draw.normal(4, 3),), (Probe("running_mean"), 3)
     yield (
         "a layer that finds nothing",
         (2 + draw.normal(3, 4), torch.tensor(0.0)),
@@ -44,7 +44,7 @@ def cases(draw: Draw):
     )
     yield "a batch of sentences", (draw.normal(2, 4, 3),), (Probe("running_mean"), 3)
     yield "two batch dimensions", (draw.normal(3, 2, 4, 5),), (Probe("linear", (5, 5)), 5)
-    yield "one word alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
+    yield "one token alone", (draw.normal(4),), (Probe("linear", (4, 4)), 4)
     yield (
         "another norm",
         (draw.normal(3, 4),),
@@ -65,7 +65,7 @@ def runs_through(answer, draw: Draw):
     )
 
 
-@exercise.property("a word ten times as large stays so, and what is added to it is the same")
+@exercise.property("a token ten times as large stays so, and what is added to it is the same")
 def reads_one_size(answer, draw: Draw):
     x, build = 2 + draw.normal(4, 5), (Probe("linear", (5, 5)), 5)
     added = answer(x, build=build) - x
@@ -84,7 +84,7 @@ class PostNormInstead(PreNorm):
 
 
 @exercise.mistake(
-    "What the layer found was added to the normalised words, and x itself is gone. Which of the "
+    "What the layer found was added to the normalised tokens, and x itself is gone. Which of the "
     "two is to run through unchanged?"
 )
 class AddedToTheNorm(PreNorm):
@@ -104,7 +104,7 @@ class ResultNormalisedToo(PreNorm):
 
 
 @exercise.mistake(
-    "The norm is missing: the layer read x as it is, however large its words have grown by then."
+    "The norm is missing: the layer read x as it is, however large its tokens have grown by then."
 )
 class NoNorm(PreNorm):
     def forward(self, x, *args):
@@ -139,7 +139,7 @@ class NoResidual(PreNorm):
 
 @exercise.mistake(
     "The layer was never asked: x was added to its own norm. Who should have read the normalised "
-    "words?"
+    "tokens?"
 )
 class NoSublayer(PreNorm):
     def forward(self, x, *args):
@@ -156,7 +156,7 @@ class Subtracted(PreNorm):
 
 
 @exercise.mistake(
-    "The layer got the normalised words and nothing else, so one that needs an argument raises. "
+    "The layer got the normalised tokens and nothing else, so one that needs an argument raises. "
     "What do `args` hold?",
     raises=TypeError,
 )
@@ -205,7 +205,7 @@ class GainAndBiasSwapped(PreNorm):
 
 
 @exercise.mistake(
-    "The norm got the words and nothing else. Which two learned vectors does it take after them?",
+    "The norm got the tokens and nothing else. Which two learned vectors does it take after them?",
     raises=TypeError,
 )
 class NormWithoutGainAndBias(PreNorm):

@@ -1,4 +1,4 @@
-"""Every word is brought to one size, and nothing is subtracted."""
+"""Every token is brought to one size, and nothing is subtracted."""
 
 import torch
 
@@ -14,9 +14,9 @@ exercise = Exercise(
     hints=(
         "Read the letters R, M and S of the name from right to left. What is done to the entries "
         "first, what second, what third?",
-        "Each word has one size, and it divides all d entries of that word. Which axis is gone "
+        "Each token has one size, and it divides all d entries of that token. Which axis is gone "
         "after the mean, and how can it stay with the length 1?",
-        "What does the formula give for a word of zeros, with eps under the root, and what "
+        "What does the formula give for a token of zeros, with eps under the root, and what "
         "without it?",
     ),
     forbidden=(
@@ -33,24 +33,24 @@ def words(draw: Draw, *shape: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", words(draw, 2, 3)
-    yield "three words", words(draw, 3, 5)
-    yield "as many words as entries", words(draw, 4, 4)
-    yield "small words", (0.01 * draw.normal(2, 4), draw.normal(4))
+    yield "two tokens", words(draw, 2, 3)
+    yield "three tokens", words(draw, 3, 5)
+    yield "as many tokens as entries", words(draw, 4, 4)
+    yield "small tokens", (0.01 * draw.normal(2, 4), draw.normal(4))
     yield "another eps", (*words(draw, 2, 5), 0.5)
-    yield "a word of zeros", (torch.zeros(1, 4), draw.normal(4))
-    yield "a word that is no sentence", words(draw, 6)
+    yield "a token of zeros", (torch.zeros(1, 4), draw.normal(4))
+    yield "a token that is no sentence", words(draw, 6)
     yield "a batch of sentences", words(draw, 2, 3, 5)
     yield "two batch dimensions", words(draw, 3, 2, 4, 6)
 
 
-@exercise.property("with gain 1, the squares of each word's entries have the mean 1")
+@exercise.property("with gain 1, the squares of each token's entries have the mean 1")
 def one_size(answer, draw: Draw):
     found = answer(2 + 3 * draw.normal(2, 4, 6), torch.ones(6))
     return torch.allclose((found**2).mean(-1), torch.ones(2, 4), atol=1e-3)
 
 
-@exercise.property("a word may grow and nothing changes; turned round, its result turns round")
+@exercise.property("a token may grow and nothing changes; turned round, its result turns round")
 def grown(answer, draw: Draw):
     x, gain = words(draw, 3, 5)
     plain = answer(x, gain)
@@ -59,7 +59,7 @@ def grown(answer, draw: Draw):
     return plain.abs().max() > 0 and torch.allclose(again, factor.sign() * plain, atol=1e-3)
 
 
-@exercise.property("with gain 1, a word of sevens becomes one of ones, since its mean is left in")
+@exercise.property("with gain 1, a token of sevens becomes one of ones, since its mean is left in")
 def mean_kept(answer, draw: Draw):
     signs = torch.tensor([[1.0], [-1.0]]).expand(2, 5)
     return torch.allclose(answer(7 * signs, torch.ones(5)), signs, atol=1e-3)
@@ -79,7 +79,7 @@ def mean_subtracted(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "Each word was divided by its standard deviation, which measures from the word's mean. From "
+    "Each token was divided by its standard deviation, which measures from the token's mean. From "
     "where does the mean of x^2 measure?"
 )
 def standard_deviation(x, gain, eps=1e-5):
@@ -87,7 +87,7 @@ def standard_deviation(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "Each word was divided by what `std` gives: it measures from the word's mean, and divides by "
+    "Each token was divided by what `std` gives: it measures from the token's mean, and divides by "
     "d - 1. From where does the mean of x^2 measure?"
 )
 def standard_deviation_by_default(x, gain, eps=1e-5):
@@ -95,7 +95,7 @@ def standard_deviation_by_default(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The squares were summed and not averaged: each word has the length 1, and its entries "
+    "The squares were summed and not averaged: each token has the length 1, and its entries "
     "shrink as d grows. What does the M stand for?"
 )
 def length_one(x, gain, eps=1e-5):
@@ -103,7 +103,7 @@ def length_one(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "Each word was divided by its length, the root of the sum of the squares, and eps came after "
+    "Each token was divided by its length, the root of the sum of the squares, and eps came after "
     "the root. Between a sum and a mean stands which number?"
 )
 def length_one_and_eps_after(x, gain, eps=1e-5):
@@ -111,7 +111,7 @@ def length_one_and_eps_after(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "eps was added to the root and not under it. Which of the two changes a small word more, and "
+    "eps was added to the root and not under it. Which of the two changes a small token more, and "
     "which of them does the formula have?"
 )
 def eps_beside_the_root(x, gain, eps=1e-5):
@@ -119,15 +119,15 @@ def eps_beside_the_root(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The root is missing: each word was divided by the mean of its squares. Make a word ten times "
-    "larger: what should become of the result, and what does?"
+    "The root is missing: each token was divided by the mean of its squares. Make a token ten "
+    "times larger: what should become of the result, and what does?"
 )
 def no_root(x, gain, eps=1e-5):
     return divided(x, gain, (x**2).mean(-1, keepdim=True) + eps)
 
 
 @exercise.mistake(
-    "The squares are missing: each word was divided by the mean size of its entries. Which "
+    "The squares are missing: each token was divided by the mean size of its entries. Which "
     "letter of the name is that?"
 )
 def no_squares(x, gain, eps=1e-5):
@@ -135,7 +135,7 @@ def no_squares(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The mean was taken before the square, and it is the mean's own size that divides: a word "
+    "The mean was taken before the square, and it is the mean's own size that divides: a token "
     "whose entries cancel out grows beyond measure. Which of the two comes first?"
 )
 def square_of_the_mean(x, gain, eps=1e-5):
@@ -143,7 +143,7 @@ def square_of_the_mean(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "eps plays no part: a word of zeros gives 0 / 0, which is NaN. What keeps the formula's "
+    "eps plays no part: a token of zeros gives 0 / 0, which is NaN. What keeps the formula's "
     "divisor away from 0?"
 )
 def no_eps(x, gain, eps=1e-5):
@@ -159,7 +159,7 @@ def own_eps(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The result was multiplied by the root where the formula divides: large words grew larger."
+    "The result was multiplied by the root where the formula divides: large tokens grew larger."
 )
 def multiplied(x, gain, eps=1e-5):
     return gain * x * torch.sqrt((x**2).mean(-1, keepdim=True) + eps)
@@ -173,7 +173,7 @@ def gain_forgotten(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The gain came before the norm, and helped to decide the size that divides. Which words does "
+    "The gain came before the norm, and helped to decide the size that divides. Which tokens does "
     "the formula measure: those before the gain, or those after it?"
 )
 def gain_first(x, gain, eps=1e-5):
@@ -181,8 +181,8 @@ def gain_first(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The mean ran over the words, so every word moves every other one. Whose entries make up the "
-    "size of a word, and which axis are they on?",
+    "The mean ran over the tokens, so every token moves every other one. Whose entries make up the "
+    "size of a token, and which axis are they on?",
     raises=IndexError,
 )
 def over_the_words(x, gain, eps=1e-5):
@@ -190,15 +190,15 @@ def over_the_words(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The mean ran over the first axis: with a word that is no sentence these are its entries, "
-    "otherwise they are words or sentences. Which axis holds the entries always?"
+    "The mean ran over the first axis: with a token that is no sentence these are its entries, "
+    "otherwise they are tokens or sentences. Which axis holds the entries always?"
 )
 def over_the_first_axis(x, gain, eps=1e-5):
     return divided(x, gain, torch.sqrt((x**2).mean(0, keepdim=True) + eps))
 
 
 @exercise.mistake(
-    "The mean ran over axis 1, counted from the front. In a batch that is the words, and a word "
+    "The mean ran over axis 1, counted from the front. In a batch that is the tokens, and a token "
     "alone has no such axis. Which number names the last axis, however many there are?",
     raises=IndexError,
 )
@@ -207,15 +207,15 @@ def over_axis_one(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "One size serves the whole tensor, so large words stay larger than small ones. How many sizes "
-    "do three words have?"
+    "One size serves the whole tensor, so large tokens stay larger than small ones. How many sizes "
+    "do three tokens have?"
 )
 def over_everything(x, gain, eps=1e-5):
     return divided(x, gain, torch.sqrt((x**2).mean() + eps))
 
 
 @exercise.mistake(
-    "One size serves a whole sentence, so its large words stay larger than its small ones. Over "
+    "One size serves a whole sentence, so its large tokens stay larger than its small ones. Over "
     "which axis alone does the mean run?"
 )
 def over_each_sentence(x, gain, eps=1e-5):
@@ -224,7 +224,7 @@ def over_each_sentence(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The sizes have lost their axis, so they meet the columns instead of the words. What does "
+    "The sizes have lost their axis, so they meet the columns instead of the tokens. What does "
     "`keepdim` keep?",
     raises=RuntimeError,
 )
@@ -241,7 +241,7 @@ def in_single_precision(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "The right results, but the words were changed as well: `*=`, `/=` and names that end in `_` "
+    "The right results, but the tokens were changed as well: `*=`, `/=` and names that end in `_` "
     "write into the tensor that the caller still holds."
 )
 def in_place(x, gain, eps=1e-5):
@@ -251,7 +251,7 @@ def in_place(x, gain, eps=1e-5):
 
 @exercise.mistake(
     "The right results, but the wrong gradients: the size was cut off by `no_grad`, `.detach()` "
-    "or `.data`. When one entry of a word grows, do the other results stand still?"
+    "or `.data`. When one entry of a token grows, do the other results stand still?"
 )
 def size_detached(x, gain, eps=1e-5):
     return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True) + eps).detach())

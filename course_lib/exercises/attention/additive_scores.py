@@ -11,6 +11,7 @@ exercise = Exercise(
     title="A small network scores each pair",
     minutes=12,
     difficulty=2,
+    optional=True,
     hints=(
         "After their matrices, queries and keys have one size, d_a. What may be done with two "
         "vectors of one size that a matrix product does not do?",

@@ -11,6 +11,7 @@ exercise = Exercise(
     title="A table that answers softly",
     minutes=12,
     difficulty=2,
+    optional=True,
     hints=(
         "You have built the parts: one compares, one turns scores into weights, one averages. "
         "Between which two of them can a temperature make differences larger?",

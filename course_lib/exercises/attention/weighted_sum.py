@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=weighted_sum,
     lesson="02",
     title="Many values become one",
-    minutes=6,
+    minutes=5,
     difficulty=1,
     hints=(
         "One query has the weights 0.9 and 0.1. Which two vectors are these weights of, and what "

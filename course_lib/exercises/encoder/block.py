@@ -16,7 +16,7 @@ exercise = Exercise(
     constructor=True,
     lesson="08",
     title="A block from an empty class",
-    minutes=20,
+    minutes=15,
     difficulty=2,
     hints=(
         "Draw the block as two boxes with one arrow between them. What goes into the first, and "

@@ -1,4 +1,4 @@
-"""The least block that can be stacked: positions, attention, a mask, and a bend."""
+"""The smallest block that can be stacked: positions, attention, a mask, and a nonlinearity."""
 
 import torch
 
@@ -15,11 +15,11 @@ exercise = Exercise(
     minutes=12,
     difficulty=2,
     hints=(
-        "Attention sees a set of words. What must each of them carry with it, before it goes in, "
+        "Attention sees a set of tokens. What must each of them carry with it, before it goes in, "
         "so that their order counts?",
         "The block keeps its parts under `self`: one of them makes positions, one attends. Which "
         "arguments does each take, and which mask have you built in this lesson?",
-        "The last part thinks about each word by itself. What should it be given: the words, or "
+        "The last part works on each token by itself. What should it be given: the tokens, or "
         "what they have seen?",
     ),
     forbidden=("torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention"),
@@ -28,16 +28,16 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", (draw.normal(2, 4),), (4, 6)
-    yield "five words", (draw.normal(5, 2),), (2, 8)
-    yield "as many words as a word has numbers", (draw.normal(4, 4),), (4, 3)
-    yield "one word", (draw.normal(1, 6),), (6, 5)
+    yield "two tokens", (draw.normal(2, 4),), (4, 6)
+    yield "five tokens", (draw.normal(5, 2),), (2, 8)
+    yield "as many tokens as a token has numbers", (draw.normal(4, 4),), (4, 3)
+    yield "one token", (draw.normal(1, 6),), (6, 5)
     yield "a batch of sentences", (draw.normal(3, 5, 4),), (4, 7)
     yield "two batch dimensions", (draw.normal(2, 3, 4, 2),), (2, 5)
     yield "other positions", (draw.normal(3, 4),), (4, 5, Probe("counted_positions"))
 
 
-@exercise.property("a later word changes nothing for those before it, and something for itself")
+@exercise.property("a later token changes nothing for those before it, and something for itself")
 def never_looks_ahead(answer, draw: Draw):
     x, word = draw.normal(6, 4), 3
     changed = torch.cat([x[:word], -x[word : word + 1], x[word + 1 :]])
@@ -46,7 +46,7 @@ def never_looks_ahead(answer, draw: Draw):
     return not moved[:word].any() and moved[word]
 
 
-@exercise.property("exchanging two earlier words changes what the last word makes of them")
+@exercise.property("exchanging two earlier tokens changes what the last token returns")
 def order_counts(answer, draw: Draw):
     x = draw.normal(4, 6)
     plain, exchanged = (answer(y, build=(6, 8))[-1] for y in (x, x[[1, 0, 2, 3]]))
@@ -64,8 +64,8 @@ class Parts(MinimalBlock):
 
 
 @exercise.mistake(
-    "No word knows where it stands: exchanging two earlier words changes nothing for the last "
-    "one. What is to be added to the words before they look at each other?"
+    "No token knows its position: exchanging two earlier tokens changes nothing for the last "
+    "one. What is to be added to the tokens before they look at each other?"
 )
 class NoPositions(Parts):
     def forward(self, x):
@@ -73,7 +73,7 @@ class NoPositions(Parts):
 
 
 @exercise.mistake(
-    "Every word sees the whole sentence, its future too. Which mask hides it, and has the "
+    "Every token sees the whole sentence, its future too. Which mask hides it, and has the "
     "attention been given one?"
 )
 class NoMask(Parts):
@@ -82,8 +82,8 @@ class NoMask(Parts):
 
 
 @exercise.mistake(
-    "Two of the four necessities are missing: no word knows where it stands, and every word sees "
-    "the future. What must be added to the words, and what must the attention be given?"
+    "Two of the four necessities are missing: no token knows its position, and every token sees "
+    "the future. What must be added to the tokens, and what must the attention be given?"
 )
 class NoPositionsNoMask(Parts):
     def forward(self, x):
@@ -92,7 +92,7 @@ class NoPositionsNoMask(Parts):
 
 @exercise.mistake(
     "The block is only attention: nothing is bent, and a stack of such blocks gains little. What "
-    "comes after the words have seen each other?"
+    "comes after the tokens have seen each other?"
 )
 class NoFeedForward(Parts):
     def forward(self, x):
@@ -111,7 +111,7 @@ class NoRelu(Parts):
 
 
 @exercise.mistake(
-    "The words did not look at each other at all: each one went through the network alone. What "
+    "The tokens did not look at each other at all: each one went through the network alone. What "
     "happens between the positions and the feed-forward network?"
 )
 class NoAttention(Parts):
@@ -121,7 +121,7 @@ class NoAttention(Parts):
 
 @exercise.mistake(
     "The positions were added to what the attention returned, when the looking was over: nobody "
-    "could tell a word's place while choosing whom to look at. When is it to be told?"
+    "could tell a token's place while choosing whom to look at. When is it to be told?"
 )
 class PositionsAfterAttention(Parts):
     def forward(self, x):
@@ -130,7 +130,7 @@ class PositionsAfterAttention(Parts):
 
 @exercise.mistake(
     "The positions were added at the very end, when everything was seen and thought. When must a "
-    "word know where it stands?"
+    "token know its position?"
 )
 class PositionsAtTheEnd(Parts):
     def forward(self, x):
@@ -147,8 +147,8 @@ class WordsForgotten(Parts):
 
 
 @exercise.mistake(
-    "The words were multiplied by their positions. p_0 is made of zeros and ones, so half of the "
-    "first word is gone: which sign stands between x and p?"
+    "The tokens were multiplied by their positions. p_0 is made of zeros and ones, so half of the "
+    "first token is gone: which sign is between x and p?"
 )
 class PositionsMultiplied(Parts):
     def forward(self, x):
@@ -156,7 +156,7 @@ class PositionsMultiplied(Parts):
 
 
 @exercise.mistake(
-    "The words were added to what their attention saw, which is a residual connection. It is a "
+    "The tokens were added to what their attention saw, which is a residual connection. It is a "
     "good habit, and lesson 07 will say why; does the formula here have it?"
 )
 class ResidualAroundAttention(Parts):
@@ -187,7 +187,7 @@ class ResidualAroundBoth(Parts):
 
 
 @exercise.mistake(
-    "The words were added to the block's result, which is a residual connection. It is a good "
+    "The tokens were added to the block's result, which is a residual connection. It is a good "
     "habit, and lesson 07 will say why; does the formula here have it?"
 )
 class ResidualAroundAll(Parts):
@@ -196,7 +196,7 @@ class ResidualAroundAll(Parts):
 
 
 @exercise.mistake(
-    "The words thought before they looked. Read the formula from the inside: which of the two "
+    "The tokens thought before they looked. Read the formula from the inside: which of the two "
     "does x + p meet first?"
 )
 class ThinkingFirst(Parts):
@@ -205,7 +205,7 @@ class ThinkingFirst(Parts):
 
 
 @exercise.mistake(
-    "The network was given the words as they came, without their positions and without what "
+    "The network was given the tokens as they came, without their positions and without what "
     "they have seen: was the result of the attention thrown away?"
 )
 class SeenThrownAway(Parts):
@@ -215,7 +215,7 @@ class SeenThrownAway(Parts):
 
 
 @exercise.mistake(
-    "The mask is upside down: words see their future, and not their past. In this course True "
+    "The mask is upside down: tokens see their future, and not their past. In this course True "
     "means that a query may look."
 )
 class LooksForward(Parts):
@@ -225,7 +225,7 @@ class LooksForward(Parts):
 
 
 @exercise.mistake(
-    "The mask has hidden the past and shown the future: it says True where a word is to be "
+    "The mask has hidden the past and shown the future: it says True where a token is to be "
     "hidden, and here True means that a query may look."
 )
 class MaskInverted(Parts):
@@ -235,8 +235,8 @@ class MaskInverted(Parts):
 
 
 @exercise.mistake(
-    "No word may look at itself, so the first one sees nothing at all, and all its results are "
-    "the same. What stands at the diagonal: the future, or a word that has been read?"
+    "No token may look at itself, so the first one sees nothing at all, and all its results are "
+    "the same. What is on the diagonal: the future, or a token that has been read?"
 )
 class StrictMask(Parts):
     def forward(self, x):
@@ -245,8 +245,8 @@ class StrictMask(Parts):
 
 
 @exercise.mistake(
-    "Right for one sentence, not for a batch: the words were counted on the first axis, where a "
-    "batch has its sentences. Which axis from the end are the words on?",
+    "Right for one sentence, not for a batch: the tokens were counted on the first axis, where a "
+    "batch has its sentences. Which axis from the end are the tokens on?",
     raises=RuntimeError,
 )
 class WordsOnTheFirstAxis(Parts):
@@ -308,7 +308,7 @@ class MaskElsewhere(Parts):
 
 
 @exercise.mistake(
-    "Right results, but the positions were written into the words that the caller still holds: "
+    "Right results, but the positions were written into the tokens that the caller still holds: "
     "`+=` changes a tensor itself. Make a new one."
 )
 class InPlace(Parts):

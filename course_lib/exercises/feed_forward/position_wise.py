@@ -1,4 +1,4 @@
-"""What each word makes of what it has seen, by itself."""
+"""The feed-forward network: each token goes through it by itself."""
 
 import torch
 from torch.nn import functional as F
@@ -9,13 +9,13 @@ from course_lib.feed_forward import feed_forward
 exercise = Exercise(
     reference=feed_forward,
     lesson="05",
-    title="Each word thinks by itself",
+    title="A network for each token",
     minutes=6,
     difficulty=1,
     hints=(
-        "A word has d_model numbers. How many has it after the first matrix, and how many after "
+        "A token has d_model numbers. How many has it after the first matrix, and how many after "
         "the second? Which bias has which of the two sizes?",
-        "Where in the formula does max(0, ...) open, and where does it close? Which biases stand "
+        "Where in the formula does max(0, ...) open, and where does it close? Which biases are "
         "inside?",
         "Without max(0, ...), two matrices in a row could be replaced by one. Which?",
     ),
@@ -34,18 +34,18 @@ def network(draw: Draw, *batch: int, n: int, d_model: int, d_ff: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", network(draw, n=2, d_model=3, d_ff=5)
+    yield "two tokens", network(draw, n=2, d_model=3, d_ff=5)
     yield "four times as wide", network(draw, n=5, d_model=2, d_ff=8)
-    yield "no wider than a word", network(draw, n=2, d_model=4, d_ff=4)
-    yield "narrower than a word", network(draw, n=3, d_model=5, d_ff=2)
-    yield "one word", network(draw, n=1, d_model=3, d_ff=7)
+    yield "no wider than a token", network(draw, n=2, d_model=4, d_ff=4)
+    yield "narrower than a token", network(draw, n=3, d_model=5, d_ff=2)
+    yield "one token", network(draw, n=1, d_model=3, d_ff=7)
     _, *weights = network(draw, n=1, d_model=3, d_ff=6)
-    yield "a single word, not in a sentence", (draw.normal(3), *weights)
+    yield "a single token, not in a sentence", (draw.normal(3), *weights)
     yield "a batch of sentences", network(draw, 3, n=4, d_model=2, d_ff=5)
     yield "two batch dimensions", network(draw, 2, 3, n=4, d_model=5, d_ff=6)
 
 
-@exercise.property("changing one word changes its own result, and no other")
+@exercise.property("changing one token changes its own result, and no other")
 def words_stay_apart(answer, draw: Draw):
     x, *weights = network(draw, n=5, d_model=4, d_ff=16)
     changed = torch.cat([x[:2], -x[2:3], x[3:]])
@@ -60,7 +60,7 @@ def all_cut_off(answer, draw: Draw):
     return torch.allclose(result, b_2.abs().expand(3, 4), atol=1e-6)
 
 
-@exercise.property("doubling the word and both biases doubles the result")
+@exercise.property("doubling the token and both biases doubles the result")
 def homogeneous(answer, draw: Draw):
     x, w_1, b_1, w_2, b_2 = network(draw, n=3, d_model=4, d_ff=7)
     once = answer(x, w_1, b_1, w_2, b_2)
@@ -93,7 +93,7 @@ def cut_off_twice(x, w_1, b_1, w_2, b_2):
 
 
 @exercise.mistake(
-    "The word itself was cut off, before it met the first matrix. What does max(0, ...) enclose?"
+    "The token itself was cut off, before it met the first matrix. What does max(0, ...) enclose?"
 )
 def cut_off_at_the_start(x, w_1, b_1, w_2, b_2):
     return (torch.relu(x) @ w_1 + b_1) @ w_2 + b_2
@@ -108,7 +108,7 @@ def bias_after_the_cut(x, w_1, b_1, w_2, b_2):
 
 
 @exercise.mistake(
-    "The first bias plays no part: for a word of zeros, only the second one is left. What should "
+    "The first bias plays no part: for a token of zeros, only the second one is left. What should "
     "be added before the cut?"
 )
 def first_bias_forgotten(x, w_1, b_1, w_2, b_2):
@@ -123,7 +123,7 @@ def second_bias_forgotten(x, w_1, b_1, w_2, b_2):
     return torch.relu(x @ w_1 + b_1) @ w_2
 
 
-@exercise.mistake("Neither bias plays any part: a word of zeros gives zeros. What should it give?")
+@exercise.mistake("Neither bias plays any part: a token of zeros gives zeros. What should it give?")
 def both_biases_forgotten(x, w_1, b_1, w_2, b_2):
     return torch.relu(x @ w_1) @ w_2
 
@@ -168,7 +168,7 @@ def positive_cut_off(x, w_1, b_1, w_2, b_2):
 
 
 @exercise.mistake(
-    "The word was added to its own result. That is a residual connection, and lesson 07 will put "
+    "The token was added to its own result. That is a residual connection, and lesson 07 will put "
     "one around this network: does the formula here have it?"
 )
 def word_added(x, w_1, b_1, w_2, b_2):
@@ -176,8 +176,8 @@ def word_added(x, w_1, b_1, w_2, b_2):
 
 
 @exercise.mistake(
-    "The matrices stand the wrong way. Each has a row for every number that goes in and a column "
-    "for every number that comes out: have they been turned over, as torch's Linear keeps them, "
+    "The matrices are the wrong way round. Each has a row for every number that goes in and a "
+    "column for every number that comes out: were they transposed, as torch's Linear keeps them, "
     "or changed places?",
     raises=RuntimeError,
 )

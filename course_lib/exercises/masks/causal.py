@@ -1,4 +1,4 @@
-"""Nobody reads ahead: the mask that lets a word look back only."""
+"""Nobody reads ahead: the mask that lets a token look back only."""
 
 import torch
 
@@ -13,10 +13,10 @@ exercise = Exercise(
     minutes=8,
     difficulty=2,
     hints=(
-        "Draw the square for four words, queries down and keys across. May the second word look "
+        "Draw the square for four tokens, queries down and keys across. May the second token look "
         "at the first, at itself, at the third? Do the same for each row: what figure is it?",
-        "Now two queries and five keys. The queries are the last two words, so which of the five "
-        "words are they? How many keys may the last of them see?",
+        "Now two queries and five keys. The queries are the last two tokens, so which of the five "
+        "tokens are they? How many keys may the last of them see?",
         "What does torch offer that keeps one triangle of a matrix? It takes a second number: "
         "which diagonal does that number count from?",
     ),
@@ -30,11 +30,11 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     few, more = draw.number(3, 9), draw.number(10, 99)
-    yield "two words", (2,)
+    yield "two tokens", (2,)
     yield "a sentence", (few,)
-    yield "one word", (1,)
+    yield "one token", (1,)
     yield "two queries, more keys", (2, few)
-    yield "one query, the newest word", (1, more)
+    yield "one query, the newest token", (1, more)
     yield "one key more than queries", (few, few + 1)
     yield "many more keys than queries", (draw.number(3, more), more)
     yield "as many queries as keys", (more, more)
@@ -48,14 +48,14 @@ def one_more_each(answer, draw: Draw):
     return answer(few, n).sum(-1).tolist() == last and answer(n).sum(-1).tolist() == every
 
 
-@exercise.property("the last words see the same, whether the words before them ask or not")
+@exercise.property("the last tokens see the same, whether those before them are queries or not")
 def last_rows(answer, draw: Draw):
     few, n = draw.number(2, 30), draw.number(30, 99)
     every, last = answer(n), answer(few, n)
     return every.any(-1).all() and torch.equal(last, every[-few:])
 
 
-@exercise.property("a later word changes nothing for those before it, and something for itself")
+@exercise.property("a later token changes nothing for those before it, and something for itself")
 def hides_the_future(answer, draw: Draw):
     n = draw.number(10, 500)
     x, word = draw.normal(n, 3), n - 3
@@ -78,8 +78,8 @@ def refusing(n_q, n_k):
 
 
 @exercise.mistake(
-    "No word may look at itself, so the first one may look nowhere. What stands at the diagonal: "
-    "the future, or a word that has been read?"
+    "No token may look at itself, so the first one may look nowhere. What is on the diagonal: "
+    "the future, or a token that has been read?"
 )
 def strictly_before(n_q, n_k=None):
     refusing(n_q, n_k)
@@ -87,8 +87,8 @@ def strictly_before(n_q, n_k=None):
 
 
 @exercise.mistake(
-    "Each word sees one word of its future: the diagonal stands one too far to the right. Which "
-    "keys may the first of two words look at?"
+    "Each token sees one token of its future: the diagonal is one too far to the right. Which "
+    "keys may the first of two tokens look at?"
 )
 def one_word_ahead(n_q, n_k=None):
     refusing(n_q, n_k)
@@ -104,7 +104,7 @@ def inverted(n_q, n_k=None):
 
 
 @exercise.mistake(
-    "The words look forward, not back: this is the upper triangle, with the diagonal. Which axis "
+    "The tokens look forward, not back: this is the upper triangle, with the diagonal. Which axis "
     "has the queries, the rows or the columns?"
 )
 def looking_forward(n_q, n_k=None):
@@ -114,7 +114,7 @@ def looking_forward(n_q, n_k=None):
 
 @exercise.mistake(
     "Right where there are as many keys as queries. Where there are more, the queries were taken "
-    "to be the first words; they are the last ones. Which keys may the last query look at?"
+    "to be the first tokens; they are the last ones. Which keys may the last query look at?"
 )
 def queries_come_first(n_q, n_k=None):
     refusing(n_q, n_k)
@@ -148,7 +148,7 @@ def keys_down_queries_across(n_q, n_k=None):
 
 
 @exercise.mistake(
-    "Fewer keys than queries were taken as they came, and some of the words may look nowhere. "
+    "Fewer keys than queries were taken as they came, and some of the tokens may look nowhere. "
     "Each query is one of the keys: what does the docstring promise for such numbers?",
     accepts=True,
 )
@@ -188,7 +188,7 @@ def none_as_a_size(n_q, n_k=None):
 
 
 @exercise.mistake(
-    "Nobody is hidden from anybody: every entry is True. Which keys has a word not read yet?"
+    "Nobody is hidden from anybody: every entry is True. Which keys has a token not read yet?"
 )
 def nobody_hidden(n_q, n_k=None):
     refusing(n_q, n_k)

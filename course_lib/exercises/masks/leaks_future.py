@@ -14,16 +14,17 @@ exercise = Exercise(
     title="Who has read ahead?",
     minutes=20,
     difficulty=3,
+    optional=True,
     hints=(
-        "You cannot look into the layer; you can only feed it words and read its states. How would "
-        "you find out whether the state of word 2 knows anything of word 5?",
-        "Moving word 5 always moves its own state, and may move those after it. The states of "
-        "which positions convict the layer? Is one word to be tried, or each?",
+        "You cannot look into the layer; you can only feed it tokens and read its states. How "
+        "would you find out whether the state of token 2 knows anything of token 5?",
+        "Moving token 5 always moves its own state, and may move those after it. The states of "
+        "which positions show that the layer leaks? Is one token to be tried, or each?",
         "A state is a row of numbers, and there may be many sentences. How many of these numbers "
         "must move for the position to count?",
     ),
     equivalent=(
-        # how far a word moves, and which way, is free
+        # how far a token moves, and which way, is free
         f"10 + 10 * {DRAWN} -> 10 * {DRAWN}",
         f"10 + 10 * {DRAWN} -> 10 - 10 * {DRAWN}",
         f"10 * {DRAWN} -> {DRAWN}",
@@ -35,7 +36,7 @@ exercise = Exercise(
         "0 -> 1",
         "0 -> -1",
         "torch.Generator().manual_seed(0) -> torch.Generator()",
-        # the first word is in nobody's future, and what is added in place changes no type
+        # the first token is in nobody's future, and what is added in place changes no type
         "1 -> 0",
         "step[..., word, :].to(x) -> step[..., word, :]",
     ),
@@ -44,23 +45,23 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "every word sees all", (Probe("whole_mean"), draw.normal(3, 2))
+    yield "every token sees all", (Probe("whole_mean"), draw.normal(3, 2))
     yield "a causal layer", (Probe("running_mean"), draw.normal(4, 3))
-    yield "one word", (Probe("whole_mean"), draw.normal(1, 3))
-    yield "each word sees the next", (Probe("ahead", (1,)), draw.normal(5, 2))
-    yield "each word sees the next but one", (Probe("ahead", (2,)), draw.normal(5, 3))
-    yield "one position sees one later word", (Probe("one_leak", (1, 3)), draw.normal(2, 5, 4))
-    yield "one position sees an earlier word", (Probe("one_leak", (3, 1)), draw.normal(5, 2))
+    yield "one token", (Probe("whole_mean"), draw.normal(1, 3))
+    yield "each token sees the next", (Probe("ahead", (1,)), draw.normal(5, 2))
+    yield "each token sees the next but one", (Probe("ahead", (2,)), draw.normal(5, 3))
+    yield "one position sees one later token", (Probe("one_leak", (1, 3)), draw.normal(2, 5, 4))
+    yield "one position sees an earlier token", (Probe("one_leak", (3, 1)), draw.normal(5, 2))
     second = draw.normal(2, 3, 4).abs()
     second[0] *= -1
     yield "a leak in the second sentence alone", (Probe("opened_by_first_word"), second)
     yield "a leak in the last column alone", (Probe("mean_in_last_column"), draw.normal(4, 3))
     yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
-    yield "words of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
-    yield "as many words as each has numbers", (Probe("ahead", (1,)), draw.normal(4, 4))
+    yield "tokens of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
+    yield "as many tokens as each has numbers", (Probe("ahead", (1,)), draw.normal(4, 4))
 
 
-@exercise.property("where each word sees k places ahead, all but the last k positions leak")
+@exercise.property("where each token sees k places ahead, all but the last k positions leak")
 def as_far_as_it_sees(answer, draw: Draw):
     x = draw.normal(6, 3)
     found = [answer(Probe("ahead", (k,)), x) for k in range(1, 6)]
@@ -74,7 +75,7 @@ def causal_or_not(answer, draw: Draw):
     return found == [[], [0, 1, 2, 3]]
 
 
-@exercise.property("of all single leaks, exactly those from a later word are found")
+@exercise.property("of all single leaks, exactly those from a later token are found")
 def single_leaks(answer, draw: Draw):
     x = draw.normal(3, 2)
     pairs = [(position, word) for position in range(3) for word in range(3)]
@@ -83,7 +84,7 @@ def single_leaks(answer, draw: Draw):
 
 
 def moved_by(layer, x, word):
-    """Tell which numbers of the states move when one word does."""
+    """Tell which numbers of the states move when one token does."""
     changed = x.clone()
     changed[..., word, :] = torch.randn_like(x[..., word, :])
     return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6)
@@ -104,16 +105,16 @@ def leaking(layer, x, words=None, seen=at_positions):
 
 
 @exercise.mistake(
-    "No leak was ever found, not even in an average of all words. Are the two states that you "
-    "compare made of different words? After `c = x`, whoever changes c changes x."
+    "No leak was ever found, not even in an average of all tokens. Are the two states that you "
+    "compare made of different tokens? After `c = x`, changing c changes x."
 )
 def nothing_found(layer, x):
     return []
 
 
 @exercise.mistake(
-    "Each position was tried on the next word alone. Some layers skip it and see the one after: "
-    "which words are the future of a position?"
+    "Each position was tried on the next token alone. Some layers skip it and see the one after: "
+    "which tokens are the future of a position?"
 )
 def next_word_only(layer, x):
     n = x.shape[-2]
@@ -121,8 +122,8 @@ def next_word_only(layer, x):
 
 
 @exercise.mistake(
-    "Only the last word was moved. A layer that sees two places ahead shows nothing of it in the "
-    "first positions: which words are the future of those?"
+    "Only the last token was moved. A layer that sees two places ahead shows nothing of it in the "
+    "first positions: which tokens are the future of those?"
 )
 def last_word_only(layer, x):
     return leaking(layer, x, words=[x.shape[-2] - 1])
@@ -145,8 +146,8 @@ def first_column_only(layer, x):
 
 
 @exercise.mistake(
-    "Even a causal layer is convicted. When a word moves, its own state moves, and those after it "
-    "may: which positions lie to its left?"
+    "Even a causal layer is said to leak. When a token moves, its own state moves, and those "
+    "after it may: which positions are to its left?"
 )
 def any_position(layer, x):
     words = range(x.shape[-2])
@@ -155,8 +156,8 @@ def any_position(layer, x):
 
 
 @exercise.mistake(
-    "Positions were convicted of seeing their own words, which they may. Counted from 0, which "
-    "positions are left of word j: how many, and is j one of them?"
+    "Positions were listed for seeing their own tokens, which they may. Counted from 0, which "
+    "positions are left of token j: how many, and is j one of them?"
 )
 def itself_included(layer, x):
     n = x.shape[-2]
@@ -165,8 +166,8 @@ def itself_included(layer, x):
 
 
 @exercise.mistake(
-    "The words that were moved first stayed moved, so later on it could not be told who moved "
-    "what. Each word is to be tried alone: after `c = x` there are two names, and no copy."
+    "The tokens that were moved first stayed moved, so later on it could not be told who moved "
+    "what. Each token is to be tried alone: after `c = x` there are two names, and no copy."
 )
 def not_a_copy(layer, x):
     before, leaks = layer(x), set()
@@ -178,7 +179,7 @@ def not_a_copy(layer, x):
 
 
 @exercise.mistake(
-    "These are the positions that see their past, which they may. On which side of the word that "
+    "These are the positions that see their past, which they may. On which side of the token that "
     "was moved does a leak show?"
 )
 def past_instead(layer, x):
@@ -188,7 +189,7 @@ def past_instead(layer, x):
 
 
 @exercise.mistake(
-    "These are the words that are seen too early. Asked for are the positions that see them."
+    "These are the tokens that are seen too early. Asked for are the positions that see them."
 )
 def words_instead(layer, x):
     n = x.shape[-2]
@@ -205,7 +206,7 @@ def first_leak_only(layer, x):
 
 
 @exercise.mistake(
-    "The later words changed places among themselves. An average of all words does not notice "
+    "The later tokens changed places among themselves. An average of all tokens does not notice "
     "that: what would it notice?"
 )
 def exchanged(layer, x):
@@ -219,8 +220,8 @@ def exchanged(layer, x):
 
 
 @exercise.mistake(
-    "Right for one sentence, not for a batch: the first axis was taken for that of the words, so "
-    "whole sentences were moved. Which axis from the end are the words on?"
+    "Right for one sentence, not for a batch: the first axis was taken for that of the tokens, so "
+    "whole sentences were moved. Which axis from the end are the tokens on?"
 )
 def words_on_the_first_axis(layer, x):
     before, leaks = layer(x), set()
@@ -248,7 +249,7 @@ def falling(layer, x):
 
 
 @exercise.mistake(
-    "Some positions are listed more than once: once for each later word that they see. How can "
+    "Some positions are listed more than once: once for each later token that they see. How can "
     "each be kept once, and in order?"
 )
 def repeated(layer, x):
@@ -297,7 +298,7 @@ def yes_or_no(layer, x):
 
 
 @exercise.mistake(
-    "The right positions, but the words were changed that the caller still holds. Move the words "
+    "The right positions, but the tokens were changed that the caller still holds. Move the tokens "
     "of a copy."
 )
 def in_place(layer, x):

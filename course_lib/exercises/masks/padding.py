@@ -1,4 +1,4 @@
-"""Sentences of unequal lengths in one batch: nobody looks at what only fills the room."""
+"""Sentences of unequal lengths in one batch: nobody looks at the padding."""
 
 import torch
 
@@ -9,14 +9,14 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=padding_mask,
     lesson="05",
-    title="What only fills the room",
+    title="Hide the padding",
     minutes=8,
     difficulty=2,
     hints=(
-        "A sentence of two words stands in a row of five places. Which numbers, from 0, have the "
-        "places of its words? What do these numbers have in common?",
+        "A sentence of two tokens fills the first of five places. Which numbers, from 0, have the "
+        "places of its tokens? What do these numbers have in common?",
         "Scores have the axes batch, query, key. Is it the query or the key that must be a real "
-        "word, if padding is to change nothing? What does the other axis need then?",
+        "token, if padding is to change nothing? What does the other axis need then?",
         "One row of places meets a column of lengths. Which shapes must the two have, so that "
         "comparing them gives one row for each sentence?",
     ),
@@ -27,22 +27,22 @@ exercise = Exercise(
 def cases(draw: Draw):
     yield "two sentences", (torch.tensor([1, 3]), 3)
     n = draw.number(9, 20)
-    yield "more room than any sentence needs", (draw.integers(1, n, 4), n)
-    yield "as many sentences as words", (torch.tensor([2, 3, 1]), 3)
+    yield "a rectangle wider than any sentence", (draw.integers(1, n, 4), n)
+    yield "as many sentences as tokens", (torch.tensor([2, 3, 1]), 3)
     yield "one sentence, and it is full", (torch.tensor([4]), 4)
     yield "an empty sentence", (torch.tensor([n - 7, 0, n]), n)
     yield "a length beyond n", (torch.tensor([2, 4]), 3)
     yield "a length below zero", (torch.tensor([2, -1]), 3)
 
 
-@exercise.property("each sentence shows as many words as it has")
+@exercise.property("each sentence shows as many tokens as it has")
 def counts(answer, draw: Draw):
     n = draw.number(5, 50)
     lengths = draw.integers(0, n + 1, 5)
     return answer(lengths, n).sum((-2, -1)).tolist() == lengths.tolist()
 
 
-@exercise.property("what stands in the padding changes no word of its sentence")
+@exercise.property("the padding changes no token of its sentence")
 def padding_is_not_seen(answer, draw: Draw):
     n = draw.number(5, 50)
     x, lengths = draw.normal(4, n, 3), draw.integers(1, n + 1, 4)
@@ -64,31 +64,31 @@ def meets_the_causal_mask(answer, draw: Draw):
 
 
 @exercise.mistake(
-    "One word of padding is seen in each sentence that has any. Places are counted from 0: which "
-    "number has the last word of a sentence of three?"
+    "One token of padding is seen in each sentence that has any. Places are counted from 0: which "
+    "number has the last token of a sentence of three?"
 )
 def one_too_many(lengths, n):
     return torch.arange(n) <= lengths[:, None, None]
 
 
 @exercise.mistake(
-    "The last word of each sentence is hidden. Places are counted from 0: which number has the "
-    "last word of a sentence of three, and is it smaller than its length?"
+    "The last token of each sentence is hidden. Places are counted from 0: which number has the "
+    "last token of a sentence of three, and is it smaller than its length?"
 )
 def one_too_few(lengths, n):
     return torch.arange(1, n + 1) < lengths[:, None, None]
 
 
 @exercise.mistake(
-    "True marks the padding here. In this course True means that a word may be looked at."
+    "True marks the padding here. In this course True means that a token may be looked at."
 )
 def inverted(lengths, n):
     return ~padding_mask(lengths, n)
 
 
 @exercise.mistake(
-    "The axis in the middle is missing: beside scores of shape (batch, query, key), a mask of "
-    "shape (batch, n) is taken for one row per query. What stands for all queries at once?"
+    "The axis in the middle is missing: with scores of shape (batch, query, key), a mask of "
+    "shape (batch, n) is taken for one row per query. What is the same for all queries?"
 )
 def no_axis_for_queries(lengths, n):
     return padding_mask(lengths, n).squeeze(1)
@@ -96,7 +96,7 @@ def no_axis_for_queries(lengths, n):
 
 @exercise.mistake(
     "The places are on the axis of the queries, so padding may not look, and everybody may look "
-    "at padding. Whom is the mask to hide: those who ask, or those who are looked at?"
+    "at padding. What should the mask hide: queries, or keys?"
 )
 def hides_the_queries(lengths, n):
     return padding_mask(lengths, n).mT
@@ -120,7 +120,7 @@ def stretched_over_queries(lengths, n):
 
 
 @exercise.mistake(
-    "There are as many columns as the longest sentence has words, and `n` was never used. The "
+    "There are as many columns as the longest sentence has tokens, and `n` was never used. The "
     "scores have n of them: one batch may hold short sentences only."
 )
 def room_ignored(lengths, n):
@@ -128,15 +128,14 @@ def room_ignored(lengths, n):
 
 
 @exercise.mistake(
-    "The padding was taken to stand in front of each sentence. At which end does the docstring "
-    "put it?"
+    "The padding was taken to be in front of each sentence. At which end does the docstring put it?"
 )
 def padded_in_front(lengths, n):
     return padding_mask(lengths, n).flip(-1)
 
 
 @exercise.mistake(
-    "Only one word of each sentence is seen, the one just at its end. Which places come before "
+    "Only one token of each sentence is seen, the one just at its end. Which places come before "
     "it, and are they real?"
 )
 def only_the_last_word(lengths, n):

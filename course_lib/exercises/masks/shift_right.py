@@ -1,4 +1,4 @@
-"""What the decoder reads when it is to say the next word: its targets, one place later."""
+"""What the decoder reads when it is to say the next token: its targets, one place later."""
 
 import torch
 from torch.nn import functional as F
@@ -17,7 +17,7 @@ exercise = Exercise(
         "is to be said?",
         "Inputs and targets are equally long. If one token comes in at the front, which one has "
         "to go, and is it ever needed as an input?",
-        "The start must be a tensor before it can stand beside tokens. Which shape has a single "
+        "The start must be a tensor before it can be joined to tokens. Which shape has a single "
         "column of the tokens, with however many batch dimensions?",
     ),
 )
@@ -57,7 +57,7 @@ def closed_to_a_ring(tokens, start):
 
 
 @exercise.mistake(
-    "The tokens moved to the left, and the start stands at the end. Each place would then read "
+    "The tokens moved to the left, and the start is at the end. Each place would then read "
     "the token after the one it is to say: what may it have read?"
 )
 def shifted_left(tokens, start):
@@ -98,7 +98,7 @@ def nothing_dropped(tokens, start):
 
 @exercise.mistake(
     "The last token is gone and no start has come, so there is one input too few. What does the "
-    "decoder read when it is to say the first word?"
+    "decoder read when it is to say the first token?"
 )
 def no_start(tokens, start):
     return tokens[..., :-1]
@@ -123,7 +123,7 @@ def one_sentence_only(tokens, start):
 
 @exercise.mistake(
     "Right for a batch of sentences, and for nothing else: `[:, ...]` asks for a first axis to "
-    "skip. How can you always speak of the last axis, whatever stands before it?",
+    "skip. How can you always speak of the last axis, whatever comes before it?",
     raises=IndexError,
 )
 def second_axis(tokens, start):
@@ -140,7 +140,7 @@ def column_of_the_first_size(tokens, start):
 
 
 @exercise.mistake(
-    "0 stands at the front, whatever `start` says: it is accepted and never used. `F.pad` fills "
+    "0 is at the front, whatever `start` says: it is accepted and never used. `F.pad` fills "
     "up with 0 unless it is told another number."
 )
 def filled_with_zero(tokens, start):

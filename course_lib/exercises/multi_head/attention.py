@@ -18,8 +18,8 @@ exercise = Exercise(
     hints=(
         "The layer keeps four `nn.Linear` under `self`, and each is called like a function. Which "
         "three meet the words first, and which of query, key and value does each of them meet?",
-        "You have cut words into heads before, and laid heads side by side. What lies between the "
-        "two, and which of its inputs need to be cut?",
+        "You have cut tokens into heads before, and put heads side by side. What happens between "
+        "the two, and which of its inputs need to be cut?",
         "The rule of attention treats heads as it treats a batch. Line up the shape of a mask "
         "(batch, query, key) with scores (batch, head, query, key), from the right: which axis of "
         "the mask meets the heads? Where must an axis of size 1 go in?",
@@ -179,7 +179,7 @@ class OneBatchDimension(InSteps):
 
 
 @exercise.mistake(
-    "Each head got every h-th column. The heads' matrices stand side by side in w_q, w_k and w_v: "
+    "Each head got every h-th column. The heads' matrices are side by side in w_q, w_k and w_v: "
     "head 1 has the first d_k columns, and the next head those after them."
 )
 class DealtInTurn(InSteps):
@@ -422,7 +422,7 @@ class ScaledByHeads(InSteps):
 
 @exercise.mistake(
     "The softmax ran over the queries: each key shares itself out, and the weights of one query "
-    "do not sum to one. Along which axis do the keys stand?"
+    "do not sum to one. Which axis is that of the keys?"
 )
 class OverQueries(InSteps):
     def attend(self, q, k, v, mask):

@@ -14,7 +14,7 @@ exercise = Exercise(
     difficulty=1,
     hints=(
         "After this, a word is one row again. Whose numbers come first in it, and whose last?",
-        "Two axes can become one only when they are neighbours. Which axis stands between the "
+        "Two axes can become one only when they are neighbours. Which axis is between the "
         "heads and their columns?",
     ),
 )
@@ -112,7 +112,7 @@ def turned_over(x):
 
 @exercise.mistake(
     "Words and columns changed places, and the heads stayed where they were. Which two axes are "
-    "to become neighbours, and which one stands between them?"
+    "to become neighbours, and which one is between them?"
 )
 def columns_moved(x):
     return x.transpose(-2, -1).flatten(-2)
@@ -120,7 +120,7 @@ def columns_moved(x):
 
 @exercise.mistake(
     "Nothing was moved: the words of each head were joined into one long row. Which two axes are "
-    "to be joined, and which one stands between them?"
+    "to be joined, and which one is between them?"
 )
 def words_joined(x):
     return x.flatten(-2)
@@ -149,7 +149,7 @@ def counted_behind_one_batch(x):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: what can stand in the place of `batch`, and take as many as there are?",
+    "two: what can take the place of `batch`, and take as many as there are?",
     raises=ValueError,
 )
 def one_batch_dimension(x):

@@ -9,6 +9,7 @@ exercise = Exercise(
     title="What several heads cost",
     minutes=7,
     difficulty=1,
+    optional=True,
     hints=(
         "Write down the shape of each matrix. How many of each kind are there: one for each head, "
         "or one for all?",

@@ -71,8 +71,8 @@ def dealt_in_turn(x, heads):
 
 
 @exercise.mistake(
-    "The words are cut well, but the heads still stand behind the words. A head is to be a batch "
-    "dimension: where do those stand?"
+    "The words are cut well, but the axis of heads still comes after the words. A head is to be a "
+    "batch dimension: where do those come?"
 )
 def heads_not_moved(x, heads):
     return rearrange(x, "... n (heads d_k) -> ... n heads d_k", heads=heads)
@@ -135,7 +135,7 @@ def counted_behind_one_batch(x, heads):
 
 @exercise.mistake(
     "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: what can stand in the place of `batch`, and take as many as there are?",
+    "two: what can take the place of `batch`, and take as many as there are?",
     raises=ValueError,
 )
 def one_batch_dimension(x, heads):

@@ -11,6 +11,7 @@ exercise = Exercise(
     title="The further, the less",
     minutes=12,
     difficulty=2,
+    optional=True,
     hints=(
         "What is to be subtracted from the score of a word and itself? And from that of a word "
         "three places away, in a head whose slope is 1/2?",

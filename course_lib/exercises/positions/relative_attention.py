@@ -13,6 +13,7 @@ exercise = Exercise(
     title="Attention that knows distances",
     minutes=20,
     difficulty=3,
+    optional=True,
     hints=(
         "You have built both parts: attention, and the number of the row for each distance. Which "
         "shape has a table of vectors when it is indexed by a whole table of numbers?",

@@ -11,6 +11,7 @@ exercise = Exercise(
     title="Distances, numbered",
     minutes=8,
     difficulty=1,
+    optional=True,
     hints=(
         "The word on your right is one place further on. Is j - i positive or negative for it?",
         "One column of queries against one row of keys gives a whole table of differences. How do "

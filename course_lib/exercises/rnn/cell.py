@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=rnn_cell,
     lesson="01",
     title="A word and a memory become a memory",
-    minutes=6,
+    minutes=5,
     difficulty=1,
     hints=(
         "The word has d_in numbers and the state d_h. Which matrix turns which of them into d_h "

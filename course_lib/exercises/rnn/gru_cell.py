@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=gru_cell,
     lesson="01",
     title="One state and two gates",
-    minutes=15,
+    minutes=12,
     difficulty=3,
     hints=(
         "Word and state are projected apart, each into three parts: reset, update, new. Why can "

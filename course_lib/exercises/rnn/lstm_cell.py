@@ -12,6 +12,7 @@ exercise = Exercise(
     title="Gates guard the memory",
     minutes=15,
     difficulty=3,
+    optional=True,
     hints=(
         "The last axis of w_x holds four matrices side by side, each d_h wide. What does one "
         "product with all of it give, and where do you cut?",

@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=unroll,
     lesson="01",
     title="Word after word",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "You have built one step. What does the second step need that only the first can give?",

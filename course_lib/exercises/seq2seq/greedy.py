@@ -12,7 +12,7 @@ exercise = Exercise(
     reference=decode_greedy,
     lesson="02",
     title="Write until it stops",
-    minutes=20,
+    minutes=15,
     difficulty=2,
     hints=(
         "`step` wants the last token of each row. Which tokens are these before anything has been "

@@ -12,6 +12,7 @@ exercise = Exercise(
     lesson="08",
     title="Sixty million numbers",
     minutes=10,
+    optional=True,
     difficulty=2,
     hints=(
         "List the layers of one encoder block and of one decoder block. Which of them do the two "

@@ -11,6 +11,7 @@ exercise = Exercise(
     title="How many layers until two words meet",
     minutes=8,
     difficulty=2,
+    optional=True,
     hints=(
         "Two words that stand 4 apart, and everything between them, are how many words? Which "
         "stack of windows of width 3 sees that many?",

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=word_window,
     lesson="01",
     title="Every word meets its neighbours",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "With a window of three, which words meet weight[0], weight[1] and weight[2] when the "
