@@ -123,6 +123,9 @@ def table(figures: dict) -> list[str]:
     for task, layers in ARMS:
         rows.append(f"{task}, {layers} layers: accuracy after 500 and all steps, on lone tokens")
         for name, runs in figures[task].items():
-            shares = [(run["accuracy"][5], run["accuracy"][-1], run["alone"]) for run in runs]
-            rows.append(f"  {name:34}" + "  ".join("%.2f %.2f %.2f" % share for share in shares))
+            shown = [
+                f"{run['accuracy'][5]:.2f} {run['accuracy'][-1]:.2f} {run['alone']:.2f}"
+                for run in runs
+            ]
+            rows.append(f"  {name:34}" + "  ".join(shown))
     return rows

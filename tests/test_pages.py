@@ -149,6 +149,11 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
         name: f"{mean(runs, lambda run: run['right'][-1]):.2f}"
         for name, runs in positions["before"].items()
     }
+
+    def at(n):
+        losses = figures("extrapolation")["loss"]["rotary"]
+        return f"{mean(losses, lambda run: run[n // 16 - 1]):.2f}"
+
     lines = [
         f"- **Components**: {len(rows)} comparisons with independent implementations; the largest "
         f"error is {error}, the largest gradient error {gradient}.",
@@ -157,8 +162,10 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
         f"{counts[5]} violations.",
         f"- **Attention**: of words with 12 letters, {share['attention']} are pronounced right, "
         f"with one context vector {share['one vector']}.",
-        f"- **Positions**, trained on 16 words and read on 64: relative {far['relative']} right, "
-        f"rotary {far['rotary']}, learned {far['learned']}, sinusoidal {far['sinusoidal']}.",
+        f"- **Positions**, trained on 16 words and read on 64, with one fixed distance to find: "
+        f"relative {far['relative']} right, rotary {far['rotary']}, learned {far['learned']}, "
+        f"sinusoidal {far['sinusoidal']}. In a language model trained on 32 characters and read "
+        f"at 128, rotary's loss rises from {at(32)} to {at(128)} nats.",
     ]
     hold("README.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
 
@@ -204,6 +211,14 @@ def test_the_results_page_shows_the_kept_results():
         shares = [mean(runs, lambda run, i=i: run["right"][i]) for i in range(3)]
         rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
     hold("RESULTS.md", "(results/positions.json).\n\n", "\n\n", "\n".join(rows))
+    kept, places = figures("extrapolation")["loss"], (32, 64, 128, 256)
+    rows = [f"| nats near character | {' | '.join(map(str, places))} |", "|:-|-:|-:|-:|-:|"]
+    schemes = ("sinusoidal", "relative", "rotary", "alibi")
+    for name in (*schemes, "all hands interpolated, 20 steps", "slow hands interpolated, 20 steps"):
+        losses = [mean(kept[name], lambda run, n=n: run[n // 16 - 1]) for n in places]
+        label = name if name in schemes else f"rotary, {name.replace(', 20', ' and 20')}"
+        rows.append(f"| {label} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
+    hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
     after = "more time or memory than the benchmark allows.\n\n"
     assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
 

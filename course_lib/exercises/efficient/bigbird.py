@@ -12,6 +12,7 @@ exercise = Exercise(
     title="Each block to its own list",
     minutes=30,
     difficulty=3,
+    optional=True,
     hints=(
         "Take one block of queries and its row. Which words are the keys that it sees, and how "
         "many? What would dense attention do, had the text only these keys?",

@@ -11,6 +11,7 @@ exercise = Exercise(
     title="The pattern, drawn in full",
     minutes=10,
     difficulty=2,
+    optional=True,
     hints=(
         "Three blocks of one word each: row 0 lists 0 and 2, row 1 lists 1, row 2 lists nobody. "
         "Draw the three rows of the mask.",

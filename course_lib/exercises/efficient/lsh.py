@@ -12,6 +12,7 @@ exercise = Exercise(
     title="Look where the others point",
     minutes=35,
     difficulty=3,
+    optional=True,
     hints=(
         "Eight words, in the buckets 1 0 1 2 0 1 1 2, and chunks of four. Write the words down in "
         "the order of their buckets. Which words are in the first chunk, which in the second?",

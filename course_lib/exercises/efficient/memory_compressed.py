@@ -12,6 +12,7 @@ exercise = Exercise(
     title="Three words, one memory",
     minutes=15,
     difficulty=2,
+    optional=True,
     hints=(
         "Seven words, a stride of three, a width of three: which words does state 0 cover, which "
         "state 1, which state 2? How many of them does the text not have?",

@@ -23,6 +23,7 @@ exercise = Exercise(
     title="Window, global and random blocks",
     minutes=25,
     difficulty=3,
+    optional=True,
     canonical=in_order,
     hints=(
         "Begin on paper: five blocks, a window of three, one global block, nothing random. Which "

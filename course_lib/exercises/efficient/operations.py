@@ -9,6 +9,7 @@ exercise = Exercise(
     title="What a meeting costs",
     minutes=6,
     difficulty=1,
+    optional=True,
     hints=(
         "How many multiplications has one dot product of two words of size d? How many dot "
         "products are there, if every word asks every word?",

@@ -11,6 +11,7 @@ exercise = Exercise(
     title="A band around the diagonal",
     minutes=8,
     difficulty=1,
+    optional=True,
     hints=(
         "Draw the square for five words and a window of three: which words may the first one see, "
         "which the third, which the last? What figure do they make?",
