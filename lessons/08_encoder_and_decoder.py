@@ -191,7 +191,8 @@ Encoder = mine("encoder/stack")
 # A translator has two texts. $H$ holds the states of the source, $Z$ the decoder's states of the target so far. The queries come from the target; keys and values come from the source:
 #
 # $$\underset{m \times d_v}{C} = \mathrm{softmax}\!\left(\frac{\overbrace{Z W_Q}^{m \times d_k}\;(\overbrace{H W_K}^{n \times d_k})^T}{\sqrt{d_k}}\right) \overbrace{H W_V}^{n \times d_v}$$
-#
+
+# %% [markdown]
 # **Take $m = 4$ target tokens, $n = 6$ source tokens, $d_k = d_v = 3$. Which shapes have the scores, the weights and the result?**
 
 # %%
