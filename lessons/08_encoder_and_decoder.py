@@ -528,7 +528,7 @@ reveal(guess, [task for task, shares in repeated.items() if max(shares) < 0.9])
 assert max(repeated["sort"]) < 0.6 and min(repeated["copy"] + repeated["reverse"]) > 0.97
 
 # %% [markdown]
-# Only sorting fails. In training, the next letter was always a *later* one, so the sorter never writes the same letter twice. It is perfect on new sequences like those it saw, and wrong on sequences that are different in kind. A model learns the task that is in its data, not the one that you had in mind.
+# Only sorting fails. In training, the next letter was always a *later* one, so the sorter has no reason to write a letter twice: it gets fewer than four in ten right, and three in ten have no repeated letter. It is perfect on new sequences like those it saw, and wrong on sequences that are different in kind. A model learns the task that is in its data, not the one that you had in mind.
 
 # %% [markdown]
 # ## Your Transformer on one page
@@ -593,7 +593,7 @@ print(f"of the whole model:                 {networks / count:.0%}")
 print(f"GPT-3, embedding to blocks:         {50_257 / (12 * 96 * 12_288):.1%}")
 
 # %% [markdown]
-# An encoder block has $4d^2$ parameters in attention and $8d^2$ in the network, so the network has two thirds. A decoder block has a second attention, so the share of all blocks is smaller. The embedding is 30 % of this model, and makes the last share smaller still. In GPT-3, with 96 blocks of $d = 12{,}288$, the embedding is only 0.4 % of what the blocks have.
+# An encoder block has $4d^2$ parameters in attention and $8d^2$ in the network, so the network has two thirds. A decoder block has a second attention, so the share of all blocks is smaller. The embedding is 30 % of this model, and makes the last share smaller still. With the published sizes of GPT-3, 96 blocks of $d = 12{,}288$, the embedding is only 0.4 % of what the blocks have.
 
 # %% tags=["hide-input"]
 times = {"embedding, tied": 1, "self-attention": 12, "cross-attention": 6, "feed-forward": 12}
