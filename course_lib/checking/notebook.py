@@ -7,13 +7,16 @@ from typing import Any
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking import as_graded, cells, hints, panel
+from course_lib.checking import as_graded, cells, hints, one_page, panel
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.library import solution_text
 from course_lib.checking.time_limit import judged_in_time
 from course_lib.checking.verdict import Verdict, judge, untried
+from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import Workspace
+
+PAGE = "my_transformer.py"
 
 # here a learner's process comes in: the first check is two seconds quicker for it
 without_dynamo.leave_out()
@@ -95,6 +98,24 @@ def mine(exercise_id: str) -> Callable:
         return exercise.reference
     print(f"{exercise.name}: your own")
     return answer
+
+
+def my_transformer() -> str:
+    """Return the learner's Transformer as one file that runs alone, and write it beside them.
+
+    What has not passed is the library's; it is printed which parts are whose.
+    """
+    workspace = Workspace.find()
+    page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
+    count = len(page.splitlines())
+    print(f"{count} lines; {len(own)} of {len(one_page.PARTS)} exercises on it are your own")
+    if workspace:
+        path = workspace.folder / PAGE
+        write_atomically(path, page)
+        print(f"written to {path.name}: run it with `python {path.name}`")
+    else:
+        print(f"not written: {Path.cwd().name} is no workspace")
+    return page
 
 
 def reveal(guess: Any, measured: Any) -> None:
