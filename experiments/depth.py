@@ -14,6 +14,7 @@ DEPTHS = [2, 4, 8, 16, 32]
 WRAPS = {"bare": bare, "norm": NormAlone, "residual": Residual, "residual and norm": PreNorm}
 BUDGET = {"steps": 120, "learning_rate": 0.003}
 OTHER_RATES = [0.0003, 0.001, 0.01]  # for the deepest bare stack, which might want another
+LOWER_RATES = [0.0003, 0.001]  # for the deepest stack of residuals alone, whose loss is huge
 # what patience buys, from one seed: minutes a stack
 PATIENT = {"bare": [4, 8, 32], "residual and norm": [32]}
 PATIENT_STEPS = 2000
@@ -27,6 +28,7 @@ def measure() -> dict:
         "depths": DEPTHS,
         "settings": {**stacks.SETTINGS, **BUDGET},
         "trivial": stacks.trivial_loss(),
+        "trivial in training": stacks.trivial_loss(in_training=True),
         "gradient": {
             name: [gradients(stacks.new(wrap, deepest, seed), seed) for seed in SEEDS]
             for name, wrap in WRAPS.items()
@@ -42,6 +44,15 @@ def measure() -> dict:
         "other rates": OTHER_RATES,
         "bare at other rates": [
             [trained_loss(bare, deepest, seed, learning_rate=rate) for rate in OTHER_RATES]
+            for seed in SEEDS
+        ],
+        "residual untrained": [
+            [stacks.held_out_loss(stacks.new(Residual, depth, seed)) for depth in DEPTHS]
+            for seed in SEEDS
+        ],
+        "lower rates": LOWER_RATES,
+        "residual at lower rates": [
+            [trained_loss(Residual, deepest, seed, learning_rate=rate) for rate in LOWER_RATES]
             for seed in SEEDS
         ],
         "patient steps": PATIENT_STEPS,
@@ -64,9 +75,11 @@ def table(figures: dict) -> list[str]:
             lines.append(f"{name:19} seed {seed:2} {shown}   gradient {last:.0e} -> {first:.0e}")
     controls = ", ".join(f"{value:.3f}" for value in figures["norm with a last norm"])
     lines.append(f"norm with a last norm, {figures['depths'][-1]} blocks: {controls}")
-    for seed, losses in enumerate(figures["bare at other rates"]):
-        pairs = zip(figures["other rates"], losses, strict=True)
-        lines.append(f"bare, seed {seed}: " + ", ".join(f"{r}: {value:.3f}" for r, value in pairs))
+    for name, rates in (("bare", "other"), ("residual", "lower")):
+        for seed, losses in enumerate(figures[f"{name} at {rates} rates"]):
+            pairs = zip(figures[f"{rates} rates"], losses, strict=True)
+            shown = ", ".join(f"{rate}: {value:.3f}" for rate, value in pairs)
+            lines.append(f"{name}, seed {seed}: {shown}")
     for name, runs in figures["patient"].items():
         for depth, run in runs.items():
             steps = figures["patient steps"]

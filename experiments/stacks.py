@@ -43,8 +43,11 @@ def held_out_loss(model: Stack) -> float:
     ).item()
 
 
-def trivial_loss() -> float:
-    """Return the loss of one who knows how frequent each character is, and nothing else."""
+def trivial_loss(in_training: bool = False) -> float:
+    """Return the loss of one who knows how frequent each character is, and nothing else.
+
+    It is that on held-out text, or with `in_training` on the text that the stacks are trained on.
+    """
     learning, held_out = characters.split()
     counts = torch.bincount(learning, minlength=len(characters.vocab())) + 1
-    return -(counts / counts.sum()).log()[held_out].mean().item()
+    return -(counts / counts.sum()).log()[learning if in_training else held_out].mean().item()
