@@ -129,7 +129,8 @@ assert spread(bare)[-1] < 1e-14, "nothing but the rounding of float64"
 
 # %% [markdown]
 # That is the rounding error of float64, in which we compute here: the spread is too small to be seen. In float32, in which we train, all tokens are *one* token. The top of the stack has nothing to read, and the bottom gets no gradient.
-#
+
+# %% [markdown]
 # ## Add: the residual connection
 #
 # The cure for both is one plus sign (He et al. 2016). A layer no longer replaces the stream of vectors; it *adds* to it. This is a **residual connection**, also called a skip connection:
@@ -1554,7 +1555,8 @@ assert sorted(likeliest(longer).values()) == [0.5, 0.5]
 
 # %% [markdown]
 # *Horse* was followed once by *a* and once by *my*, and the head reports both.
-#
+
+# %% [markdown]
 # ## Delete by adding (optional)
 #
 # The stream has few dimensions, and many layers want to use them. But a layer can only add. How does a layer delete what another has written in the direction $u$? It reads how much of the stream is along $u$, and adds the negative of that:
