@@ -204,7 +204,7 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 def _raised(error: Error, exercise: Exercise) -> str:
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
-        if error.function in (exercise.name, exercise.method):
+        if error.function in (exercise.name, *exercise.methods):
             return "This still raises NotImplementedError: take that line out when you are done."
         return f"This calls `{error.function}`, which is not finished yet: complete that first."
     return f"{error.type}: {error.message}" if error.message else error.type

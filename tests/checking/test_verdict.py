@@ -476,7 +476,7 @@ def test_a_property_is_crossed_only_for_a_reason_of_its_own():
 @pytest.mark.parametrize("exercise_id", catalogue.ids())
 def test_an_answer_that_only_raises_gets_a_verdict(exercise_id):
     exercise = catalogue.load(exercise_id)
-    text = stub(exercise.reference, exercise.method)
+    text = stub(exercise.reference, exercise.methods)
     names = dict(vars(sys.modules[exercise.reference.__module__]))
     exec(text.replace("raise NotImplementedError", "raise RuntimeError('no fit')"), names)
     assert verdict(exercise_id, names[exercise.name]).status in ("error", "known mistake")
