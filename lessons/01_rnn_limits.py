@@ -525,7 +525,7 @@ print(f"each step back keeps {rate:.2f} of it")
 assert 5_000 < smaller < 100_000 and 0.55 < rate < 0.67
 
 # %% [markdown]
-# Far better than the RNN, but gates alone do not do it. A fresh gate is half open, and lets about half of the state pass; the proposal carries a little more. The lines in the figure are three stored runs of each cell, the dots are your RNN and GRU. (The two LSTM lines belong to the next section.) The black line is a network that has been *trained*: g2p-en's encoder, on words of 14 letters and the end mark.
+# Far better than the RNN, but gates alone do not do it. A fresh gate is half open, and lets about half of the state pass; the rest of the rate above comes through the proposal and the gates. The lines in the figure are three stored runs of each cell, the dots are your RNN and GRU. (The two LSTM lines belong to the next section.) The black line is a network that has been *trained*: g2p-en's encoder, on words of 14 letters and the end mark.
 
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
@@ -727,7 +727,7 @@ encoder_decoder(
 )
 
 # %% [markdown]
-# Train a small one yourself: a bidirectional encoder, states of 64 numbers, $c$ once. It trains for 1,500 steps, or for 30 seconds if they are over first. (The outputs that came with this page were made without that limit. If your run stops early, it will read fewer words right.) A tenth of the dictionary's words is held out for the test, and a word counts only if every sound is right. **Which share of the held-out words will it read right: of those with 4 letters, and of those with 12?**
+# Train a small one yourself: a bidirectional encoder, states of 64 numbers, $c$ once. It trains for 1,500 steps, but for 30 seconds at most. (The outputs that came with this page were made without that limit. If your run stops early, it will read fewer words right.) A tenth of the dictionary's words is held out for the test, and a word counts only if every sound is right. **Which share of the held-out words will it read right: of those with 4 letters, and of those with 12?**
 
 # %%
 guess = None  # (share at 4 letters, share at 12)
@@ -805,7 +805,7 @@ reveal(guess, steady)
 assert steady == ["g2p-en"] and min(falls["c once"], falls["c at every step"]) > 0.1
 
 # %% [markdown]
-# The two small models lose far more than this rule predicts. Hearing $c$ again at every step helps a little, with a third more parameters. What g2p-en gets wrong at 12 letters is nearly what its short words predict. So one vector *can* be enough for 12 letters. Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
+# The two small models lose far more than this rule predicts. Hearing $c$ again at every step helps a little, with a third more parameters. What g2p-en gets wrong at 12 letters is nearly what its short words predict. So one vector *can* carry 12 letters nearly as well as 4, letter for letter. Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
 
 # %% [markdown]
 # ## Suspect four again
@@ -831,9 +831,9 @@ assert abs(at["8 letters at most"][1] - at["all lengths"][1]) < 0.01
 # | suspect | evidence | verdict |
 # |:-|:-|:-|
 # | 1. unknown word | one of two unknown words is read well; a dictionary word of 20 letters fails | not needed; its cost is not measured |
-# | 2. it forgets | influence 0.50 at the first letter, at most 0.12 in the middle, 0.29 at the last | guilty: the middle leaves the weakest trace |
+# | 2. it forgets | influence 0.50 at the first letter, at most 0.12 in the middle, 0.29 at the last | the middle leaves the weakest trace |
 # | 3. one vector | $p$ falls by 0.18 in the small model, by 0.02 in g2p-en | not guilty in g2p-en up to 12 letters; in the small one, not separated from short training |
-# | 4. never saw one this long | trained on 8 letters at most, the small model loses more than half at 10 | guilty as well |
+# | 4. never saw one this long | trained on 8 letters at most, the small model loses more than half at 10 | guilty in the small model; not tested in g2p-en |
 
 # %% [markdown]
 # A remedy for two and three is to give up the single vector: let the decoder look back at *all* states of the encoder. That is attention (lesson 02). First, one more question about the loop itself: is it right to treat nearness as importance?
@@ -938,7 +938,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Right after *she*, *her* is rarer than elsewhere. Five to eight words on it is seven times likelier, and at 33 to 64 words still more than three times. Part of this is the topic: where women are spoken of, both words are frequent. Nearness is a good guess and a poor law.
+# Right after *she*, *her* is rarer than elsewhere. Five to eight words on it is seven times likelier, and at 33 to 64 words still more than three times. Part of this may be the topic: in a scene about a woman, both words should be frequent. Nearness is a good guess and a poor law.
 
 # %% [markdown]
 # ## Build: a window instead of a chain
@@ -1216,7 +1216,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time follows the work only roughly. Short runs have fixed costs, which make the factor smaller; large tables leave the processor's cache, and other programs interrupt long runs, which makes it larger. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
+# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time follows the work only roughly. Short runs have fixed costs, which makes the factor smaller. Large tables leave the processor's cache, and other programs interrupt long runs, which makes it larger. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)
