@@ -283,12 +283,12 @@ for run in kept["explained"]:
 # %% [markdown]
 # ### Which assumption does the half depend on? (optional)
 #
-# Four changes, one at a time, each to a single head with two wanted numbers, each trained for 1,000 steps from three seeds (the models are in `experiments/head_limit.py`):
+# Four changes to a single head with two wanted numbers, one at a time, 1,000 steps, three seeds (the models are in `experiments/head_limit.py`):
 #
-# - a readout with a hidden layer, in place of the linear one;
+# - a readout with a hidden layer;
 # - queries and keys see the numbers, too;
 # - values come from a network with a hidden layer;
-# - a second layer, again of one head: names choose there too, it carries the tokens plus what the first head found, and the readout gets the sum of both.
+# - a second layer, again of one head: names choose, its values see the tokens plus what the first head found, and the readout gets the sum of both heads.
 #
 # **Which of them get clearly past a half, say above 0.6?**
 
@@ -304,13 +304,13 @@ reveal(guess, past)
 assert past == ["a second layer"]
 
 # %% [markdown]
-# Only depth gets far past a half: a second layer of one head reaches 1.00. Nonlinear values get to 0.55: the direction $w$ may then differ from token to token, so the answers need not be on one line. A better readout gains nothing, because our numbers are normally distributed: then the best guess of $(y_a, y_b)$ from $s$ *is* linear. With keys that see the numbers the proof fails as well, but these runs did not find a way to use that. So more layers are another way to hold several relations, and a Transformer has both.
+# Only depth gets far past a half: a second layer of one head reaches 1.00. Nonlinear values get to 0.55: the direction $w$ may then differ from token to token, so the answers need not be on one line. A better readout gains nothing: for normally distributed numbers the best guess of $(y_a, y_b)$ from $s$ *is* linear. With keys that see the numbers the proof fails, too, but these runs did not use that. So more layers are another way to hold several relations.
 
 
 # %% [markdown]
 # ## Heads by reshaping
 #
-# So one layer needs a head for each relation. Back to our sentence: *was* needs its subject and what is said about it. With two heads it can look at both (drawn by hand, not measured).
+# So one layer needs a head for each relation. With two heads, the *was* of our first sentence can look at its subject and at what is said about it (drawn by hand, not measured).
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -319,8 +319,8 @@ words = [
     diagram.box(word, (1.6 * i, 0), "stream", size=(1.45, 0.7)) for i, word in enumerate(sentence)
 ]
 was, dog, tired = words[6], words[1], words[7]
-diagram.arrow(was, dog, "head 1: the subject", via=[(9.6, 1.1), (1.6, 1.1)], role="query")
-diagram.arrow(was, tired, via=[(9.6, -0.9), (11.2, -0.9)], role="key")
+diagram.arrow(was, dog, "head 1: the subject", via=[(9.6, 1.1), (1.6, 1.1)], role="weights")
+diagram.arrow(was, tired, via=[(9.6, -0.9), (11.2, -0.9)], role="weights")
 diagram.text("head 2: what is said about it", (9.3, -0.9), size=drawings.SMALL, align="right")
 diagram.show(
     "The sentence 'The dog that chased the cats was tired' as eight boxes. From 'was', head 1 "
@@ -381,7 +381,7 @@ print("reshape: ", q.reshape(3, 5, 4)[0].tolist())
 print("split:   ", split_heads(q, 3)[0].tolist())
 
 # %% [markdown]
-# Reshape alone gives head 0 all of the first token (0 to 11) and two thirds of the second, and nothing of the last three. Nothing raises an error: a shape cannot tell whose numbers it holds.
+# Reshape alone gives the first head all of the first token (0 to 11) and two thirds of the second, and nothing of the last three. Nothing raises an error: a shape cannot tell whose numbers it holds.
 #
 # After attention, the heads' results must be side by side again, a row for each token. So invert the formula. **In a merged row of three heads with $d_k = 4$: from which head, and from which of its columns, does column $m = 9$ come? And column $m$ in general?**
 
@@ -545,7 +545,7 @@ assert linear.weight.shape == (4, 12) and torch.allclose(linear(x), x @ linear.w
 # %% [markdown]
 # ## What the output matrix is for
 #
-# Merging only puts the heads side by side: columns 0 to 3 come from head 0, columns 4 to 7 from head 1. Change what head 0 returns, and nothing else. How many of the twelve columns change, before $W_O$ and after it?
+# Merging only puts the heads side by side: columns 0 to 3 come from the first head, columns 4 to 7 from the second. Change what the first head returns, and nothing else. How many of the twelve columns change, before $W_O$ and after it?
 
 
 # %%
@@ -790,7 +790,7 @@ assert min(slope for _, _, slope in curves[True]) > 0.1
 # %% [markdown]
 # ## And your own layer?
 #
-# To illustrate why the scores grow, the paper's footnote 4 *assumes* numbers of variance 1. Does your layer have them? Its inputs do: in the reader below, and in most of today's Transformers, they come from a layer norm (lesson 07), which at the start of training gives each token mean 0 and variance 1. But its matrices are `nn.Linear`, and torch draws the first parameters of such a layer uniformly from the interval $[-1/\sqrt{d_{model}},\; 1/\sqrt{d_{model}}]$. A uniform number from $[-a, a]$ has variance $a^2/3$.
+# The paper's footnote 4 *assumes* numbers of variance 1. Does your layer have them? Its inputs do: in the reader below, and in most of today's Transformers, they come from a layer norm (lesson 07), which at the start of training gives each token mean 0 and variance 1. But its matrices are `nn.Linear`: torch draws their first parameters uniformly from the interval $[-1/\sqrt{d_{model}},\; 1/\sqrt{d_{model}}]$. A uniform number from $[-a, a]$ has variance $a^2/3$.
 #
 # **Use the three rules: what is the variance of the scores in `MultiHeadAttention(512, 8)`, divided by $\sqrt{d_k}$, before any training?**
 
@@ -899,7 +899,9 @@ plots.show(
     "Steps until two heads explain 90 per cent of the pointers, against the first variance of "
     "their scores, three seeds a point. At 0.0005 about 117 steps, at 0.1 about 50, at 0.8 to 1.9 "
     "between 36 and 50, at 6 to 7 between 35 and 68, at 25 between 36 and 80, at 400 between 49 "
-    "and 160, at 6,000 between 86 and 143.",
+    "and 160, at 6,000 between 86 and 143. "
+    "Grey lines mark where a layer of such a kind would start: divided at 0.11, with the paper's "
+    "assumption at 1, undivided at 7 for d_k = 64 and at 114 for d_k = 1,024. Dots have d_k = 16.",
 )
 
 # %% [markdown]
@@ -1191,8 +1193,8 @@ plots.show(
 # %% [markdown]
 # ## Break it (optional)
 #
-# - In your `split_heads`, use `x.reshape(heads, n, d_k)`, and its inverse in `merge_heads`. What does the check say? On paper: which tokens can token $i$ still see, and would training have warned you?
-# - Pointers with *three* wanted numbers and two heads: which share, before you train? (Change the three 2s to 3. A token then has 21 columns: use `Head(21, 10)` and `nn.Linear(20, 3)`.)
+# - In your `split_heads`, use `x.reshape(heads, n, d_k)`, and its inverse in `merge_heads`. What does the check say? Which tokens can token $i$ still see, and would training have warned you?
+# - Pointers with *three* wanted numbers and two heads: which share, before you train? (Change the three 2s; a token has 21 columns then: `Head(21, 20 // heads)`, `nn.Linear(20, 3)`.)
 # - Initialize the reader's `w_q` and `w_k` with ten times the usual standard deviation. Compute the variance of the scores: do you expect slower learning? Check with `training.train`, equal steps.
 
 # %% [markdown]
