@@ -75,10 +75,11 @@ for token, (first, second) in zip(tokens[0], found[0]):
 # A head chooses by names and carries numbers: queries and keys see the names $N$ (the last column is 0), values see the whole tokens $X$. Head $i$ has three small matrices of its own:
 #
 # $$\underset{n \times d_k}{Q^i} = \underset{n \times 16}{N}\;\underset{16 \times d_k}{W_Q^i} \qquad \underset{n \times d_k}{K^i} = \underset{n \times 16}{N}\;\underset{16 \times d_k}{W_K^i} \qquad \underset{n \times d_k}{V^i} = \underset{n \times 16}{X}\;\underset{16 \times d_k}{W_V^i}$$
+
+# %% [markdown]
+# The head attends, all heads are joined side by side, and a linear layer reads both numbers:
 #
 # $$\underset{n \times d_k}{\mathrm{head}_i} = \mathrm{softmax}\!\left(\frac{Q^i (K^i)^T}{\sqrt{d_k}}\right) V^i \qquad \underset{n \times 2}{\hat Y} = \underset{n \times 16}{[\,\mathrm{head}_1 \mid \dots \mid \mathrm{head}_h\,]}\;\underset{16 \times 2}{W} + b$$
-#
-# What the heads return is joined side by side, and a linear layer reads both numbers from it.
 
 
 # %%
@@ -777,7 +778,7 @@ plots.show(
 # %%
 undivided, divided = curves[False][3][2], curves[True][3][2]
 kept_slope = undivided / divided
-print(f"d_k = 64: slope {undivided:.2g} of {divided:.2g}, a share of {kept_slope:.2g}")
+print(f"d_k = 64: slope {undivided:.2f} of {divided:.2f}, a share of {kept_slope:.2f}")
 assert 0.4 < kept_slope < 0.5 and curves[False][-1][2] < 1e-4
 assert min(slope for _, _, slope in curves[True]) > 0.1
 
