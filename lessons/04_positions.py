@@ -363,12 +363,15 @@ near, far = right[1:11].mean().item(), right[44:].mean().item()
 claim = "places 2 to 11 are read at least 0.2 better than those from 45 on"
 training.expect(claim, near > far + 0.2, [round(near, 2), round(far, 2)], reader)
 table = reader.scheme.positions.table.detach()
-finds = (reader.query(table) @ reader.key(table).T).argmax(-1) + 1
+scores = reader.query(table) @ reader.key(table).T / 8
+finds = scores.argmax(-1) + 1
 print("from place to the place it looks for:", {n: finds[n - 1].item() for n in range(33, 46)})
+before = softmax(scores).diagonal(-1)
+print("weight on the one before:", {n: round(before[n - 2].item(), 2) for n in range(36, 42)})
 
 # %% tags=["training", "hide-input"]
 names = ["sentences that reach the place", "share right", "the place it looks for"]
-title = "Places that few sentences reach do not find the one before"
+title = "Most places that few sentences reach do not find the one before"
 figure, panels = plots.panels(title, names, size=(9, 3.2))
 panels[0].bar(range(1, 65), reaching)
 panels[1].plot(range(2, 65), right[1:], "o-", markersize=3, linewidth=1)
