@@ -407,7 +407,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The cliff comes where few texts reach: at place 40, fewer than one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. Places ahead of their neighbours make the spike: in this run 38 and 39 find the one before, while 37 does not. Place 40 looks for 39 as well, but gives it a fifth of its weight only, and reads wrong.
+# The cliff comes where few texts reach: at place 40, fewer than one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. Places ahead of their neighbours make the spike: in this run 38 and 39 find the one before, while 37 does not. Place 40 looks for 39 as well, but with a fifth of its weight only (tokens left out), and it reads wrong.
 
 # %% [markdown]
 # Nothing passes from place 10 to place 40; to a table, they are strangers. (With the seeds 0, 1 and 2 we found the first wrong place at 37, 32 and 37.)
@@ -1016,8 +1016,8 @@ lines = panels[0].get_legend_handles_labels()
 figure.legend(*lines, loc="outside lower center", ncols=3, labelcolor="linecolor", fontsize="small")
 plots.show(
     figure,
-    "Loss against the place of the character, three ways of reading, three seeds as bands; a "
-    "dashed line at 128. Without training, as it was rises from 1.95 near 32 to 3.35 near 128, "
+    "Loss against the place of the character, three ways of reading, three seeds as bands; places "
+    "1 to 32 are grey, on the right 33 to 128 in a paler grey, and a dashed line is at 128. Without training, as it was rises from 1.95 near 32 to 3.35 near 128, "
     "all hands interpolated is above 3.2 from 32 on, slow hands interpolated is at 2.3 up to 128. "
     "After 20 steps these have 2.54, 2.43 and 2.01 near 128. Beyond it the third rises steeply.",
 )
@@ -1140,7 +1140,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A word on which none depends, a **leaf**, has one neighbour: its head. For the other words the distance does not say which neighbour it is. Picking one at random would name 77% of the heads, and the model names about as many. Remember that this scheme was *given* the tree, and the task asks for the tree's edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
+# A word on which none depends, a **leaf**, has one neighbour: its head. For the other words the distance does not say which neighbour it is. Picking one at random would name 77% of the heads, and the model names about as many. Remember that this scheme was *given* the tree, and that the task asks for its edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
 
 # %% [markdown]
 # And a parser makes mistakes, which the model inherits. In "the old man the boats" this one takes *man* for a noun, and finds no verb:
@@ -1154,7 +1154,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # ## Break it (optional)
 #
 # - Write a subclass of `Alibi` with slope 0, then 8. Which scheme is the first? What can a token see with the second?
-# - Call `rotary` with `base=1.0`, so that all hands turn alike. When does the clock look nearly the same again?
+# - Call `rotary` with `base=1.0`: all hands turn alike. When does the clock look nearly the same again?
 # - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? Tokens and positions share their columns. (The paper scales its embeddings by $\sqrt d$, which is 8 here.)
 # - Give `Dependency` the signed distances. It then needs $2m+1$ rows, and clips on both sides. What share does it name now?
 
