@@ -1016,10 +1016,11 @@ lines = panels[0].get_legend_handles_labels()
 figure.legend(*lines, loc="outside lower center", ncols=3, labelcolor="linecolor", fontsize="small")
 plots.show(
     figure,
-    "Loss against the place of the character, three ways of reading, three seeds as bands; places "
-    "1 to 32 are grey, on the right 33 to 128 in a paler grey, and a dashed line is at 128. Without training, as it was rises from 1.95 near 32 to 3.35 near 128, "
-    "all hands interpolated is above 3.2 from 32 on, slow hands interpolated is at 2.3 up to 128. "
-    "After 20 steps these have 2.54, 2.43 and 2.01 near 128. Beyond it the third rises steeply.",
+    "Loss against the place of the character, three ways of reading, three seeds as bands. Places "
+    "1 to 32 are grey, on the right 33 to 128 pale grey, and a dashed line is at 128. Without "
+    "training, as it was rises from 1.95 near 32 to 3.35 near 128, all hands interpolated is above "
+    "3.1 from 32 on, slow hands interpolated is at 2.3 up to 128. After 20 steps these have 2.54, "
+    "2.43 and 2.01 near 128. Beyond it the third rises steeply.",
 )
 
 # %%
@@ -1153,10 +1154,10 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # %% [markdown]
 # ## Break it (optional)
 #
-# - Write a subclass of `Alibi` with slope 0, then 8. Which scheme is the first? What can a token see with the second?
+# - Write a subclass of `Alibi` with slope 0, then 8. Which scheme is the first? What does a token see with the second?
 # - Call `rotary` with `base=1.0`: all hands turn alike. When does the clock look nearly the same again?
-# - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? Tokens and positions share their columns. (The paper scales its embeddings by $\sqrt d$, which is 8 here.)
-# - Give `Dependency` the signed distances. It then needs $2m+1$ rows, and clips on both sides. What share does it name now?
+# - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? Tokens and positions share their columns. (The paper scales embeddings by $\sqrt d$, 8 here.)
+# - Give `Dependency` the signed distances. It then needs $2m+1$ rows. What share does it name now?
 
 # %% [markdown]
 # ## What to remember
