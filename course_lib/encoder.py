@@ -33,9 +33,10 @@ class EncoderBlock(nn.Module):
     """Attend, then think: self-attention and a feed-forward network, each with add and norm.
 
     `attention(d_model, heads)` and `feed_forward(d_model, d_ff)` make the block's parts;
-    `norm_layer(x, gain, bias)` normalises, and `norm` says where. Source: Vaswani et al. 2017,
-    section 3.1; norm="pre" is Xiong et al. 2020, figure 1 (b). Raises ValueError for another
-    `norm`.
+    `norm_layer(x, gain, bias)` normalises, and `norm` says where. The two layers, each inside its
+    add and norm, are `self.attention` and `self.feed_forward`: weights are copied from block to
+    block by these names. Source: Vaswani et al. 2017, section 3.1; norm="pre" is Xiong et al.
+    2020, figure 1 (b). Raises ValueError for another `norm`.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class EncoderBlock(nn.Module):
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
         norm_layer: Callable[..., Tensor] = layer_norm,
     ):
+        # call the constructor of nn.Module, then make both layers, each inside its add and norm
         super().__init__()
         add = residual(norm)
         self.attention = add(AsSelfAttention(attention(d_model, heads)), d_model, norm_layer)
@@ -59,13 +61,9 @@ class EncoderBlock(nn.Module):
         x: Float[Tensor, "*batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_model"]:
-        """Pass the words through both layers, each of which adds and normalises by itself.
-
-        `mask` is as in `MultiHeadAttention`.
-        """
-        # let the words look at each other
+        """Return the block's output for each word; `mask` is as in `MultiHeadAttention`."""
+        # pass the words through both layers
         seen = self.attention(x, mask)
-        # let each word think about what it has seen
         return self.feed_forward(seen)
 
 

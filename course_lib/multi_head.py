@@ -76,12 +76,14 @@ class MultiHeadAttention(nn.Module):
         """Let each query look at the keys in every head, where `mask` is True.
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
+        Raises ValueError for a mask that is not boolean or does not fit: see `refuse_misfit`.
         """
         # project the tokens once for all heads, and give each head its part
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.heads)
         v = split_heads(self.w_v(value), self.heads)
         if mask is not None:
+            # refuse a mask that does not fit, by `refuse_misfit`
             self.refuse_misfit(mask, query, key)
             # hold the same mask before every head
             mask = rearrange(mask, "... query key -> ... 1 query key")

@@ -72,20 +72,26 @@ def greedy(
     start: int,
     stop: int,
     most: int,
-    source_mask: Bool[Tensor, "... 1 #key"] | None = None,
+    source_mask: Bool[Tensor, "#batch 1 #key"] | None = None,
 ) -> Int[Tensor, "batch query"]:
     """Write a target for each source, always by the likeliest next token.
 
-    Ends when each target has a `stop`, or `most` tokens; what stands after a stop means nothing.
-    The start is left out. Source: Vaswani et al. 2017, section 3.1 ("auto-regressive").
+    Returns the tokens without the start. It ends when each row has a `stop`, or `most` tokens; what
+    a row holds after its stop means nothing. Source: Vaswani et al. 2017, section 3.1
+    ("auto-regressive").
     """
     # read the source once
     memory = model.encoder(source, source_mask)
+    # begin each row with the start
     target = torch.full_like(source[:, :1], start)
-    # let the target grow by one token at a time, each time read anew
-    while target.shape[1] <= most and not (target[:, 1:] == stop).any(-1).all():
+    for _ in range(most):
+        # end when every row has its stop
+        if (target[:, 1:] == stop).any(-1).all():
+            break
+        # read what is written so far, and append the likeliest next token
         states = model.decoder(target, memory, source_mask)
         target = torch.cat([target, model.output(states[:, -1:]).argmax(-1)], dim=-1)
+    # leave out the start
     return target[:, 1:]
 
 
@@ -94,7 +100,8 @@ def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
 
     One embedding; four matrices d_model x d_model and their biases for each attention, of which a
     decoder block has two; two matrices and biases for each feed-forward network; a gain and a
-    bias for each norm. The number of heads is not asked.
+    bias for each norm. The number of heads is not asked. (`multi_head.parameter_count` is another
+    function: it counts one layer of attention.)
     """
     # count the parts
     attention = 4 * (d_model * d_model + d_model)

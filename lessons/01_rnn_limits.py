@@ -1173,7 +1173,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the steps, so on a machine with nothing else to do the RNN's time grows by about that factor. Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. Lessons 13 and 14 are about the square.
+# Sixteen times the tokens are sixteen times the steps, so on a machine with nothing else to do the RNN's time grows by about that factor. (The numbers stored with this page come from a busy machine with two cores, which stretches the longest runs most. Run the cells for yours.) Attention's *work* grows with the square of the length, and a processor with few cores cannot do it all at once: one step is quick only if there is room to work side by side. GPUs have that room. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)

@@ -281,7 +281,7 @@ losses = {name: round(value, 2) for name, value in live.items()}
 training.expect(claim, holds, losses, deep_bare, deep_both)
 
 # %% [markdown]
-# `make results LESSON=07` trained all four kinds at five depths, for the same 120 steps from each of three seeds. And because 120 steps are few, it also gave the bare stack and the one with both the patience of 2,000 steps, from one seed.
+# `make results LESSON=07` trained all four kinds at five depths, for the same 120 steps from each of three seeds. And because 120 steps are few, it also gave 2,000 steps to bare stacks and to the one with both, from one seed. The crosses are the two stacks that you have just trained.
 
 # %%
 needs()
@@ -370,7 +370,9 @@ assert all(abs(patient[f"bare, {n} blocks"] - kept["trivial"]) < 0.01 for n in (
 # It helps 4 bare blocks. With 8 or with 32, the loss goes down to that of frequencies and stays there: a plateau, as the right panel shows. (And norms alone do not fail for want of a last norm. With one, 32 blocks are no better after 120 steps; the cell above the figure asserts it.)
 
 # %% [markdown]
-# Why does the norm alone fail, although its gradient has the right size? The *direction* must hold as well, at least for the length of a step. Add to every tensor of parameters a random one with a tenth of its norm, and compare the gradient before and after:
+# ### Why norms alone fail (optional)
+#
+# Their gradient has the right size. But its *direction* must hold as well, at least for the length of a step. Add to every tensor of parameters a random one with a tenth of its norm, and compare the gradient before and after:
 
 # %%
 needs("shakespeare")
@@ -399,6 +401,8 @@ assert turns["norm"] > 50 and turns["residual and norm"] < 30
 # Without residuals, the gradient turns by 60 degrees on so short a way. A step along it soon goes in a wrong direction. Balduzzi et al. 2017 call this **shattered gradients**, in networks for images. With residuals it turns by 16.
 
 # %% [markdown]
+# ### What is a stack able to do? (optional)
+#
 # > **Where the lectures disagree (D18).** L1, one of the five lectures that this course covers, says of residuals, norms and scaling that they help training and "don't improve what the model is able to do". What is *able*? If it means the functions that some choice of weights gives, L1 is right about a residual connection around a feed-forward network. Since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2 d_{model}$ more hidden units can carry $x$ along:
 
 # %%
@@ -442,7 +446,9 @@ print(f"{(gradient.abs() < 1e-8).float().mean():.0%} of the gradients are below 
 assert (gradient.abs() < 1e-8).float().mean() > 0.7
 
 # %% [markdown]
-# Is a norm the only remedy for the explosion? No: the sum must not grow, and that can be arranged in other ways. Multiply what each layer adds by 0.1, and the gradient is steady without any norm. Fixup (Zhang et al. 2019), SkipInit (De & Smith 2020) and ReZero (Bachlechner et al. 2021) train deep residual networks without norms in this spirit, by small first weights or a learned factor that starts at 0.
+# ### Is a norm the only remedy? (optional)
+#
+# No: the sum must not explode, and that can be arranged in other ways. Multiply what each layer adds by 0.1, and the gradient is steady without any norm. Fixup (Zhang et al. 2019), SkipInit (De & Smith 2020) and ReZero (Bachlechner et al. 2021) train deep residual networks without norms in this spirit, by small first weights or a learned factor that starts at 0.
 
 
 # %%
@@ -456,7 +462,7 @@ print(f"from top to bottom, the gradient changes by a factor of {steady[0] / ste
 assert 0.5 < steady[0] / steady[-1] < 2
 
 # %% [markdown]
-# Still, nearly every Transformer you will meet has norms. Before we build one, a short detour: a famous picture of what residuals do.
+# Still, nearly every Transformer you will meet has norms. Before we build one, there is a famous picture of what residuals do.
 
 # %% [markdown]
 # ## The loss landscape (optional)
@@ -1110,6 +1116,8 @@ for name, wrap in (("post", PostNorm), ("pre", PreNorm)):
 # Post-norm shifts and divides the *whole* sum each time. The first number, 6, is 0.04 after three layers, and the token's norm is always $\sqrt4 = 2$. Under pre-norm, 6 and 2 are untouched after three layers, and the third column is a sum of three contributions. They shrink, because the first number is a smaller and smaller part of what the layer reads.
 
 # %% [markdown]
+# ### The same in torch (optional)
+#
 # > **Where the lectures disagree (D13).** The lectures draw the paper's order: add, then norm. Much code that claims to follow the paper is pre-norm. torch offers both as `norm_first`. Copy our weights into its layer and compare:
 
 # %%
@@ -1140,7 +1148,9 @@ for norm_first, wrap in ((False, PostNorm), (True, PreNorm)):
 assert not torch.allclose(torchs(True), torchs(False), atol=0.1)
 
 # %% [markdown]
-# The two have the same parameters, and they are different functions. The difference grows with depth. **In a stack of 32 new blocks, how does the root mean square of the stream change from bottom to top, under each?**
+# ### How the stream grows
+#
+# Post-norm and pre-norm have the same parameters, and they are different functions. The difference grows with depth. **In a stack of 32 new blocks, how does the root mean square of the stream change from bottom to top, under each?**
 
 # %%
 guess = None  # for example {"post": "grows", "pre": "stays"}
@@ -1527,7 +1537,7 @@ print("left along v:", f"{((x + written) @ v).abs().max():.0e}")
 # It is the trick from the box about *able*, turned round: there the ReLU carried $x$ along, here it takes a part away. One residual feed-forward layer erases a direction with 2 of its $d_{ff}$ units.
 
 # %% [markdown]
-# ## Break it
+# ## Break it (optional)
 #
 # The trained stack of 32 blocks is still there. Each character has a direction from which its score is read, its row of the last linear layer. Erase the direction of the letter *e* from what that layer reads. **Which of the characters " etaoin" gets the largest rise in loss?**
 

@@ -61,7 +61,7 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             exercise_id = cell.source.removeprefix(MARK).strip()
             exercise, told = load(exercise_id), outline(exercise_id)
             cells.append(new_markdown_cell(f"**Exercise: {told.title}** · {told.effort}"))
-            text = stub(exercise.reference, exercise.method)
+            text = stub(exercise.reference, exercise.methods)
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")
                 text = solution_text(exercise, before)

@@ -172,12 +172,13 @@ class InProcess:
         """Return what is to be called: the function, or a module that holds the weights asked."""
         if not isinstance(self._answer, type):
             return self._answer, {}
-        module = self._answer(*probe_layers.made(request.build))
+        module = probe_layers.construct(self._answer, request.build)
         if request.weights is None or not isinstance(module, nn.Module):
             return getattr(module, request.method), {}
         weight = next(iter(request.weights.values()), None)
         if weight is not None:
             module.to(device=weight.device, dtype=weight.dtype)
+        _refuse_misfit(module, request.weights)
         module.load_state_dict(request.weights, assign=weight is not None and weight.is_meta)
         return getattr(module, request.method), dict(module.named_parameters())
 
@@ -246,6 +247,19 @@ def checked(reply: Reply) -> Reply:
     if not whole or not all(isinstance(text, str) for text in texts):
         return Reply(error=Error("Malformed", "the reply has fields of other types"))
     return replace(reply, output=as_data(reply.output), inputs=as_data(reply.inputs))
+
+
+def _refuse_misfit(module: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Raise RuntimeError, with one sentence, for a module of other parameters than the weights."""
+    own = {name: tuple(weight.shape) for name, weight in module.state_dict().items()}
+    for name, weight in weights.items():
+        shape = tuple(weight.shape)
+        if name not in own:
+            raise RuntimeError(f"expected a parameter {name} of shape {shape}, and there is none")
+        if own[name] != shape:
+            raise RuntimeError(f"expected the shape {shape} of {name}, but got {own[name]}")
+    if more := own.keys() - weights.keys():
+        raise RuntimeError(f"expected no parameter of the name {min(more)}")
 
 
 class _Bounded(io.StringIO):

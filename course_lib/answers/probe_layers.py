@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +28,28 @@ class Probe:
         return f"{self.name}({', '.join(map(repr, self.arguments))})"
 
 
+@dataclass(frozen=True, repr=False)
+class Named:
+    """An argument that builds a class, passed by its name."""
+
+    name: str
+    value: Any
+
+    def __repr__(self) -> str:
+        return f"{self.name}={self.value!r}"
+
+
 def made(values: tuple) -> tuple:
     """Put a layer in the place of each probe."""
     return tuple(value.make() if isinstance(value, Probe) else value for value in values)
+
+
+def construct(kind: Callable, build: tuple) -> Any:
+    """Make an object of a class, with layers in the place of probes."""
+    by_place = made(tuple(x for x in build if not isinstance(x, Named)))
+    by_name = [x for x in build if isinstance(x, Named)]
+    values = made(tuple(x.value for x in by_name))
+    return kind(*by_place, **dict(zip((x.name for x in by_name), values, strict=True)))
 
 
 def layer(make: Callable) -> Callable:
@@ -107,6 +127,39 @@ def mean_in_last_column() -> Callable:
 
 
 @layer
+def mean_of_centred() -> Callable:
+    """Average all words, each brought to mean 0 before, as a norm does."""
+
+    def average(x: Tensor) -> Tensor:
+        centred = x - x.mean(-1, keepdim=True)
+        return centred.mean(-2, keepdim=True).expand_as(x).clone()
+
+    return average
+
+
+@layer
+def rounded_by_later() -> Callable:
+    """Multiply the words by a number that later ones change, and divide by it: causal, rounded."""
+
+    def there_and_back(x: Tensor) -> Tensor:
+        size = 3 + x.square().sum((-2, -1), keepdim=True)
+        return x * size / size
+
+    return there_and_back
+
+
+@layer
+def first_is_nan() -> Callable:
+    """Give the first word NaN, and leave the others as they are: causal."""
+
+    def spoil(x: Tensor) -> Tensor:
+        first = torch.arange(x.shape[-2]).unsqueeze(-1) == 0
+        return x.masked_fill(first.to(x.device), torch.nan)
+
+    return spoil
+
+
+@layer
 def scaled_and_shifted() -> Callable:
     """Multiply the words by a second argument, and add a third."""
 
@@ -129,6 +182,41 @@ def counting_decoder(vocab: int, factor: int) -> Callable:
 
 
 @layer
+def counting_translator(vocab: int, factor: int, stop: int) -> nn.Module:
+    """Make an encoder-decoder without parameters, whose next token depends on all that it may see.
+
+    About one in seven of its tokens is `stop`, and the others are below it.
+    """
+
+    def visible(source: Tensor, mask: Tensor | None) -> Tensor:
+        return torch.ones_like(source) if mask is None else mask.squeeze(-2).to(source)
+
+    class Translator(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.output = nn.Identity()
+
+        def encoder(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+            source = tokens.to(torch.float32)
+            total = (source * visible(source, mask)).sum(-1, keepdim=True)
+            return (source + total).unsqueeze(-1)
+
+        def decoder(self, tokens: Tensor, memory: Tensor, memory_mask: Tensor | None = None):
+            states = memory.squeeze(-1)
+            read = (states * visible(states, memory_mask)).sum(-1, keepdim=True)
+            places = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
+            number = factor * (tokens * places).cumsum(-1) + places + read.long()
+            likeliest = torch.where(number % 7 == 3, stop, number % stop)
+            every = torch.arange(vocab, device=tokens.device)
+            return -(every - likeliest.unsqueeze(-1)).square().to(memory)
+
+        def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None):
+            return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
+
+    return Translator()
+
+
+@layer
 def stretch_and_shift() -> Callable:
     """Leave out a norm's division, and keep what it has learned."""
 
@@ -146,6 +234,38 @@ def average_of_values() -> Callable:
         return v.mean(-2, keepdim=True).expand(*q.shape[:-1], v.shape[-1])
 
     return average
+
+
+@layer
+def attention_to_all_alike() -> Callable:
+    """Make of (d_model, heads) an attention of one matrix that adds up all that it may see."""
+
+    class AllAlike(nn.Module):
+        def __init__(self, d_model: int, heads: int):
+            super().__init__()
+            self.w, self.heads = nn.Linear(d_model, d_model, bias=False), heads
+
+        def forward(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
+            seen = torch.ones(query.shape[-2], key.shape[-2]).to(query)
+            seen = seen if mask is None else seen * mask
+            return self.w(query) / self.heads + seen @ value
+
+    return AllAlike
+
+
+@layer
+def network_of_one_matrix() -> Callable:
+    """Make of (d_model, d_ff) a network of one matrix, divided by d_ff."""
+
+    class OneMatrix(nn.Module):
+        def __init__(self, d_model: int, d_ff: int):
+            super().__init__()
+            self.w, self.d_ff = nn.Linear(d_model, d_model), d_ff
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.w(x) / self.d_ff
+
+    return OneMatrix
 
 
 @layer

@@ -20,7 +20,7 @@ from course_lib.answers.answer import (
     Request,
     checked,
 )  # fmt: skip
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.source import define
 
 SECONDS = 10.0
@@ -38,7 +38,8 @@ class Define:
 
 
 KINDS = {
-    kind.__name__: kind for kind in (Define, Description, Error, Foreign, Probe, Reply, Request)
+    kind.__name__: kind
+    for kind in (Define, Description, Error, Foreign, Named, Probe, Reply, Request)
 }
 
 

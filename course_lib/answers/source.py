@@ -128,12 +128,19 @@ def is_stub(source: str, method: str | None = None) -> bool:
     return False
 
 
-def stub(reference: Callable, method: str | None = None) -> str:
+def stub(reference: Callable, methods: Collection[str] = ()) -> str:
     """Return the source with the body taken out and the comments of its steps left as TODOs.
 
-    Of a class only `method` is emptied.
+    Of a class only the `methods` are emptied.
     """
     source = source_of(reference)
+    for method in methods or (None,):
+        source = emptied(source, method)
+    return source
+
+
+def emptied(source: str, method: str | None) -> str:
+    """Take the body out of a function, or of one method of a class: see `stub`."""
     function = function_in(ast.parse(source), method)
     lines = source.splitlines()
     documented = ast.get_docstring(function) is not None

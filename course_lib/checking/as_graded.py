@@ -1,14 +1,17 @@
 """What a grade would say of an answer that passes where the learner tries it."""
 
-import sys
+import ast
+from typing import Any
 
-from course_lib.answers.answer import InProcess
+from course_lib.answers.source import find_source
+from course_lib.checking import cells
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.library import of_lesson
 from course_lib.checking.notebook_answers import Attempt, find_answers, read_cell
 from course_lib.checking.screen import screened
 from course_lib.checking.source_names import names_in
-from course_lib.checking.verdict import judge, sentence
+from course_lib.checking.time_limit import judged_in_time
+from course_lib.checking.verdict import sentence
 
 
 def warning(attempt: Attempt) -> str | None:
@@ -22,26 +25,33 @@ def warning(attempt: Attempt) -> str | None:
     return None
 
 
-def warning_in_notebook(exercise: Exercise) -> str | None:
-    """Say the same of the answer in the cells that have been run, if this is a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython and ipython.get_ipython()
-    if not shell:
+def warning_in_notebook(exercise: Exercise, answer: Any) -> str | None:
+    """Say the same of an answer that comes from the cells that have been run, if there are any."""
+    if not (shell := cells.shell()):
         return None
     # what a cell last gave to the name is what was checked, in whichever cell
     marked = {"cell_type": "code", "metadata": {"exercise": exercise.id}}
     run = [x for x in shell.history_manager.input_hist_raw[1:] if not read_cell(0, x, None).problem]
-    cells = [marked | {"source": source} for source in run]
-    attempt = find_answers({"cells": cells}, "This", [exercise], alone=True).attempts[exercise.id]
+    notebook = {"cells": [marked | {"source": source} for source in run]}
+    attempt = find_answers(notebook, "This", [exercise], alone=True).attempts[exercise.id]
     if not attempt.source:
         return _warning(attempt.problem or f"no cell that has run defines `{exercise.name}`.")
-    if said := warning(attempt):
+    if (said := warning(attempt)) or _is_all(attempt.source, answer):
         return said
     try:
-        verdict = judge(exercise, InProcess(attempt.define()))
+        verdict = judged_in_time(exercise, attempt.define())
     except Exception as error:
         return _warning(f"{type(error).__name__}: {error}")
     return None if verdict.status == "passed" else _warning(verdict.message)
+
+
+def _is_all(source: str, answer: Any) -> bool:
+    """Tell whether a source has the answer alone, and imports: then it has been judged by now."""
+    *before, last = ast.parse(source).body
+    imports = all(isinstance(x, ast.Import | ast.ImportFrom) for x in before)
+    return imports and ast.dump(ast.Module([last], [])) == ast.dump(
+        ast.parse(find_source(answer) or "")
+    )
 
 
 def _warning(reason: str) -> str:

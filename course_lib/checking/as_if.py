@@ -1,41 +1,52 @@
-"""Which other arguments the right answer would have needed to give these wrong results.
+"""What else the right answer would have needed to give these wrong results.
 
-Two arguments exchanged, one negated or forgotten, a matrix transposed: the reference is asked
-again with each such change, until it gives what the answer gave, in every case. Where the answer
-raises exceptions because sizes do not fit, all sizes are made equal first.
+Two arguments exchanged, one negated or forgotten, a matrix transposed; a slip in the formula: the
+reference is asked again with each such change, until it gives what the answer gave, in every case.
+Where the answer raises exceptions because sizes do not fit, all sizes are made equal first.
 """
 
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
-from course_lib.answers.answer import InProcess, Reply, Request
+from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.checking.diagnosis import equal_sizes, is_whole, same_rows
-from course_lib.checking.exercise import Exercise
+from course_lib.checking.difference import sizes
+from course_lib.checking.exercise import Case, Exercise
+from course_lib.checking.slips import slips
 from course_lib.checking.trial import Question, Trying, cases, is_float, same_reply
+
+LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 class Change(NamedTuple):
-    """A change of a request, and what it comes to in words."""
+    """A change of a request, or of the reference, or of its result, and what that is in words."""
 
     said: str
-    change: Callable[[Request], Request]
+    change: Callable[[Request], Request] = _same
+    reference: Callable | None = None
+    result: Callable[[Any], Any] = _same
 
 
 def as_if(tried: Trying, seed: int) -> str | None:
     """Say with which change of its arguments the reference does what an answer did, if any."""
     exercise = tried.exercise
     asked = cases(exercise, seed)
-    if any(_raises(tried, question) for question in asked):
+    if raises := any(_raises(tried, question) for question in asked):
         asked = equal_sizes(exercise, seed)
     for number, change in enumerate(_changes(exercise)):
-        if _explains(tried, asked, number):
+        # with equal sizes, too many formulas come to the same
+        if not (raises and change.reference) and _explains(tried, asked, number):
             return f"The result is what the right one would be {change.said}."
     return None
 
@@ -45,8 +56,11 @@ def _raises(tried: Trying, question: Question) -> bool:
 
 
 def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
-    """Tell whether a change explains all results, one of which is wrong and whole."""
-    exercise, wrong = tried.exercise, False
+    """Tell whether a change explains all results, one of which is wrong and whole.
+
+    There are many formulas, so of a slip one wrong result is not enough.
+    """
+    exercise, wrong = tried.exercise, 0
     for question in asked:
         ours, theirs = tried.reply(question), _changed(exercise, question, number)
         if question.expected.error or (ours.error and theirs.error):
@@ -56,18 +70,28 @@ def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
             return False
         if not same_rows(ours.output, theirs.output, right, exercise):
             return False
-        wrong = wrong or (
+        wrong += (
             is_whole(ours)
             and same_reply(ours, theirs, exercise)
             and not same_reply(ours, question.expected, exercise)
         )
-    return wrong
+    return wrong > (_changes(exercise)[number].reference is not None)
 
 
 @lru_cache(maxsize=4096)
 def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
-    request = _changes(exercise)[number].change(question.request)
-    return InProcess(exercise.reference).run(replace(request, watch=(), settings=False))
+    _, change, reference, result = _changes(exercise)[number]
+    request = replace(change(question.request), watch=(), settings=False)
+    if _is_too_large(question.request, request):
+        return Reply(error=Error("TooLarge", "a size that nobody asked for"))
+    reply = InProcess(reference or exercise.reference).run(request)
+    return replace(reply, output=result(reply.output))
+
+
+def _is_too_large(before: Request, after: Request) -> bool:
+    """Tell whether a whole number has grown, as a size does that was exchanged with a seed."""
+    both = zip((*before.inputs, *before.build), (*after.inputs, *after.build), strict=False)
+    return any(type(x) is int is type(y) and y > max(LARGEST, 2 * x) for x, y in both)
 
 
 @lru_cache(maxsize=256)
@@ -88,6 +112,11 @@ def _changes(exercise: Exercise) -> list[Change]:
             _instead(exercise, a, b)
             for a, b in [*_pairs(places), *((b, a) for a, b in _pairs(places))]
         ),
+        *_as_at_first(places),
+        *_always(exercise),
+        *_backwards(exercise),
+        *_causal(exercise),
+        *(Change(said, reference=reference) for said, reference in slips(exercise)),
     ]
 
 
@@ -148,8 +177,81 @@ def _instead(exercise: Exercise, a: str | int, b: str | int) -> Change:
     )
 
 
-def _if_float(change: Callable[[Tensor], Tensor]) -> Callable[[Any], Any]:
-    return lambda x: change(x) if is_float(x) else x
+def _as_at_first(places: list[str | int]) -> Iterator[Change]:
+    """Forget the gain and the bias of a norm: they are ones and zeros before they learn."""
+    own: dict[str, Callable[[Tensor], Tensor]] = {"gain": torch.ones_like, "bias": torch.zeros_like}
+    if own.keys() <= set(places):
+
+        def change(request: Request) -> Request:
+            weights = request.weights or {}
+            new = {name: own[name](w) if name in own else w for name, w in weights.items()}
+            return replace(request, weights=new)
+
+        yield Change("without `gain` and `bias`", change)
+
+
+def _always(exercise: Exercise) -> Iterator[Change]:
+    """Give an optional argument its default always, or one of the constructor's its usual value."""
+    said = "with `{}` ignored, and {} always"
+    for place, parameter in enumerate(exercise.parameters):
+        if parameter.default is not parameter.empty:
+            change = _at(place, lambda _, usual=parameter.default: usual)
+            yield Change(said.format(parameter.name, _shown(parameter.default)), change)
+    first = cases(exercise, 0)[0].case
+    built = inspect.signature(exercise.reference).parameters.values() if exercise.method else ()
+    for place, parameter in enumerate(built):
+        usual = first.build[place] if place < len(first.build) else parameter.default
+        change = partial(_built, place=place, usual=usual)
+        yield Change(said.format(parameter.name, _shown(usual)), change)
+
+
+def _built(request: Request, place: int, usual: Any) -> Request:
+    """Build from the usual value, where one is given."""
+    if place >= len(request.build):
+        return request
+    build = (*request.build[:place], usual, *request.build[place + 1 :])
+    return replace(request, build=build)
+
+
+def _shown(value: Any) -> str:
+    return f"`{getattr(value, '__name__', value)}`"
+
+
+def _backwards(exercise: Exercise) -> Iterator[Change]:
+    """Read an argument from its end to its beginning, and put each result in its place."""
+    for place in range(len(exercise.parameters)):
+        said = f"with {_name(exercise, place)} read from its end to its beginning"
+        backwards = _if_float(_reversed)
+        yield Change(said, _at(place, backwards), result=backwards)
+
+
+def _causal(exercise: Exercise) -> Iterator[Change]:
+    """Mask causally where no mask is given, or always."""
+    for place, parameter in enumerate(exercise.parameters):
+        allowed = (parameter.annotation, *get_args(parameter.annotation))
+        axes = next((x.dim_str.split()[-2:] for x in allowed if hasattr(x, "dim_str")), [])
+        if type(None) not in allowed or len(axes) < 2:
+            continue
+
+        def change(
+            request: Request, always: bool, place: int = place, axes: list[str] = axes
+        ) -> Request:
+            named = sizes(exercise, Case("", request.inputs, request.build))
+            rows, columns = (named.get(axis.strip("#"), 1) for axis in axes)
+            given, mask = _get(request, place), torch.ones(rows, columns, dtype=torch.bool).tril()
+            if given is not None:
+                mask = given & mask if always else given
+            left_out = [None] * (place - len(request.inputs))
+            inputs = (*request.inputs[:place], *left_out, mask, *request.inputs[place + 1 :])
+            return replace(request, inputs=inputs)
+
+        said = f"if {_name(exercise, place)} were causal"
+        yield Change(f"{said} where none is given", partial(change, always=False))
+        yield Change(f"{said} besides what is given", partial(change, always=True))
+
+
+def _if_float(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: change(x) if is_float(x) or type(x) is float else x
 
 
 def _if_whole(change: Callable[[int], int]) -> Callable[[Any], Any]:
@@ -162,12 +264,16 @@ def _opposite(x: Any) -> Any:
     return ~x if isinstance(x, Tensor) and x.dtype.is_signed is False and not is_float(x) else x
 
 
-def _transposed(x: Tensor) -> Tensor:
-    return x.mT if x.dim() > 1 else x
+def _transposed(x: Any) -> Any:
+    return x.mT if isinstance(x, Tensor) and x.dim() > 1 else x
 
 
-def _reversed(x: Tensor) -> Tensor:
-    return x.flip(-2) if x.dim() > 1 else x
+def _shared(x: Any) -> Any:
+    return x / max(1, len(x)) if isinstance(x, Tensor) and x.dim() else x
+
+
+def _reversed(x: Any) -> Any:
+    return x.flip(-2) if isinstance(x, Tensor) and x.dim() > 1 else x
 
 
 SINGLE: dict[str, Callable[[Any], Any]] = {
@@ -178,10 +284,14 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
     "with minus {}": _if_float(lambda x: -x),
     "with {} twice as large": _if_float(lambda x: 2 * x),
     "with {} half as large": _if_float(lambda x: x / 2),
+    "with {} divided by its length": _if_float(_shared),
+    "with {} squared": _if_float(lambda x: x**2),
+    "with the root of {}": _if_float(lambda x: abs(x) ** 0.5),
     "with the rows of {} in the reverse order": _if_float(_reversed),
     "with {} one larger": _if_whole(lambda n: n + 1),
     "with {} one smaller": _if_whole(lambda n: n - 1),
     "with {} twice as large, a whole number": _if_whole(lambda n: 2 * n),
+    "with 1 for {}": _if_whole(lambda n: 1),
     "with half of {}": _if_whole(lambda n: n // 2),
 }
 

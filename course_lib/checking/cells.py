@@ -17,26 +17,30 @@ _cell_ids: dict[int, str | None] = {}  # by the number of the run; not every pro
 
 def follow() -> None:
     """Note from now on which cell each run is of, where this is a notebook."""
-    if shell := notebook():
+    if notebook():
 
         def note(info: Any) -> None:
-            _cell_ids[len(_runs(shell))] = info.cell_id
+            _cell_ids[len(_runs())] = info.cell_id
 
-        shell.events.register("pre_run_cell", note)
+        shell().events.register("pre_run_cell", note)
+
+
+def shell() -> Any:
+    """Return IPython's shell, of a notebook or a terminal, or else None."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
 
 
 def notebook() -> Any:
     """Return IPython's shell, where it runs a notebook, or else None."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return shell if hasattr(shell, "kernel") else None
+    return shell() if hasattr(shell(), "kernel") else None
 
 
 def outdated(answer: Any, name: str) -> str | None:
     """Say in one sentence why an answer is not what its cell says now; None where it is."""
-    if not (shell := notebook()):
+    if not notebook():
         return None
-    runs, (source, kept) = _runs(shell), _source(answer)
+    runs, (source, kept) = _runs(), _source(answer)
     given = [n for n, text in enumerate(runs) if source and text == source]
     if not given and not kept:
         return None  # from a file of the reader's own, for example
@@ -59,9 +63,9 @@ def outdated(answer: Any, name: str) -> str | None:
     return f"This `{name}` is {was}, {problem}, run the cell, then check."
 
 
-def _runs(shell: Any) -> list[str]:
+def _runs() -> list[str]:
     """Return what has been run, by the numbers that stand beside the cells."""
-    return shell.history_manager.input_hist_parsed
+    return shell().history_manager.input_hist_parsed
 
 
 def _last_of_its_cell(run: int, runs: int) -> int:

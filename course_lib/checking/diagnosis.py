@@ -33,7 +33,7 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     right. What else the answer does wrong is another mistake, which shows when this one is mended.
     An answer that only raises exceptions there is asked again with all sizes equal. At last, rows
     of NaN or zeros are left out: they come from queries that may look nowhere, in whatever way
-    else the answer is wrong.
+    else the answer is wrong. An argument that is changed spoils gradients, and is the mistake then.
     """
     exercise = tried.exercise
     bank = [(mistake, known(exercise, mistake, seed)) for mistake in exercise.mistakes]
@@ -46,7 +46,11 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
             if all(_same_calls(tried, wrong, place, refusals=False) for place in everywhere):
                 return mistake
     for mistake, wrong in bank:
-        if _same_results(tried, wrong, seed) and _includes(tried, wrong):
+        if (
+            _same_results(tried, wrong, seed)
+            and _includes(tried, wrong)
+            and (not tried.holds(0) or _changes_inputs(tried) is _changes_inputs(wrong))
+        ):
             return mistake
     for mistake, wrong in bank:
         if _same_rows(tried, wrong):
@@ -64,6 +68,11 @@ def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
     """Try a known mistake anew."""
     answer = InProcess(mistake.answer)
     return Trying(exercise, answer, seed, watched=False, refuses=not mistake.accepts)
+
+
+def _changes_inputs(tried: Trying) -> bool:
+    """Tell whether an answer changes its arguments."""
+    return any(call.changed() for place in range(len(tried)) for call in tried.calls(place))
 
 
 def _fails_what_is_asked(tried: Trying, place: int) -> bool:
@@ -138,6 +147,8 @@ def _same_rows(ours: Trying, theirs: Trying) -> bool:
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
         if _is_refused(x):
             continue
+        if x.held and not y.held:
+            return False
         alike = same_reply(x.reply, y.reply, ours.exercise)
         wrong = wrong or (alike and not x.held and is_whole(x.reply))
         right = x.expected.output if x.expected else None
@@ -160,9 +171,9 @@ def same_rows(ours: Any, theirs: Any, right: Any, exercise: Exercise) -> bool:
         return False
     if ours.shape != theirs.shape or ours.shape[:-1] != right.shape[:-1]:
         return False
-    empty = ours.isnan().any(-1)
-    for x in (theirs, right):
-        empty = empty | (x == 0).all(-1) | x.isnan().any(-1)
+    empty = (right == 0).all(-1) | right.isnan().any(-1)
+    for x in (ours, theirs):
+        empty = empty | x.isnan().any(-1)
     return same(ours[~empty], theirs[~empty], exercise.tolerance)
 
 

@@ -55,7 +55,7 @@ def pair(exercise: Exercise, case: Case, got: Any, expected: Any) -> Pair:
     """Set a wrong result beside the right one."""
     names = [parameter.name for parameter in exercise.parameters]
     arguments = dict(zip(names, case.inputs, strict=False))
-    return Pair(got, expected, arguments, _sizes(exercise, case), exercise.tolerance)
+    return Pair(got, expected, arguments, sizes(exercise, case), exercise.tolerance)
 
 
 def difference(pairs: list[Pair], table: tuple[Finder, ...] | None = None) -> str | None:
@@ -304,10 +304,18 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 def _changed(pairs: list[Pair]) -> str | None:
     """Find a change of `CHANGES` that makes the result from the right one."""
+    if _are_few(pairs):
+        return None
     for sentence, change in CHANGES.items():
         if all(_is_changed(x, change) for x in pairs):
             return sentence
     return None
+
+
+def _are_few(pairs: list[Pair]) -> bool:
+    """Tell whether there are so few numbers that anything could have become what came."""
+    numbers = torch.cat([x.expected.flatten().double() for x in pairs])
+    return len(numbers) < 3 or _is_constant(numbers)
 
 
 def _is_changed(x: Pair, change: Callable[[Tensor], Tensor]) -> bool:
@@ -316,15 +324,16 @@ def _is_changed(x: Pair, change: Callable[[Tensor], Tensor]) -> bool:
 
 def _argument(pairs: list[Pair]) -> str | None:
     """Find a result that is an argument, or one with the same number everywhere."""
+    if _are_few(pairs):
+        return None
     for name in pairs[0].arguments:
         if all(x.is_near(x.got, _tensor(x.arguments.get(name))) for x in pairs):
             return f"The result is `{name}` itself, as it came in."
     firsts = [x.got.flatten()[:1] for x in pairs]
-    if all(
-        x.got.numel() > 1 and (x.got == y).all() and not _is_constant(x.expected)
-        for x, y in zip(pairs, firsts, strict=True)
+    numbers = {f"{y.item():g}" for y in firsts if len(y)}
+    if all((x.got == y).all() for x, y in zip(pairs, firsts, strict=True)) and (
+        len(numbers) == 1 or all(x.got.numel() > 1 and not _is_constant(x.expected) for x in pairs)
     ):
-        numbers = {f"{y.item():g}" for y in firsts}
         what = numbers.pop() if len(numbers) == 1 else "the same"
         return f"Every number of the result is {what}."
     return None
@@ -414,7 +423,8 @@ def _added(pairs: list[Pair]) -> str | None:
         return None
     steps = [(x.got.double() - x.expected.double()).flatten() for x in pairs]
     first = float(steps[0][0])
-    if sum(map(len, steps)) > 1 and all(
+    whole = abs(first) == 1 and all((x.expected == x.expected.floor()).all() for x in pairs)
+    if (whole or sum(map(len, steps)) > 1) and all(
         x.is_near(y, torch.full_like(y, first)) for x, y in zip(pairs, steps, strict=True)
     ):
         way = "large" if first > 0 else "small"
@@ -542,12 +552,13 @@ def _bools(pairs: list[Pair]) -> str | None:
     """Find a mask that shows too much everywhere, or too little."""
     if any(x.got.dtype != torch.bool or x.got.shape != x.expected.shape for x in pairs):
         return None
-    for got, ways in ((True, "True where False is expected"), (False, "False where True is")):
+    for got in (True, False):
         if all((x.got == got).all() for x in pairs):
             return f"Every entry of the result is {got}."
         if all((x.got[x.wrong()] == got).all() for x in pairs):
             where = _places(pairs)
-            return f"{ways}{f', {where}' if where else ''}, and never the other way round."
+            where = f", {where}," if where else ""
+            return f"{got} where {not got} is expected{where} and never the other way round."
     return None
 
 
@@ -633,7 +644,9 @@ PLACES: dict[str, Callable[[Pair], Tensor | None]] = {
     "in the second half of the columns": _along(-1, lambda i, n: (i >= n // 2) & (n % 2 == 0)),
     "where zero is expected": lambda x: x.expected == 0,
     "where a number below zero is expected": lambda x: x.expected < 0,
-    "where a number above zero is expected": lambda x: x.expected > 0,
+    "where a number above zero is expected": lambda x: (
+        x.expected > 0 if x.expected.dtype != torch.bool else None
+    ),
     "in all rows but the first": _along(-2, lambda i, n: i > 0),
     "in all rows but the last": _along(-2, lambda i, n: i < n - 1),
     "in all columns but the first": _along(-1, lambda i, n: i > 0),
@@ -668,17 +681,17 @@ def _tensor(value: Any) -> Any:
     )
 
 
-def _sizes(exercise: Exercise, case: Case) -> dict[str, int]:
+def sizes(exercise: Exercise, case: Case) -> dict[str, int]:
     """Name the sizes of a case, as the signature names the axes of its tensors."""
-    sizes = dict(zip(_built_from(exercise), case.build, strict=False))
+    named = dict(zip(_built_from(exercise), case.build, strict=False))
     for parameter, value in zip(exercise.parameters, case.inputs, strict=False):
         if isinstance(value, Tensor):
             axes = getattr(parameter.annotation, "dim_str", "").split()
             fixed = list(itertools.takewhile(str.isidentifier, reversed(axes)))
-            sizes |= dict(zip(fixed, reversed(value.shape), strict=False))
+            named |= dict(zip(fixed, reversed(value.shape), strict=False))
         else:
-            sizes[parameter.name] = value
-    return {name: size for name, size in sizes.items() if type(size) is int}
+            named[parameter.name] = value
+    return {name: size for name, size in named.items() if type(size) is int}
 
 
 @cache

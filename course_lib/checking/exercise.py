@@ -89,7 +89,8 @@ class Exercise:
 
     `equivalent` lists one-place edits of the reference that change nothing (see `edits`), and
     mutants (see `mutants`) that are right here.
-    `method` is the one to write, where the reference is a class. `forbidden` are dotted names;
+    `method` is the one to write, where the reference is a class; with `constructor`, `__init__` is
+    to be written too. `forbidden` are dotted names;
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `small_only` says why a reference with an exponential is not tried on large numbers.
@@ -106,6 +107,7 @@ class Exercise:
     forbidden: tuple[str, ...] = ()
     equivalent: tuple[str, ...] = ()
     method: str | None = None
+    constructor: bool = False
     tolerance: float = 1e-5
     canonical: Callable[[Any], Any] = lambda result: result
     small_only: str = ""
@@ -124,6 +126,12 @@ class Exercise:
     def name(self) -> str:
         """The name that the answer has in a notebook."""
         return self.reference.__name__
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods to write, where the answer is a class."""
+        written = ("__init__",) if self.constructor else ()
+        return (*written, self.method) if self.method else ()
 
     @property
     def parameters(self) -> list[inspect.Parameter]:
@@ -167,7 +175,10 @@ class Exercise:
             return None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            initial = self.reference(*probe_layers.made(build)).state_dict()
+            try:
+                initial = probe_layers.construct(self.reference, build).state_dict()
+            except ValueError:  # a case may be one that the constructor refuses
+                return {}
             return {name: w + torch.randn_like(w) / 4 for name, w in initial.items()}
 
     def _property(self, sentence: str, points: int = 1) -> Callable:

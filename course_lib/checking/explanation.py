@@ -5,6 +5,7 @@ from the right results, by the table in `difference`.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from course_lib.answers.answer import Reply, tensors
 from course_lib.checking.as_if import as_if
 from course_lib.checking.difference import EXACT, Pair, difference, pair
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.trial import ENDED, Call, Trial, Trying, same
+from course_lib.checking.trial import ENDED, Call, Trial, Trying, cases, same
 
 
 def sentence(text: str) -> str:
@@ -42,22 +43,22 @@ SINGLE = (
 def explanation(tried: Trying, seed: int) -> str:
     """Say in a sentence or two what differs in the first property that fails."""
     exercise, trials = tried.exercise, tried.all()
-    trial = next(trial for trial in trials if not trial.held)
-    wrong = [call for call in trial.calls if not call.held and not call.reply.error]
-    if not wrong or not wrong[0].expected:
-        return f"Every case is right, but one law does not hold: {trial.sentence}."
+    trial = first_failing(trials)
     call = smallest(trials)
     if call and call.expected and call.expected.error:
-        error = call.expected.error
-        return f"This should raise {error.type}, and it gives a result: {error.message}"
-    wrong = [call for call in wrong if call.expected and not call.expected.error]
-    if (
-        found := _results(tried, trial, wrong, seed)
+        error, got = call.expected.error, call.reply.error
+        found = f"raises {got.type}" if got else "gives a result"
+        return f"This should raise {error.type}, and it {found}: {error.message}"
+    wrong = [x for x in trial.calls if not x.held and not x.reply.error and not _is_refused(x)]
+    if not wrong or not wrong[0].expected:
+        return f"Every case is right, but one law does not hold: {trial.sentence}."
+    return (
+        _inputs(exercise, trials)
+        or _drawn(tried, wrong[0], seed)
+        or _results(tried, trial, wrong, seed)
         or _gradients(exercise, wrong)
-        or _inputs(exercise, wrong)
-    ):
-        return found
-    return _counted(trial, wrong)
+        or _counted(trial, wrong)
+    )
 
 
 def raised(tried: Trying, said: str, seed: int) -> str:
@@ -67,14 +68,23 @@ def raised(tried: Trying, said: str, seed: int) -> str:
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
     if not trials[0].held:
-        found = as_if(tried, seed)
+        found = as_if(tried, seed) or _refuses(call) or _only(tried.exercise, trials[0])
         return f"{sentence(said)} {found}" if found else said
     message = call.reply.error.message
+    if found := _inputs(tried.exercise, trials):
+        return found
     if is_on_meta(call.case) and "device" in message:
         return DEVICE.format(_first_tensor(exercise))
     if "numpy()" in message and "requires grad" in message:
         return NUMPY
-    return _on_condition(call, said)
+    own = _refuses(call)
+    return _on_condition(call, f"{sentence(said)} {own}" if own else said)
+
+
+def first_failing(trials: list[Trial]) -> Trial:
+    """Return the first property that fails; which device a result is on matters least of all."""
+    failing = [trial for trial in trials if not trial.held]
+    return min(failing, key=lambda trial: any(is_on_meta(call.case) for call in trial.calls))
 
 
 def smallest(trials: list[Trial]) -> Call | None:
@@ -82,9 +92,17 @@ def smallest(trials: list[Trial]) -> Call | None:
 
     Arguments that should be refused come last: what is wrong with the others matters more.
     """
-    trial = next(trial for trial in trials if not trial.held)
+    trial = first_failing(trials)
     failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
     return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
+
+
+def _refuses(call: Call) -> str | None:
+    """Say so where it is the answer itself that raises."""
+    text = (call.reply.error and call.reply.error.text) or ""
+    if not text.strip().startswith(("raise ", "assert ")):
+        return None
+    return "Your own code refuses these arguments, and they are to be taken."
 
 
 def _is_refused(call: Call) -> bool:
@@ -117,6 +135,21 @@ def _on_condition(call: Call, said: str) -> str:
     return f"{condition}: {said}"
 
 
+def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
+    """Say so where a result depends on torch's random numbers, which are others at each call."""
+    question = next((x for x in cases(tried.exercise, seed) if x.case is wrong.case), None)
+    if question is None:
+        return None
+    requests = (replace(question.request, settings=x) for x in (True, False))
+    one, other = (tried.reply(replace(question, request=x)) for x in requests)
+    if one.error or other.error or same(one.output, other.output, tried.exercise.tolerance):
+        return None
+    return (
+        "Two calls with the same arguments give two results: something is drawn at random in "
+        "each call. Where should these numbers come from?"
+    )
+
+
 def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str | None:
     """Say how results differ: by something exact, by other arguments, or at least where."""
     exercise, call = tried.exercise, wrong[0]
@@ -130,28 +163,45 @@ def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str |
         return SINGLE.format(_first_tensor(exercise))
     first = trial is tried.all()[0]
     found = difference(pairs, EXACT) or (as_if(tried, seed) if first else None) or difference(pairs)
-    only = _only(exercise, trial)
-    said = [found, f"{only} every result is right." if only else None]
+    said = [found, _only(exercise, trial)]
     return _on_condition(call, " ".join(filter(None, said))) if any(said) else None
 
 
 def _only(exercise: Exercise, trial: Trial) -> str | None:
-    """Say what all right cases have in common that no wrong one has, if there is such a thing."""
+    """Say what all right cases have in common that no wrong one has, or which is the only one."""
     right, wrong = ([x.case for x in trial.calls if x.held is held] for held in (True, False))
     if not right:
         return None
+    if common := _common(exercise, right, wrong):
+        return f"{common} every result is right."
+    if len(wrong) == 1 < len(right) and wrong[0].name:
+        return f"Of {len(right) + 1} cases only “{wrong[0].name}” is wrong."
+    if len(right) == 1 < len(wrong) and right[0].name:
+        return f"Of {len(wrong) + 1} cases only “{right[0].name}” is right."
+    return None
+
+
+def _common(exercise: Exercise, right: list[Case], wrong: list[Case]) -> str | None:
+    """Say of which kind all the right cases are, and none of the wrong ones."""
     for place, parameter in enumerate(exercise.parameters):
         if parameter.default is not parameter.empty:
-            given = [
-                [_given(x, place, parameter.default) for x in cases] for cases in (right, wrong)
-            ]
+            given = [[_given(x, place, parameter.default) for x in y] for y in (right, wrong)]
             if not any(given[0]) and all(given[1]):
                 return f"Without `{parameter.name}`"
+        values = [
+            {x.inputs[place] for x in y if _is_true_or_false(x, place)} for y in (right, wrong)
+        ]
+        if len(values[0]) == len(values[1]) == 1 and values[0] != values[1]:
+            return f"Where `{parameter.name}` is {values[0].pop()},"
     most, least = (
-        of(max((y.dim() for _, y in tensors(x.inputs)), default=0) for x in cases)
-        for of, cases in ((max, right), (min, wrong))
+        of(max((y.dim() for _, y in tensors(x.inputs)), default=0) for x in some)
+        for of, some in ((max, right), (min, wrong))
     )
     return "Without batch dimensions" if most < least else None
+
+
+def _is_true_or_false(case: Case, place: int) -> bool:
+    return len(case.inputs) > place and isinstance(case.inputs[place], bool)
 
 
 def _given(case: Case, place: int, default: Any) -> bool:
@@ -191,19 +241,13 @@ def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
     return "The results are right, but not the gradients."
 
 
-def _inputs(exercise: Exercise, wrong: list[Call]) -> str | None:
-    """Say which arguments a call has changed."""
-    names = [parameter.name for parameter in exercise.parameters]
-    changed = {
-        name
-        for call in wrong
-        if call.expected
-        for name, ours, theirs in zip(names, call.reply.inputs, call.expected.inputs, strict=False)
-        if not same(ours, theirs, 0.0)
-    }
-    if not changed:
+def _inputs(exercise: Exercise, trials: list[Trial]) -> str | None:
+    """Say which arguments the calls have changed, if all else of the results is right."""
+    calls = [call for trial in trials for call in trial.calls]
+    places = sorted({place for call in calls for place in call.changed()})
+    if not places or not trials[0].held:
         return None
-    said = " and ".join(f"`{name}`" for name in sorted(changed))
+    said = " and ".join(f"`{exercise.parameters[place].name}`" for place in places)
     return (
         f"The result is right, but the call also changes {said}: `+=`, `x[...] =` and names that "
         "end in `_` write into the caller's tensor. Make a new one."

@@ -24,16 +24,17 @@ def same_as_library(source: str, exercise: Exercise) -> bool:
 
 
 def _statements(source: str, exercise: Exercise) -> int:
-    """Count the statements of an answer; of a class, those of the method that is asked for."""
+    """Count the statements of an answer; of a class, those of the methods asked for."""
     definition = _definition(source, exercise.name)
-    if definition and exercise.method:
-        methods = (x for x in definition.body if isinstance(x, ast.FunctionDef))
-        asked = (x for x in methods if x.name == exercise.method)
-        definition = next(asked, None)
-    if not isinstance(definition, ast.FunctionDef):
-        return 0
-    _without_docstring(definition)
-    return sum(isinstance(x, ast.stmt) for x in ast.walk(definition)) - 1
+    inside = definition.body if definition and exercise.methods else [definition]
+    asked = [x for x in inside if isinstance(x, ast.FunctionDef)]
+    if exercise.methods:
+        asked = [x for x in asked if x.name in exercise.methods]
+    for function in asked:
+        _without_docstring(function)
+    return sum(isinstance(x, ast.stmt) for function in asked for x in ast.walk(function)) - len(
+        asked
+    )
 
 
 @cache

@@ -1,21 +1,24 @@
 """What a notebook calls: check, hint, solution, mine and reveal."""
 
+import hashlib
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking import as_graded, cells, hints, panel
+from course_lib.checking import as_graded, cells, hints, one_page, panel
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.library import solution_text
-from course_lib.checking.time_limit import OutOfTime, time_limit
+from course_lib.checking.time_limit import judged_in_time
 from course_lib.checking.verdict import Verdict, judge, untried
+from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import Workspace
 
-SECONDS = 20  # of the processor's time, for one check: a loop that keeps gradients fills memory
+PAGE = "my_transformer"
 
 # here a learner's process comes in: the first check is two seconds quicker for it
 without_dynamo.leave_out()
@@ -31,7 +34,9 @@ def check(exercise_id: str, answer: Any) -> None:
     """Show the verdict on an answer, record it in the workspace, and keep a passed answer there."""
     exercise = load(exercise_id)
     reason = _no_answer(exercise, answer)
-    judged = untried(exercise, "not attempted", reason) if reason else _judged(exercise, answer)
+    judged = (
+        untried(exercise, "not attempted", reason) if reason else judged_in_time(exercise, answer)
+    )
     text, html = panel.text(judged), panel.html(judged)
     if shell := cells.notebook():
         shell.display_pub.publish({"text/html": html, "text/plain": text})
@@ -39,7 +44,7 @@ def check(exercise_id: str, answer: Any) -> None:
         print(text)
     if judged.status == "not attempted":
         return
-    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise)):
+    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise, answer)):
         print(warning)
     if workspace := Workspace.find():
         record(workspace, judged, lambda: answer)
@@ -53,15 +58,6 @@ def _no_answer(exercise: Exercise, answer: Any) -> str | None:
     if answer is exercise.reference:
         return f"This is the library's own `{name}`: run the cell with yours, then check."
     return cells.outdated(answer, name)
-
-
-def _judged(exercise: Exercise, answer: Any) -> Verdict:
-    try:
-        with time_limit(SECONDS):
-            return judge(exercise, InProcess(answer))
-    except OutOfTime:
-        message = f"No result within {SECONDS} seconds: does a loop in your code never end?"
-        return untried(exercise, "error", message)
 
 
 def record(workspace: Workspace, judged: Verdict, answer: Callable[[], Any]) -> None:
@@ -104,6 +100,38 @@ def mine(exercise_id: str) -> Callable:
         return exercise.reference
     print(f"{exercise.name}: your own")
     return answer
+
+
+def my_transformer() -> str:
+    """Return the learner's Transformer as one file that runs alone, and write it beside them.
+
+    What has not passed is the library's; it is printed which parts are whose.
+    """
+    workspace = Workspace.find()
+    page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
+    lines, parts = len(page.splitlines()), len(one_page.PARTS)
+    print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
+    if workspace:
+        path = _write_page(workspace, page)
+        print(f"written to {path.name}: run it with `python {path.name}`")
+    else:
+        print(f"not written: {Path.cwd().name} is no workspace")
+    return page
+
+
+def _write_page(workspace: Workspace, page: str) -> Path:
+    """Write the page and return where; one that its reader has changed stays as it is."""
+    written = workspace.releases()
+    for path in (workspace.folder / f"{PAGE}{n or ''}.py" for n in count()):
+        if not path.exists() or written.get(path.name) == _digest(path.read_bytes()):
+            write_atomically(path, page)
+            workspace.note_releases(written | {path.name: _digest(path.read_bytes())})
+            break
+    return path
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def reveal(guess: Any, measured: Any) -> None:

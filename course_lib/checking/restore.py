@@ -25,7 +25,7 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
     Raises NoPlace, UnknownExercise, NotANotebook or OSError.
     """
     exercise = load(exercise_id)
-    source = stub(exercise.reference, exercise.method).rstrip()
+    source = stub(exercise.reference, exercise.methods).rstrip()
     path, notebook = _notebook(workspace, exercise_id, name)
     if notebook is None:
         return releases.mend(workspace, path, ROOT / "notebooks" / path.name)

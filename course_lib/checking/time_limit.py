@@ -5,6 +5,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from course_lib.answers.answer import InProcess
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.verdict import Verdict, judge, untried
+
+SECONDS = 20  # of the processor's time, for one check: a loop that keeps gradients fills memory
 
 
 class OutOfTime(Exception):
@@ -19,6 +26,16 @@ class Interrupted(Exception):
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]
+
+
+def judged_in_time(exercise: Exercise, answer: Any) -> Verdict:
+    """Judge an answer in this process; one that computes for too long is an error."""
+    try:
+        with time_limit(SECONDS):
+            return judge(exercise, InProcess(answer))
+    except OutOfTime:
+        message = f"No result within {SECONDS} seconds: does a loop in your code never end?"
+        return untried(exercise, "error", message)
 
 
 @contextmanager

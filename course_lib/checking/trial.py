@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.answers.answer import Answer, InProcess, Reply, Request, change_tensors, tensors
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
 from course_lib.checking.forbidden_operations import watched
 
@@ -77,6 +77,12 @@ class Call:
     expected: Reply | None
     held: bool
     scale: tuple[float, float] | None = None
+
+    def changed(self) -> list[int]:
+        """List the places of the arguments that this call has changed, where that was looked at."""
+        theirs = self.expected.inputs if self.expected else ()
+        both = enumerate(zip(self.reply.inputs, theirs, strict=False))
+        return [place for place, (a, b) in both if not same(a, b, 0.0)]
 
 
 @dataclass
@@ -483,7 +489,7 @@ def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) 
     def kind(value: Any) -> Any:
         if isinstance(value, Tensor):
             return of_tensor(value)
-        return value if isinstance(value, bool | str | Probe) else type(value)
+        return value if isinstance(value, bool | str | Named | Probe) else type(value)
 
     kinds: dict[tuple, Question] = {}
     for question in questions:

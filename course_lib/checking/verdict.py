@@ -10,7 +10,7 @@ from course_lib.answers.source import is_stub, source_of
 from course_lib.checking import forbidden_source
 from course_lib.checking.diagnosis import diagnosis
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.explanation import explanation, raised, sentence, smallest
+from course_lib.checking.explanation import explanation, first_failing, raised, sentence, smallest
 from course_lib.checking.trial import Call, Trial, Trying, cases, properties
 
 STUB = "Replace `raise NotImplementedError` by your own code."
@@ -204,7 +204,7 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 def _raised(error: Error, exercise: Exercise) -> str:
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
-        if error.function in (exercise.name, exercise.method):
+        if error.function in (exercise.name, *exercise.methods):
             return "This still raises NotImplementedError: take that line out when you are done."
         return f"This calls `{error.function}`, which is not finished yet: complete that first."
     return f"{error.type}: {error.message}" if error.message else error.type
@@ -212,7 +212,7 @@ def _raised(error: Error, exercise: Exercise) -> str:
 
 def _failure(trials: list[Trial]) -> Failure:
     """Pick the smallest failing call of the first property that fails."""
-    sentence, call = next(trial.sentence for trial in trials if not trial.held), smallest(trials)
+    sentence, call = first_failing(trials).sentence, smallest(trials)
     if call is None:
         return Failure(sentence, Case("", ()), None, None, None)
     expected = call.expected

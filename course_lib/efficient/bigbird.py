@@ -37,8 +37,9 @@ def neighbours(
 
     It sees the `window` blocks around itself (0 is none, the ends cut), the first `global_blocks`
     blocks, and `random_blocks` of the others, or as many as remain. The global blocks see every
-    block. Time and memory O(blocks^2), of blocks, not words. Source: Zaheer et al. 2020, section 2.
-    Raises ValueError for a window that is even and not 0.
+    block. A row lists each block once, in any order. Time and memory O(blocks^2), of blocks, not
+    words. Source: Zaheer et al. 2020, section 2. Raises ValueError for a window that is even and
+    not 0.
     """
     if window and window % 2 == 0:
         raise ValueError(f"a window needs a middle block, so it is odd or 0, not {window}")
@@ -82,9 +83,10 @@ def bigbird_attention(
     """Attend to the listed blocks: dense attention under `bigbird_mask`, exactly.
 
     Rows are computed apart, each as long as its own list: a row that lists every block does not
-    widen the others. A row that lists none gives zeros. Time O(n m block d), memory O(n d). Source:
-    Zaheer et al. 2020, section 2. Raises ValueError unless n = blocks x block, and for blocks that
-    do not exist.
+    widen the others. -1 may be anywhere in a row, no block is listed twice, and a row that lists
+    none gives zeros. Time O(n m block d), memory O(n d), so no tensor of the forward
+    pass holds n x n numbers. Source: Zaheer et al. 2020, section 2. Raises ValueError unless
+    n = blocks x block, and for blocks that do not exist.
     """
     n, blocks = q.shape[-2], len(neighbours)
     if n != blocks * block:

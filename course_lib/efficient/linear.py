@@ -38,8 +38,8 @@ def linear_attention(
 
     phi(x) = elu(x) + 1, S = sum_j phi(k_j) v_j^T, z = sum_j phi(k_j). With `causal` the sums run
     over j <= i. No score is divided by a root. Where phi(q_i) . z is 0, the row is zeros. Time
-    O(n d_k d_v), memory O(n (d_k + d_v)). Source: Katharopoulos et al. 2020, eq. 5 and 7, and
-    causal eq. 9.
+    O(n d_k d_v), memory O(n (d_k + d_v)); yours may take more, but no tensor of n x n numbers.
+    Source: Katharopoulos et al. 2020, eq. 5 and 7, and causal eq. 9.
     """
     words = tuple(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
     # keep S and z side by side in one state, with nothing in it yet

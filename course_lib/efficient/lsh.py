@@ -53,8 +53,9 @@ def lsh_buckets(
 ) -> Int[Tensor, "... n"]:
     """Give each word the bucket of the direction in which it points: argmax [x R, -x R].
 
-    Words that point alike tend to share their bucket. Time O(n d b) and memory O(n b) for b
-    buckets. Source: Kitaev et al. 2020, section 2, after Andoni et al. 2015.
+    Words that point alike tend to share their bucket. Of equally large entries the first counts.
+    Time O(n d b) and memory O(n b) for b buckets. Source: Kitaev et al. 2020, section 2, after
+    Andoni et al. 2015.
     """
     # measure how far each word reaches in each direction
     along = x @ rotations
@@ -71,12 +72,12 @@ def lsh_attention(
 ) -> Float[Tensor, "... n d_v"]:
     """Attend to words of the same bucket, within one chunk and the chunk before it.
 
-    In the order of their buckets, words of one bucket stand together, and chunks of equal length
-    cover them; the first chunk has none before it. Keys are the queries brought to length 1, so a
+    Sorted by bucket, and within one by their place in the text, the words are cut into chunks of
+    equal length; the first chunk has none before it. Keys are the queries brought to length 1, so a
     score is x_i . x_j / (|x_j| sqrt(d_k)); a word looks at itself only if it sees nothing else. One
     bucket and chunk = n is dense attention in which no word looks at itself. With `causal`, no word
-    looks at a later one. Time O(n chunk d + n log n). Source: Kitaev et al. 2020, section 2. Raises
-    ValueError where `chunk` does not divide n.
+    looks at a later one. Time O(n chunk d + n log n), and no tensor holds n x n numbers. Source:
+    Kitaev et al. 2020, section 2. Raises ValueError where `chunk` does not divide n.
     """
     _refuse_remainder(qk.shape[-2], chunk)
     # sort the words by bucket; within a bucket they keep their order

@@ -48,7 +48,8 @@ def window_attention(
 ) -> Float[Tensor, "... n d_v"]:
     """Attend where abs(i - j) <= width // 2: dense attention under `window_mask`, exactly.
 
-    Time O(n width d), memory O(n d). Any n. Source: Beltagy et al. 2020, section 3.1.
+    Time O(n width d), memory O(n d), so no tensor of the forward pass holds n x n numbers. Any n.
+    Source: Beltagy et al. 2020, section 3.1.
     """
     n, reach = q.shape[-2], width // 2
     places, tiles = torch.arange(n, device=q.device), []

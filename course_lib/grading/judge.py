@@ -186,9 +186,7 @@ def rounded(points: float) -> float | int:
 
 def plain(text: str) -> str:
     """Put a stranger's text on one line of printable characters, no longer than a few lines."""
-    words = "".join(c if c.isprintable() else " " for c in text).split()
-    line = " ".join(words)
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[: LONGEST_MESSAGE - 1]}…"
+    return _cut(" ".join(_printable(text).split()), LONGEST_MESSAGE)
 
 
 def block(text: str) -> str:
@@ -196,10 +194,15 @@ def block(text: str) -> str:
     lines = text.splitlines()
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], "…"]
-    printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
-    return "\n".join(
-        line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…" for line in printable
-    )
+    return "\n".join(_cut(_printable(line), LONGEST_LINE) for line in lines)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _screened(attempt: Attempt) -> str | None:

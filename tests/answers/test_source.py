@@ -3,7 +3,10 @@
 import pytest
 import torch
 
-from course_lib.answers.source import define, self_contained
+from course_lib.answers.answer import InProcess, Request
+from course_lib.answers.probe_layers import Named, Probe
+from course_lib.answers.source import define, is_stub, self_contained, stub
+from course_lib.encoder import EncoderBlock
 
 ANSWER = '''
 def answer(x: Tensor, factor: float = FACTOR) -> Tensor:
@@ -32,3 +35,31 @@ def test_a_variable_that_only_shares_a_parameters_or_locals_name_stays_behind():
 def test_a_variable_that_is_read_cannot_go_along_and_is_named():
     with pytest.raises(ValueError, match="it uses helper, a Tensor that only this notebook has"):
         self_contained(defined(helper=torch.zeros(3)))
+
+
+def test_of_an_empty_class_both_methods_are_stubs():
+    given, empty = (stub(EncoderBlock, x) for x in (("forward",), ("__init__", "forward")))
+    assert (given.count("raise NotImplementedError"), given.count("residual(norm)")) == (1, 1)
+    assert (empty.count("raise NotImplementedError"), empty.count("residual(norm)")) == (2, 0)
+    assert "norm_layer: Callable[..., Tensor] = layer_norm," in empty
+    assert is_stub(empty, "forward")
+
+
+def test_a_class_is_built_with_arguments_by_name():
+    build = (4, 2, 6, Named("attention", Probe("attention_to_all_alike")))
+    reply = InProcess(EncoderBlock).run(Request((torch.zeros(3, 4),), build))
+    assert reply.error is None
+    assert reply.output.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"other": torch.zeros(2)}, "expected a parameter other of shape (2,), and there is none"),
+        ({"weight": torch.zeros(2)}, "expected the shape (2,) of weight, but got (3, 2)"),
+        ({"weight": torch.zeros(3, 2)}, "expected no parameter of the name bias"),
+    ],
+)
+def test_other_parameters_than_asked_for_are_named(weights, said):
+    reply = InProcess(torch.nn.Linear).run(Request((torch.zeros(2),), (2, 3), weights))
+    assert (reply.error.type, reply.error.message) == ("RuntimeError", said)

@@ -12,7 +12,7 @@ import torch
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
-from course_lib.checking import catalogue, notebook, panel
+from course_lib.checking import catalogue, panel, time_limit
 from course_lib.checking.time_limit import Interrupted
 from course_lib.checking.verdict import judge
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
@@ -59,7 +59,7 @@ def loops(x):
 
 
 def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
-    monkeypatch.setattr(notebook, "SECONDS", 0.5)
+    monkeypatch.setattr(time_limit, "SECONDS", 0.5)
     check("start/hello", loops)
     said = capsys.readouterr().out
     assert "not yet, 0 of 10 points" in said
@@ -68,7 +68,7 @@ def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
 
 
 def test_an_interrupt_is_one_sentence_and_judges_nothing(workspace, capsys, monkeypatch):
-    monkeypatch.setattr(notebook, "SECONDS", 10)
+    monkeypatch.setattr(time_limit, "SECONDS", 10)
     threading.Timer(1, _thread.interrupt_main).start()
     with pytest.raises(Interrupted, match="nothing was judged") as raised:
         check("start/hello", loops)

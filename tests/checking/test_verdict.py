@@ -324,6 +324,134 @@ def softmax(scores, mask=None):
 """,
         "Without `mask` every result is right",
     ),
+    "another squashing function": (
+        "attention/additive_scores",
+        """
+def additive_scores(q, k, w_q, w_k, v):
+    return torch.sigmoid((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) @ v
+""",
+        "with `sigmoid` in the place of `tanh`",
+    ),
+    "a bracket that closes too early": (
+        "rnn/cell",
+        "def rnn_cell(x, h, w_x, w_h, b):\n    return torch.tanh(x @ w_x) + h @ w_h + b\n",
+        "with `tanh` around a part of its argument alone",
+    ),
+    "the product after the sum": (
+        "windows/receptive_field",
+        "def receptive_field(layers, width):\n    return (1 + layers) * (width - 1)\n",
+        "with its brackets elsewhere",
+    ),
+    "read from the end": (
+        "rnn/unroll",
+        """
+def unroll(xs, h, w_x, w_h, b):
+    states = []
+    for x in xs.flip(-2).unbind(-2):
+        h = torch.tanh(x @ w_x + h @ w_h + b)
+        states.insert(0, h)
+    return torch.stack(states, -2)
+""",
+        "with `xs` read from its end to its beginning",
+    ),
+    "a mask of one's own": (
+        "self_attention/scaled_dot_product",
+        """
+def scaled_dot_product_attention(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    mask = torch.ones_like(scores).tril().bool() if mask is None else mask
+    scores = scores.masked_fill(~mask, float("-inf"))
+    e = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e9))
+    total = e.sum(-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1) @ v
+""",
+        "if `mask` were causal where none is given",
+    ),
+    "an argument ignored": (
+        "positions/rotary",
+        """
+def rotary(x, positions, base=10000.0):
+    if x.shape[-1] % 2:
+        raise ValueError
+    exact = torch.promote_types(x.dtype, torch.float32)
+    c = torch.arange(0, x.shape[-1], 2, dtype=exact, device=x.device)
+    a = positions.to(exact)[:, None] / 10000 ** (c / x.shape[-1])
+    sine, cosine = a.sin().to(x.dtype), a.cos().to(x.dtype)
+    one, two = x.chunk(2, -1)
+    return torch.cat([one * cosine - two * sine, one * sine + two * cosine], -1)
+""",
+        "`base` is accepted and never used",
+    ),
+    "drawn at random": (
+        "multi_head/score_variance",
+        """
+def score_variance(d_k, scaled):
+    variance = (torch.randn(1000, d_k) * torch.randn(1000, d_k)).sum(-1).var()
+    return float(variance / d_k if scaled else variance)
+""",
+        "drawn at random",
+    ),
+    "changed under no_grad": (
+        "add_norm/erase_direction",
+        """
+def erase_direction(stream, direction):
+    if not direction.any():
+        raise ValueError
+    u = direction / direction.norm()
+    with torch.no_grad():
+        stream -= (stream @ u).unsqueeze(-1) * u
+    return stream
+""",
+        "also changes `stream`",
+    ),
+    "another exception": (
+        "windows/layers_needed",
+        """
+def layers_needed(distance, width):
+    assert width % 2
+    return -(-distance // (width - 1))
+""",
+        "This should raise ValueError, and it raises AssertionError",
+    ),
+    "right arguments refused": (
+        "masks/causal",
+        """
+def causal_mask(n_q, n_k=None):
+    n_k = n_q if n_k is None else n_k
+    if n_k <= n_q:
+        raise ValueError("fewer keys than queries")
+    return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q)
+""",
+        "Your own code refuses these arguments",
+    ),
+    "one case alone": (
+        "windows/layers_needed",
+        """
+def layers_needed(distance, width):
+    if width % 2 == 0:
+        raise ValueError
+    return max(1, -(-distance // (width - 1)))
+""",
+        "only “the word itself” is wrong",
+    ),
+    "zeros that are no reason": (
+        "self_attention/parameter_free",
+        """
+def parameter_free(x, causal=False):
+    mask = ~torch.eye(x.shape[-2], dtype=torch.bool)
+    scores = (x @ x.mT).masked_fill(~(mask.tril() if causal else mask), float("-inf"))
+    e = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e9))
+    total = e.sum(-1, keepdim=True)
+    return e / total.masked_fill(total == 0, 1) @ x
+""",
+        "Every case gives a wrong result",
+    ),
+    "a size exchanged with a seed": (
+        "efficient/neighbours",
+        "def neighbours(blocks, window, global_blocks, random_blocks, seed):\n"
+        "    return torch.arange(blocks).expand(blocks, blocks) + 0 * seed\n",
+        "",
+    ),
 }
 
 
@@ -348,7 +476,7 @@ def test_a_property_is_crossed_only_for_a_reason_of_its_own():
 @pytest.mark.parametrize("exercise_id", catalogue.ids())
 def test_an_answer_that_only_raises_gets_a_verdict(exercise_id):
     exercise = catalogue.load(exercise_id)
-    text = stub(exercise.reference, exercise.method)
+    text = stub(exercise.reference, exercise.methods)
     names = dict(vars(sys.modules[exercise.reference.__module__]))
     exec(text.replace("raise NotImplementedError", "raise RuntimeError('no fit')"), names)
     assert verdict(exercise_id, names[exercise.name]).status in ("error", "known mistake")

@@ -127,8 +127,9 @@ def three(child, sandboxes, lab):
 
     def statuses(cells, exercise_id=HELLO):
         exercise = load(exercise_id)
-        here = verdict(exercise_id, lab(cells).get(exercise.name))
-        said = warning_in_notebook(exercise)
+        shown = lab(cells).get(exercise.name)
+        here = verdict(exercise_id, shown)
+        said = warning_in_notebook(exercise, shown)
         told = {"course": {"lesson": exercise.lesson}}
         whole = [{"cell_type": "code", "metadata": {}, "source": x} for x in cells[:-1]]
         whole.append(
@@ -189,4 +190,4 @@ def test_what_no_cell_has_is_said_at_once(lab):
     lab(
         ["import types", "globals()['double'] = types.FunctionType((lambda x: 2 * x).__code__, {})"]
     )
-    assert "no cell that has run defines `double`" in warning_in_notebook(load(HELLO))
+    assert "no cell that has run defines `double`" in warning_in_notebook(load(HELLO), None)

@@ -1,8 +1,13 @@
 """Answers by people who had not read the checks: wrong ones, each with its fault, and right ones.
 
 Nobody tunes a check to these cells. `python -m tests.strangers first` says how they are judged.
+
+Whether a sentence is true of its answer, and helps, is nothing that a program can tell: it is read.
+A reading stands in `first.tsv` or `second.tsv`, beside the sentence that was read; where a check
+says something else today, that is unread.
 """
 
+import csv
 import re
 from collections.abc import Iterator
 from copy import deepcopy
@@ -20,6 +25,19 @@ from lessons.build import build, lesson_files
 
 HERE = Path(__file__).parent
 CELL = re.compile(r"^# %% (\S+) \| (right|wrong) \| (.+)\n", re.MULTILINE)
+
+
+CLASSES = {
+    "accepted rightly": "right answers that pass",
+    "refused wrongly": "right answers that do not",
+    "named": "wrong answers whose mistake is named: by the bank, or because a call is forbidden",
+    "shown": "wrong answers whose mistake is shown by what differs, where, or by the exception",
+    "unexplained": "wrong answers refused with nothing that helps",
+    "misdiagnosed": "wrong answers of which something untrue is said",
+    "accepted wrongly": "wrong answers that pass",
+    "within the task": "answers said to be wrong that keep all that the task asks, and pass",
+    "unread": "wrong answers of which something is said that nobody has read",
+}
 
 
 @dataclass(frozen=True)
@@ -58,3 +76,24 @@ def judged(one: Try, handle: ChildProcess, seed: int = 0) -> Verdict:
     """Judge an answer as `course check` does."""
     submission = find_answers(notebook_of(one), one.exercise, [load(one.exercise)], alone=True)
     return judge_attempt(submission.attempts[one.exercise], handle, seed)
+
+
+def one_line(text: str) -> str:
+    """Put what is said of an answer on one line."""
+    return " ".join(text.split())
+
+
+def readings(people: str) -> dict[tuple[str, str, str], str]:
+    """Return how each sentence was read, by exercise, fault and sentence."""
+    with (HERE / f"{people}.tsv").open(encoding="utf8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t")
+        return {(row["exercise"], row["fault"], row["said"]): row["class"] for row in rows}
+
+
+def classified(one: Try, verdict: Verdict, read: dict[tuple[str, str, str], str]) -> str:
+    """Say what a verdict is worth, as far as somebody has read it."""
+    passed = verdict.status == "passed"
+    if one.right:
+        return "accepted rightly" if passed else "refused wrongly"
+    said = read.get((one.exercise, one.said, one_line(verdict.message)))
+    return said or ("accepted wrongly" if passed else "unread")

@@ -8,29 +8,29 @@ from pathlib import Path
 from tqdm import tqdm
 
 from course_lib.answers.process import ChildProcess
-from tests.strangers import judged, tries
+from tests.strangers import CLASSES, classified, judged, one_line, readings, tries
 
 
 def main() -> None:
-    """Judge each answer of a set; print the counts, and keep every verdict in build/."""
+    """Judge each answer of a set; print the table, and keep every verdict in build/."""
     parser = argparse.ArgumentParser(prog="python -m tests.strangers", description=__doc__)
     parser.add_argument("people", choices=("first", "second"))
-    parser.add_argument("topic", nargs="?", default="")
+    parser.add_argument("topic", nargs="?", default="", help="the beginning of exercises' ids")
     options = parser.parse_args()
-    rows, asked = [], [x for x in tries(options.people) if x.exercise.startswith(options.topic)]
+    rows, read = [], readings(options.people)
+    asked = [one for one in tries(options.people) if one.exercise.startswith(options.topic)]
     with ChildProcess() as handle:
         for one in tqdm(asked):
             verdict = judged(one, handle)
-            row = {"exercise": one.exercise, "right": one.right, "said": one.said}
-            error = verdict.failure and verdict.failure.error
-            row |= {"status": verdict.status, "message": verdict.message}
-            rows.append(row | {"error": error and f"{error.type}: {error.message}"})
-    for right in (True, False):
-        counts = Counter(row["status"] for row in rows if row["right"] == right)
-        print("right:" if right else "wrong:", dict(counts))
+            row = {"exercise": one.exercise, "right": one.right, "fault": one.said}
+            row |= {"status": verdict.status, "said": one_line(verdict.message)}
+            rows.append(row | {"class": classified(one, verdict, read)})
     for row in rows:
-        if row["right"] != (row["status"] == "passed"):
-            print(f"{row['exercise']:32} {row['status']:14} {row['said']}")
+        if row["class"] not in ("accepted rightly", "named", "shown"):
+            print(f"{row['class']:16} {row['exercise']:28} {row['fault']} → {row['said']}")
+    counts = Counter(row["class"] for row in rows)
+    for name, meaning in CLASSES.items():
+        print(f"{counts[name]:4} {name}: {meaning}")
     path = Path("build") / f"strangers-{options.people}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(rows, indent=1))

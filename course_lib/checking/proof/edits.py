@@ -42,7 +42,8 @@ def edits(exercise: Exercise) -> Iterator[tuple[str, str]]:
     """Yield each edit, as "old -> new", and the whole source with it."""
     source = source_of(exercise.reference)
     tree = ast.parse(source)
-    for statement in function_in(tree, exercise.method).body:
+    functions = [function_in(tree, method) for method in exercise.methods or (None,)]
+    for statement in (x for function in functions for x in function.body):
         for old in _nodes(statement):
             for new in _edited(old):
                 # where the copy would come to the old node, it finds the new one

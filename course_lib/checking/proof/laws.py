@@ -100,7 +100,7 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
         if verdict.status != status:
             yield f"{who} (seed {seed}) is {verdict.status!r}: {verdict.message}"
 
-    empty = stub(exercise.reference, exercise.method)
+    empty = stub(exercise.reference, exercise.methods)
     yield from expect("not attempted", InProcess(_defined(exercise, empty)), "the stub")
     written = source_of(exercise.reference)
     yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
@@ -193,9 +193,10 @@ def _by_heart(exercise: Exercise, seeds: tuple[int, ...]) -> Iterator[str]:
 
 def _refusals(exercise: Exercise) -> Iterator[str]:
     """Name what is promised under Raises and not asked, or asked and not promised."""
-    written = getattr(exercise.reference, exercise.method or "", exercise.reference)
-    _, _, promise = (inspect.getdoc(written) or "").partition("Raises")
-    promised = set(re.findall(r"\b[A-Z]\w*Error\b", promise))
+    written = [getattr(exercise.reference, exercise.method or "", exercise.reference)]
+    written += [exercise.reference] if exercise.constructor else []
+    promises = [(inspect.getdoc(x) or "").partition("Raises")[2] for x in written]
+    promised = set(re.findall(r"\b[A-Z]\w*Error\b", " ".join(promises)))
     errors = (question.expected.error for question in refused(exercise, 0))
     if promised != (asked := {error.type for error in errors if error}):
         yield f"the docstring promises {promised or 'no exception'}, the cases ask for {asked}"

@@ -41,10 +41,14 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         derived[f"{name} ignored"] = _wrap(exercise, _ignoring(place, value))
     if exercise.method:
         constructor = list(inspect.signature(exercise.reference).parameters.values())
-        built = exercise.reference(*probe_layers.made(first.build))
-        for name, place, value in _usual(constructor, first.build):
-            # what only the constructor looks at is given, and nobody's to ignore
-            if name in vars(built):
+        built = probe_layers.construct(exercise.reference, first.build)
+        named = {x.name for x in constructor if x.kind is x.KEYWORD_ONLY}
+        for name in named if exercise.constructor else ():
+            derived[f"{name} ignored"] = _built(exercise, _as_given, without=name)
+        by_place = [x for x in constructor if x.name not in named]
+        for name, place, value in _usual(by_place, first.build):
+            # what only a given constructor looks at is nobody's to ignore
+            if exercise.constructor or name in vars(built):
                 derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value))
     calls: list[bool] = []  # whether each call of softmax came with a mask
     with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
@@ -73,12 +77,16 @@ def _wrap(exercise: Exercise, change: Callable) -> Callable:
     return type(exercise.name, (reference,), {exercise.method: method})
 
 
-def _built(exercise: Exercise, change: Callable) -> Callable:
-    """Return the reference with every call of its constructor passed through `change`."""
+def _built(exercise: Exercise, change: Callable, without: str = "") -> Callable:
+    """Return the reference with every call of its constructor passed through `change`.
+
+    What comes by the name `without` does not arrive.
+    """
     reference = cast(type, exercise.reference)
 
-    def build(self, *arguments):
-        change(lambda *changed: reference.__init__(self, *changed), arguments)
+    def build(self, *arguments, **named):
+        named.pop(without, None)
+        change(lambda *changed: reference.__init__(self, *changed, **named), arguments)
 
     return type(exercise.name, (reference,), {"__init__": build})
 
@@ -129,6 +137,10 @@ class _FirstOnly:
     def __call__(self, call: Callable, inputs: tuple) -> Any:
         self.first = self.first or (call(*inputs),)
         return self.first[0]
+
+
+def _as_given(call: Callable, inputs: tuple) -> Any:
+    return call(*inputs)
 
 
 def _in_place(call: Callable, inputs: tuple) -> Any:

@@ -45,6 +45,7 @@ def cases(draw: Draw):
         "two batch dimensions, one query each",
         (draw.normal(3, 2, 4), draw.normal(3, 2, 5, 4), draw.normal(3, 2, 5, 6), 0.9),
     )
+    yield "a list of one query", (draw.normal(1, 3), draw.normal(4, 3), draw.normal(4, 2), 1.0)
     yield "one key", (draw.normal(3), draw.normal(1, 3), draw.normal(1, 4), 0.5)
     yield (
         "as many keys as each has numbers",

@@ -12,7 +12,7 @@ exercise = Exercise(
     method="forward",
     lesson="08",
     title="Look back, look across, think",
-    minutes=12,
+    minutes=6,
     difficulty=2,
     hints=(
         "The encoder's block has two parts, this one has three. Which of the three is new, and "

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=cross_attention,
     lesson="08",
     title="The decoder asks the encoder",
-    minutes=10,
+    minutes=6,
     difficulty=1,
     hints=(
         "Who wants to know something here, and who knows it? Which of the two sentences is asked, "

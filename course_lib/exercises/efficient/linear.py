@@ -41,6 +41,9 @@ def cases(draw: Draw):
     yield "a batch of texts, causal", (*words(draw, 2, 5, d_k=4, d_v=3), True)
     q, k, v = words(draw, 4, d_k=2, d_v=3)
     yield "large numbers in the words", (100 * (1 + q.abs()), 100 * (1 + k.abs()), v)
+    q, k, v = words(draw, 4, d_k=3, d_v=2)
+    k[:2] -= 500
+    yield "a word that reads nothing, causal", (q, k, v, True)
     yield "two batch dimensions, causal", (*words(draw, 3, 2, 4, d_k=5, d_v=2), True)
     yield "as many words as each has numbers", words(draw, 4, d_k=4, d_v=3)
 
@@ -95,7 +98,7 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
         sums, keys = pairs.cumsum(-3), k.cumsum(-2)
     found = (q.unsqueeze(-1) * sums).sum(-2)
     normaliser = (q * (total(k) if total else keys)).sum(-1, keepdim=True)
-    return found / (normaliser + small)
+    return found / (normaliser + small).masked_fill(normaliser == 0, 1)
 
 
 @exercise.mistake(
@@ -106,7 +109,18 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
 def square_of_weights(q, k, v, causal=False):
     weights = phi(q) @ phi(k).mT
     weights = weights.tril() if causal else weights
-    return weights / weights.sum(-1, keepdim=True) @ v
+    total = weights.sum(-1, keepdim=True)
+    return weights / total.masked_fill(total == 0, 1) @ v
+
+
+@exercise.mistake(
+    "A row that reads nothing is NaN: where every phi(k_j) is 0, both sums are, and 0 / 0 is no "
+    "number. What does the docstring say of such a row?"
+)
+def nothing_by_nothing(q, k, v, causal=False):
+    found = read(q, k, v, causal)
+    keys = phi(k).cumsum(-2) if causal else phi(k).sum(-2, keepdim=True)
+    return found / ((phi(q) * keys).sum(-1, keepdim=True) != 0)
 
 
 @exercise.mistake("`causal` is accepted and never used: every word reads the sum of all.")
@@ -237,11 +251,13 @@ def running_sums(q, k, v, causal=False):
 def word_by_word(q, k, v, causal=False):
     q, k = (x.clamp(min=0) + x.clamp(max=0).exp() for x in (q, k))
     if not causal:
-        return q @ (k.mT @ v) / (q @ k.sum(-2).unsqueeze(-1))
+        weights = q @ k.sum(-2).unsqueeze(-1)
+        return q @ (k.mT @ v) / weights.masked_fill(weights == 0, 1)
     sums, total, found = 0, 0, []
     for i in range(q.shape[-2]):
         sums = sums + k[..., i, :, None] * v[..., i, None, :]
         total = total + k[..., i, :]
         row = torch.einsum("...d,...dv->...v", q[..., i, :], sums)
-        found.append(row / (q[..., i, :] * total).sum(-1, keepdim=True))
+        weights = (q[..., i, :] * total).sum(-1, keepdim=True)
+        found.append(row / weights.masked_fill(weights == 0, 1))
     return torch.stack(found, dim=-2)

@@ -1,26 +1,32 @@
-"""One block of the encoder: the words look at each other, then each thinks."""
+"""One block of the encoder, constructor and all: the words look at each other, then each thinks."""
 
 import torch
-from torch.nn import functional as F
+from torch import nn
 
-from course_lib.add_norm import PreNorm
+from course_lib.add_norm import PostNorm, PreNorm, layer_norm
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
-from course_lib.encoder import EncoderBlock
+from course_lib.encoder import EncoderBlock, residual
+from course_lib.feed_forward import FeedForward
+from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 
 exercise = Exercise(
     reference=EncoderBlock,
     method="forward",
+    constructor=True,
     lesson="08",
-    title="Attend, then think",
-    minutes=10,
-    difficulty=1,
+    title="A block from an empty class",
+    minutes=15,
+    difficulty=2,
     hints=(
         "Draw the block as two boxes with one arrow between them. What goes into the first, and "
         "what comes along the arrow into the second?",
-        "Look at what `__init__` puts around each layer. Who adds, and who normalises: you, or "
-        "the two parts under `self`?",
-        "`AsSelfAttention` and `FeedForward` have a `forward` each. Which of the two asks for a "
-        "mask, and in which place, after x?",
+        "`residual(norm)` gives you a class, `PostNorm` or `PreNorm`. Read its constructor: which "
+        "three things does it want, and which of them must you make first?",
+        "`attention(d_model, heads)` makes a layer that wants query, key and value. Which of the "
+        "given classes makes all three of the same x, and so has to go around it?",
+        "Who adds, and who normalises: your `forward`, or the two parts under `self`? Which of the "
+        "two asks for a mask, and in which place, after x?",
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
@@ -47,6 +53,20 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4),), (4, 2, 3)
     yield "one word", (draw.normal(1, 4),), (4, 2, 6)
     yield "as many words as each has numbers", (draw.normal(4, 4),), (4, 2, 5)
+    yield (
+        "another attention",
+        (draw.normal(3, 6), draw.mask(3, 3)),
+        (6, 4, 5, Named("attention", Probe("attention_to_all_alike"))),
+    )
+    yield (
+        "another network, norm before the layers",
+        (draw.normal(3, 4),),
+        (4, 2, 7, "pre", Named("feed_forward", Probe("network_of_one_matrix"))),
+    )
+    for norm in ("post", "pre"):
+        build = (6, 2, 5, norm, Named("norm_layer", Probe("stretch_and_shift")))
+        yield f"another norm_layer, {norm}-norm", (draw.normal(3, 6),), build
+    yield "a norm that is neither", (draw.normal(3, 6),), (6, 2, 5, "both")
 
 
 @exercise.property("permuting the words permutes the outputs, and each word sees all the others")
@@ -72,6 +92,158 @@ def hidden_word(answer, draw: Draw):
         if moved.tolist() != [False, True, False, False]:
             return False
     return True
+
+
+class Made(EncoderBlock):
+    """The constructor in steps, so that a mistake is one step gone wrong."""
+
+    def __init__(
+        self,
+        d_model,
+        heads,
+        d_ff,
+        norm="post",
+        *,
+        attention=MultiHeadAttention,
+        feed_forward=FeedForward,
+        norm_layer=layer_norm,
+    ):
+        nn.Module.__init__(self)
+        add = self.way(norm)
+        look = AsSelfAttention(self.look(attention, d_model, heads))
+        think = self.think(feed_forward, d_model, d_ff)
+        self.attention = add(look, d_model, *self.norm_layer(norm_layer))
+        self.feed_forward = add(think, d_model, *self.norm_layer(norm_layer))
+
+    def way(self, norm):
+        return residual(norm)
+
+    def look(self, attention, d_model, heads):
+        return attention(d_model, heads)
+
+    def think(self, feed_forward, d_model, d_ff):
+        return feed_forward(d_model, d_ff)
+
+    def norm_layer(self, norm_layer):
+        return (norm_layer,)
+
+
+@exercise.mistake(
+    "`norm` changes nothing: the norm comes after the sum in every block. What does `residual` "
+    "give you, if you ask it with `norm`?"
+)
+class AlwaysPost(Made):
+    def way(self, norm):
+        residual(norm)
+        return PostNorm
+
+
+@exercise.mistake(
+    "`norm` changes nothing: the norm comes before the layer in every block. What does `residual` "
+    "give you, if you ask it with `norm`?"
+)
+class AlwaysPre(Made):
+    def way(self, norm):
+        residual(norm)
+        return PreNorm
+
+
+@exercise.mistake(
+    'The two orders have changed places: "post" normalises before the layer, and "pre" after the '
+    "sum. Where was the norm in 2017?"
+)
+class OrdersExchanged(Made):
+    def way(self, norm):
+        return {"post": PreNorm, "pre": PostNorm}[norm] if norm != "both" else residual(norm)
+
+
+@exercise.mistake(
+    'A `norm` that is neither "post" nor "pre" is taken for one of them. The docstring '
+    "promises a ValueError, and `residual` raises it for you.",
+    accepts=True,
+)
+class AnyNormIsPost(Made):
+    def way(self, norm):
+        return PreNorm if norm == "pre" else PostNorm
+
+
+@exercise.mistake(
+    "`heads` changes nothing: there is one head, whatever is asked for. To whom does your "
+    "constructor hand the number of heads?"
+)
+class OneHead(Made):
+    def look(self, attention, d_model, heads):
+        return attention(d_model, 1)
+
+
+@exercise.mistake(
+    "The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward` want?",
+    raises=RuntimeError,
+)
+class HiddenAsWideAsAWord(Made):
+    def think(self, feed_forward, d_model, d_ff):
+        return feed_forward(d_model, d_model)
+
+
+@exercise.mistake(
+    "d_model and d_ff have changed places in the network. Which size comes in, and which is the "
+    "hidden one?",
+    raises=RuntimeError,
+)
+class SizesExchanged(Made):
+    def think(self, feed_forward, d_model, d_ff):
+        return feed_forward(d_ff, d_model)
+
+
+@exercise.mistake(
+    "`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A "
+    "real model will hand over its own: what do you call to make the layer?",
+    raises=RuntimeError,
+)
+class OwnAttention(Made):
+    def look(self, attention, d_model, heads):
+        return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
+
+
+@exercise.mistake(
+    "`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A "
+    "real model will hand over its own: what do you call to make the network?",
+    raises=RuntimeError,
+)
+class OwnNetwork(Made):
+    def think(self, feed_forward, d_model, d_ff):
+        return FeedForward(d_model, d_ff)
+
+
+@exercise.mistake(
+    "`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and "
+    "normalise by `layer_norm` where they get none."
+)
+class OwnNorm(Made):
+    def norm_layer(self, norm_layer):
+        return ()
+
+
+@exercise.mistake(
+    "`super().__init__()` is missing, so torch has nowhere to put the layers. It has to come "
+    "before the first of them.",
+    raises=AttributeError,
+)
+class NoModule(EncoderBlock):
+    def __init__(self, d_model, heads, d_ff, norm="post", **parts):
+        add = residual(norm)
+        self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
+
+
+@exercise.mistake(
+    "One norm serves both layers: the gain and the bias of the first are those of the second. How "
+    "many norms does the figure have?"
+)
+class OneNorm(Made):
+    def forward(self, x, mask=None):
+        first, second = self.attention, self.feed_forward
+        second.gain, second.bias = first.gain, first.bias
+        return super().forward(x, mask)
 
 
 @exercise.mistake(
@@ -252,15 +424,26 @@ class InALoop(EncoderBlock):
 class Spelled(EncoderBlock):
     def forward(self, x, mask=None):
         def norm(part, x):
-            return F.layer_norm(x, x.shape[-1:], part.gain, part.bias)
+            return part.norm_layer(x, part.gain, part.bias)
 
         parts = self.attention, self.feed_forward
         attention, network = self.attention.sublayer.attention, self.feed_forward.sublayer
-        layers = (
-            lambda x: attention(x, x, x, mask),
-            lambda x: F.relu(x @ network.w_1 + network.b_1) @ network.w_2 + network.b_2,
-        )
+        layers = (lambda x: attention(x, x, x, mask), network)
         for part, layer in zip(parts, layers, strict=True):
             pre = isinstance(part, PreNorm)
             x = x + layer(norm(part, x)) if pre else norm(part, x + layer(x))
         return x
+
+
+@exercise.alternative
+class WrittenOut(EncoderBlock):
+    def __init__(self, d_model, heads, d_ff, norm="post", **parts):
+        nn.Module.__init__(self)
+        if norm not in ("post", "pre"):
+            raise ValueError(norm)
+        around = PostNorm if norm == "post" else PreNorm
+        norm_layer = parts.get("norm_layer", layer_norm)
+        attention = parts.get("attention", MultiHeadAttention)(d_model, heads)
+        network = parts.get("feed_forward", FeedForward)(d_model, d_ff)
+        self.attention = around(AsSelfAttention(attention), d_model, norm_layer=norm_layer)
+        self.feed_forward = around(network, d_model, norm_layer=norm_layer)

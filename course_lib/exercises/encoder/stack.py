@@ -13,7 +13,7 @@ exercise = Exercise(
     method="forward",
     lesson="08",
     title="Block upon block",
-    minutes=12,
+    minutes=5,
     difficulty=2,
     hints=(
         "The encoder keeps three things under `self`. Which of them meets the tokens, which the "

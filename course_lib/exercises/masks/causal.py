@@ -39,6 +39,7 @@ def cases(draw: Draw):
     yield "many more keys than queries", (draw.number(3, more), more)
     yield "as many queries as keys", (more, more)
     yield "more queries than keys", (few + 1, few)
+    yield "no key at all", (few, 0)
 
 
 @exercise.property("each query sees one key more than the query before it, and the last sees all")

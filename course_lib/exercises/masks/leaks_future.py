@@ -59,6 +59,9 @@ def cases(draw: Draw):
     yield "two batch dimensions", (Probe("ahead", (1,)), draw.normal(2, 3, 4, 2))
     yield "tokens of 64 bits", (Probe("ahead", (3,)), draw.normal(5, 3).double())
     yield "as many tokens as each has numbers", (Probe("ahead", (1,)), draw.normal(4, 4))
+    yield "a norm before the average", (Probe("mean_of_centred"), draw.normal(4, 3))
+    yield "a causal layer that rounds", (Probe("rounded_by_later"), draw.normal(3, 50))
+    yield "a causal layer whose first state is NaN", (Probe("first_is_nan"), draw.normal(4, 3))
 
 
 @exercise.property("where each token sees k places ahead, all but the last k positions leak")
@@ -87,7 +90,7 @@ def moved_by(layer, x, word):
     """Tell which numbers of the states move when one token does."""
     changed = x.clone()
     changed[..., word, :] = torch.randn_like(x[..., word, :])
-    return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6)
+    return ~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-6, equal_nan=True)
 
 
 def at_positions(moved):
@@ -106,7 +109,7 @@ def leaking(layer, x, words=None, seen=at_positions):
 
 @exercise.mistake(
     "No leak was ever found, not even in an average of all tokens. Are the two states that you "
-    "compare made of different tokens? After `c = x`, changing c changes x."
+    "compare made of different tokens, by more than rounding? After `c = x`, both are one tensor."
 )
 def nothing_found(layer, x):
     return []
@@ -173,7 +176,7 @@ def not_a_copy(layer, x):
     before, leaks = layer(x), set()
     for word in range(1, x.shape[-2]):
         x[..., word, :] += torch.randn_like(x[..., word, :])
-        moved = at_positions(~torch.isclose(layer(x), before, atol=1e-6))
+        moved = at_positions(~torch.isclose(layer(x), before, atol=1e-6, equal_nan=True))
         leaks.update(moved[:word].nonzero().flatten().tolist())
     return sorted(leaks)
 
@@ -206,6 +209,49 @@ def first_leak_only(layer, x):
 
 
 @exercise.mistake(
+    "Every entry of a token was moved by the same amount, or a gradient added them up. A layer "
+    "that begins with a norm sees how the entries differ: how can these be moved apart?"
+)
+def by_a_constant(layer, x):
+    leaks = set()
+    for word in range(1, x.shape[-2]):
+        for step in (10, -10):
+            changed = x.clone()
+            changed[..., word, :] += step
+            moved = ~torch.isclose(layer(changed), layer(x), atol=1e-5, equal_nan=True)
+            leaks.update(at_positions(moved)[:word].nonzero().flatten().tolist())
+    return sorted(leaks)
+
+
+@exercise.mistake(
+    "States that moved by no more than rounding were convicted: the same sum in another order has "
+    "other last digits. Which function of torch's asks whether two numbers are nearly equal?"
+)
+def bit_by_bit(layer, x):
+    leaks = set()
+    for word in range(1, x.shape[-2]):
+        changed = x.clone()
+        changed[..., word, :] = 5 * torch.randn_like(x[..., word, :])
+        moved = layer(changed) != layer(x)
+        leaks.update(at_positions(moved)[:word].nonzero().flatten().tolist())
+    return sorted(leaks)
+
+
+@exercise.mistake(
+    "A state that was NaN and still is was taken to have moved: NaN equals nothing, not even "
+    "itself. What does `torch.isclose` say of two NaNs, and by which argument can that be changed?"
+)
+def nan_moves(layer, x):
+    leaks = set()
+    for word in range(1, x.shape[-2]):
+        changed = x.clone()
+        changed[..., word, :] = 5 * torch.randn_like(x[..., word, :])
+        moved = at_positions(~torch.isclose(layer(changed), layer(x), rtol=1e-4, atol=1e-5))
+        leaks.update(moved[:word].nonzero().flatten().tolist())
+    return sorted(leaks)
+
+
+@exercise.mistake(
     "The later tokens changed places among themselves. An average of all tokens does not notice "
     "that: what would it notice?"
 )
@@ -214,7 +260,9 @@ def exchanged(layer, x):
     leaks = []
     for i in range(n - 1):
         changed = torch.cat([x[..., : i + 1, :], x[..., i + 1 :, :].flip(-2)], dim=-2)
-        if not torch.allclose(layer(changed)[..., i, :], before[..., i, :], atol=1e-6):
+        if not torch.allclose(
+            layer(changed)[..., i, :], before[..., i, :], atol=1e-6, equal_nan=True
+        ):
             leaks.append(i)
     return leaks
 
@@ -228,7 +276,7 @@ def words_on_the_first_axis(layer, x):
     for word in range(len(x)):
         changed = x.clone()
         changed[word] += torch.randn_like(x[word])
-        rests = torch.isclose(layer(changed), before, atol=1e-6)
+        rests = torch.isclose(layer(changed), before, atol=1e-6, equal_nan=True)
         moved = ~rests.reshape(len(x), -1).all(-1)
         leaks.update(moved[:word].nonzero().flatten().tolist())
     return sorted(leaks)
@@ -312,8 +360,9 @@ def by_gradients(layer, x):
     leaks = []
     for i in range(x.shape[-2]):
         words = x.detach().clone().requires_grad_()
-        [gradient] = torch.autograd.grad(layer(words)[..., i, :].sum(), words)
-        if gradient[..., i + 1 :, :].any():
+        state = layer(words)[..., i, :]
+        [gradient] = torch.autograd.grad(state, words, torch.rand_like(state))
+        if (gradient[..., i + 1 :, :].abs() > 1e-5).any():
             leaks.append(i)
     return leaks
 
@@ -325,6 +374,6 @@ def all_later_words_replaced(layer, x):
     def leaks(i):
         later = torch.randn_like(x[..., i + 1 :, :])
         state = layer(torch.cat([x[..., : i + 1, :], later], dim=-2))[..., i, :]
-        return not torch.allclose(state, before[..., i, :], atol=1e-6)
+        return not torch.allclose(state, before[..., i, :], atol=1e-5, equal_nan=True)
 
     return [i for i in range(x.shape[-2] - 1) if leaks(i)]

@@ -29,8 +29,6 @@ exercise = Exercise(
         "torch.nn.functional.multi_head_attention_forward",
         "torch.nn.MultiheadAttention",
     ),
-    # what is refused is not asked
-    equivalent=("self.refuse_misfit(mask, query, key) -> self",),
 )
 
 
@@ -60,6 +58,8 @@ def cases(draw: Draw):
     yield "one query", _words(draw, 1, 4, 6), (6, 2)
     yield "one key", _words(draw, 3, 1, 4), (4, 2)
     yield "as many queries as each has numbers", _words(draw, 4, 5, 4), (4, 2)
+    yield "a mask of numbers", (*_words(draw, 2, 3, 4), torch.ones(2, 3)), (4, 2)
+    yield "a mask with an axis for heads", (*_words(draw, 2, 3, 4), draw.mask(2, 2, 3)), (4, 2)
     yield "another rule", _words(draw, 3, 4, 6), (6, 2, Probe("average_of_values"))
 
 
@@ -117,6 +117,8 @@ class InSteps(MultiHeadAttention):
         return self.w_o(found)
 
     def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            self.refuse_misfit(mask, query, key)
         q, k, v = map(self.split, self.project(query, key, value))
         mask = None if mask is None else self.hold(mask)
         return self.mix(self.merge(self.attend(q, k, v, mask)))
@@ -462,9 +464,24 @@ class MatricesExchanged(InSteps):
         return self.w_q(query), self.w_v(key), self.w_k(value)
 
 
+@exercise.mistake(
+    "A mask that is not boolean, or does not fit the scores, was taken as it came. The class has a "
+    "method that says so: which one, and where is it to be called?",
+    accepts=True,
+)
+class AnyMask(MultiHeadAttention):
+    def forward(self, query, key, value, mask=None):
+        parts = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
+        q, k, v = (split_heads(w(x), self.heads) for x, w in parts)
+        mask = None if mask is None else mask.bool().unsqueeze(-3)
+        return self.w_o(merge_heads(self.rule(q, k, v, mask)))
+
+
 @exercise.alternative
 class HeadByHead(MultiHeadAttention):
     def forward(self, query, key, value, mask=None):
+        if mask is not None:
+            self.refuse_misfit(mask, query, key)
         q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
         d_k = q.shape[-1] // self.heads
         found = []
@@ -483,6 +500,7 @@ class AMatrixForEachHead(MultiHeadAttention):
             return torch.einsum("...nd,hed->...hne", x, weight) + bias
 
         if mask is not None:
+            self.refuse_misfit(mask, query, key)
             mask = mask.unsqueeze(-3)
         q, k, v = roles(query, self.w_q), roles(key, self.w_k), roles(value, self.w_v)
         found = self.rule(q, k, v, mask)
@@ -498,6 +516,7 @@ class TransposedByHand(MultiHeadAttention):
             return x.view(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
 
         if mask is not None:
+            self.refuse_misfit(mask, query, key)
             mask = mask[..., None, :, :]
         q, k, v = cut(self.w_q(query)), cut(self.w_k(key)), cut(self.w_v(value))
         found = self.rule(q, k, v, mask).transpose(-3, -2)

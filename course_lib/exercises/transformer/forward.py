@@ -12,7 +12,7 @@ exercise = Exercise(
     method="forward",
     lesson="08",
     title="The whole Transformer",
-    minutes=12,
+    minutes=5,
     difficulty=2,
     hints=(
         "The model keeps three parts under `self`, and you have built them all. In which order do "

@@ -11,7 +11,8 @@ exercise = Exercise(
     reference=parameter_count,
     lesson="08",
     title="Sixty million numbers",
-    minutes=12,
+    minutes=10,
+    optional=True,
     difficulty=2,
     hints=(
         "List the layers of one encoder block and of one decoder block. Which of them do the two "

@@ -7,7 +7,7 @@ from typing import cast
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from course_lib.answers.source import own_imports, source_of, stub
+from course_lib.answers.source import emptied, own_imports, source_of
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.verdict import max_points
@@ -104,8 +104,16 @@ def _with_solution(exercise: Exercise) -> str:
     """Return the stub, with the reference's lines between nbgrader's marks in place of `raise`."""
     # a type checker takes a function in a field for a method
     reference = cast(FunctionType | type, exercise.reference)
-    empty = stub(reference, exercise.method).splitlines()
-    whole = (source_of(reference) or "").splitlines()
+    text = source_of(reference)
+    # the last method first, so that the first hole is the one just made
+    for method in exercise.methods[::-1] or (None,):
+        text = _marked(text, method)
+    return text
+
+
+def _marked(text: str, method: str | None) -> str:
+    """Put nbgrader's marks around the lines of a function, or of one method, that are taken out."""
+    empty, whole = emptied(text, method).splitlines(), text.splitlines()
     place = next(i for i, line in enumerate(empty) if line.strip() == "raise NotImplementedError")
     after = len(empty) - place - 1
     first = next(i for i, (a, b) in enumerate(zip(empty, whole, strict=False)) if a != b)

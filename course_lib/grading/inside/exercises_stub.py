@@ -21,4 +21,4 @@ def nothing(*arguments: Any, **options: Any) -> None:
     """Do nothing: only the judge outside has checks, hints and solutions."""
 
 
-check = hint = reveal = solution = verdict = nothing
+check = hint = my_transformer = reveal = solution = verdict = nothing
