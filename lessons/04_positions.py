@@ -953,7 +953,7 @@ for name in ("relative", "ALiBi"):
 
 # %% tags=["hide-input"]
 def arc(ax, start, end, radius, colour, width):
-    turn = torch.linspace(start, min(end, start + 2 * torch.pi), 200)
+    turn = torch.linspace(start, min(end, start + 2 * torch.pi), 80)
     ax.plot(radius * turn.cos(), radius * turn.sin(), color=colour, linewidth=width)
 
 
@@ -1141,7 +1141,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A word on which none depends, a **leaf**, has one neighbour: its head. For the other words the distance does not say which neighbour it is. Picking one at random would name 77% of the heads, and the model names about as many. Remember that this scheme was *given* the tree, and that the task asks for its edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
+# A word on which none depends, a **leaf**, has one neighbour: its head. For the other words the distance does not say which neighbour it is. Picking a neighbour at random would name 77% of all heads, and the model names about as many. Remember that this scheme was *given* the tree, and that the task asks for its edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
 
 # %% [markdown]
 # And a parser makes mistakes, which the model inherits. In "the old man the boats" this one takes *man* for a noun, and finds no verb:
