@@ -64,8 +64,9 @@ assert line.split()[int(words(line).norm(dim=-1).argmax())] == "summer's"
 # All of it is *summer's*, the vector with the largest norm, and nothing is left to read. This is called **rank collapse**, or **oversmoothing**: all rows of $X$ become the same. It is no accident. The weights are positive and sum to one, so in each column $c$ an average cannot leave the range of the values that it averages:
 #
 # $$\min_j x_{jc} \;\le\; \sum_j \alpha_{ij}\, x_{jc} \;\le\; \max_j x_{jc}$$
-#
-# And the range shrinks. If every weight is at least $a$, any two averages share at least $n a$ of their weight, so they differ by at most $1 - n a$ of the range.
+
+# %% [markdown]
+# And the range shrinks: if every weight is at least $a$, any two averages share $n a$ of their weight, so they differ by at most $1 - n a$ of the range.
 
 # %% tags=["nbval-check-output"]
 needs()
@@ -339,7 +340,7 @@ assert min(ends("XOR", "attention")) > 0.9 and max(ends("XOR", "attention", "alo
 assert min(ends("XOR", "attention, feed-forward", "alone")) > 0.99
 
 # %% [markdown]
-# (The stored networks are ahead of yours: their learning rate falls over 3,000 steps, and that of your run over 400. Nothing else differs.)
+# (The stored networks are ahead of yours only because their learning rate falls over 3,000 steps, not 400.)
 
 # %% [markdown]
 # > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem: there the same model gets at most three of the four cases right. But weights that depend on the tokens *are* a nonlinearity, only not an elementwise one. Training uses it: attention alone gets XOR nearly right, given time, other tokens and a constant property. The feed-forward network learns faster, and needs no other tokens.
@@ -387,7 +388,8 @@ assert all(abs(loss - 0.693) < 0.01 for loss in losses)
 # So the network adds what attention lacks. Does it also stop the collapse? To see, measure how far the tokens of a line are from their mean $\bar x$, relative to their size:
 #
 # $$\mathrm{spread}(X) = \frac{\lVert X - \mathbf{1}\,\bar x \rVert}{\lVert X \rVert} \qquad \bar x = \frac1n \sum_{i=1}^{n} x_i$$
-#
+
+# %% [markdown]
 # Here $\lVert\cdot\rVert$ is the **Frobenius norm**, the root of the sum of all squares; $\mathbf 1$ is a column of $n$ ones, and $\bar x$ a row, $1 \times d$. The spread is 1 if the mean is zero, and 0 if all tokens are the same.
 
 
@@ -427,8 +429,6 @@ tokens = 8 * nn.functional.normalize(words(line), dim=-1).double()
 
 
 # %%
-
-
 def forty_draws(parts, residual=False, layers=12):
     runs = []
     for draw in range(40):
@@ -441,10 +441,6 @@ def geometric_mean(runs):
     return runs.log().mean(0).exp().tolist()
 
 
-def middle_half(runs):
-    return runs.quantile(torch.tensor([0.25, 0.75]), dim=0)
-
-
 # %%
 curves = {name: forty_draws(*setup) for name, setup in setups.items()}
 means = {name: geometric_mean(runs) for name, runs in curves.items()}
@@ -453,7 +449,12 @@ reveal(guess, "attention" if alone[3] > with_both[3] else "feed-forward")
 print(f"after three layers: {alone[3]:.0e}, {with_both[3]:.0e} with networks")
 print(f"with residual connections: {with_residual[3]:.2f}, and {with_residual[12]:.2f} after 12")
 
+
 # %% tags=["hide-input"]
+def middle_half(runs):
+    return runs.quantile(torch.tensor([0.25, 0.75]), dim=0)
+
+
 title = "Untrained: tokens become alike within four layers; residual connections delay it"
 figure, ax = plots.axes(title, "layers", "spread", size=(8, 3.8))
 places = {
@@ -480,7 +481,7 @@ assert with_both[3] < alone[3] < 0.001 and with_residual[3] > 0.2
 assert alone[3] / alone[2] < alone[2] / alone[1], "each fall is steeper than the last"
 
 # %% [markdown]
-# A surprise: with these first weights the feed-forward networks do not stop the collapse, they speed it up. The main reason is size. The ReLU removes about half of the squared norm, so each network shortens the tokens by about $1/\sqrt2$. The next layer's scores are then half as large, its softmax is flatter, and it averages more. To test this, put the norm back after each network; or shorten the tokens without any network:
+# A surprise: with these first weights the feed-forward networks do not stop the collapse, they speed it up. The main reason is size. The ReLU removes about half of the squared norm, so each network shortens the tokens by about $1/\sqrt2$. The next layer's scores are then half as large, its softmax is flatter, and it averages more. To test this, put the norm back; or shorten the tokens without networks:
 
 
 # %%
@@ -1009,7 +1010,7 @@ assert not differs(padding_mask(lengths, 7), None) and not hidden[2].any()
 assert not differs(causal_mask(7) & padding_mask(lengths, 7), causal_mask(3))
 
 # %% [markdown]
-# Without a mask the line changes with its company. The padding mask repairs that, and a line of length zero gives zeros. Under a causal mask, padding at the *end* is in the future of every real token, so none sees it. So an encoder needs the padding mask. A causal model whose padding is at the end only has to leave it out of its loss. (Cross-attention, lesson 08, needs the padding mask of the source.) Where both masks are needed, combine them: `causal_mask(n) & padding_mask(lengths, n)`.
+# Without a mask the line changes with its company. The padding mask repairs that, and a line of length zero gives zeros. Under a causal mask, padding at the *end* is in the future of every real token, so none sees it. So an encoder needs the padding mask. A causal model whose padding is at the end only has to leave it out of its loss. (Cross-attention, lesson 08, needs the padding mask of the source.) To hide both, take `causal_mask(n) & padding_mask(lengths, n)`.
 
 # %% [markdown]
 # ## Build: a detector
@@ -1142,7 +1143,7 @@ for depth in (1, 2):
     print(f"blocks: {depth}, without positions: order counts: {can['their order']}")
 
 # %% [markdown]
-# Language models without positions make use of this (Haviv et al. 2022). You have taken each of the lectures' necessities away once. Now put the block to use.
+# Language models without positions make use of this (Haviv et al. 2022). Now put the block to use.
 #
 # ## Four boasts
 #
@@ -1292,7 +1293,7 @@ for name, model in models.items():
     print(f"-- {name}, who boasts {boasts[name]:.2f}", write(model, "ROMEO.\n"), "", sep="\n")
 
 # %% [markdown]
-# Ann's text is not English yet, but much of it can be pronounced. The others wait for a future that does not come. This is **data leakage**. The loss of whole lines cannot tell you this, not even on held-out text. Three things can: the detector, a loss that shows only the past, and the writing.
+# Ann's text is not English yet, but much of it can be pronounced. The others wait for a future that does not come. This is **data leakage**. The loss of whole lines cannot tell you this, not even on held-out text. The detector, a loss that shows only the past, and the writing can.
 
 # %% [markdown]
 # ## A stack that writes
@@ -1346,7 +1347,7 @@ assert min(min(run["loss"]) for run in deep["runs"][2]) > deep["trivial"] - 0.01
 # Two blocks are about as good as one; which is ahead depends on the seed. Within 100 steps the six blocks have learned how frequent each character is, and then nothing more: at the middle 90 % of the places their probability of an *e* is practically the same number.
 
 # %% [markdown]
-# The spread tells why. Behind one or two blocks it is about 0.8; behind six, 0.03 or 0.04. It is the collapse from the first half of this lesson, now in a model that you want to use. (Would patience help? Lesson 07 tries it.)
+# The spread tells why: behind one or two blocks it is about 0.8, behind six 0.03 or 0.04. It is the collapse from the first half of this lesson, now in a model that you want to use. (Would patience help? Lesson 07 tries it.)
 #
 # Here are two blocks, trained live on batches of 32 lines (the stored runs: 16), and a text by them:
 
@@ -1361,7 +1362,7 @@ training.expect(claim, loss < 2.6, round(loss, 2), two)
 print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 
 # %% [markdown]
-# Seen from ten paces, it looks like Shakespeare. Two things are missing. Each token looks at the others with a single set of weights, for a single reason: lesson 06 gives it several heads. And depth does not pay: lesson 07 adds residual connections and norms.
+# From ten paces it looks like Shakespeare. Two things are missing. Each token looks at the others with a single set of weights, for a single reason: lesson 06 gives it several heads. And depth does not pay: lesson 07 adds residual connections and norms.
 
 # %% [markdown]
 # ## Break it (optional)
