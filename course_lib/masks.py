@@ -27,7 +27,7 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
         )
     # begin with a mask that hides nothing
     everywhere = torch.ones(n_q, n_k, dtype=torch.bool)
-    # hide what is right of the diagonal, which ends in the last corner
+    # hide what is right of the diagonal that ends in the bottom-right corner
     return everywhere.tril(n_k - n_q)
 
 
@@ -72,9 +72,9 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
 
     A causal layer gives the empty list; the last position, which has no future, is never in it.
     `layer` takes tokens (..., n, d) to states (..., n, d_out), the same each time (no dropout).
-    Each token is moved far, at random, once up and once down, so that neither a norm nor a relu
-    takes it back. What moves no more than rounding does is taken to rest, and so is what was NaN
-    and stays NaN.
+    Each token is moved far, at random, once up and once down, so that neither a norm nor a ReLU can
+    hide the change. An output that moves by no more than rounding error counts as unmoved; so does
+    one that was NaN and stays NaN.
     """
     # draw how far to move each entry
     far = 10 + 10 * torch.rand(x.shape, generator=torch.Generator().manual_seed(0))
@@ -82,7 +82,7 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
     with torch.no_grad():
         # note what the layer returns for the tokens as they are
         before = layer(x)
-        # change one token at a time, and all the others not
+        # change one token at a time, and leave the others as they are
         for word in range(1, x.shape[-2]):
             for step in (far, -far):
                 changed = x.clone()

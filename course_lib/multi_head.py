@@ -76,7 +76,8 @@ class MultiHeadAttention(nn.Module):
         """Let each query look at the keys in every head, where `mask` is True.
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
-        Raises ValueError for a mask that is not boolean or does not fit: see `refuse_misfit`.
+        `refuse_misfit` is given: call it first when there is a mask. Raises ValueError for a mask
+        that is not boolean or does not fit.
         """
         # project the tokens once for all heads, and give each head its part
         q = split_heads(self.w_q(query), self.heads)
@@ -85,7 +86,7 @@ class MultiHeadAttention(nn.Module):
         if mask is not None:
             # refuse a mask that does not fit, by `refuse_misfit`
             self.refuse_misfit(mask, query, key)
-            # hold the same mask before every head
+            # give every head the same mask
             mask = rearrange(mask, "... query key -> ... 1 query key")
         # attend in all heads at once, by the layer's rule
         attended = self.rule(q, k, v, mask)
@@ -94,7 +95,7 @@ class MultiHeadAttention(nn.Module):
 
     @staticmethod
     def refuse_misfit(mask: Tensor, query: Tensor, key: Tensor) -> None:
-        """Raise ValueError for a mask that is not boolean, or cannot be held before each head."""
+        """Raise ValueError for a mask that is not boolean, or does not fit every head."""
         if mask.dtype != torch.bool:
             raise ValueError(
                 f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it "

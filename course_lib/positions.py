@@ -12,9 +12,9 @@ def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     """Describe the positions 0..n-1 by waves, from fast to slow.
 
     p_(i, 2c) = sin(i / 10000^(2c / d_model)),  p_(i, 2c+1) = cos(i / 10000^(2c / d_model)), with
-    c from 0. The wavelengths grow from 2 pi to nearly 10000 * 2 pi positions. The table has torch's
-    default float type. Source: Vaswani et al. 2017, section 3.5. Raises ValueError for an odd
-    d_model.
+    c from 0. The wavelengths grow from 2 pi to 10000^((d_model - 2) / d_model) * 2 pi positions.
+    The table has torch's default float type. Source: Vaswani et al. 2017, section 3.5. Raises
+    ValueError for an odd d_model.
     """
     if d_model % 2:
         raise ValueError(f"each sine needs its cosine, so d_model must be even, not {d_model}")
@@ -164,10 +164,10 @@ def rotary(
     """Turn queries or keys by angles that grow with their positions.
 
     Columns c and c + d / 2 are a point of the plane, turned by a = i / base^(2c / d):
-    (x_c cos a - x_(c + d/2) sin a, x_c sin a + x_(c + d/2) cos a), with c from 0. Lengths stay, and
-    dot products depend on i - j alone. The result has the type of x, but the angles are computed
-    in float32 at least: bfloat16 cannot tell position 4001 from 4000. Source: Su et al. 2021,
-    section 3.2, who pair the columns 2c and 2c + 1. Raises ValueError for an odd d.
+    (x_c cos a - x_(c + d/2) sin a, x_c sin a + x_(c + d/2) cos a), with c from 0. Norms do not
+    change, and dot products depend on i - j alone. The result has the type of x, but the angles are
+    computed in float32 at least: bfloat16 cannot tell position 4001 from 4000. Source: Su et al.
+    2021, section 3.2, who pair the columns 2c and 2c + 1. Raises ValueError for an odd d.
     """
     d = x.shape[-1]
     if d % 2:

@@ -84,8 +84,8 @@ def gru_cell(
 
     r = sigma(x_r + h_r);  z = sigma(x_z + h_z);  n = tanh(x_n + r h_n);  h' = (1 - z) n + z h,
     where [x_r x_z x_n] = x W_x + b_x and [h_r h_z h_n] = h W_h + b_h: torch's order, and the
-    reset gate acts on the recurrent term after its bias. Source: Cho et al. 2014, whose z is
-    our 1 - z and who reset h before the product.
+    reset gate acts on the recurrent term after its bias. Source: Cho et al. 2014, who reset h
+    before the product; Chung et al. 2014 write 1 - z for our z.
     """
     # project the word and the state, and cut each into reset, update and new
     x_r, x_z, x_n = rearrange(x @ w_x + b_x, "... (gate d_h) -> gate ... d_h", gate=3)

@@ -1,4 +1,7 @@
-"""Lesson 05: minimal blocks on Shakespeare's characters, from one to six, with equal steps."""
+"""Lesson 05: minimal blocks on Shakespeare's characters, from one to six, with equal steps.
+
+How alike have the tokens become? The spread is measured before the first block and behind each.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +11,7 @@ from course_lib.data import characters
 from course_lib.feed_forward import MinimalBlock
 from course_lib.instruments import training
 from experiments import stacks
+from experiments.two_cures import spread
 
 LESSON = "05"
 SEEDS = (0, 1, 2)
@@ -29,6 +33,18 @@ def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
     """Return the mean cross-entropy of the next characters, in nats."""
     tokens, following = batch
     return F.cross_entropy(model(tokens).mT, following)
+
+
+@torch.no_grad()
+def spreads(model: nn.Sequential, tokens: Tensor) -> list[float]:
+    """Return the spread of the embeddings, and of what each block makes of them."""
+    embedding, *blocks, _ = model
+    x = embedding(tokens)
+    found = [spread(x)]
+    for block in blocks:
+        x = block(x)
+        found.append(spread(x))
+    return [float(f"{value:.3g}") for value in found]
 
 
 def measure_one(depth: int, seed: int) -> dict:
@@ -54,7 +70,8 @@ def measure_one(depth: int, seed: int) -> dict:
     with torch.no_grad():
         e = model(test[0]).softmax(-1)[..., characters.vocab().index("e")].flatten()
     inner = torch.quantile(e, torch.tensor([0.05, 0.95])).tolist()
-    return {"loss": losses, "e": [round(chance, 4) for chance in inner]}
+    e_range = [round(chance, 4) for chance in inner]
+    return {"loss": losses, "e": e_range, "spread": spreads(model, test[0])}
 
 
 def measure() -> dict:

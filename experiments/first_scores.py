@@ -23,7 +23,7 @@ SEEDS = (0, 1, 2)
 
 WANTED = 2  # numbers that each token must fetch, by as many heads
 LEARNT = 0.9  # share of their variance that counts as learned
-FACTORS = (1 / 16, 1 / 4, 1, 4, 16, 64, 256)  # on scores that are already divided by sqrt(d_k)
+FACTORS = (1 / 16, 1 / 4, 1, 3, 4, 8, 16, 64, 256)  # on scores already divided by sqrt(d_k)
 POINTERS = {"d_model": 32, "batch": 64, "steps": 400, "learning_rate": 0.003}
 READER_STEPS = 200
 READER_HEADS = (4, 1)

@@ -76,6 +76,23 @@ def accuracy(model: nn.Module, batch: tuple[Tensor, Tensor]) -> float:
     return ((model(x).squeeze(-1) > 0) == (answers > 0)).float().mean().item()
 
 
+@torch.no_grad()
+def by_opposite(model: nn.Module, batch: tuple[Tensor, Tensor]) -> list[list[float]]:
+    """Return the share of right answers without a token's opposite in its line, and with it.
+
+    A row for each of the four cases of a token's first two properties; the opposite of a case has
+    both of them flipped.
+    """
+    x, answers = batch
+    right = ((model(x).squeeze(-1) > 0) == (answers > 0)).float()
+    cases = (x[..., 0] > 0) * 2 + (x[..., 1] > 0).long()
+    met = (cases.unsqueeze(-1) == 3 - cases.unsqueeze(-2)).any(-1)
+    return [
+        [round(right[(cases == case) & (met == there)].mean().item(), 4) for there in (False, True)]
+        for case in range(4)
+    ]
+
+
 def spread(x: Tensor) -> float:
     """Measure how far tokens are from their line's mean, relative to their size."""
     apart = (x - x.mean(-2, keepdim=True)).norm(dim=(-2, -1))
@@ -104,7 +121,10 @@ def measure_one(task: str, layers: int, seed: int, constant: bool, **parts: bool
     final = {"loss": loss(model, held_out).item(), "alone": accuracy(model, alone)}
     spreads = {"before": before, "after": spread(inside(held_out[0]))}
     numbers = {name: round(value, 9) for name, value in {**final, **spreads}.items()}
-    return {"accuracy": [round(share, 4) for share in shares], **numbers}
+    found = {"accuracy": [round(share, 4) for share in shares], **numbers}
+    if task == "XOR" and {"constant": constant, **parts} == PLAIN:
+        found["by_opposite"] = by_opposite(model, held_out)
+    return found
 
 
 def measure() -> dict:

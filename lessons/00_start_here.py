@@ -5,7 +5,7 @@
 #
 # How do you get from a product of two matrices to a program that translates? This course builds the Transformer from its parts, on your own machine, and believes no claim that it has not measured. This first page shows where you are going and how a lesson works.
 #
-# You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons take about 24 hours in all.
+# You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons that are ready take about 24 hours in all.
 
 # %%
 import torch
@@ -20,7 +20,7 @@ from course_lib.instruments import drawings, plots, results
 # %% [markdown]
 # ## Where you are going
 #
-# In lesson 09 three real models run in this course's code: a translator (Firefox uses it), a small language model, and an encoder that compares sentences. Your own functions can be put in: your attention, your masks, your norm. Here is what two of them write, stored by `make results LESSON=00`, because their weights are 35 and 93 MB to fetch.
+# In lesson 09 three real models run in this course's code: a translator that Firefox uses (trained with Marian), a small language model (SmolLM2), and an encoder that compares sentences. Your own functions can be put in: your attention, your masks, your norm. Here is what two of them write, stored by `make results LESSON=00`, because their weights are 35 and 93 MB to fetch.
 
 # %% tags=["nbval-check-output"]
 look = results.load("first_look")["figures"]
@@ -30,10 +30,10 @@ print("asked:           ", look["question"])
 print("language model:  ", look["answer"])
 
 # %% [markdown]
-# And here is the idea that the whole course is about. To write a word, the translator computes a **weight** for each word that it has read: how much does this one matter now? That is **attention**. Portuguese puts the adjective behind the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?**
+# And here is the idea that the whole course is about. To write a word, the translator computes **weights** for the words that it has read, shares that sum to one: how much does each of them matter now? That is **attention**. (A **token** is a word, a piece of a word, or a mark; `</s>` marks the end.) Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?**
 
 # %%
-guess = None  # two English words
+guess = None  # two English tokens
 
 # %%
 weights = torch.tensor(look["weights"])
@@ -42,7 +42,7 @@ reveal(guess, (best[1], best[2]))
 assert (best[1], best[2]) == ("cat", "black")
 
 # %% tags=["hide-input"]
-title = "To write 'gato preto', the translator looks at 'cat', then back at 'black'"
+title = "For 'gato preto', the translator's alignment head looks at 'cat', then back at 'black'"
 figure, ax = plots.axes(title, "read: English", "written: Portuguese", size=(6.8, 4.4))
 plots.heat_map(ax, weights, look["target"], look["source"])
 for row, column in ((1, 2), (2, 1), (6, 8), (7, 7)):
@@ -50,13 +50,13 @@ for row, column in ((1, 2), (2, 1), (6, 8), (7, 7)):
     ax.plot(column, row, "s", color=plots.COLOURS[1], **style)
 plots.show(
     figure,
-    "Heat map of the translator's attention: rows are the Portuguese tokens, columns the English "
+    "Heat map of one head of the translator: rows are the Portuguese tokens, columns the English "
     "ones. 'gato' has 0.92 of its weight on 'cat' and 'preto' 0.96 on 'black', so these two cross "
     "the diagonal; so do 'cadeira' on 'chair' and 'branca' on 'white', 0.96 and 0.92.",
 )
 
 # %% [markdown]
-# The weights are computed anew for each sentence and each token. (This part of the translator was trained to align words. In lesson 02 you train a model that finds out by itself where to look.) In the row of `</s>`, the end, nothing is left to align, and the weights are spread out.
+# The weights are computed anew for each sentence and each token. Several parts of the translator compute such weights; they are called **heads**. This one was trained to **align** words: to look at the word that is being translated. (In lesson 02 you train a model that finds out by itself where to look.) In the row of `</s>` nothing is left to align, and the weights are spread out.
 
 # %% [markdown]
 # ## The whole machine
@@ -89,7 +89,7 @@ drawings.transformer(
 #
 # Every lesson asks you to guess before it shows. A guess costs ten seconds; without one, a result is only a number. Write yours into the cell, in place of `None`; then `reveal` shows it beside the measurement.
 #
-# Attention computes a score for each pair of a token that looks and a token that is looked at, itself included: $n \times n$ scores for $n$ tokens, 4 bytes each. **How many gigabytes are the scores of one head in one layer, for a book of 100,000 tokens?**
+# Attention computes a score for each pair of a token that looks and a token that is looked at, itself included: $n \times n$ scores for $n$ tokens, 4 bytes each. **How many gigabytes are the scores for a book of 100,000 tokens, if each pair is scored once?**
 
 # %%
 guess = None  # gigabytes
@@ -129,7 +129,7 @@ hint("start/hello")
 # %% [markdown]
 # ## Go on with your own
 #
-# `mine` returns your function once it has passed, in this lesson and in all later ones. Before that it returns the library's, and says so. This is how your parts get into the real models.
+# `mine` returns your function once it has passed, in this lesson and in all later ones. Before that it returns the library's, and says so. (The outputs that came with this page were made in the course's own folder, which keeps no answers. Yours does.) This is how your parts get into the real models.
 
 # %%
 double = mine("start/hello")
@@ -142,7 +142,7 @@ double(torch.arange(4.0))
 #
 # - `needs("cmudict")` begins a section that uses downloaded data. If the data is not there, the section is skipped, and a sentence says which command fetches it. `needs()` begins a section that needs nothing.
 # - Cells that only draw are folded away. Click on them to read them.
-# - Cells that train have a progress bar, and end by themselves after a time that the page names.
+# - Cells that train have a progress bar, and end by themselves after a time that the page names. (The outputs that came with the page were made without that limit.)
 # - Sections and exercises marked *optional* are not needed later.
 
 # %% [markdown]
@@ -170,11 +170,12 @@ print("transposed:", tuple(x.mT.shape), "  sum over the last axis:", tuple(x.sum
 # %% [markdown]
 # ## Einops
 #
-# *Primer 2 of 4.* `x.permute(0, 2, 1, 3).reshape(2, 7, 6)` is hard to read and easy to get wrong. The library **einops** names the axes instead: on the left what comes in, on the right what goes out. A name that is missing on the right is summed over (`einsum`) or reduced (`reduce`); brackets join or split an axis.
+# *Primer 2 of 4.* `x.reshape(2, 7, 3, 2).permute(0, 2, 1, 3)` splits an axis and swaps two others. It is hard to read and easy to get wrong. The library **einops** names the axes instead: on the left what comes in, on the right what goes out. A name that is missing on the right is summed over (`einsum`) or reduced (`reduce`); brackets join or split an axis.
 
 # %% tags=["nbval-check-output"]
 x = torch.randn(2, 7, 6)
 heads = rearrange(x, "batch n (head d_k) -> batch head n d_k", head=3)
+assert torch.equal(heads, x.reshape(2, 7, 3, 2).permute(0, 2, 1, 3))
 mean = reduce(x, "batch n d -> batch d", "mean")
 scores = einsum(x, x, "batch query d, batch key d -> batch query key")
 print("split:", tuple(heads.shape), " mean:", tuple(mean.shape), " scores:", tuple(scores.shape))
@@ -183,7 +184,7 @@ assert torch.allclose(scores, x @ x.mT, atol=1e-5)
 # %% [markdown]
 # ## Types with shapes
 #
-# *Primer 3 of 4.* The first lines of an exercise say the shapes, in the notation of **jaxtyping**. `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. The same name means the same size wherever it occurs. `Bool` and `Int` are tensors of truth values and of whole numbers. Python does not check these types when your function runs; they are there to be read.
+# *Primer 3 of 4.* The first lines of an exercise say the shapes, in the notation of **jaxtyping**. `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. Within one function, the same name means the same size. `Bool` and `Int` are tensors of truth values and of whole numbers. Python does not check these types when your function runs; they are there to be read.
 
 
 # %% tags=["nbval-check-output"]
@@ -199,12 +200,12 @@ print(tuple(scores_of(torch.randn(4, 8), torch.randn(9, 8)).shape))
 # %% [markdown]
 # ## Training
 #
-# *Primer 4 of 4.* To train a model is to change its **parameters** so that a number, the **loss**, gets smaller. PyTorch remembers every operation, and `loss.backward()` computes the derivative of the loss with respect to each parameter $\theta$ by the chain rule: the **gradient**. Then the **optimizer** takes a step against it:
+# *Primer 4 of 4.* To train a model is to change its **parameters** so that a number, the **loss** $L$, gets smaller. PyTorch remembers every operation, and `loss.backward()` computes the derivative of the loss with respect to each parameter $\theta$ by the chain rule: the **gradient**. Then the **optimizer** takes a step against it, whose size is set by the **learning rate** $\eta$:
 #
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
 
 # %% [markdown]
-# Here is the loop, in full. A model with one parameter learns your exercise: to double. **With learning rate $\eta = 0.1$, how many steps does it take until the parameter is within 0.01 of 2? And with $\eta = 1.1$?**
+# Here is the loop, in full. A model with one parameter learns to double, as your exercise does. **With learning rate $\eta = 0.1$, how many steps does it take until the parameter is within 0.01 of 2? And with $\eta = 1.1$?**
 
 # %%
 guess = None  # (steps, steps), or "never" for one of them
@@ -249,7 +250,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Every training in this course is this loop, with a larger model and a better optimizer (AdamW). From lesson 01 on it is called `training.train(model, batches, loss, ...)`; lesson 02 writes it out once more for a real model. **Seeds** make random numbers repeatable: the same seed, the same model. A claim about a trained model is checked with several seeds.
+# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). From lesson 01 on it is called `training.train(model, batches, loss, ...)`; lesson 02 writes it out once more for a real model. **Seeds** make random numbers repeatable: the same seed, the same model. You train with one seed. Where a page claims something about the result, `results/claims.json` has the runs in which it held, in most lessons with three seeds.
 
 # %% [markdown]
 # ## The map
@@ -260,19 +261,20 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## The words
 #
-# The course uses one word for one thing, in code, in pictures and in prose:
+# The course uses one word for one thing, in code, in pictures and in prose. The exception is *weights*: alone they are attention's, but a *weight matrix* and a model's weights are parameters.
 #
 # | | |
 # |:-|:-|
-# | token | what a model reads and writes one of at a time: a word, a part of a word, a letter, a sound |
+# | token | what a model reads and writes one of at a time: a word, a piece of a word, a letter, a sound, a mark |
 # | `batch` | how many sentences are computed side by side |
 # | `n` | how many tokens a sentence has; `n_q` queries, `n_k` keys where they differ |
 # | `query`, `key`, `head` | the axes of attention: the token that looks, the token that is looked at, and which of several attentions |
 # | `d_model` | how many numbers a token has inside the model |
-# | `d_k`, `d_v`, `d_ff`, `d_h` | the same for a key or query, a value, the hidden layer of a feed-forward network, the state of an RNN |
+# | `d_k`, `d_v`, `d_ff`, `d_h` | how many numbers a key or query, a value, the hidden layer of a feed-forward network, the state of an RNN has |
 # | `vocab` | how many different tokens there are |
 # | `q`, `k`, `v` | the queries, keys and values, a row each |
-# | `scores`, `weights` | how well each key fits a query; the same as shares that sum to one |
+# | `scores` | how well each key fits a query |
+# | `weights` | the scores made into shares that sum to one |
 # | `mask` | True where a query *may* look |
 #
 # Rows are tokens. A weight matrix is on the right of what it multiplies: `x @ w`.
@@ -280,7 +282,7 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## Where each lecture's topics are taught
 #
-# The course covers five lectures: L1 Stanford CS224N (2021), L2 McMaster, L3 SUSTech CS310, L4 HKU COMP3361 (2024) and L5 by Chu Dinh Duc. Where they disagree or slip, a box shows both versions and runs them, and a test holds what is right.
+# The course covers five lectures: L1 Stanford CS224N (2021), L2 McMaster, L3 SUSTech CS310, L4 HKU COMP3361 (2024) and L5 by Chu Dinh Duc. Where they disagree or slip, a box shows both versions and runs them, and a test pins down what is right. A number such as D14 names the test: `test_d14_...` in `tests/test_disagreements.py`.
 
 # %%
 Markdown(topic_map())
@@ -288,7 +290,7 @@ Markdown(topic_map())
 # %% [markdown]
 # ## What to remember
 #
-# Guess, run, read, build, check, break. Every number on a page is printed by a cell beside it, or quoted with its source.
+# Guess, run, read, build, check, break. Every number that a lesson argues with is printed by a cell beside it, or quoted with its source.
 #
 # | | |
 # |:-|:-|
@@ -300,9 +302,9 @@ Markdown(topic_map())
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. x has shape (8, 20, 64), w has shape (64, 10). What is the shape of x @ w, and how many numbers has w if there are 100 tokens instead of 20?</summary>
+# <details><summary>1. x has shape (8, 20, 64), w has shape (64, 10). What is the shape of x @ w? And how many numbers does w have if there are 100 tokens instead of 20?</summary>
 #
-# (8, 20, 10). Still 640: a weight matrix does not depend on the number of tokens.
+# (8, 20, 10). w has 640 numbers, still: a weight matrix does not depend on the number of tokens.
 # </details>
 #
 # <details><summary>2. What does rearrange(x, "a b -> b a") do?</summary>
@@ -328,6 +330,6 @@ Markdown(topic_map())
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 01 begins with a network that reads a word letter by letter. It keeps the beginning of a long word, and loses the middle.
+# Lesson 01 begins with a network that reads words aloud, and asks where it loses a long one.
 #
-# Vaswani et al. 2017 (the Transformer); Junczys-Dowmunt et al. 2018 and Allal et al. 2025 (the two models above). [PyTorch in 60 minutes](https://docs.pytorch.org/tutorials/beginner/deep_learning_60min_blitz.html), [einops](https://einops.rocks/1-einops-basics/) and [jaxtyping](https://docs.kidger.site/jaxtyping/) have longer introductions.
+# Vaswani et al. 2017 (the Transformer); Junczys-Dowmunt et al. 2018 (Marian, the program that trained the translator); Allal et al. 2025 (SmolLM2, the language model). [PyTorch in 60 minutes](https://docs.pytorch.org/tutorials/beginner/deep_learning_60min_blitz.html), [einops](https://einops.rocks/1-einops-basics/) and [jaxtyping](https://docs.kidger.site/jaxtyping/) have longer introductions.

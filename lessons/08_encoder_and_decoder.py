@@ -3,10 +3,10 @@
 #
 # **100 minutes, of which 85 are the core path · after lesson 07 · needs no data**
 #
-# You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it as soon as it is complete.
+# You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it, in its pre-norm order, as soon as it is complete.
 
 # %% [markdown]
-# You will write a block from an empty class, connect an encoder to a decoder by **cross-attention**, and write the loop that generates text. Your model then copies, reverses and sorts sequences that it has never seen. At the end, your own answers become one file that runs without this course.
+# You will write a block from an empty class, connect an encoder to a decoder by **cross-attention**, and write the loop that generates text. Three such models then copy, reverse and sort sequences that they have never seen. At the end, your own answers become one file that runs without this course.
 #
 # You need lessons 05 to 07: masks, `shift_right`, multi-head attention, post-norm and pre-norm. Sections marked "(optional)" are not needed later.
 
@@ -92,7 +92,8 @@ for names, x, title in ((post, 2, "post-norm, 2017"), (pre, 8.4, "pre-norm")):
 diagram.show(
     "Two blocks, drawn from below. Post-norm: self-attention, add & norm, feed-forward, add & "
     "norm. Pre-norm: norm, self-attention, add, norm, feed-forward, add. Each residual connection "
-    "passes one sublayer, with its norm in pre-norm. Every arrow carries n by d numbers.",
+    "passes one sublayer, with its norm in pre-norm. Every arrow carries n by d numbers, the first "
+    "and the last too.",
 )
 
 # %% [markdown]
@@ -112,11 +113,11 @@ diagram.show(
 # given: feed_forward.FeedForward
 
 # %% [markdown]
-# This time the class is empty: write the constructor too. Two equations say what the block computes, with $\mathrm{AddNorm}_f$ either order above:
+# This time the class is empty: write the constructor too. Two equations say what the block computes, where $\mathrm{AddNorm}_f$ is either of the two orders above:
 #
 # $$\underset{n \times d_{model}}{s} = \mathrm{AddNorm}_{\text{attention}}(x) \qquad\qquad \underset{n \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(s)$$
 #
-# `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. The check gives your block the parameters of ours, by their names.
+# `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. The check copies the parameters of our block into yours by name, so call the two parts `self.attention` and `self.feed_forward`. Lesson 07's classes are called as `PostNorm(sublayer, d_model, norm_layer)`.
 
 # %%
 # exercise: encoder/block
@@ -128,7 +129,7 @@ check("encoder/block", EncoderBlock)
 EncoderBlock = mine("encoder/block")
 
 # %% [markdown]
-# PyTorch has this block too, `nn.TransformerEncoderLayer`. Give it the parameters of yours, and two sentences of five and three tokens:
+# PyTorch has this block too, `nn.TransformerEncoderLayer`. Give it your block's parameters and a batch of two sentences, one of five tokens and one of three:
 
 # %%
 from course_lib.verify.torch_stacks import torch_block
@@ -157,7 +158,10 @@ reveal(guess, (without, causal))
 assert without == [0, 1, 2, 3, 4] and causal == []
 
 # %% [markdown]
-# The last position has no later token, so it is in neither list. The class is the same, and so are the parameters. Without a mask, each token sees both sides: an **encoder**. With a causal mask, each token sees only what came before it: a **decoder**. It can be trained to predict the next token at every position, and then it can write. The block of a language model is this block with a causal mask.
+# The last position has no later token, so it is in neither list. The class is the same, and so are the parameters. Without a mask, each token sees both sides: an **encoder**. With a causal mask, each token sees itself and what came before it: a **decoder**. It can be trained to predict the next token at every position, and then it can write. The block of a language model is this block with a causal mask.
+
+# %% [markdown]
+# *Decoder* has two meanings. In language models it is this causal stack; in the paper of 2017, a causal stack that also has cross-attention. We build the paper's two stacks now.
 
 # %% [markdown]
 # ## Build: the encoder
@@ -166,7 +170,7 @@ assert without == [0, 1, 2, 3, 4] and causal == []
 #
 # $$x_i = \sqrt{d_{model}}\; E_t + p_i \qquad \underset{vocab \times d_{model}}{E}$$
 #
-# The entries of $E$ have variance $1/d_{model}$, so the factor brings them to variance 1, the scale of the sinusoids $p_i$. `Embedding` does this. A pre-norm stack ends with one more norm, because nothing has normalised its stream. Both are given.
+# $E_t$ is row $t$ of $E$. At the start the entries of $E$ have variance $1/d_{model}$; the factor makes it 1, close to the mean square of the sinusoids $p_i$, which is 1/2. `Embedding` does this. A pre-norm stack ends with one more norm, because nothing has normalised its stream. Both are given.
 
 # %%
 # given: encoder.Embedding
@@ -208,7 +212,7 @@ found = weights @ (h @ w_v)
 reveal(guess, (tuple(scores.shape), tuple(weights.shape), tuple(found.shape)))
 
 # %% [markdown]
-# > **Where the lectures disagree (D15).** L1 calls both lengths T, and gives the score matrix of cross-attention the shape T × T. That is true only if source and target have equally many tokens. In general it is $m \times n$: a row for each target token, a column for each source token. Here it is 4 × 6, and each row sums to one over the *source*.
+# > **Where the lectures disagree (D15).** L1 calls both lengths T, and gives the score matrix of cross-attention the shape T × T. That is true only if source and target have equally many tokens. In general it is $m \times n$: a row for each target token, a column for each source token. Here it is 4 × 6. After the softmax, each row of weights sums to one over the *source*.
 
 # %%
 assert scores.shape == (4, 6) and torch.allclose(weights.sum(-1), torch.ones(4))
@@ -220,9 +224,12 @@ assert not torch.allclose(weights.sum(0), torch.ones(6), atol=0.1)
 # %%
 other = torch.randn(6, 8)
 itself = scaled_dot_product_attention(z @ w_q, z @ w_k, z @ w_v)
-across = [scaled_dot_product_attention(z @ w_q, h @ w_k, h @ w_v) for h in (h, other)]
-print("self-attention has no argument for the source:", tuple(itself.shape))
-print(f"cross-attention moves by {(across[1] - across[0]).abs().max():.1f} with the source")
+across = [
+    scaled_dot_product_attention(z @ w_q, states @ w_k, states @ w_v) for states in (h, other)
+]
+difference = (across[1] - across[0]).abs().max()
+print(f"cross-attention changes by up to {difference:.1f} when the source changes")
+print("self-attention was computed from z alone, so it cannot change:", tuple(itself.shape))
 assert (across[1] - across[0]).abs().max() > 0.1 and torch.allclose(across[0], found, atol=1e-6)
 
 # %% [markdown]
@@ -243,7 +250,9 @@ assert torch.allclose(cross_attention(z, h, w_q, w_k, w_v), found, atol=1e-6)
 #
 # A decoder block has three sublayers: masked self-attention over the target, cross-attention to the memory, and the feed-forward network.
 #
-# $$s = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad c = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad y = \mathrm{AddNorm}_{\text{network}}(c)$$
+# $$\underset{m \times d_{model}}{s} = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad \underset{m \times d_{model}}{c} = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad \underset{m \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(c)$$
+#
+# Residual connection and norm act on $s$; the memory $H$ only passes through, as keys and values.
 #
 # Two masks come in: a causal one for the target, and one for the padding of the source. `AsCrossAttention` gives attention the memory as key and value.
 
@@ -271,7 +280,7 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # ## The Transformer of 2017
 #
-# Now the whole model, with the shape on every arrow: $n$ source tokens, $m$ target tokens, $d = d_{model}$. Change `norm` to `"pre"` and run the cell again to see the other order.
+# Now the whole model, with the shapes on its arrows: $n$ source tokens, $m$ target tokens, $d = d_{model}$. (`Transformer` stops at the logits: neither the loss nor an argmax needs the softmax.) Change `norm` to `"pre"` and run the cell again to see the other order.
 
 # %% tags=["hide-input"]
 norm = "post"  # or "pre"
@@ -315,7 +324,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# The paper uses $N = 6$, $d_{model} = 512$, 8 heads and $d_{ff} = 2048$. If both languages share one vocabulary, three matrices can be one: the two embeddings and the output layer, as logits $= Y E^T$. The paper does this (**tied embeddings**, section 3.4). `Decoder` is given; it is your `Encoder` with a memory and a causal mask.
+# The paper uses $N = 6$, $d_{model} = 512$, 8 heads and $d_{ff} = 2048$. If both languages share one vocabulary, three matrices can be one: the two embeddings and the output layer, as logits $= Y E^T$ of shape $m \times vocab$, with $Y$ ($m \times d$) for what the decoder returns. The paper does this (**tied embeddings**, section 3.4). `Decoder` is given; it is your `Encoder` with a memory and a causal mask.
 
 # %%
 # given: decoder.Decoder
@@ -346,9 +355,9 @@ print("logits", tuple(logits.shape), "positions by vocabulary")
 #
 # When the model writes, there is no target to read. It starts with `start` and repeats: score all tokens, append the likeliest, read everything again. A row ends with `stop`.
 #
-# $$t_{i+1} = \arg\max_{v}\; \mathrm{logits}_v\big(\text{source},\; \text{start}, t_1, \dots, t_i\big)$$
+# $$t_{i+1} = \arg\max_{v}\; \mathrm{logits}_{i+1,\,v}\big(\text{source},\; \text{start}, t_1, \dots, t_i\big)$$
 #
-# This is **greedy decoding**. The source does not change while the target grows, so the encoder has to run only once.
+# This is **greedy decoding**. Of all rows of logits only the last one is used: it has read everything that is written so far. The source does not change while the target grows, so the encoder has to run only once.
 
 # %%
 # exercise: transformer/greedy
@@ -362,7 +371,10 @@ greedy = mine("transformer/greedy")
 # %% [markdown]
 # ## Train it: copy, reverse, sort
 #
-# The model is complete. Before any language, give it three tasks whose answers we know. It reads eight different letters and must write them again, write them backwards, or write them in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion; training sees at most 38,400 of them. Two blocks on each side, $d_{model} = 64$, 1,200 steps for each task.
+# The model is complete. Before any language, give it three tasks whose answers we know, one model for each. We train the pre-norm order: in lesson 07 it learned with the same settings at once, where post-norm wanted a warm-up. The paper's is `norm="post"`.
+
+# %% [markdown]
+# It reads eight different letters and must write them again, write them backwards, or write them in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion; training sees at most 38,400 of them. All answers have eight letters, so no target holds a `stop`: `most=8` ends the writing. The vocabulary is 26 letters, start and stop. Two blocks on each side, $d_{model} = 64$, 1,200 steps for each task.
 #
 # **What share of 1,000 new sequences will be right in all eight letters, for each task?**
 
@@ -475,7 +487,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Why is sorting the easy one? Watch the cross-attention of the last decoder block, averaged over its heads, while *problems* is written. **Which cells will be bright for reversing, and which for sorting?**
+# What do the three models look at? Watch the cross-attention of the last decoder block, averaged over its heads, while *problems* is written. **Which cells will be bright for reversing, and which for sorting?**
 
 # %%
 guess = None  # in your own words
@@ -511,11 +523,12 @@ plots.show(
 )
 
 # %% [markdown]
-# Copying and reversing must find a *position*: the letter at place $i$, or at place $9 - i$. Sorting can go by *content*: which letter comes next in the alphabet after the one just written? That needs letters alone.
-#
+# Copying and reversing must find a *position*: the letter at place $i$, or at place $9 - i$. Sorting can go by *content*: which letter comes next in the alphabet after the one just written? That needs letters alone. It is a likely reason why sorting is learned first; these maps do not prove it.
+
+# %% [markdown]
 # ## Where it breaks
 #
-# All sequences in training had eight *different* letters. Now let letters repeat, as in *committee*. **Which of the three tasks suffers?** About three in ten of such random sequences have no repeated letter after all.
+# All sequences in training had eight *different* letters. Now let letters repeat, as in *happened*. **Which of the three tasks suffers?** About three in ten of such random sequences have no repeated letter after all, $26 \cdot 25 \cdots 19 / 26^8 = 0.30$.
 
 # %%
 guess = None  # a list of tasks
@@ -528,7 +541,7 @@ reveal(guess, [task for task, shares in repeated.items() if max(shares) < 0.9])
 assert max(repeated["sort"]) < 0.6 and min(repeated["copy"] + repeated["reverse"]) > 0.97
 
 # %% [markdown]
-# Only sorting fails. In training, the next letter was always a *later* one, so the sorter has no reason to write a letter twice: it gets fewer than four in ten right, and three in ten have no repeated letter. It is perfect on new sequences like those it saw, and wrong on sequences that are different in kind. A model learns the task that is in its data, not the one that you had in mind.
+# Only sorting fails. In training, the next letter was always a *later* one, so the sorter has no reason to write a letter twice: it gets fewer than four in ten right, and three in ten have no repeated letter. It is perfect on new sequences like those it saw, and nearly always wrong where a letter repeats. A model learns the task that is in its data, not the one that you had in mind.
 
 # %% [markdown]
 # ## Your Transformer on one page
@@ -540,12 +553,12 @@ page = my_transformer()
 print(page[page.index("# %% the task") :])
 
 # %% [markdown]
-# Run it in a terminal with `python my_transformer.py`. It trains on sorting for 600 steps, half of what you used above, and then sorts 1,000 new sequences. Read it from top to bottom once: this is the whole architecture. PyTorch adds matrix products, gradients and Adam.
+# Run it in a terminal with `python my_transformer.py`. It trains on sorting for 600 steps, half of what you used above, and then sorts 1,000 new sequences. (A test of the course runs this file, and asks that all 1,000 are right.) Read it from top to bottom once: this is the whole architecture. PyTorch adds matrix products, gradients and Adam.
 
 # %% [markdown]
 # ## Counting parameters (optional)
 #
-# How large is the paper's base model? Each attention has four matrices $d \times d$ with biases, each network two matrices, each norm a gain and a bias:
+# How large is the paper's base model? In our code each attention has four matrices $d \times d$ with biases (the paper writes none there, a difference of 0.04 million), each network two matrices, each norm a gain and a bias:
 #
 # $$\underbrace{4(d^2 + d)}_{\text{attention}} \qquad \underbrace{2\,d\,d_{ff} + d_{ff} + d}_{\text{network}} \qquad \underbrace{2d}_{\text{norm}}$$
 #
@@ -574,11 +587,11 @@ reveal(guess, f"{count / 1e6:.1f} million")
 print(f"with 41,000 tokens: {parameter_count(6, 512, 2048, 41000) / 1e6:.1f} million")
 
 # %% [markdown]
-# The paper's table 3 says 65 million, and its text "about 37000 tokens". The formula reaches 65 million with 41,000 tokens; which vocabulary they counted, the paper does not say. The number of heads is nowhere in the formula.
+# The paper's table 3 says 65 million, and its text "about 37000 tokens". The formula reaches 65 million with 41,000 tokens; the paper does not say which vocabulary this counts. The number of heads does not matter.
 #
-# ## Which share is the feed-forward networks' (optional)
+# ## What share do the feed-forward networks have? (optional)
 #
-# You will read three different answers: 67 %, 57 % and 40 %. All are right. They are shares of different totals:
+# What share of a Transformer's parameters is in the feed-forward networks? You will read 67 %, 57 % and 40 %, and all are right. They are shares of different totals:
 
 # %% tags=["nbval-check-output"]
 block = base.decoder.blocks[0]
@@ -590,10 +603,11 @@ networks, embedding = 12 * of_network, base.encoder.embedding.table.numel()
 print(f"of an encoder block, without norms: {of_network / (of_network + of_attention):.0%}")
 print(f"of all blocks:                      {networks / (count - embedding):.0%}")
 print(f"of the whole model:                 {networks / count:.0%}")
-print(f"GPT-3, embedding to blocks:         {50_257 / (12 * 96 * 12_288):.1%}")
+d = 12_288  # GPT-3: 96 blocks, each 12 d² (Brown et al. 2020, table 2.1)
+print(f"GPT-3, embedding to blocks:         {50_257 * d / (96 * 12 * d**2):.1%}")
 
 # %% [markdown]
-# An encoder block has $4d^2$ parameters in attention and $8d^2$ in the network, so the network has two thirds. A decoder block has a second attention, so the share of all blocks is smaller. The embedding is 30 % of this model, and makes the last share smaller still. With the published sizes of GPT-3, 96 blocks of $d = 12{,}288$, the embedding is only 0.4 % of what the blocks have.
+# With $d_{ff} = 4d$, an encoder block has $4d^2$ parameters in attention and $8d^2$ in the network (without biases), so the network has two thirds. A decoder block has a second attention, so the share of all blocks is smaller. The embedding is 30 % of this model, and makes the last share smaller still. In GPT-3 the embedding is only 0.4 % of what the blocks have.
 
 # %% tags=["hide-input"]
 times = {"embedding, tied": 1, "self-attention": 12, "cross-attention": 6, "feed-forward": 12}
@@ -617,7 +631,7 @@ assert round(100 * parts["embedding, tied"] / count, 1) == 30.0
 # %% [markdown]
 # ## The rest of the recipe (optional)
 #
-# An architecture alone does not reach the paper's results. Quoted from sections 5 and 6, for the base model:
+# An architecture alone does not reach the paper's results. Summarised from sections 3.4, 5 and 6, for the base model:
 #
 # | ingredient | what it does | value in 2017 |
 # |:-|:-|:-|
@@ -634,7 +648,7 @@ assert round(100 * parts["embedding, tied"] / count, 1) == 30.0
 # %% [markdown]
 # ## Three families, three masks
 #
-# The encoder-decoder is one of three ways to use these blocks. Write source and target as one sequence, with 4 and 4 tokens, and ask which token may see which. Then each family is one mask:
+# The encoder-decoder is one of three ways to use these blocks. Write source and target as one sequence, with 4 and 4 tokens, and ask which token may see which. Then each family has one picture of who may see whom:
 
 # %%
 full, causal = torch.ones(8, 8).bool(), causal_mask(8)
@@ -669,26 +683,27 @@ plots.show(
 )
 
 # %% [markdown]
-# In the third picture, the square at the top left is the encoder's self-attention, the triangle is the decoder's masked self-attention, and the square at the bottom left is cross-attention. What each family is trained to do follows from its mask: a model that sees the answer cannot be asked to predict it.
+# In the third picture, the square at the top left is the encoder's self-attention, the triangle is the decoder's masked self-attention, and the square at the bottom left is cross-attention. It is only a picture: the encoder-decoder computes a target row in two sublayers, each with its own softmax, and has two stacks. (*One* stack with the third mask exists too, as the **prefix language model**: Raffel et al. 2020, figure 4.) What each family is trained to do follows from its mask: a model that sees the answer cannot be asked to predict it.
 #
 # | family | training task, on *the cat sleeps on the mat* | examples | lesson 09 runs |
 # |:-|:-|:-|:-|
 # | encoder only | **masked language modelling**: read *the cat [MASK] on the mat*, predict *sleeps* | BERT, RoBERTa | MiniLM |
 # | decoder only | **next-token prediction**: after *the cat*, predict *sleeps*, and so at every position | GPT, Llama | SmolLM2 |
-# | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5, BART | Marian |
+# | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5 | Marian |
 
 # %% [markdown]
-# BERT (Devlin et al. 2019) hides 15 % of the tokens and predicts only those. T5 (Raffel et al. 2020) also corrupts 15 %, but replaces each *span* by one sentinel token, ⟨X⟩, ⟨Y⟩ and so on, and the decoder writes the missing spans in order; a last sentinel ends the text. GPT predicts every token, so each position of each text gives a training signal.
-#
-# Why are today's assistants decoders only? A question and its answer are one text, and one stack with one objective serves both.
+# BERT (Devlin et al. 2019) selects 15 % of the tokens, replaces most of them (80 %) by [MASK], and predicts only the selected ones. T5 (Raffel et al. 2020) also corrupts 15 %, but replaces each *span* by one sentinel token, ⟨X⟩, ⟨Y⟩ and so on, and the decoder writes the missing spans in order; a last sentinel ends the text. GPT predicts every token, so each position of each text gives a training signal.
+
+# %% [markdown]
+# Most of today's assistants are decoders only. Reasons that are given: one stack with one objective is simple, every token gives a training signal, and each new turn extends a cache (lesson 09). Quality alone did not settle it: Raffel et al. 2020 (section 3.2) found the encoder-decoder best in their comparison (quoted).
 
 # %% [markdown]
 # ## Break it
 #
 # - In your `DecoderBlock`, leave out the mask: call `self.attention(x)`. Train the copy task again. How low does the loss go, and what does `greedy` write? (Lesson 05 has the reason.)
-# - Build the sorter with `layers=1`, then with one head. Which of the three tasks still works?
+# - Train all three tasks with `layers=1`, then with `heads=1`. Which still work?
 # - Train the sorter with repeated letters, by `torch.randint(0, 26, (32, 8))`. Does it reach 100 %?
-# - Replace `greedy`'s last position by the first: `states[:, :1]`. What does it write, and why always the same letter?
+# - In your `greedy`, take the first position's logits instead of the last one's. What does it write, and why always the same letter?
 
 # %% [markdown]
 # ## What to remember
@@ -701,7 +716,7 @@ plots.show(
 # | what enters the first block | $\sqrt{d_{model}}\, E_t + p_i$ |
 # | cross-attention | $\mathrm{softmax}\big(Z W_Q (H W_K)^T / \sqrt{d_k}\big)\, H W_V$, scores $m \times n$ |
 # | training | reads (start, $t_1, \dots, t_{m-1}$), predicts ($t_1, \dots, t_m$) |
-# | greedy decoding | $t_{i+1} = \arg\max_v \mathrm{logits}_v$ |
+# | greedy decoding | $t_{i+1} = \arg\max_v \mathrm{logits}_{i+1,\,v}$, the last row |
 # | parameters of an encoder block | $4d^2 + 2\,d\,d_{ff}$, and smaller terms; $12d^2$ for $d_{ff} = 4d$ |
 
 # %% [markdown]

@@ -1,6 +1,8 @@
 """What a notebook calls: check, hint, solution, mine and reveal."""
 
+import hashlib
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import Workspace
 
-PAGE = "my_transformer.py"
+PAGE = "my_transformer"
 
 # here a learner's process comes in: the first check is two seconds quicker for it
 without_dynamo.leave_out()
@@ -107,15 +109,29 @@ def my_transformer() -> str:
     """
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
-    count = len(page.splitlines())
-    print(f"{count} lines; {len(own)} of {len(one_page.PARTS)} exercises on it are your own")
+    lines, parts = len(page.splitlines()), len(one_page.PARTS)
+    print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
     if workspace:
-        path = workspace.folder / PAGE
-        write_atomically(path, page)
+        path = _write_page(workspace, page)
         print(f"written to {path.name}: run it with `python {path.name}`")
     else:
         print(f"not written: {Path.cwd().name} is no workspace")
     return page
+
+
+def _write_page(workspace: Workspace, page: str) -> Path:
+    """Write the page and return where; one that its reader has changed stays as it is."""
+    written = workspace.releases()
+    for path in (workspace.folder / f"{PAGE}{n or ''}.py" for n in count()):
+        if not path.exists() or written.get(path.name) == _digest(path.read_bytes()):
+            write_atomically(path, page)
+            workspace.note_releases(written | {path.name: _digest(path.read_bytes())})
+            break
+    return path
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def reveal(guess: Any, measured: Any) -> None:

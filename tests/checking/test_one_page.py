@@ -75,3 +75,16 @@ def test_it_is_written_into_a_workspace_alone(tmp_path, monkeypatch, capsys, ins
     assert f"{len(page.splitlines())} lines; 0 of {len(PARTS)} exercises" in said
     assert ("python my_transformer.py" in said) == inside
     assert (tmp_path / "my_transformer.py").exists() == inside
+
+
+def test_a_page_that_its_reader_has_changed_stays(tmp_path, monkeypatch):
+    monkeypatch.chdir(Workspace.make(tmp_path).folder)
+    pages = (tmp_path / "my_transformer.py", tmp_path / "my_transformer1.py")
+    for _ in range(2):
+        my_transformer()
+    assert [path.exists() for path in pages] == [True, False]
+    pages[0].write_text("# mine\n")
+    for _ in range(2):
+        my_transformer()
+    assert pages[0].read_text() == "# mine\n"
+    assert "class Transformer" in pages[1].read_text()

@@ -8,7 +8,7 @@ from course_lib.positions import alibi
 exercise = Exercise(
     reference=alibi,
     lesson="04",
-    title="The further, the less",
+    title="Farther counts less",
     minutes=12,
     difficulty=2,
     optional=True,

@@ -87,7 +87,7 @@ def proposing(x, h, w_x, w_h, b_x, b_h, propose):
 
 
 @exercise.mistake(
-    "The mixture is the other way round, as in the paper of 2014: here z is the share of the old "
+    "The mixture is the other way round, as in Chung et al. 2014: here z is the share of the old "
     "state. Which of the two does your z multiply?"
 )
 def mixed_the_other_way_round(x, h, w_x, w_h, b_x, b_h):
@@ -121,7 +121,7 @@ def new_before_update(x, h, w_x, w_h, b_x, b_h):
 
 
 @exercise.mistake(
-    "The state was reset before the product, as in the paper of 2014. Here the gate acts on what "
+    "The state was reset before the product, as in Cho et al. 2014. Here the gate acts on what "
     "the product gives: what is the difference when r is not the same everywhere?"
 )
 def reset_before_the_product(x, h, w_x, w_h, b_x, b_h):
