@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · Positions
 #
-# **180 minutes, of which 90 are the core path · after lesson 03 · needs nothing fetched**
+# **190 minutes, of which 95 are the core path · after lesson 03 · needs nothing fetched**
 #
 # "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens of a sentence at once. How can it know their order?
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
-# **100 minutes, of which 85 are the core path · after lesson 07 · needs no data**
+# **105 minutes, of which 90 are the core path · after lesson 07 · needs no data**
 #
 # You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it, in its pre-norm order, as soon as it is complete.
 
