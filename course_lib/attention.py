@@ -111,7 +111,7 @@ def soft_lookup(
     """Look a query up in a table of keys and values, softly: softmax(q . k / temperature) V.
 
     Takes one query (d_k) or several (n_q, d_k) per table. As the temperature falls, the weight
-    gathers on the nearest key, and the result tends to a hard lookup.
+    gathers on the key with the highest score, and the result tends to a hard lookup.
     """
     # treat one query as a list of one
     single = query.dim() < keys.dim()

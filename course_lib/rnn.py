@@ -63,7 +63,7 @@ def lstm_cell(
     candidate, output. Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al.
     2000.
     """
-    # compute all four gates in one product, then cut them apart
+    # compute the three gates and the candidate in one product, then cut them apart
     gates = rearrange(x @ w_x + h @ w_h + b, "... (gate d_h) -> gate ... d_h", gate=4)
     i, f, g, o = gates
     # forget a part of the old memory, write a part of the candidate
@@ -121,5 +121,5 @@ def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
     # in attention no pair waits for another
     if kind == "attention":
         return 1
-    # nothing else is known
+    # refuse any other kind
     raise ValueError(f"kind must be 'rnn', 'window' or 'attention', not {kind!r}")

@@ -261,7 +261,7 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## The words
 #
-# The course uses one word for one thing, in code, in pictures and in prose. The exception is *weights*: alone they are attention's, but a *weight matrix* and a model's weights are parameters.
+# The course uses these words, in code, in pictures and in prose. *Weights* alone are attention's; a *weight matrix* and a model's weights are parameters.
 #
 # | | |
 # |:-|:-|

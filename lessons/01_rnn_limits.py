@@ -72,7 +72,7 @@ assert (agree, len(written), len(right)) == (5, 16, 32)
 # 1. **The word is unknown.** Perhaps the network reads only words that it has met.
 # 2. **It forgets.** On its way to the end, the network loses what it has read.
 # 3. **One vector is too small.** The whole word has to pass through 256 numbers.
-# 4. **It never saw a word this long.** The network was not trained on 34 letters.
+# 4. **It never saw a word this long.** Perhaps the network was not trained on 34 letters.
 
 # %% [markdown]
 # ## Suspects one and four
@@ -227,20 +227,20 @@ diagram.show(
 )
 
 # %% [markdown]
-# All four need the two ends of the map. A token is a number $a$. Its vector is row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, called **cross-entropy**, is small where the right token $a$ is likely:
+# All four need the two ends of the map. A token is a number $a$. Its vector is row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, called **cross-entropy**, is small where the right token $r$ is likely:
 #
-# $$x_t = \underset{1 \times d_{in}}{E_a} \qquad \underset{1 \times vocab}{s} = h_t\, W_{vocab} \qquad p_i = \frac{e^{s_i}}{\sum_j e^{s_j}} \qquad L = -\log p_a$$
+# $$x_t = \underset{1 \times d_{in}}{E_a} \qquad \underset{1 \times vocab}{\ell} = h_t\, W_{vocab} \qquad p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}} \qquad L = -\log p_r$$
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
 embedding, w_vocab = nn.Embedding(4, 5), torch.randn(6, 4)  # a vocabulary of 4 tokens
 states = unroll(embedding.weight[[2, 0, 3]], h, w_x, w_h, b)  # tokens 2, 0, 3 are read
 assert torch.equal(embedding(torch.tensor([2, 0, 3])), embedding.weight[[2, 0, 3]])
-s = states[-1] @ w_vocab
-p = s.exp() / s.exp().sum()
+logits = states[-1] @ w_vocab
+p = logits.exp() / logits.exp().sum()
 print("probabilities:", [round(x, 2) for x in p.tolist()], " their sum:", round(p.sum().item(), 4))
 print(f"loss if token 1 comes next: {-p[1].log().item():.2f}")
-assert torch.allclose(-p[1].log(), F.cross_entropy(s, torch.tensor(1)))
+assert torch.allclose(-p[1].log(), F.cross_entropy(logits, torch.tensor(1)))
 
 # %% [markdown]
 # The fourth one is our reader. The **encoder** reads the letters. Its last state is the **context** $c$, which becomes the first state of the **decoder**. The decoder writes one sound at a time, and reads each sound that it has just written as its next input, until it writes *stop*. (In training it is given the right sound instead: **teacher forcing**.) All that it ever gets of the word is $c$.
@@ -417,7 +417,7 @@ print("parameters: {:,} in one direction, {:,} in both".format(*sizes))
 # $$\frac{\partial h_n}{\partial h_{n-k}} = \prod_{t=n-k+1}^{n} \underset{d_h \times d_h}{W_h}\;\mathrm{diag}(1 - h_t^2)$$
 
 # %% [markdown]
-# Row $i$ says how the $i$-th number of $h_{n-k}$ moves each number of $h_n$ (the transpose of the usual Jacobian), so the factor of the earliest step is on the left. $\mathrm{diag}(a)$ has $a$ on its diagonal; here $a$ is the slope of tanh, which is never above 1. A product of many factors shrinks or grows exponentially. **In an RNN with fresh weights: how many times smaller is the gradient with respect to the token 20 steps back than to the last token?**
+# Row $i$ says how the $i$-th number of $h_{n-k}$ moves each number of $h_n$ (the transpose of the usual Jacobian), so the factor of the earliest step is on the left. $\mathrm{diag}(a)$ has $a$ on its diagonal; here $a$ is the slope of tanh, which is never above 1. A product of many factors shrinks or grows exponentially. **Take a random weighted sum of the last state of an RNN with fresh weights. How many times smaller is its gradient with respect to the token 20 steps back than with respect to the last token?**
 
 # %%
 guess = None  # how many times smaller
@@ -525,7 +525,7 @@ print(f"each step back keeps {rate:.2f} of it")
 assert 5_000 < smaller < 100_000 and 0.55 < rate < 0.67
 
 # %% [markdown]
-# Far better than the RNN, but gates alone do not do it. A fresh gate is half open, and lets about half of the state pass; the rest of the rate above comes through the proposal and the gates. The lines in the figure are three stored runs of each cell, the dots are your RNN and GRU. (The two LSTM lines belong to the next section.) The black line is a network that has been *trained*: g2p-en's encoder, on words of 14 letters and the end mark.
+# Far better than the RNN, but gates alone do not do it. A fresh gate is half open, and lets about half of the state pass; the formula has two more paths, through the proposal and through the gates. The lines in the figure are three stored runs of each cell, the dots are your RNN and GRU. (The two LSTM lines belong to the next section.) The black line is a network that has been *trained*: g2p-en's encoder, on words of 14 letters and the end mark.
 
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
@@ -607,7 +607,7 @@ check("rnn/lstm_cell", lstm_cell)
 lstm_cell = mine("rnn/lstm_cell")
 
 # %% [markdown]
-# Along the memory, the gradient is multiplied by $\sigma(f)$ at each step. **How many times smaller is it 20 steps back in an LSTM with fresh weights? And if 1 is added to the bias of the forget gate (Jozefowicz et al. 2015)?**
+# Along the memory, the gradient is multiplied by $\sigma(f)$ at each step. **By all paths together, how many times smaller is the gradient with respect to the token 20 steps back than with respect to the last one, in an LSTM with fresh weights? And if 1 is added to the bias of the forget gate (Jozefowicz et al. 2015)?**
 
 # %%
 guess = None  # (fresh, with 1 added)
@@ -753,12 +753,12 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Is that chance? The figure shows three stored runs of the same model, three with $c$ at every step, and g2p-en. That one has 256 numbers, reads in one direction, was trained for longer, and may have met these words in its training. Your run is the dots.
+# Is that chance? The figure shows three stored runs of the same model, three with $c$ at every step, and g2p-en. That one has 256 numbers, reads in one direction, was trained by others (we do not know for how long), and may have met these words in its training. Your run is the dots.
 
 # %% tags=["hide-input"]
 needs()
 lengths, counts = kept["lengths"], kept["words"]
-title = "Two small models lose long words; g2p-en, larger and trained longer, loses fewer"
+title = "Two small models lose long words; g2p-en, a larger one, loses fewer"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 arms = {"c once, 64 numbers": "first", "c at every step, 64": "every"}
@@ -805,7 +805,7 @@ reveal(guess, steady)
 assert steady == ["g2p-en"] and min(falls["c once"], falls["c at every step"]) > 0.1
 
 # %% [markdown]
-# The two small models lose far more than this rule predicts. Hearing $c$ again at every step helps a little, with a third more parameters. What g2p-en gets wrong at 12 letters is nearly what its short words predict. So one vector *can* carry 12 letters nearly as well as 4, letter for letter. Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
+# The two small models lose far more than this rule predicts. Hearing $c$ again at every step helps a little, with a third more parameters. For g2p-en the rule predicts $0.961^{12} = 0.62$ right at 12 letters, and 0.49 are: its error per letter grows from 0.04 to 0.06, the small model's from 0.09 to 0.27. So 256 numbers *can* carry 12 letters far better than our 64 do, if not quite as well as 4. Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
 
 # %% [markdown]
 # ## Suspect four again
@@ -826,13 +826,13 @@ assert at["8 letters at most"][0] > at["all lengths"][0]
 assert abs(at["8 letters at most"][1] - at["all lengths"][1]) < 0.01
 
 # %% [markdown]
-# At 7 letters the new runs are a little better, at 8 about the same, beyond that worse: at 10 they get less than half as many right as the runs that have met such words. So a network does not simply carry on where its training stopped. Our reader learned from this dictionary (perhaps another edition), whose longest entry has 28 letters, not 34. The verdict:
+# At 7 letters the new runs are a little better, at 8 about the same, beyond that worse: at 10 they get less than half as many right as the runs that have met such words. So a network does not simply carry on where its training stopped. Our reader learned from an edition of this dictionary. In today's, the longest entry has 28 letters; edition 0.7a has this word in another spelling with 33. We do not know which one it saw. The verdict:
 #
 # | suspect | evidence | verdict |
 # |:-|:-|:-|
-# | 1. unknown word | one of two unknown words is read well; a dictionary word of 20 letters fails | not needed; its cost is not measured |
+# | 1. unknown word | one of two unknown words is read roughly, the other not; a dictionary word of 20 letters fails | not needed; its cost is not measured |
 # | 2. it forgets | influence 0.50 at the first letter, at most 0.12 in the middle, 0.29 at the last | the middle leaves the weakest trace |
-# | 3. one vector | $p$ falls by 0.18 in the small model, by 0.02 in g2p-en | not guilty in g2p-en up to 12 letters; in the small one, not separated from short training |
+# | 3. one vector | $p$ falls by 0.18 in the small model, by 0.02 in g2p-en | in g2p-en at most a small part, up to 12 letters; in the small one, not separated from short training |
 # | 4. never saw one this long | trained on 8 letters at most, the small model loses more than half at 10 | guilty in the small model; not tested in g2p-en |
 
 # %% [markdown]
@@ -1045,7 +1045,7 @@ reveal(guess, least)
 assert least == 8
 
 # %% tags=["hide-input"]
-title = "The state at the o sees (yellow) the marked e only from layer 8 on"
+title = "Yellow: seen. The o does not see the marked e through 4 layers; through 8 it does"
 figure, axes = plots.panels(title, ["1 layer", "4 layers", "8 layers"], size=(9, 3.7))
 for ax, layers in zip(axes, (1, 4, 8)):
     ax.imshow(seen(layers, 3, n=12))
@@ -1216,7 +1216,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time follows the work only roughly. Short runs have fixed costs, which makes the factor smaller. Large tables leave the processor's cache, and other programs interrupt long runs, which makes it larger. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
+# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time follows the work only roughly. Short runs have fixed costs, which makes the factor smaller. Larger factors may come from tables that no longer fit the processor's cache, or from other programs; we did not measure which. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)

@@ -6,7 +6,7 @@
 # In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. To say a long word, you look again at the part that you are saying. **Attention** lets the decoder do the same.
 
 # %% [markdown]
-# You will build a softmax that never overflows, three ways to score a query against a key, attention itself, and the loop that writes with it. Then you train a model with it, here, in about half a minute, and look at its weights.
+# You will build a softmax that never overflows, a score of a query against a key (two more are optional), attention itself, and the loop that writes with it. Then you train a model with it, here, in about half a minute, and look at its weights.
 #
 # You need matrix products, and from lesson 01 the GRU, the encoder, the decoder and the hidden state. Sections and exercises marked *optional* are not needed later.
 
@@ -215,6 +215,8 @@ print("torch's own:", torch.softmax(large, -1))
 #
 # - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
 # - **A row that may look nowhere** must get weights of 0, not NaN.
+#
+# In the signatures of this page `...` means any number of batch dimensions, and so does a name with a star, such as `*rows`. `#` before a name means that this size may also be 1, and is broadcast.
 
 # %%
 # exercise: attention/softmax
@@ -270,7 +272,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Each row of $E$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front: `...` in the signatures below means any number of batch dimensions, and so does a name with a star, such as `*rows`. `#` before a name means that this size may also be 1, and is broadcast.
+# Each row of $E$ belongs to a query, each column to a key, and the softmax runs along a row. Batches come in front.
 
 # %%
 # exercise: attention/dot_scores
@@ -383,7 +385,7 @@ assert torch.allclose(logits, model(source, target), atol=1e-6)
 # given: seq2seq.next_token_loss
 
 # %% [markdown]
-# And this is what training is: ten lines, here for 20 steps. From now on `training.train` runs these lines for us, with a schedule for the learning rate and a progress bar.
+# And this is what training is: a loop of a few lines, here for 20 steps. From now on `training.train` runs these lines for us, with a schedule for the learning rate and a progress bar.
 
 # %%
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
@@ -438,7 +440,7 @@ arms = ["one vector", "one vector, wider", "attention"]
 title = "At 12 letters attention reads a quarter of the words, one vector of 64 nearly none"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
-places = {"one vector": -0.01, "one vector, wider": 0.085, "attention": 0.03}
+places = {"one vector": 0.0, "one vector, wider": 0.11, "attention": 0.06}
 for name, colour in zip(arms, plots.COLOURS):
     runs = torch.tensor([run["accuracy"] for run in kept[name]])
     least, mean, most = runs.amin(0).tolist(), runs.mean(0).tolist(), runs.amax(0).tolist()
@@ -452,7 +454,7 @@ for name, colour in zip(arms, plots.COLOURS):
 g2p = lesson_01["g2p"]["accuracy"]
 ax.plot(kept["lengths"], g2p, color="black", linestyle="--")
 ax.text(14.2, g2p[-1], "one vector of 256\n(g2p-en, lesson 01)", va="center", size="small")
-ax.set(ylim=(0, 1), xticks=kept["lengths"])
+ax.set(ylim=(0, 1), xlim=(2.6, 14.1), xticks=kept["lengths"])
 counts = [f"{n}\n({count})" for n, count in zip(kept["lengths"], kept["words"])]
 ax.set_xticklabels(counts, size="x-small")
 plots.show(
@@ -650,7 +652,7 @@ bilinear_scores = mine("attention/bilinear_scores")
 additive_scores = mine("attention/additive_scores")
 
 # %% [markdown]
-# Large scores make a sharp softmax, so it matters how large a score can get. **Multiply a key by 10, 100, 1,000. Which of the three scores stays bounded?**
+# Scores that are far apart make a sharp softmax, so it matters how large a score can get. **Multiply a key by 10, 100, 1,000. Which of the three scores stays bounded?**
 
 # %%
 guess = None  # "dot", "bilinear" or "additive"
@@ -678,11 +680,11 @@ figure, ax = plots.axes(title, length, size, size=(6.4, 3.2))
 for (name, curve), colour in zip(curves.items(), plots.COLOURS):
     ax.loglog(factors.tolist(), curve.tolist(), color=colour)
     ax.text(1200, float(curve[-1]), name, color=colour, va="center")
-ax.axhline(bound, color="0.6", linestyle="--", linewidth=1)
+ax.plot([0.1, 1000], [bound, bound], color="0.6", linestyle="--", linewidth=1)
 ax.text(1200, bound, "sum of |v|", color="0.4", va="center")
 plots.show(
     figure,
-    "Three absolute scores against the norm of the key, both logarithmic. Dot and bilinear are "
+    "Three absolute scores against the factor on the key, both logarithmic. Dot and bilinear are "
     "straight lines; the additive score levels off below the sum of |v|. The dip in its line is "
     "where it changes its sign.",
 )
@@ -710,7 +712,8 @@ def cost(score):
     start = perf_counter()
     with torch.autograd.graph.saved_tensors_hooks(lambda x: numbers.append(x) or x, lambda x: x):
         weighted_sum(softmax(score(q, states)), states).sum().backward()
-    return 1000 * (perf_counter() - start), sum(x.numel() for x in numbers)
+    kept = {x.untyped_storage().data_ptr(): x.numel() for x in numbers}
+    return 1000 * (perf_counter() - start), sum(kept.values())
 
 
 # %%
@@ -732,9 +735,9 @@ assert max(twelve) - min(twelve) < 0.1
 # %% [markdown]
 # ## Box: two decoders (optional)
 #
-# The lectures of this course (lesson 00 lists them) do not agree on where attention goes, and both kinds are called attention.
+# Lecture L3 (lesson 00 lists the lectures) and this lesson put attention in different places, and both kinds are called attention.
 #
-# | | lecture L3 (SUSTech CS310), after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
+# | | L3 (SUSTech CS310), after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
 # |:-|:-|:-|
 # | the query | $s_{i-1}$, the state before the step | $s_i$, the state after it |
 # | the context goes | into the GRU: $s_i = \mathrm{GRU}([y_{i-1}; c_i], s_{i-1})$ (in Bahdanau's paper also into the output) | into the output: $[s_i; c_i]$ |
@@ -831,7 +834,7 @@ claim = "with scores 100 times as large it still gets over 0.8 as many right"
 training.expect(claim, shares[100] > 0.8 * shares[1], shares, attending)
 
 # %% [markdown]
-# A factor of 100 hardly changes anything: the trained weights are already close to one-hot.
+# A factor of 100 hardly changes anything: the trained model already puts nearly all of its weight on one letter.
 #
 # Next, the mask. Read *cat* in one batch with *phonograph*: it then has seven padded places behind it. **Without the mask, what share of the weight goes there?**
 
@@ -860,12 +863,12 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 #
 # | | |
 # |:-|:-|
-# | softmax, stable | $\alpha_j = \dfrac{\exp(e_j - m)}{\sum_l \exp(e_l - m)}, \quad m = \max_l e_l$; masked: $e_j = -\infty$ |
+# | softmax, stable | $\alpha_j = \dfrac{\exp(e_j - e_{\max})}{\sum_l \exp(e_l - e_{\max})}$; masked: $e_j = -\infty$ |
 # | its Jacobian | $\partial \alpha_i / \partial e_j = \alpha_i (\delta_{ij} - \alpha_j)$ |
 # | dot-product attention | $\underset{n_q \times d_v}{O} = \mathrm{softmax}(Q K^T)\, V$ |
 # | other scores | $q W k^T$ (bilinear), $\tanh(q W_q + k W_k) \cdot v$ (additive) |
 # | context of step $i$ | $c_i = \sum_j \alpha_{ij} h_j$ |
-# | loss with teacher forcing | $-\frac1m \sum_i \log p(y_i \mid y_0, \dots, y_{i-1}, x)$ |
+# | loss with teacher forcing, $m$ tokens | $-\frac1m \sum_{i=1}^m \log p(y_i \mid y_0, \dots, y_{i-1}, x)$ |
 #
 # It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be looked at.
 
@@ -879,12 +882,12 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 #
 # <details><summary>2. Why subtract the largest score, and why does that change nothing?</summary>
 #
-# Then the largest exponential is 1 and nothing overflows. The factor $e^{-m}$ is in the numerator and in the denominator, so it cancels.
+# Then the largest exponential is 1 and nothing overflows. The factor $e^{-e_{\max}}$ is in the numerator and in the denominator, so it cancels.
 # </details>
 #
 # <details><summary>3. Why is a masked score minus infinity, and not 0?</summary>
 #
-# $e^0 = 1$: a key with the score 0 still gets weight, often more than a real key with a negative score. $e^{-\infty} = 0$.
+# $e^0 = 1$: a key with the score 0 still gets weight, more than any real key with a negative score. $e^{-\infty} = 0$.
 # </details>
 #
 # <details><summary>4. 12 queries, 30 keys, d = 64, values of size 16. What are the shapes of the scores, the weights and the output?</summary>

@@ -6,7 +6,7 @@
 # "Ring the alarum bell" and "wear this ring for her sake". A table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. In **self-attention** every token of a sentence looks at every token of the same sentence, itself included. There is no recurrence left.
 
 # %% [markdown]
-# You will build self-attention twice: first without any parameters, then with the three matrices of the Transformer. You will set these matrices by hand so that they solve a task exactly, and then watch training find a solution of its own.
+# You will build self-attention twice: first without any parameters, then with the three matrices of the Transformer. You will set these matrices by hand so that they solve a task almost exactly (to within 0.002), and then watch training find a solution of its own.
 #
 # You need lesson 02's softmax, dot-product scores and weighted sum.
 
@@ -35,7 +35,10 @@ drawings.transformer(
 # %% [markdown]
 # ## Word vectors, made here
 #
-# To have something to look at, we need vectors for words. We make them from Shakespeare. For each pair of words, count how often they occur at most five words apart. Compare the count with chance, $\log \frac{p(a, b)}{p(a)\,p(b)}$, with negative values set to 0; this is positive pointwise mutual information (PPMI). Then keep the singular vectors of the 64 largest singular values (Levy et al. 2015). Of the words closest to *ring*, some are about the jewel, and none is about a sound:
+# To have something to look at, we need vectors for words. We make them from Shakespeare. For each pair of words, count how often they occur at most five words apart. Compare the count with chance, $\log \frac{p(a, b)}{p(a)\,p(b)}$, with negative values set to 0; this is positive pointwise mutual information (PPMI). Then take the 64 largest singular values, and scale each left singular vector by the root of its value. (Levy et al. 2015; like them we smooth $p(b)$ by the power 0.75.)
+
+# %% [markdown]
+# Of the words closest to *ring*, some are about the jewel, and none is about a sound:
 
 # %%
 needs("shakespeare")
@@ -100,7 +103,7 @@ reveal(guess, max(changes, key=lambda name: sum(changes[name])))
 assert all(more > less for more, less in zip(changes["average"], changes["attention"]))
 
 # %% [markdown]
-# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average changes it more, in both lines. So this is no evidence for attention: in the first line, version 1 leaves nearly half of the weight on *ring* itself. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 09.)
+# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average does the same, and in the first line it goes further. So this is no evidence for attention. Version 1 changes *ring* less because it leaves much of the weight on *ring* itself, nearly half in the first line. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 09.)
 
 # %% [markdown]
 # ## Build: version 1
@@ -217,13 +220,13 @@ x = diagram.matrix("$X$", (4, 6), (0, 0), "stream", axes=("n", "$d_{model}$"), c
 q = diagram.matrix("$Q = XW_Q$", (4, 3), (3.2, 2.8), "query", axes=("", "$d_k$"), cell=0.26)
 k = diagram.matrix("$K = XW_K$", (4, 3), (3.2, 0), "key", axes=("", "$d_k$"), cell=0.26)
 v = diagram.matrix("$V = XW_V$", (4, 2), (3.2, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
-e = diagram.matrix("$QK^T$", (4, 4), (5.7, 1.4), "weights", axes=("n", "n"), cell=0.26)
+e = diagram.matrix("$QK^T$", (4, 4), (5.7, 1.4), "weights", axes=("n", ""), cell=0.26)
 w = diagram.matrix("weights", (4, 4), (9, 1.4), "weights", axes=("", "n"), cell=0.26)
 o = diagram.matrix("weights × V", (4, 2), (10.7, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
 diagram.arrow(x, q, via=[(1.6, 0), (1.6, 2.8)], role="query")
 diagram.arrow(x, k, role="key")
 diagram.arrow(x, v, via=[(1.6, 0), (1.6, -2.8)], role="value")
-diagram.arrow(q, (5.7, 2.3), leave="E", role="query")
+diagram.arrow(q, e, leave="E", role="query")
 diagram.arrow(k, (5.7, 0.3), leave="E", role="key")
 diagram.arrow(e, w, "softmax", role="weights")
 diagram.arrow(w, (10.7, -1.8), leave="E", role="weights")
@@ -432,11 +435,11 @@ shared.w_k = shared.w_q
 models = [trained(VersionOne(), 17), trained(shared, 4), trained(roles, 4)]
 shares = [round(1 - squared_error(model, pointers(4000)).item(), 2) for model in models]
 reveal(guess, tuple(shares))
-claim = "roles explain over 0.9; without separate queries and keys, no model explains 0.6"
+claim = "roles explain over 0.9; neither model without separate queries and keys explains 0.6"
 training.expect(claim, shares[2] > 0.9 and max(shares[:2]) < 0.6, shares, *models)
 
 # %% [markdown]
-# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$.
+# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike and keeps the numbers out of its scores, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$.
 #
 # Here are the third model's weights on one random sentence. Each query gives nearly all its weight to the token with the name that it wants.
 
@@ -479,7 +482,9 @@ print({n: f"{1000 * s:.1f} ms for {n * n:,} scores" for n, s in took.items()})
 reveal(guess, round(took[4000] / took[500]))
 
 # %% [markdown]
-# Vaswani et al. 2017 (table 1) compare three layers that mix tokens, quoted here for $n$ tokens of size $d$ and windows of $k$ tokens. A path is the number of steps that information takes between two tokens.
+# By $n^2$ it should be 64, since each doubling costs four times as much. The clock can show more, because it measures this machine and its memory too: 16 million scores take 64 MB.
+#
+# Three of the four rows of table 1 in Vaswani et al. 2017, for $n$ tokens of size $d$ and windows of $k$ tokens. A path is the number of steps that information takes between two tokens.
 #
 # | layer | operations | steps in sequence | longest path |
 # |:-|:-|:-|:-|
@@ -507,7 +512,7 @@ reveal(guess, "they are shuffled too" if shuffled else "they change")
 assert shuffled
 
 # %% [markdown]
-# This is **permutation equivariance**. A permutation matrix $P$ shuffles rows. The softmax of a row does not depend on the order of its entries, so $\mathrm{softmax}(P E P^T) = P\, \mathrm{softmax}(E)\, P^T$. With $P^T P = I$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$. With the three matrices the proof is the same, since $(PX) W = P (XW)$.
+# This is **permutation equivariance**. Let $f$ be the layer, $E$ its scores, and $P$ a permutation matrix, which shuffles rows. A weight depends on its own score and on the sum over its row, which no order changes. So shuffled scores give weights that are shuffled in the same way: $\mathrm{softmax}(P E P^T) = P\, \mathrm{softmax}(E)\, P^T$. With $P^T P = I$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$. With the three matrices the proof is the same, since $(PX) W = P (XW)$.
 
 # %% [markdown]
 # ## What to remember

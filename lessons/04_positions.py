@@ -227,7 +227,7 @@ first_angle = torch.atan2(waves[1, 0], waves[1, 1])
 torch.testing.assert_close(first_angle, torch.tensor(1.0))
 
 # %% [markdown]
-# Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter. Texts of a few hundred tokens, as here, move this hand by a few degrees only.
+# Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter. A text of 100 tokens moves this hand by 5 degrees only.
 
 # %% [markdown]
 # ## A shift is a rotation
@@ -308,7 +308,7 @@ check("positions/learned", LearnedPositions)
 LearnedPositions = mine("positions/learned")
 
 # %% [markdown]
-# In this section places are counted from 1: place 40 is row 39 of the table. That row is trained only by texts that have a token in place 40. How many are there? With the course come two acts of *Julius Caesar*, sentence by sentence. **What share of the third act's sentences reaches place 40?**
+# In this section and the next, places are counted from 1: place 40 is row 39 of the table. That row is trained only by texts that have a token in place 40. How many are there? With the course come two acts of *Julius Caesar*, sentence by sentence. **What share of the third act's sentences reaches place 40?**
 
 # %%
 guess = None  # a share between 0 and 1
@@ -410,7 +410,7 @@ plots.show(
 # The cliff comes where few texts reach: at place 40, fewer than one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. Places ahead of their neighbours make the spike: in this run 38 and 39 find the one before, while 37 does not. Place 40 looks for 39 as well, but with a fifth of its weight only (tokens left out), and it reads wrong.
 
 # %% [markdown]
-# Nothing passes from place 10 to place 40; to a table, they are strangers. (With the seeds 0, 1 and 2 we found the first wrong place at 37, 32 and 37.)
+# Nothing passes from place 10 to place 40; to a table, they are strangers. (Another `SEED` can move the first wrong place.)
 
 # %% [markdown]
 # ## Why add, and not concatenate? (optional)
@@ -646,10 +646,10 @@ print(f"{score(7, 4):.6f} from 7 to 4, {score(1007, 1004):.6f} from 1007 to 1004
 assert abs(score(1007, 1004) - score(7, 4)) < 1e-9 < abs(score(7, 5) - score(7, 4))
 
 # %% [markdown]
-# Moving both by a thousand places changes nothing. Su et al. also name a "long-term decay": scores fall with distance. **For which queries and keys is that so, on average?**
+# Moving both by a thousand places changes nothing. Su et al. also name a "long-term decay": scores fall with distance. We try keys that equal their queries, and keys that are independent of them. **For which do the scores fall, on average?**
 
 # %%
-guess = None  # "all", "k = q only" or "none"
+guess = None  # "both", "k = q" or "neither"
 
 # %%
 pairs = torch.randn(2, 1000, 1, 64, generator=generator)
@@ -657,7 +657,7 @@ places = torch.arange(200)
 turned_keys = [rotary(x.expand(-1, 200, -1), places) for x in (pairs[0], pairs[1])]
 scores = [(pairs[0] @ keys.mT).squeeze(1) for keys in turned_keys]
 falls = [bool(s[:, :10].mean() > s[:, -100:].mean() + 5) for s in scores]
-reveal(guess, {(True, True): "all", (True, False): "k = q only"}.get(tuple(falls), "none"))
+reveal(guess, {(True, True): "both", (True, False): "k = q"}.get(tuple(falls), "neither"))
 assert falls == [True, False]
 sizes = [scores[1][:, part].abs().mean().item() for part in (slice(10), slice(100, 200))]
 print(
@@ -666,7 +666,7 @@ print(
 assert abs(sizes[0] - sizes[1]) < 0.5
 
 # %% tags=["hide-input"]
-title = "If k = q, scores fall with distance; if k and q are independent, not even their size falls"
+title = "If k = q, scores waver downwards; if k and q are independent, not even their size falls"
 figure, ax = plots.axes(title, "distance", "score", size=(8, 3.4))
 for s, colour, name in zip(scores, plots.COLOURS, ("k = q", "independent")):
     ax.plot(places, s.mean(0), color=colour)
@@ -795,7 +795,7 @@ reveal(guess, tuple(by_count))
 # Now the question that decides in practice: what happens on texts longer than those in training? All schemes learn to name the word before, on stretches of 16 words of the third act, for 500 steps. Then they read 16, 32 and 64 words of the fourth.
 
 # %% [markdown]
-# Three choices matter. Queries and keys have biases, which rotary needs: it turns queries and keys but adds nothing, and with random names only a bias gives all queries a common direction that can be turned. ALiBi has one head, with the slope 1/2. And the relative table is clipped at 8, so longer texts show it nothing new.
+# Three choices matter. Queries and keys have biases, which rotary needs: it turns queries and keys but adds nothing, and with random names only a bias gives all queries a common direction that can be turned. ALiBi has one head here, with the steepest of eight slopes, 1/2. And the relative table is clipped at 8, so longer texts ask for no vector that was not trained.
 
 # %% [markdown]
 # L1 writes of sinusoids: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" **Which schemes will name more than 90 % right at 64 words?**
@@ -893,7 +893,7 @@ assert causal > share("ALiBi", 16) + 0.2 and share("none, causal", 16) < 0.25
 # %% [markdown]
 # ## Eight times the length, all distances
 #
-# Does rotary then work at any length? A reason to doubt it: this task asks for *one* distance, and a language model looks at many. So here is a small one: two layers, four heads, Shakespeare by the character (lessons 05 to 10 build it). Relative vectors are clipped at 8 again. It trains on stretches of 32 characters, for 600 steps, and then predicts each next character in stretches of 256. **Whose loss near the 128th character is above its loss near the 32nd by more than 0.1 nats?**
+# Does rotary then work at any length? A reason to doubt it: this task asks for *one* distance, and a language model looks at many. Here is a small one: two layers, four heads, Shakespeare by the character (lessons 05 to 10 build it). It trains on stretches of 32 characters, for 600 steps, from three seeds (means, with bands from lowest to highest), and then predicts each next character in stretches of 256. **Whose loss near the 128th character is above its loss near the 32nd by more than 0.1 nats?**
 
 # %%
 guess = None  # a list of "sinusoidal", "relative", "rotary", "ALiBi"
@@ -983,7 +983,7 @@ plots.show(
 #
 # $$\text{all hands: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow hands: }\theta_c\to\frac{\theta_c}{s}\text{ only if }\frac{2\pi}{\theta_c}>L$$
 #
-# (YaRN changes from one to the other gradually, and also rescales the scores.)
+# (Our cut is sharp. NTK-by-parts itself changes gradually from one to the other, and YaRN also rescales the scores.)
 
 # %% [markdown]
 # Let the rotary models read 128 characters in three ways: as they were, with all hands interpolated, and with the slow ones only. Each way is tested without further training, and again after 20 more steps on stretches of 128. **Which way is best near the 128th character without further training, and which after 20 steps?**
@@ -1032,7 +1032,7 @@ for plain, every, slow in zip(*(far["loss"][f"{way}, 20 steps"] for way in ways)
     assert slow[at[256]] > slow[at[128]] + 0.5
 
 # %% [markdown]
-# Interpolating all hands spoils even the first 32 characters. The slow hands alone repair most of the damage near the 128th at once, from 3.35 to 2.33. They cost 0.3 nats near the 32nd, which the 20 steps win back. After these they reach 2.01, where the control without any interpolation has 2.54. Beyond 128 it fails again: the repair reaches as far as the arcs do. (Chen et al. do interpolate all hands, and report success with LLaMA models "with minimal fine-tuning (within 1000 steps)". Our model had 20.)
+# Interpolating all hands spoils even the first 32 characters. The slow hands alone repair most of the damage near the 128th at once, from 3.35 to 2.33. They cost 0.3 nats near the 32nd; the 20 steps win most of that back. After these they reach 2.01, where the control without any interpolation has 2.54. Beyond 128 it fails again: the repair reaches as far as the arcs do. (Chen et al. do interpolate all hands, and report success with LLaMA models "with minimal fine-tuning (within 1000 steps)". Our model had 20.)
 
 # %% [markdown]
 # ## Positions in a tree (optional)
@@ -1110,7 +1110,7 @@ print("words one edge away:      ", (edges == 1).sum(-1).tolist())
 print("words one edge up, signed:", (signed == -1).sum(-1).tolist())
 
 # %% [markdown]
-# Without signs there are up to three candidates here. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. Of all schemes, only this one is given the trees. **What share will it get right, and what share the best of the others?**
+# Without signs there are up to three candidates here. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. Of all schemes, only this one is given the trees. **What share will it get right in stretches of 16 words (counting words whose head is in the stretch), and what share the best of the others?**
 
 # %%
 guess = None  # (share of the tree, best share of the others)
@@ -1122,11 +1122,11 @@ reveal(guess, (round(tree_share, 2), round(max(by_scheme.values()), 2)))
 assert tree_share > max(by_scheme.values()) + 0.1
 
 # %%
-has_head = held_out.heads >= 0
-dependents = held_out.heads[has_head].bincount(minlength=len(held_out.words))
-neighbours = (dependents + has_head)[has_head].double()
+starts = torch.arange(0, len(held_out.words) - 15, 16)
+_, distances, heads = trees.stretches(held_out, held_out.heads, starts, 16)
+neighbours = (distances == 1).sum(-1)[heads >= 0].double()  # of words with their head inside
 leaves, guessing = (neighbours == 1).double().mean(), (1 / neighbours).mean()
-print(f"{leaves:.0%} of the words with a head have no other neighbour in the tree")
+print(f"{leaves:.0%} of these words have no other neighbour in the stretch than their head")
 print(f"picking one of the neighbours at random finds {guessing:.0%} of the heads")
 assert abs(guessing - tree_share) < 0.05
 
@@ -1142,7 +1142,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A word on which none depends, a **leaf**, has one neighbour: its head. For the other words the distance does not say which neighbour it is. Picking a neighbour at random would name 77% of all heads, and the model names about as many. Remember that this scheme was *given* the tree, and that the task asks for its edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
+# A word on which none depends, a **leaf**, has one neighbour: its head. For other words the distance does not say which neighbour it is. Picking one at random names about as many heads as the model does (printed above). Remember that this scheme was *given* the tree, and that the task asks for its edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
 
 # %% [markdown]
 # And a parser makes mistakes, which the model inherits. In "the old man the boats" this one takes *man* for a noun, and finds no verb:
@@ -1158,7 +1158,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # - Write a subclass of `Alibi` with slope 0, then 8. Which scheme is the first? What does a token see with the second?
 # - Call `rotary` with `base=1.0`: all hands turn alike. When does the clock look nearly the same again?
 # - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? Tokens and positions share their columns. (The paper scales embeddings by $\sqrt d$, 8 here.)
-# - Give `Dependency` the signed distances. It then needs $2m+1$ rows. What share does it name now?
+# - Give `Dependency` the signed distances. It then needs 9 rows, for −4 to 4. What share does it name now?
 
 # %% [markdown]
 # ## What to remember

@@ -15,7 +15,8 @@ SOLVED = ROOT / "build" / "solved"
 # two processes on two cores: more threads than that would wait for each other
 ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ
 FOLDERS = (
-    "answers", "checking", "command_line", "data", "files", "grading", "instruments", "pretrained",
+    "answers", "checking", "command_line", "data", "files", "grading", "instruments", "lessons",
+    "pretrained",
 )  # fmt: skip
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
 
@@ -38,8 +39,8 @@ def stages() -> dict[str, Stage]:
     """Name each stage of the whole.
 
     Shapes in signatures are executed for the components alone (tests/test_*.py and efficient);
-    exercises are tried as learners run them. Notebooks run to their end with hardly any time for
-    their trainings; what trainings reach is kept in results/claims.json (`make claims`).
+    exercises and lessons are tried as learners run them. Notebooks run to their end with hardly any
+    time for their trainings; what these reach is kept in results/claims.json (`make claims`).
     """
     shaped = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)

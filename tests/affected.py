@@ -37,7 +37,7 @@ def _tests_for_one(path: Path) -> set[str]:
         case ("tests", *_) if path.stem.startswith("test_"):
             return {path.as_posix()}
         case ("lessons", name) if name[:2].isdigit() and path.suffix == ".py":
-            return {f"tests/test_lessons.py::test_cells_are_short[{path.stem}]"}
+            return {f"tests/lessons/test_lessons.py::test_cells_are_short[{path.stem}]"}
         case ("course_lib", "exercises", topic, _):
             return {f"{LAWS}[{topic}/{path.stem}]"}
         case ("course_lib", "verify", *_):
