@@ -10,12 +10,14 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import attend, dot_scores, softmax
 from course_lib.decoder import cross_attention
+from course_lib.efficient.cost import operations
 from course_lib.feed_forward import FeedForward, MinimalBlock, feed_forward
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import shift_matrix, sinusoidal
+from course_lib.rnn import unroll
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
 from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
 from course_lib.windows import layers_needed, receptive_field
@@ -276,3 +278,22 @@ def test_d20_only_the_older_decoders_queries_wait_for_the_contexts_before_them(d
         return torch.zeros_like(contexts), weights
 
     assert torch.equal(queries(attend), queries(blind)) != waits
+
+
+@pytest.mark.parametrize(("n", "d"), [(6, 12), (12, 12), (40, 12)])
+def test_an_attention_layer_costs_2_plus_n_over_d_rnn_layers_and_table_1_counts_its_mixing(n, d):
+    x, (w_x, w_h), layer = draw(1, n, d).float(), draw(2, d, d).float(), MultiHeadAttention(d, 3)
+    attention = multiply_adds(lambda: layer(x, x, x))
+    rnn = multiply_adds(lambda: unroll(x, torch.zeros(1, d), w_x, w_h, torch.zeros(d)))
+    assert attention == 4 * n * d**2 + 2 * n**2 * d
+    assert attention / rnn == pytest.approx(2 + n / d)
+    # table 1 of Vaswani et al. 2017 has the mixing alone for attention, both matrices for the RNN
+    assert attention - 4 * n * d**2 == operations("attention", n, d)
+    assert rnn == operations("rnn", n, d)
+    assert (operations("attention", n, d) < rnn) == (n < d)
+
+
+def multiply_adds(compute):
+    with FlopCounterMode(display=False) as counter:
+        compute()
+    return counter.get_total_flops() // 2

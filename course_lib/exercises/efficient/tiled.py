@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=tiled_attention,
     lesson="13",
     title="A softmax that never sees its row",
-    minutes=30,
+    minutes=25,
     difficulty=3,
     hints=(
         "Forget the peak for a moment: two sums make a row of attention, one of exponentials, one "

@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=window_attention,
     lesson="13",
     title="A look at the neighbours",
-    minutes=25,
+    minutes=20,
     difficulty=3,
     hints=(
         "A text of 1000 words has a million scores. With a window of five, how many of them does "
