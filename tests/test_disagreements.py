@@ -27,6 +27,12 @@ def draw(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
+def multiply_adds(compute):
+    with FlopCounterMode(display=False) as counter:
+        compute()
+    return counter.get_total_flops() // 2
+
+
 def prefers_itself(scores):
     own = scores.diagonal(dim1=-2, dim2=-1)
     return (own >= scores.amax(-1) - 1e-9).double().mean()
@@ -188,10 +194,8 @@ def test_d12_heads_leave_the_multiply_adds_as_they_are_and_multiply_the_scores()
 
     for heads in (1, 2, 8):
         layer, x = MultiHeadAttention(d_model, heads), torch.randn(n, d_model)
-        with FlopCounterMode(display=False) as counter:
-            layer(x, x, x)
-        multiply_adds = 4 * n * d_model**2 + 2 * n**2 * d_model
-        assert counter.get_total_flops() == 2 * multiply_adds
+        count = multiply_adds(lambda layer=layer, x=x: layer(x, x, x))
+        assert count == 4 * n * d_model**2 + 2 * n**2 * d_model
         layer.rule = attention
         layer(x, x, x)
     assert scores == [n**2, 2 * n**2, 8 * n**2]
@@ -291,9 +295,3 @@ def test_an_attention_layer_costs_2_plus_n_over_d_rnn_layers_and_table_1_counts_
     assert attention - 4 * n * d**2 == operations("attention", n, d)
     assert rnn == operations("rnn", n, d)
     assert (operations("attention", n, d) < rnn) == (n < d)
-
-
-def multiply_adds(compute):
-    with FlopCounterMode(display=False) as counter:
-        compute()
-    return counter.get_total_flops() // 2

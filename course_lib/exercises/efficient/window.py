@@ -10,7 +10,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=window_attention,
     lesson="13",
-    title="A look at the neighbours",
+    title="Window attention",
     minutes=20,
     difficulty=3,
     hints=(
