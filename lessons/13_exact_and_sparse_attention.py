@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13 · Exact and sparse attention
 #
-# **000 minutes, of which 000 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB) for one optional section**
+# **180 minutes, of which 95 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB) for one optional section**
 #
 # Every token attends to every token. In a sentence of 30 tokens that is 900 pairs. In a book of 50,000 it is 2.5 billion, in every head of every layer. Three of the lectures end with this question: **what if the text has 50,000 words?**
 
@@ -76,7 +76,8 @@ reveal(guess, (times_the_rnn(30), times_the_rnn(50_000)))
 
 # %% [markdown]
 # The second term is the square. At 30 tokens it hardly matters. At 50,000 tokens it is nearly everything.
-#
+
+# %% [markdown]
 # > **Where the paper's count leaves something out.** Vaswani et al. 2017 (table 1) print $O(n^2 \cdot d)$ for self-attention and $O(n \cdot d^2)$ for a recurrent layer, and section 4 says: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". The first entry counts scores and averages, without attention's four matrices. The second counts the RNN's two matrices: it has nothing else. Count both *layers*, and attention never needs less than twice as much. The next cell lets PyTorch count.
 
 # %%
@@ -91,10 +92,10 @@ def multiply_adds(run):
 
 n, d = 30, 256
 x, layer, (w_x, w_h) = torch.randn(1, n, d), MultiHeadAttention(d, 4), torch.randn(2, d, d)
-attention = multiply_adds(lambda: layer(x, x, x))
-rnn = multiply_adds(lambda: [token @ w_x + token @ w_h for token in x.split(1, dim=1)])
-print(f"n = {n}, d = {d}: {attention:,} and {rnn:,}, a factor of {attention / rnn:.2f}")
-assert attention == 4 * n * d**2 + 2 * n**2 * d and attention / rnn == 2 + n / d
+ours = multiply_adds(lambda: layer(x, x, x))
+rnns = multiply_adds(lambda: [token @ w_x + token @ w_h for token in x.split(1, dim=1)])
+print(f"n = {n}, d = {d}: {ours:,} and {rnns:,}, a factor of {ours / rnns:.2f}")
+assert ours == 4 * n * d**2 + 2 * n**2 * d and ours / rnns == 2 + n / d
 
 # %% [markdown]
 # The paper is still right that attention has the shorter *path*: no step waits for the one before. Whether it is "faster" is a question for a clock. We ask it after the next section.
@@ -131,7 +132,7 @@ reveal(guess, f"{gibibytes:.1f} GiB")
 assert pairs / matrices > 24
 
 # %% [markdown]
-# A graphics processor with 80 GB of memory is full after one layer. Its *time* would be bearable: at $10^{14}$ multiply-adds a second, the layer's $5 \cdot 10^{12}$ take a twentieth of a second. So memory gives out first. Of the two squares, $n^2$ operations and $n^2$ numbers in memory, we should attack the second one first. Is it really there on a clock and in memory? Measure.
+# A graphics processor with 80 GB of memory is full after one layer. The *time* would be bearable: at $10^{14}$ multiply-adds a second, which a large one reaches, the layer's $5 \cdot 10^{12}$ take a twentieth of a second. So memory gives out first. Of the two squares, $n^2$ operations and $n^2$ numbers in memory, we should attack the second one first. But do not believe a count; measure.
 
 # %% [markdown]
 # ## Then measure
@@ -189,7 +190,7 @@ plots.show(
 )
 
 # %% [markdown]
-# For short texts, attention does more multiply-adds in less time than they would suggest. The RNN's $n$ steps run one after another, and each is too small to keep a processor busy (lesson 01). Attention's products are large. But the square wins in the end, and it wins in memory sooner than in time: from one length to the next, activation memory already grows fourfold. That memory is what the next section removes.
+# At $n = 64$ the attention layer does 2.25 times the RNN's multiply-adds, and takes less time than that suggests. The RNN's $n$ steps run one after another, and each is too small to keep a processor busy (lesson 01); attention's products are large. So in this sense the paper's "faster" is right. But the square wins in the end, and it wins in memory sooner than in time: from one length to the next, activation memory already grows fourfold. That memory is what the next section removes.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -326,9 +327,9 @@ assert found < 1e-10
 guess = None  # a factor
 
 # %% tags=["nbval-check-output"]
-heads = [[random_vectors(4, n, 64, seed=i) for i in range(3)] for n in (1024, 2048)]
-tiled_bytes = [saved_bytes(partial(tiled.rule, *qkv)) for qkv in heads]
-full_bytes = [saved_bytes(partial(scaled_dot_product_attention, *qkv)) for qkv in heads]
+inputs = [[random_vectors(4, n, 64, seed=i) for i in range(3)] for n in (1024, 2048)]
+tiled_bytes = [saved_bytes(partial(tiled.rule, *qkv)) for qkv in inputs]
+full_bytes = [saved_bytes(partial(scaled_dot_product_attention, *qkv)) for qkv in inputs]
 reveal(guess, tiled_bytes[1] / tiled_bytes[0])
 print(f"tiles: {tiled_bytes[1] / 1e6:.1f} MB for 2,048 tokens and four heads")
 assert tiled_bytes[1] == 2 * tiled_bytes[0] and full_bytes[1] > 3.7 * full_bytes[0]
@@ -398,7 +399,7 @@ diagram.show(
 guess = None  # 16, 256 or 2048
 
 # %%
-qkv = heads[1]
+qkv = inputs[1]
 blocks = [16, 64, 256, 1024, 2048]
 by_block = [seconds(partial(tiled.tiled_attention, *qkv, block), times=2) for block in blocks]
 full = seconds(partial(scaled_dot_product_attention, *qkv))
@@ -515,10 +516,7 @@ print(f"window attention and full attention under its mask differ by {found:.0e}
 assert found < 1e-10
 
 # %% [markdown]
-# **Twice the tokens: how many times the CPU time do full attention and a window of 257 take?**
-
-# %%
-guess = None  # (full, window)
+# Now double the text, and see how the CPU time of full attention and of a window of 257 grows:
 
 # %%
 longer = [[random_vectors(4, n, 64, seed=i) for i in range(3)] for n in (2048, 4096)]
@@ -526,7 +524,8 @@ of_full, of_window = (
     [seconds(partial(run, *qkv), times=2) for qkv in longer]
     for run in (scaled_dot_product_attention, partial(window.rule, width=257))
 )
-reveal(guess, (f"{of_full[1] / of_full[0]:.1f}", f"{of_window[1] / of_window[0]:.1f}"))
+print(f"twice the tokens: full {of_full[1] / of_full[0]:.1f} times the time, ", end="")
+print(f"window {of_window[1] / of_window[0]:.1f} times")
 print(f"at 4,096 tokens the window is {of_full[1] / of_window[1]:.0f} times as fast")
 assert of_full[1] / of_full[0] > 1.3 * of_window[1] / of_window[0]
 
@@ -767,7 +766,7 @@ for name in PARTS:
             assert found[there].mean() > 0.85
 
 # %% [markdown]
-# Where no path leads, no training helps. Where a path leads, the needle is found, with one exception: with random links alone, a token does not see its own block, and only the direct links were learned well. The global block alone is enough for every distance. BigBird's authors call a graph with one global token a **star**, and we may now use the word: all roads lead through its centre.
+# Where no path leads, no training helps. Where a path leads, the needle is found, with one exception: with random links alone, a token does not see its own block, and only the direct links were learned well. The global block alone is enough for every distance. The proofs in the BigBird paper rest on a **star graph**, in which one token is linked to all others. Now we may use the word: the star alone is enough.
 
 # %% [markdown]
 # But finding *at the end* is one thing, and learning fast is another. The same trainings, step by step:
@@ -872,7 +871,7 @@ assert max(losses["window"]) < min(losses["exact"]) and cost["window"] < cost["d
 # - In your `tiled_attention`, leave out the factor $e^{m - m'}$. For which order of the six scores is the result still right?
 # - Start with $m = 0$ instead of $-\infty$. Which scores break it?
 # - In `can_find`, use three layers: `sees @ (sees + I) @ (sees + I)`. Which patterns now reach every distance?
-# - Give the window of the needle a global block in the *middle*. Does `can_find` change?
+# - In `can_find`, draw the random blocks by other seeds. How far do the shares of "random" and "window + random" change?
 #
 # ## What to remember
 #
