@@ -22,12 +22,6 @@ exercise = Exercise(
         "At the ends of the text, a window is cut. What does Python make of a slice that begins at "
         "-1? And if you fill up with zeros instead, what is the exponential of the score 0?",
     ),
-    # the mask hides whatever a stretch has too many; places have one axis
-    equivalent=(
-        "max(0, rows.start - reach) -> 0",
-        "min(n, rows.stop + reach) -> n",
-        "-1 -> 1",
-    ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
         "course_lib.efficient.kernel.attend",
