@@ -723,7 +723,7 @@ for part in PARTS:
     print(f"{part:16} {can_find(part).float().mean():4.0%} of the distances")
 
 # %% [markdown]
-# A path is a possibility. `experiments/needle.py` trained all seven patterns, and full attention, from three seeds, each for 1,200 steps of eight texts. **Which of the seven find a needle 126 letters back?**
+# A path is a possibility. `experiments/needle.py` trained all seven patterns, and full attention, from three seeds, each for 1,200 steps of eight texts. **Which of the seven find a needle 126 letters back, more often than not?**
 
 # %%
 guess = None  # a list of names
@@ -734,7 +734,7 @@ shares = {
 }
 furthest = {name: found[-1].item() for name, found in shares.items()}
 print({name: round(share, 2) for name, share in furthest.items()})
-reveal(guess, [name for name in PARTS if furthest[name] > 0.8])
+reveal(guess, [name for name in PARTS if furthest[name] > 0.5])
 
 # %% tags=["hide-input"]
 title = "A needle is found where a path of two layers leads to it, and nowhere else"
@@ -761,18 +761,20 @@ plots.show(
 for name in PARTS:
     for run in one[name]:
         found, there = torch.tensor(run["found"]), can_find(name)
-        assert found[~there].numel() == 0 or found[~there].mean() < 0.2
-        if name != "random":
-            assert found[there].mean() > 0.85
+        assert there.all() or found[~there].mean() < 0.2
+        assert found[there].mean() > 0.95 or name in ("random", "global")
+print("global alone, three seeds:", [run["curve"][-1] for run in one["global"]])
+print("random alone, three seeds:", [run["curve"][-1] for run in one["random"]])
+assert all(0.5 < run["curve"][-1] < 0.97 for run in one["global"])
 
 # %% [markdown]
-# Where no path leads, no training helps. Where a path leads, the needle is found, with one exception: with random links alone, a token does not see its own block, and only the direct links were learned well. The global block alone is enough for every distance. The proofs in the BigBird paper rest on a **star graph**, in which one token is linked to all others. Now we may use the word: the star alone is enough. (Window and global tokens together are the pattern of Longformer.)
+# Where no path leads, the shares stay at chance: no training helps. With a window, or with two parts, the needle is found wherever a path leads. Random links alone learned little more than their direct links. The global block alone finds needles at every distance, though it confuses some of the ten. The proofs in the BigBird paper rest on a **star graph**, in which one token is linked to all others. Now we may use the word: the star alone reaches everything. (Window and global tokens together are the pattern of Longformer.)
 
 # %% [markdown]
-# But finding *at the end* is one thing, and learning fast is another. The same trainings, step by step:
+# What is found *at the end* is one thing, how fast it is learned another. The same trainings, step by step:
 
 # %% tags=["hide-input"]
-title = "A global block finds the needle late; full attention finds it at once"
+title = "With a window beside it, a global block learns as fast as full attention"
 figure, panels = plots.panels(title, ["one part", "two parts, or all"], size=(9.6, 3.6))
 steps = [needle["every"] * i for i in range(len(one["dense"][0]["curve"]))]
 groups = (("window", "random", "global"), [name for name in PARTS if "+" in name] + ["BigBird"])
@@ -788,8 +790,9 @@ panels[0].set_ylabel("share found, mean over distances")
 plots.show(
     figure,
     "Share found against training steps, three seeds as thin lines and their mean. Full attention "
-    "rises to 1 within about 200 steps. A global block alone rises last. Window and random stay "
-    "low. Dotted line: chance, 0.1.",
+    "rises to 1 within 200 steps, and so do window + global and BigBird. A global block alone "
+    "rises after 300 to 900 steps, to between 0.6 and 1. Window and random stay below 0.25, window "
+    "+ random stays near 0.44. Dotted line: chance, 0.1.",
 )
 
 
@@ -799,11 +802,14 @@ def steps_to(share, run):
     return reached[0] if reached else None
 
 
-for name in ("dense", "BigBird", "global"):
-    print(f"{name:8} steps to 0.9:", [steps_to(0.9, run) for run in one[name]])
+reached = {name: [steps_to(0.9, run) for run in one[name]] for name in shares}
+for name in ("dense", "window + global", "BigBird", "global + random", "global"):
+    print(f"{name:16} steps to 0.9: {reached[name]}")
+assert max(reached["window + global"] + reached["BigBird"] + reached["dense"]) <= 300
+assert all(steps is None or steps > 400 for steps in reached["global"])
 
 # %% [markdown]
-# Through the star, the needle has to be copied into the global block in the first layer and read from it in the second, and both steps must be learned together. Had we stopped at 300 steps, we would have written that a star finds nothing. Curves that are still flat at the end do not prove that a pattern *cannot*; for that we have the paths.
+# Through the star alone, the needle has to be copied into the global block in the first layer and read from it in the second, and both steps must be learned together. Had we stopped at 300 steps, we would have written that a star finds nothing. With a window beside it, it is as fast as full attention; why a few letters of window help with a needle far away, these runs do not tell. A curve that is still flat at the end does not prove that a pattern *cannot*. For that we have the paths.
 
 # %% [markdown]
 # ## Is distance needed? (optional)
@@ -882,6 +888,7 @@ assert all(abs(loss - 2.51) < 0.1 for runs in losses.values() for loss in runs)
 #
 # - In your `tiled_attention`, leave out the factor $e^{m - m'}$. For which order of the six scores is the result still right?
 # - Start with $m = 0$ instead of $-\infty$. Which scores break it?
+# - Hide four needles of four colours and ask for one: `run("global", 4, 0)` in `experiments/needle.py`. How many marks fit through the star?
 # - In `can_find`, use three layers: `sees @ (sees + I) @ (sees + I)`. Which patterns now reach every distance?
 # - In `can_find`, draw the random blocks by other seeds. How far do the shares of "random" and "window + random" change?
 #
