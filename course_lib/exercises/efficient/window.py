@@ -10,8 +10,8 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=window_attention,
     lesson="13",
-    title="A look at the neighbours",
-    minutes=25,
+    title="Window attention",
+    minutes=20,
     difficulty=3,
     hints=(
         "A text of 1000 words has a million scores. With a window of five, how many of them does "
@@ -21,12 +21,6 @@ exercise = Exercise(
         "still too far apart?",
         "At the ends of the text, a window is cut. What does Python make of a slice that begins at "
         "-1? And if you fill up with zeros instead, what is the exponential of the score 0?",
-    ),
-    # the mask hides whatever a stretch has too many; places have one axis
-    equivalent=(
-        "max(0, rows.start - reach) -> 0",
-        "min(n, rows.stop + reach) -> n",
-        "-1 -> 1",
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
