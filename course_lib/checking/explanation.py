@@ -34,6 +34,11 @@ DEVICE = (
     "The result is right on the CPU, and fails on another device, such as a GPU: a tensor that "
     "you make yourself is on the CPU unless you say `device={}.device`."
 )
+DEFAULT_TYPE = "Where torch's default float type is float64"
+SINGLE_BY_DEFAULT = (
+    f"{DEFAULT_TYPE}, the result is only as exact as a float32: a step in between is computed in "
+    "float32, as `.float()` and `dtype=torch.float32` have it."
+)
 SINGLE = (
     "With float64 inputs the result is only as exact as a float32: a step in between is computed "
     "in float32. A tensor that you make yourself needs `dtype={}.dtype`."
@@ -114,6 +119,10 @@ def is_on_meta(case: Case) -> bool:
     return any(x.is_meta for _, x in tensors(case.inputs))
 
 
+def _is_without_tensors(case: Case) -> bool:
+    return not case.build and not any(tensors(case.inputs))
+
+
 def _on_condition(call: Call, said: str) -> str:
     """Put the condition under which a call was made before what is said of it."""
     expected = call.expected
@@ -126,6 +135,8 @@ def _on_condition(call: Call, said: str) -> str:
         condition = "With very large numbers"
     elif expected.inputs:
         condition = "With non-contiguous inputs, and after a call on other numbers"
+    elif torch.float64 in made and _is_without_tensors(call.case):
+        condition = DEFAULT_TYPE
     elif torch.float64 in made:
         condition = "With float64 inputs"
     elif expected.gradients is not None:
@@ -160,7 +171,8 @@ def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str |
         devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
         return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
-        return SINGLE.format(_first_tensor(exercise))
+        own = _is_without_tensors(call.case)
+        return SINGLE_BY_DEFAULT if own else SINGLE.format(_first_tensor(exercise))
     first = trial is tried.all()[0]
     found = difference(pairs, EXACT) or (as_if(tried, seed) if first else None) or difference(pairs)
     said = [found, _only(exercise, trial)]
