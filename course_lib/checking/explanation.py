@@ -4,6 +4,7 @@ The conditions come first, if there are any ("With float64 inputs: ..."), and th
 from the right results, by the table in `difference`.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 
 from course_lib.answers.answer import Reply, tensors
 from course_lib.checking.as_if import as_if
-from course_lib.checking.difference import EXACT, Pair, difference, pair
+from course_lib.checking.difference import EXACT, Pair, difference, pair, sizes
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.trial import ENDED, Call, Trial, Trying, cases, same
 
@@ -73,7 +74,8 @@ def raised(tried: Trying, said: str, seed: int) -> str:
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
     if not trials[0].held:
-        found = as_if(tried, seed) or _refuses(call) or _only(tried.exercise, trials[0])
+        found = as_if(tried, seed) or _refuses(call)
+        found = found or _only(tried.exercise, trials[0]) or _named_sizes(exercise, call)
         return f"{sentence(said)} {found}" if found else said
     message = call.reply.error.message
     if found := _inputs(tried.exercise, trials):
@@ -100,6 +102,23 @@ def smallest(trials: list[Trial]) -> Call | None:
     trial = first_failing(trials)
     failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
     return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
+
+
+def _named_sizes(exercise: Exercise, call: Call) -> str | None:
+    """Name the sizes that torch's message about sizes speaks of, where they are all known."""
+    message = call.reply.error.message if call.reply.error else ""
+    if not re.search(r"\bsizes?\b|\bshapes?\b", message) or "ellipsis" in message:
+        return None
+    named = sizes(exercise, call.case)
+    found = {
+        number: [name for name, size in named.items() if size == number]
+        for number in sorted({int(x) for x in re.findall(r"(?<!dimension )\b\d+\b", message)})
+        if number > 1
+    }
+    if len(found) < 2 or any(len(names) != 1 for names in found.values()):
+        return None
+    said = [f"{number} is `{name}`" for number, [name] in found.items()]
+    return f"Here {', '.join(said[:-1])} and {said[-1]}."
 
 
 def _refuses(call: Call) -> str | None:

@@ -3,8 +3,8 @@
 Nobody tunes a check to these cells. `python -m tests.strangers first` says how they are judged.
 
 Whether a sentence is true of its answer, and helps, is nothing that a program can tell: it is read.
-A reading is in `first.tsv`, `second.tsv` or `third.tsv`, beside the sentence that was read; where a check
-says something else today, that is unread.
+A reading is in `first.tsv`, `second.tsv` or `third.tsv`, beside the sentence that was read; where
+a check says something else today, that is unread.
 """
 
 import csv
