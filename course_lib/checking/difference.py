@@ -382,7 +382,8 @@ def _mixed(pairs: list[Pair]) -> str | None:
         return None
     for name in pairs[0].arguments:
         given = [x.arguments.get(name) for x in pairs]
-        fit = [y for x, y in zip(pairs, given, strict=True) if _fits(x, y)]
+        both = zip(pairs, given, strict=True)
+        fit = [y for x, y in both if isinstance(y, Tensor) and _fits(x, y)]
         if len(fit) < len(pairs):
             continue
         got, right, own = (
@@ -391,16 +392,16 @@ def _mixed(pairs: list[Pair]) -> str | None:
         )
         if len(got) < 6 or not got.isfinite().all():
             continue
-        both = torch.stack([right, own], dim=-1)
-        shares = torch.linalg.lstsq(both, got).solution
-        near = torch.allclose(both @ shares, got, rtol=1e-4, atol=1e-5)
+        parts = torch.stack([right, own], dim=-1)
+        shares = torch.linalg.lstsq(parts, got).solution
+        near = torch.allclose(parts @ shares, got, rtol=1e-4, atol=1e-5)
         if near and all(abs(share) > 0.01 for share in shares):
             one, other = (f"{float(share):.3g}" for share in shares)
             return f"The result is {one} times the right one plus {other} times `{name}`."
     return None
 
 
-def _fits(x: Pair, argument: Any) -> bool:
+def _fits(x: Pair, argument: Tensor) -> bool:
     return is_float(argument) and argument.shape == x.got.shape
 
 
