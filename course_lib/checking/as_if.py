@@ -24,6 +24,7 @@ from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.slips import slips
 from course_lib.checking.trial import Question, Trying, cases, is_float, same_reply
 
+SMALL = 6  # modules of so many parts have all choices of them tried
 LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory
 
 
@@ -104,7 +105,7 @@ def _explains(tried: Trying, asked: list[Question], number: int, least: int = 1)
     return wrong >= least + (_changes(exercise)[number].reference is not None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
     _, change, reference, result = _changes(exercise)[number]
     request = replace(change(question.request), watch=(), settings=False)
@@ -287,7 +288,8 @@ def _all_transposed(exercise: Exercise, places: list[str | int]) -> Iterator[Cha
     """Read several matrices of a module the other way round, or forget all of its biases."""
     parts = [place for place in places if isinstance(place, str)]
     turned = _if_float(_transposed)
-    for number in range(2, min(len(parts), 4) + 1):
+    # of a larger module there are too many choices
+    for number in range(2, len(parts) + 1 if len(parts) <= SMALL else 0):
         for some in itertools.combinations(parts, number):
 
             def change(request: Request, some: tuple = some) -> Request:
