@@ -30,6 +30,7 @@ CELL = re.compile(r"^# %% (\S+) \| (right|wrong) \| (.+)\n", re.MULTILINE)
 CLASSES = {
     "accepted rightly": "right answers that pass",
     "refused wrongly": "right answers that do not",
+    "refused by the rules": "right numbers, by a function that the exercise forbids",
     "named": "wrong answers whose mistake is named: by the bank, or because a call is forbidden",
     "shown": "wrong answers whose mistake is shown by what differs, where, or by the exception",
     "unexplained": "wrong answers refused with nothing that helps",
@@ -98,6 +99,8 @@ def readings(people: str) -> dict[tuple[str, str, str], str]:
 def classified(one: Try, verdict: Verdict, read: dict[tuple[str, str, str], str]) -> str:
     """Say what a verdict is worth, as far as somebody has read it."""
     passed = verdict.status == "passed"
+    if one.right and verdict.status == "forbidden":
+        return "refused by the rules"
     if one.right:
         return "accepted rightly" if passed else "refused wrongly"
     said = read.get((one.exercise, one.said, one_line(verdict.message)))
