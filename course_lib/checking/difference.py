@@ -275,7 +275,7 @@ def _shares(y: Tensor) -> Tensor:
 
 
 def _unit(y: Tensor) -> Tensor:
-    return y / y.norm(dim=-1, keepdim=True) if y.dim() else y
+    return F.normalize(y, dim=-1) if y.dim() else y
 
 
 def _centred(y: Tensor) -> Tensor:
