@@ -144,8 +144,12 @@ def other_bounds(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _ones(x: Any) -> Any:
-    """Return the same with ones in it, True in a mask."""
-    return torch.ones_like(x) if isinstance(x, Tensor) else type(x)(1)
+    """Return a mask that is True everywhere, or the number 1. Raises TypeError for all else."""
+    if type(x) is int:
+        return 1
+    if not isinstance(x, Tensor) or x.dtype != torch.bool:
+        raise TypeError("nobody takes ones for numbers")
+    return torch.ones_like(x)
 
 
 def _normalised(x: Tensor) -> Tensor:

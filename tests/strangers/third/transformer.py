@@ -38,7 +38,7 @@ def greedy(model, source, start, stop, most, source_mask=None):
         done = done | (token == stop)
     return written[:, 1:]
 
-# %% transformer/greedy | right | the whole model at each step
+# %% transformer/greedy | wrong | the start is searched for a stop too, so it ends at once where the two are one token
 @torch.no_grad()
 def greedy(model, source, start, stop, most, source_mask=None):
     written = source.new_full((source.shape[0], 1), start)
