@@ -1290,6 +1290,16 @@ assert kept_back[2] < 1e-3 and kept_back[4] > 1000
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# A friend says: "The LSTM solved vanishing gradients, so nobody needed attention." Write your friend one paragraph. What do the gates repair, and how? Which two costs of a chain do they leave as they were? Use numbers from this lesson where you can.
+
+# %% [markdown] tags=["question:lstm_or_attention"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # Lesson 02 lets the decoder look at all states of the encoder, whenever it writes a sound. The long word is read again there.

@@ -918,6 +918,16 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# Attention could pick the one best key. Instead it averages all values. Explain in one paragraph why it is built that way, and when the average hurts. Think of the gradient of the scores, of what softmax does as scores grow, and of an input on which you would rather have one value than a mixture.
+
+# %% [markdown] tags=["question:soft_or_hard"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own.

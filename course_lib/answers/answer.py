@@ -35,7 +35,8 @@ class Request:
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
     last inputs are passed by the names in `keywords`. `watch` names functions, and operations of
     torch (`aten._softmax`), whose call is reported. With `settings` it is an error to change those
-    of torch, and so is a tensor of more than `max_numel` numbers, made on the way.
+    of torch, and so is a tensor of more than `max_numel` numbers, made on the way. `default_dtype`
+    is torch's default float type during the call, by its name.
     """
 
     inputs: tuple
@@ -48,6 +49,7 @@ class Request:
     watch: tuple[str, ...] = ()
     settings: bool = False
     max_numel: int | None = None
+    default_dtype: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class InProcess:
             try:
                 if request.settings:
                     torch.manual_seed(UNLIKELY_SEED)
+                torch.set_default_dtype(getattr(torch, request.default_dtype))
                 settings = _settings()
                 with allocation.tensors_up_to(request.max_numel):
                     with forbidden_calls.watching(request.watch, self._answer) as seen:

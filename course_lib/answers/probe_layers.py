@@ -269,6 +269,43 @@ def network_of_one_matrix() -> Callable:
 
 
 @layer
+def sum_of_seen() -> Callable:
+    """Make of (d_model, *sizes) a layer of one matrix that adds up all words it may see."""
+
+    class SumOfSeen(nn.Module):
+        def __init__(self, d_model: int, *sizes: int | str):
+            super().__init__()
+            self.w = nn.Linear(d_model, d_model, bias=False)
+            self.number = sum(size for size in sizes if isinstance(size, int))
+
+        def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+            seen = torch.ones(x.shape[-2], x.shape[-2]).to(x)
+            seen = seen if mask is None else seen * mask
+            return self.w(x) / self.number + seen @ x
+
+    return SumOfSeen
+
+
+@layer
+def sum_of_seen_and_memory() -> Callable:
+    """Make of (d_model, *sizes) such a layer that adds up what it may see of the memory too."""
+
+    class SumOfSeenAndMemory(sum_of_seen()):
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Tensor:
+            seen = torch.ones(x.shape[-2], memory.shape[-2]).to(x)
+            seen = seen if memory_mask is None else seen * memory_mask
+            return super().forward(x, mask) + seen @ memory
+
+    return SumOfSeenAndMemory
+
+
+@layer
 def counted_positions() -> Callable:
     """Describe each position by its number, in every column."""
     return lambda n, d_model: torch.arange(float(n)).unsqueeze(-1).expand(n, d_model)

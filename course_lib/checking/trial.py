@@ -22,6 +22,7 @@ ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
 LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
 REFUSALS = "bad arguments raise the error that the docstring names"
+DEFAULT_TYPE = "the result has torch's default float type"
 EXPONENTIALS = (
     "exp",
     "exp_",
@@ -367,6 +368,8 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             Asked("gradients flow, and are right", 2, gradients),
             Asked("float64 goes in, float64 comes out", 1, doubles),
         ]
+    if "default float type" in (exercise.reference.__doc__ or ""):
+        asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
         asked.append(Asked(LARGE_NUMBERS, 1, enlarged))

@@ -163,6 +163,22 @@ def not_divided(q, k, v, causal=False):
 
 
 @exercise.mistake(
+    "The features are relu(x): whatever is negative weighs nothing, and has no gradient. Which "
+    "function is phi in the docstring?"
+)
+def relu_features(q, k, v, causal=False):
+    return read(q, k, v, causal, features=F.relu)
+
+
+@exercise.mistake(
+    "Queries and keys were divided by a root before their features were made. A score has no root "
+    "here: what is it made of?"
+)
+def divided_by_a_root(q, k, v, causal=False):
+    return read(q, k, v, causal, features=lambda x: phi(x / x.shape[-1] ** 0.25))
+
+
+@exercise.mistake(
     "The features are elu(x), without the one: some weights are negative. What is the lowest that "
     "elu can give?"
 )

@@ -206,6 +206,27 @@ def mean_of_blocks(q, k, v, block):
 
 
 @exercise.mistake(
+    "Each block of queries met its own block of keys, and no other: the tiles beside the diagonal "
+    "were never computed. How many tiles does a row of blocks have?",
+    raises=RuntimeError,
+)
+def diagonal_tiles(q, k, v, block):
+    tiles = zip(*(x.split(block, -2) for x in (q, k, v)), strict=False)
+    return torch.cat([attend(*tile) for tile in tiles], dim=-2)
+
+
+@exercise.mistake(
+    "Keys that fill no whole block were left out. What is the last block where `block` does not "
+    "divide their number?"
+)
+def whole_blocks_alone(q, k, v, block):
+    n = k.shape[-2] // block * block
+    if n == 0:
+        return v.new_full((*q.shape[:-1], v.shape[-1]), torch.nan)
+    return online(q, k[..., :n, :], v[..., :n, :], block)
+
+
+@exercise.mistake(
     "Each block of keys had a softmax of its own, and the results were added: the weights of a row "
     "sum to the number of blocks."
 )

@@ -155,6 +155,29 @@ def stretch_not_masked(q, k, v, width):
 
 
 @exercise.mistake(
+    "Some words see others that are too far away: a block of words shares one stretch of keys, and "
+    "nothing is hidden in it. How far is its first word from the last key of the stretch?"
+)
+def short_blocks_not_masked(q, k, v, width):
+    n, reach, found = q.shape[-2], width // 2, []
+    size = max(reach, 1)
+    for start in range(0, n, size):
+        keys = slice(max(0, start - reach), start + size + reach)
+        found.append(attend(q[..., start : start + size, :], k[..., keys, :], v[..., keys, :]))
+    return torch.cat(found, dim=-2)
+
+
+@exercise.mistake(
+    "No word sees beyond the borders of its block: the first and the last word of a block miss "
+    "their neighbours on one side. Where does the stretch of keys of a block begin and end?"
+)
+def blocks_with_borders(q, k, v, width):
+    size = max(width // 2, 1)
+    cut = zip(*(x.split(size, dim=-2) for x in (q, k, v)), strict=True)
+    return torch.cat([attend(*piece) for piece in cut], dim=-2)
+
+
+@exercise.mistake(
     "The whole width was taken as the reach to each side. A window of three: how many words to the "
     "left of the middle one?"
 )
