@@ -780,7 +780,7 @@ title = "With a window beside it, a global block learns as fast as full attentio
 figure, panels = plots.panels(title, ["one part", "two parts, or all"], size=(9.6, 3.6))
 steps = [needle["every"] * i for i in range(len(one["dense"][0]["curve"]))]
 groups = (("window", "random", "global"), [name for name in PARTS if "+" in name] + ["BigBird"])
-for ax, group, height in zip(panels, groups, (0.42, 0.27)):
+for ax, group, height in zip(panels, groups, (0.42, 0.585)):
     for colour, name in zip(["0.4", *plots.COLOURS], ["dense", *group]):
         curves = torch.tensor([run["curve"] for run in one[name]])
         ax.plot(steps, curves.T, color=colour, linewidth=0.7, alpha=0.5)
