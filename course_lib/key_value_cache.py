@@ -43,20 +43,21 @@ class KeyValueCache:
         return self.attention(q, k, v, mask)
 
 
+def cached(rule: Rule, cache: Callable[[Rule], Callable] = KeyValueCache) -> Rule:
+    """Return a rule that attends by `rule` with a cache of its own, for one layer and one text."""
+    step = cache(rule)
+    # the mask that comes knows the new tokens alone; the cache makes one for all
+    return lambda q, k, v, mask=None: step(q, k, v)
+
+
 @contextmanager
 def use_cache(
     layers: Iterable[nn.Module], cache: Callable[[Rule], Callable] = KeyValueCache
 ) -> Iterator[None]:
     """Let each layer's rule of attention have a cache inside the block, for one text."""
-
-    def cached(rule: Rule) -> Rule:
-        step = cache(rule)
-        # the layer's mask knows the new tokens alone; the cache makes one for all
-        return lambda q, k, v, mask=None: step(q, k, v)
-
     with ExitStack() as stack:
         for layer in layers:
-            stack.enter_context(replaced_rule(layer, cached))
+            stack.enter_context(replaced_rule(layer, lambda rule: cached(rule, cache)))
         yield
 
 
