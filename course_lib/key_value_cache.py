@@ -21,8 +21,8 @@ class KeyValueCache:
     of each key head. Source: Shazeer 2019, section 2.4.
     """
 
-    def __init__(self, attention: Rule):
-        # nothing has been read so far
+    def __init__(self, attention: Callable[..., Tensor]):
+        # keep the rule, and make room for keys and values: nothing has been read so far
         self.attention = attention
         self.kept: tuple[Tensor, ...] = ()
 
