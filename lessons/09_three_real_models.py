@@ -380,7 +380,7 @@ def plain_lean(line, word):
 # %%
 averaged = sum(plain_lean(line, "bank") * sense > 0 for line, sense in lines.items())
 reveal(guess, (sum(banked), averaged))
-assert all(banked[:3]) and averaged > sum(banked)
+assert all(banked[:3]) and (sum(banked), averaged) == (3, 6)
 
 # %% [markdown]
 # The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's: to a model of web text, a bank is mostly a place for money. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
@@ -438,10 +438,12 @@ assert (busy["before"], busy["after"], busy["[CLS]"]) == (1, 1, 22)
 
 # %% tags=["hide-input"]
 names = ["before", "after", "[CLS]"]
-title = "One head looks at the token before, one at the token after, 22 at [CLS]"
-figure, panels = plots.panels(title, names, size=(10, 2.8))
+title = "Over half of the weight (dots): one head before, one after, 22 on [CLS]"
+figure, panels = plots.panels(title, names, size=(9.6, 2.6))
 for ax, name in zip(panels, names):
     image = ax.imshow(looks[name], vmin=0, vmax=1)
+    rows, columns = (looks[name] > 0.5).nonzero().T.tolist()
+    ax.plot(columns, rows, ".", color="black", markersize=5)
     ax.set(xlabel="head", xticks=range(0, 12, 2), xticklabels=range(1, 13, 2))
     ax.set(yticks=range(6), yticklabels=range(1, 7))
 panels[0].set_ylabel("block")
@@ -449,7 +451,7 @@ figure.colorbar(image, ax=panels, label="mean weight", shrink=0.8)
 plots.show(
     figure,
     "Mean weights of 6 blocks by 12 heads, in three maps. Before: one bright cell, block 1, head "
-    "3, above 0.95. After: one, block 2, head 9, above 0.6. [CLS]: 22 cells above 0.5.",
+    "3, above 0.95. After: one, block 2, head 9, above 0.6. [CLS]: 22 cells above 0.5. Dots mark these.",
 )
 assert looks["before"][0, 2] > 0.95 and looks["after"][1, 8] > 0.6
 
@@ -683,7 +685,7 @@ for groups, numbers in kept_by.items():
     print(f"{groups} key heads: {numbers:6,} a token, {4 * 8192 * numbers / 1e6:5.0f} MB for 8,192")
 
 # %% [markdown]
-# In float32 that is over a gigabyte for one long text, twice as much as the model's own parameters. So let several query heads share one key head and one value head. With $H$ query heads and $G$ groups, query head $h$ (counted from 0) uses group $g(h)$:
+# In float32 that is over a gigabyte for one long text, twice as much as the 540 MB of the model's own parameters. So let several query heads share one key head and one value head. With $H$ query heads and $G$ groups, query head $h$ (counted from 0) uses group $g(h)$:
 #
 # $$\underset{n \times d_v}{\mathrm{head}_h} = \mathrm{softmax}\!\left(\frac{Q_h K_{g(h)}^T}{\sqrt{d_k}}\right) V_{g(h)} \qquad g(h) = \left\lfloor \frac{h\,G}{H} \right\rfloor$$
 #
@@ -743,7 +745,7 @@ count = sum(weight.numel() for weight in model.parameters())
 print(f"{count / 1e6:.1f} million parameters")
 for piece in model.answer("What is the capital of France?", 24):
     print(piece, end="", flush=True)
-assert f"{count / 1e6:.1f}" == "134.6"
+assert f"{count / 1e6:.1f}" == "134.6" and 2 * 4 * count < 4 * 8192 * kept_by[9]
 
 # %% [markdown]
 # ## Read each token once
@@ -894,7 +896,7 @@ from time import perf_counter
 print("".join(with_cache))
 for name, seconds in (("with the cache", fast), ("without", slow)):
     print(f"{name:15} {len(seconds) / seconds[-1]:5.1f} tokens a second")
-assert with_cache == no_cache and fast[-1] < slow[-1]
+assert with_cache == no_cache and fast[-1] < slow[-1] < 12 * fast[-1]
 
 # %% tags=["hide-input"]
 title = "The same 32 tokens: with the cache they come sooner"
@@ -902,7 +904,7 @@ figure, ax = plots.axes(title, "token", "seconds since the question", size=(7, 3
 for name, seconds in (("without the cache", slow), ("with the cache", fast)):
     ax.plot(range(1, len(seconds) + 1), seconds)
     ax.text(32.5, seconds[-1], name, va="center")
-ax.set(ylim=(0, None), xlim=(0, 42))
+ax.set(ylim=(0, None), xlim=(0, 42), xticks=range(0, 33, 8))
 plots.show(
     figure,
     "Seconds at which each of 32 tokens came. Both lines rise from the same first token; the one "
@@ -912,7 +914,7 @@ plots.show(
 # %% [markdown]
 # The text is the same. It may also be wrong: a model of this size writes fluently and knows little.
 #
-# The cache saves far more tokens (25 times) than seconds. A pass over one token still has to read every parameter from memory, 540 MB in float32, and that takes about as long as a pass over a few dozen tokens. Writing is **memory-bound**. This is why weights of four bits, which you meet below, also make writing faster.
+# The cache saves 25 times the tokens, and far less of the time. Why? A pass over one token has to read every parameter from memory, 540 MB in float32. A pass over fifty tokens reads them once too, and uses each of them fifty times. So a step of writing waits for memory and not for multiplications: it is **memory-bound**. That is one more reason for weights of four bits, which are at the end of this lesson.
 
 # %% [markdown]
 # Next, the other two models on your functions.
@@ -978,11 +980,11 @@ print(f"{opening}{said!r}")
 
 # %%
 reveal(guess, "the loss falls, and the writing is lost")
-assert all(leak < 0.6 * right for right, leak in losses.values())
+assert all(leak < 0.5 * right for right, leak in losses.values())
 assert "Paris" in "".join(model.write(opening, 10)) and "Paris" not in said
 
 # %% [markdown]
-# The loss falls on all five texts, by more than half on four of them. That much is expected: each position now sees the token that it should predict, and the weights make some use of it without having been trained to.
+# The loss falls on all five texts, by more than half. That much is expected: each position now sees the token that it should predict, and the weights make some use of it without having been trained to.
 #
 # But why can it not write? "When it writes, there is no future to see" is no explanation. At the end of a text there is no future with the mask either: the last row of a causal mask hides nothing. And this model was never trained with a leak, so it never came to rely on one.
 
@@ -996,7 +998,7 @@ print([round(x, 2) for x in alike.tolist()])
 assert alike.max() < 0.9
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, the state of an early token in block 1 already mixes in later ones. Its keys and values in block 2 are made of that state, so they are not what these weights met in training, and block after block it gets worse. The last row then looks at keys and values that it cannot read.
+# The cause is in the rows *before* the last. Without the mask, the state of an early token in block 1 already mixes in later ones. Its keys and values in block 2 are made of that state, so they are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values that it cannot use.
 #
 # If this is right, there is a cure without the mask. A cache computes keys and values when no later token exists yet. **Feed the leaking model token after token, with a cache. Does it write?**
 

@@ -137,6 +137,13 @@ class SmolLM2(nn.Module):
                 f"written, but this one has {len(tokens)} already"
             )
         stream = decoders.DecodeStream()  # waits where a character takes several tokens
+        for token in self.next_tokens(tokens, max_new_tokens, cache):
+            yield stream.step(self.tokenizer, token) or ""
+
+    def next_tokens(
+        self, tokens: list[int], max_new_tokens: int, cache: bool = True
+    ) -> Iterator[int]:
+        """Go on with tokens, always by the likeliest one, until STOP or `max_new_tokens`."""
         step = self._cached() if cache else self.states
         new = tokens
         for _ in range(max_new_tokens):
@@ -148,7 +155,7 @@ class SmolLM2(nn.Module):
             if new == [STOP]:
                 return
             tokens = tokens + new
-            yield stream.step(self.tokenizer, new[0]) or ""
+            yield new[0]
 
     def _cached(self) -> Callable:
         """Return `states` with a cache of its own for each block, of one text."""
@@ -166,9 +173,14 @@ class SmolLM2(nn.Module):
 
     def answer(self, question: str, max_new_tokens: int, cache: bool = True) -> Iterator[str]:
         """Answer a question, in the form of talk that the model was trained on."""
-        talk = (("system", SYSTEM), ("user", question))
-        turns = "".join(f"<|im_start|>{who}\n{said}<|im_end|>\n" for who, said in talk)
-        return self.write(f"{turns}<|im_start|>assistant\n", max_new_tokens, cache)
+        return self.write(turns(question), max_new_tokens, cache)
+
+
+def turns(question: str) -> str:
+    """Return a question in the form of talk, up to where the model is to go on."""
+    talk = (("system", SYSTEM), ("user", question))
+    text = "".join(f"<|im_start|>{who}\n{said}<|im_end|>\n" for who, said in talk)
+    return f"{text}<|im_start|>assistant\n"
 
 
 def load(**parts: Any) -> SmolLM2:
