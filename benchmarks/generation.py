@@ -22,12 +22,14 @@ from tqdm import tqdm
 
 from course_lib.data import store
 from course_lib.instruments import results
+from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
+from course_lib.self_attention import Rule
 
 NAME, COMMAND = "generation_speed", "python -m benchmarks.generation"
 QUESTION, TOKENS, ROUNDS = "Why is the sky blue?", 64, 5
 FORMULA = "the course's parts, as formulas"
-FUSED = "the same blocks, with fused rule, norm and rotation"
+FUSED = "the same blocks, with fused parts by keyword"
 THEIRS = "transformers, float32"
 FOUR_BITS = "llama-cpp-python, four bits"
 
@@ -46,25 +48,53 @@ def fused_norm(x: Tensor, gain: Tensor) -> Tensor:
 
 
 class Rotation:
-    """Turn as `positions.rotary` does, by sines and cosines that are computed once."""
+    """Turn as `positions.rotary` does, by sines and cosines that are computed once for a step."""
 
     def __init__(self, d: int, base: float):
         speeds = base ** (-torch.arange(0, d, 2, dtype=torch.float32) / d)
         angles = torch.arange(smollm2.MAX_LENGTH).unsqueeze(-1) * speeds
-        self.cosine, self.sine = (torch.cat([x, x], -1) for x in (angles.cos(), angles.sin()))
+        self._table = torch.cat([angles, angles], dim=-1)
+        self._places: Tensor | None = None
 
     def __call__(self, x: Tensor, positions: Tensor, base: float) -> Tensor:
-        """Turn queries or keys by their positions."""
-        first, last = int(positions[0]), int(positions[-1]) + 1
+        """Turn queries or keys by their positions, which are one tensor for all blocks."""
+        if positions is not self._places:
+            angles = self._table[positions]
+            self._places, self._cosine, self._sine = positions, angles.cos(), angles.sin()
         left, right = x.chunk(2, dim=-1)
-        across = torch.cat([-right, left], dim=-1)
-        return x * self.cosine[first:last] + across * self.sine[first:last]
+        return torch.addcmul(x * self._cosine, torch.cat([-right, left], dim=-1), self._sine)
+
+
+class RoomyCache:
+    """Keep keys and values as `KeyValueCache` does, in room that doubles when it is full."""
+
+    def __init__(self, attention: Rule):
+        self._attention, self._length, self._room = attention, 0, 0
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attend from the new tokens to all tokens so far."""
+        n = q.shape[-2]
+        start, self._length = self._length, self._length + n
+        if self._length > self._room:
+            self._grow(k, v, start)
+        self._keys[..., start : self._length, :] = k
+        self._values[..., start : self._length, :] = v
+        k, v = (x[..., : self._length, :] for x in (self._keys, self._values))
+        return self._attention(q, k, v, causal_mask(n, self._length) if n > 1 else None)
+
+    def _grow(self, k: Tensor, v: Tensor, start: int) -> None:
+        self._room = max(2 * self._length, 128)
+        keys, values = (x.new_empty(*x.shape[:-2], self._room, x.shape[-1]) for x in (k, v))
+        if start:
+            keys[..., :start, :] = self._keys[..., :start, :]
+            values[..., :start, :] = self._values[..., :start, :]
+        self._keys, self._values = keys, values
 
 
 def fused(model: smollm2.SmolLM2) -> smollm2.SmolLM2:
-    """Return the model of the same weights whose rule, norm and rotation are quicker ones."""
+    """Return the model of the same weights with quicker parts, by the same keywords."""
     turn = Rotation(smollm2.D_MODEL // smollm2.HEADS, smollm2.BASE)
-    parts = {"rule": fused_attention, "norm_layer": fused_norm, "turn": turn}
+    parts = {"rule": fused_attention, "norm_layer": fused_norm, "turn": turn, "cache": RoomyCache}
     with torch.device("meta"):
         twin = smollm2.SmolLM2(model.tokenizer, **parts)
     twin.load_state_dict(model.state_dict(), assign=True)

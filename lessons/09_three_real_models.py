@@ -917,7 +917,20 @@ plots.show(
 # The cache saves 25 times the tokens, and far less of the time. Why? A pass over one token has to read every parameter from memory, 540 MB in float32. A pass over fifty tokens reads them once too, and uses each of them fifty times. So a step of writing waits for memory and not for multiplications: it is **memory-bound**. That is one more reason for weights of four bits, which are at the end of this lesson.
 
 # %% [markdown]
-# Next, the other two models on your functions.
+# Is this a good pace? `python -m benchmarks.generation` lets SmolLM2 write 64 tokens on one thread: from the course's formulas, from the same blocks with PyTorch's fused functions passed by the same keywords, and in Hugging Face's implementation, which gets the same weights. All three write the same text. We have kept the figures:
+
+# %%
+pace = results.load("generation_speed")["figures"]["tokens a second"]
+for name, tokens in pace.items():
+    print(f"{tokens:5.1f} tokens for each second of processor time: {name}")
+formulas, fused, theirs = list(pace.values())[:3]
+assert 0.78 < formulas / theirs < 0.95 and fused > 0.97 * theirs
+
+# %% [markdown]
+# So the formulas cost about a seventh of the pace, and the blocks cost nothing.
+
+# %% [markdown]
+# Next, the other two models on your functions. (MiniLM keeps its own network, which has a GELU.)
 
 # %%
 needs("marian")
@@ -999,7 +1012,8 @@ assert alike.max() < 0.9
 
 # %% [markdown]
 # The cause is in the rows *before* the last. Without the mask, the state of an early token in block 1 already mixes in later ones. Its keys and values in block 2 are made of that state, so they are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values that it cannot use.
-#
+
+# %% [markdown]
 # If this is right, there is a cure without the mask. A cache computes keys and values when no later token exists yet. **Feed the leaking model token after token, with a cache. Does it write?**
 
 # %%
@@ -1052,16 +1066,16 @@ models = {
     "Marian": (translator, [*translator.encoder, *translator.decoder], translator.embedding),
     "SmolLM2": (model, model.blocks, model.words),
 }
+
+# %%
 share = {}
+print("networks: of a block, of all blocks, of the model; embedding: of the model")
 for name, (whole, stack, words) in models.items():
-    networks, block = sum(size(each.feed_forward.sublayer) for each in stack), stack[0]
-    of_block = size(block.feed_forward.sublayer) / size(block)
-    share[name] = (of_block, networks / sum(map(size, stack)), networks / size(whole))
-    print(
-        f"{name:8}",
-        *(f"{x:4.0%}" for x in share[name]),
-        f"  embedding {size(words) / size(whole):.0%}",
-    )
+    networks = [size(block.feed_forward.sublayer) for block in stack]
+    totals = size(stack[0]), sum(map(size, stack)), size(whole)
+    share[name] = [x / y for x, y in zip((networks[0], sum(networks), sum(networks)), totals)]
+    shares = "  ".join(f"{x:.0%}" for x in share[name])
+    print(f"{name:8} {shares};  {size(words) / size(whole):.0%}")
 
 # %%
 reveal(guess, [name for name, (*_, of_all) in share.items() if of_all > 0.5])
@@ -1157,6 +1171,7 @@ def undivided_in_groups(q, k, v, mask=None):
     return grouped_query_attention(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
+# %%
 mistakes = {
     "right": {},
     "mask forgotten": {"rule": leaking},

@@ -42,18 +42,19 @@ SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 class TurnedAttention:
     """Turn queries and keys by their positions, then attend by `rule`.
 
-    `first` is the position of the first of them: a cache that `rule` has keeps turned keys, and
-    what comes in are the new ones alone.
+    `places` are the positions, which are set before each call: a cache that `rule` has keeps
+    turned keys, and what comes in are the new ones alone.
     """
 
+    places: Tensor
+
     def __init__(self, rule: Rule, turn: Callable = rotary):
-        self.rule, self.turn, self.first = rule, turn, 0
+        self.rule, self.turn = rule, turn
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend as a rule does."""
-        places = torch.arange(self.first, self.first + q.shape[-2], device=q.device)
         # heads side by side: one call turns both
-        both = self.turn(torch.cat([q, k], dim=-3), places, BASE)
+        both = self.turn(torch.cat([q, k], dim=-3), self.places, BASE)
         q, k = both.split([q.shape[-3], k.shape[-3]], dim=-3)
         return self.rule(q, k, v, mask)
 
@@ -108,9 +109,11 @@ class SmolLM2(nn.Module):
             raise ValueError(
                 f"a text must have at most {MAX_LENGTH} tokens, but got {first + n}: cut it"
             )
+        places = torch.arange(first, first + n, device=tokens.device)
         for rule in self.rules():
-            rule.first = first
-        x, mask = self.words(tokens), causal_mask(n)
+            rule.places = places
+        # a token alone has nothing to hide from
+        x, mask = self.words(tokens), causal_mask(n) if n > 1 else None
         for block in self.blocks:
             x = block(x, mask)
         return self.last_norm(x)
