@@ -1,4 +1,4 @@
-"""How fast SmolLM2 writes: from the course's parts, from Hugging Face's, and with four-bit weights.
+"""How fast SmolLM2 writes: from the course's parts, and in Hugging Face's implementation.
 
 python -m benchmarks.generation
 
@@ -6,7 +6,6 @@ The same prompt, the same 64 tokens, always the likeliest next one, on one threa
 the processor, the first token included, so that other programs on the machine change little.
 """
 
-import importlib
 import statistics
 import sys
 import time
@@ -20,7 +19,6 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from course_lib.data import store
 from course_lib.instruments import results
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
@@ -31,7 +29,6 @@ QUESTION, TOKENS, ROUNDS = "Why is the sky blue?", 64, 5
 FORMULA = "the course's parts, as formulas"
 FUSED = "the same blocks, with fused parts by keyword"
 THEIRS = "transformers, float32"
-FOUR_BITS = "llama-cpp-python, four bits"
 
 Writer = Callable[[], list[int]]
 
@@ -155,25 +152,6 @@ def llama(model: smollm2.SmolLM2) -> Writer:
     return write
 
 
-def llama_cpp(model: smollm2.SmolLM2) -> Writer:
-    """Write with an engine that computes with the four-bit weights of the file."""
-    engines = importlib.import_module("llama_cpp")
-    path = store.unpacked("smollm2", smollm2.MEMBER)
-    engine = engines.Llama(str(path), n_ctx=512, n_threads=1, n_threads_batch=1, verbose=False)
-    tokens = prompt(model)
-
-    def write() -> list[int]:
-        engine.reset()
-        written: list[int] = []
-        for token in engine.generate(tokens, temp=0.0, repeat_penalty=1.0):
-            if token == smollm2.STOP or len(written) == TOKENS:
-                break
-            written.append(token)
-        return written
-
-    return write
-
-
 def benchmark(writers: dict[str, Writer]) -> dict:
     """Return each writer's tokens a second of the processor, the median and every round."""
     seconds: dict[str, list[float]] = {name: [] for name in writers}
@@ -202,20 +180,15 @@ def main() -> None:
     torch.set_num_threads(1)
     start, load = time.perf_counter(), psutil.getloadavg()[0]
     model = smollm2.load()
-    writers = {FORMULA: ours(model), FUSED: ours(fused(model))}
-    versions = {}
-    for name, package, make in (
-        (THEIRS, "transformers", llama),
-        (FOUR_BITS, "llama-cpp-python", llama_cpp),
-    ):
-        try:
-            writers[name] = make(model)
-        except ImportError as error:
-            print(f"{name} is left out: {error}", file=sys.stderr)
-        else:
-            versions[package] = metadata.version(package)
-    written = {name: write() for name, write in writers.items() if name != FOUR_BITS}
-    assert len({tuple(tokens) for tokens in written.values()}) == 1, "they write different texts"
+    writers, versions = {FORMULA: ours(model), FUSED: ours(fused(model))}, {}
+    try:
+        writers[THEIRS] = llama(model)
+    except ImportError as error:
+        print(f"{THEIRS} is left out: {error}", file=sys.stderr)
+    else:
+        versions["transformers"] = metadata.version("transformers")
+    written = {tuple(write()) for write in writers.values()}
+    assert len(written) == 1, "they write different texts"
     figures = benchmark(writers) | {"packages": versions, "load": load, "tokens": TOKENS}
     print(table(figures))
     taken = time.perf_counter() - start

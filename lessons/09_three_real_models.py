@@ -515,7 +515,7 @@ assert sorted(certainty)[1][0] > 0.9
 # At *lives*: *vive* (0.75) and *mora* (0.25) are both right. Every other token has a probability above 0.9. (▁ marks the beginning of a word.)
 
 # %% [markdown]
-# ## Which source word is being translated?
+# ## Which source word is being translated? (optional)
 #
 # Each row of cross-attention says where the decoder looks in the source while it writes one token. Mozilla trained one head of the last block to align words, because a web page's links have to end up on the right words. So here is a heat map with a truth to compare to. Portuguese puts most adjectives behind the noun. **For "The black cat", in which order does the head look at the three English words?**
 
@@ -1011,7 +1011,7 @@ print([round(x, 2) for x in alike.tolist()])
 assert alike.max() < 0.9
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, the state of an early token in block 1 already mixes in later ones. Its keys and values in block 2 are made of that state, so they are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values that it cannot use.
+# The cause is in the rows *before* the last. Without the mask, the state of an early token in block 1 already mixes in later ones. Its keys and values in block 2 are computed from that state, so they are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values that it cannot use.
 
 # %% [markdown]
 # If this is right, there is a cure without the mask. A cache computes keys and values when no later token exists yet. **Feed the leaking model token after token, with a cache. Does it write?**
@@ -1026,7 +1026,7 @@ from course_lib.key_value_cache import use_cache
 def one_by_one(model, text, most):
     tokens, first = model.tokenizer.encode(text).ids, 0
     prompt = len(tokens)
-    with use_cache(model.rules(), KeyValueCache):
+    with use_cache(model.rules, KeyValueCache):
         while len(tokens) < prompt + most:
             state = model.states(torch.tensor(tokens[first : first + 1]), first)
             first += 1
@@ -1082,12 +1082,12 @@ reveal(guess, [name for name, (*_, of_all) in share.items() if of_all > 0.5])
 assert [name for name, (*_, of_all) in share.items() if of_all > 0.5] == ["SmolLM2"]
 
 # %% [markdown]
-# The networks have two thirds to three quarters of an encoder block everywhere. Of the whole model they have 31 % to 59 %, because a small model spends much of its size on the embedding: half of MiniLM is one table of 30,522 rows. Whoever quotes such a share should say of what.
+# The networks have two thirds to three quarters of an encoder block everywhere. Of the whole model they have 31 % to 59 %, because a small model spends much of its size on the embedding: half of MiniLM is one table of 30,522 rows. If you quote such a share, say of what.
 
 # %% [markdown]
 # ## One mistake at a time (optional)
 #
-# A trained model is a strict judge of your code. Four translators, each with one mistake that you have met: pre-norm in place of post-norm; scores not divided; scores divided by $d_k$ in place of $\sqrt{d_k}$; positions forgotten. Here is what each makes of "My sister lives in a small house near the sea." **Which is which?**
+# A trained model is a strict judge of your code. Four translators, each with one mistake that you have met: pre-norm in place of post-norm; scores not divided; scores divided by $d_k$ in place of $\sqrt{d_k}$; positions forgotten. Here is how each translates "My sister lives in a small house near the sea." **Which is which?**
 
 # %%
 needs("marian")

@@ -5,8 +5,7 @@ pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -24,7 +23,6 @@ from course_lib.encoder import EncoderBlock, FeedForwardFactory
 from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
 from course_lib.key_value_cache import KeyValueCache, cached
 from course_lib.masks import causal_mask
-from course_lib.multi_head import replaced_rule
 from course_lib.positions import rotary
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
@@ -80,8 +78,12 @@ class SmolLM2(nn.Module):
     ):
         super().__init__()
 
+        # the blocks' rules of attention, from the first block to the last
+        self.rules: list[TurnedAttention] = []
+
         def attention(d_model: int, heads: int) -> nn.Module:
-            return GroupedQueryAttention(d_model, heads, GROUPS, TurnedAttention(rule, turn))
+            self.rules.append(TurnedAttention(rule, turn))
+            return GroupedQueryAttention(d_model, heads, GROUPS, self.rules[-1])
 
         def without_bias(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
             return norm_layer(x, gain)
@@ -110,18 +112,13 @@ class SmolLM2(nn.Module):
                 f"a text must have at most {MAX_LENGTH} tokens, but got {first + n}: cut it"
             )
         places = torch.arange(first, first + n, device=tokens.device)
-        for rule in self.rules():
+        for rule in self.rules:
             rule.places = places
         # a token alone has nothing to hide from
         x, mask = self.words(tokens), causal_mask(n) if n > 1 else None
         for block in self.blocks:
             x = block(x, mask)
         return self.last_norm(x)
-
-    def rules(self) -> list[TurnedAttention]:
-        """Return the blocks' rules of attention, from the first block to the last."""
-        layers = (block.get_submodule("attention.sublayer.attention") for block in self.blocks)
-        return [cast(TurnedAttention, layer.rule) for layer in layers]
 
     def scores(self, states: Float[Tensor, "... 576"]) -> Float[Tensor, "... vocab"]:
         """Compare states with all words of the vocabulary."""
@@ -162,15 +159,20 @@ class SmolLM2(nn.Module):
 
     def _cached(self) -> Callable:
         """Return `states` with a cache of its own for each block, of one text."""
-        rules = self.rules()
-        caches = [cached(rule.rule, self.cache) for rule in rules]
+        plain = [rule.rule for rule in self.rules]
+        caches = [cached(rule, self.cache) for rule in plain]
+
+        def attend_by(own: list[Rule]) -> None:
+            for rule, attention in zip(self.rules, own, strict=True):
+                rule.rule = attention
 
         def states(tokens: Tensor, first: int) -> Tensor:
             # the caches are in place during a step alone, so that two texts may be written in turn
-            with ExitStack() as stack:
-                for rule, own in zip(rules, caches, strict=True):
-                    stack.enter_context(replaced_rule(rule, lambda _, own=own: own))
+            attend_by(caches)
+            try:
                 return self.states(tokens, first)
+            finally:
+                attend_by(plain)
 
         return states
 
