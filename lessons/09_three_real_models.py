@@ -927,7 +927,7 @@ formulas, fused, theirs = list(pace.values())[:3]
 assert 0.78 < formulas / theirs < 0.95 and fused > 0.97 * theirs
 
 # %% [markdown]
-# So the formulas cost about a seventh of the pace, and the blocks cost nothing.
+# So the formulas cost about a sixth of the pace, and the blocks themselves cost nothing.
 
 # %% [markdown]
 # Next, the other two models on your functions. (MiniLM keeps its own network, which has a GELU.)
