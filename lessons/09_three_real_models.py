@@ -60,8 +60,8 @@ SMOL = ["embedding", "norm", "shared", "add", "norm", "SwiGLU", "add", "norm"]
 COLUMNS = [  # x, width, boxes from below, the block's first box and number of boxes, both ends
     (1.5, 2.8, ["embedding", "learned positions", "norm", *MARIAN[2:], "mean"], 3, 4, "tokens"),
     (4.8, 2.4, MARIAN, 2, 4, "source"),
-    (8.1, 2.5, [*WRITER, "linear, softmax"], 2, 6, "target so far"),
-    (11.4, 2.7, [*SMOL, "linear, softmax"], 1, 6, "tokens so far"),
+    (8.05, 2.5, [*WRITER, "linear, softmax"], 2, 6, "target so far"),
+    (11.25, 2.7, [*SMOL, "linear, softmax"], 1, 6, "tokens so far"),
 ]
 diagram, step, stacks = drawings.Diagram(), 0.8, []
 for x, width, names, first, count, came in COLUMNS:
@@ -85,7 +85,7 @@ corners = [(4.8, 4.7), (6.4, 4.7), (6.4, 3.2)]
 diagram.arrow(stacks[1][-1], stacks[2][4], via=corners, role="dim")
 for text, x in (("MiniLM\nblock × 6", 1.5), ("Marian\nblocks × 6 and × 2", 6.45)):
     diagram.text(text, (x, 8.2))
-diagram.text("SmolLM2\nblock × 30", (11.4, 8.2))
+diagram.text("SmolLM2\nblock × 30", (11.25, 8.2))
 diagram.show(
     "Three models from below. MiniLM: embedding, learned positions, norm, six post-norm encoder "
     "blocks, mean, one vector. Marian: six post-norm encoder blocks; two decoder blocks of a "
