@@ -6,7 +6,7 @@
 # Do the models that people use really consist of the parts that you have built? In this lesson three of them run on *your* functions: one finds sentences by their meaning, one translates, one answers questions.
 
 # %% [markdown]
-# You will look at what these models have learned, and build the parts that are newer than 2017: a gated network, heads that share their keys, and the cache that lets a model write quickly. At the end you take the mask out of a trained model. Its loss gets *better*, and it can no longer write.
+# You will look at what these models have learned, and build the parts that are newer than 2017: a gated network, heads that share their keys, and the cache that lets a model write quickly. At the end you take the mask out of a trained model. What happens to its loss, and what to its writing?
 #
 # You need lesson 08, and rotary positions (04) and RMSNorm (07). Sections marked "(optional)" are not needed later.
 
@@ -95,20 +95,20 @@ diagram.show(
 )
 
 # %% [markdown]
-# Each belongs to one of lesson 08's three families, and has that family's mask. The mask decides what a model can be trained to do:
+# Each belongs to one of lesson 08's three families. What a token may look at decides what a model can be trained to do:
 #
-# | model | family | mask | first trained to | parameters |
+# | model | family | a token may look at | first trained to | parameters |
 # |:-|:-|:-|:-|--:|
-# | MiniLM | encoder only | none | imitate a **masked language model**, which fills in blanks (BERT's task) | 22.6 M |
-# | Marian | encoder-decoder | causal for the target | write the translation, token by token | 16.9 M |
-# | SmolLM2 | decoder only | causal | predict the next token, everywhere | 134.6 M |
+# | MiniLM | encoder only | all tokens (no mask) | imitate a **masked language model**, which fills in blanks (BERT's task) | 22.6 M |
+# | Marian | encoder-decoder | the whole source, and earlier target tokens (by a recurrence, without a mask) | write the translation, token by token | 16.9 M |
+# | SmolLM2 | decoder only | itself and earlier tokens (causal mask) | predict the next token, everywhere | 134.6 M |
 #
 # (T5 is an encoder-decoder that fills in blanks: lesson 08 compares the tasks.)
 
 # %% [markdown]
 # ## Build: one vector for a sentence
 #
-# An encoder returns a state for each token. To compare whole sentences we need one vector each. The simplest choice works well: the mean of the states $h_i$ of the real tokens, where $m_i$ is 1, without the padding, where it is 0 (Reimers & Gurevych 2019).
+# An encoder returns a state for each token. To compare whole sentences we need one vector each. The simplest choice works well: the mean of the states $h_i$ (Reimers & Gurevych 2019). A mask leaves out the padding: $m_i$ is 1 for a real token and 0 for padding.
 #
 # $$\underset{d}{s} = \frac{\sum_{i=1}^{n} m_i\, h_i}{\sum_{i=1}^{n} m_i} \qquad \underset{n \times d}{H}, \quad \underset{n}{m}$$
 
@@ -124,7 +124,7 @@ mean_pool = mine("encoder/mean_pool")
 # %% [markdown]
 # ## Six of your blocks, trained twice
 #
-# The model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, GELU in place of the ReLU. Two projects trained it. Wang et al. 2020b made MiniLM by **distillation**: a small model learns to reproduce the last layer's attention of a large BERT-like one. Others kept every second of its twelve blocks, and the sentence-transformers project then **fine-tuned** the result on a billion pairs of sentences, following Reimers & Gurevych 2019.
+# The model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, GELU (a smooth ReLU) in place of the ReLU. Two projects trained it. Wang et al. 2020b made MiniLM by **distillation**: a small model learns to reproduce the last layer's attention of a larger BERT-like one. Others kept every second of its twelve blocks, and the sentence-transformers project then **fine-tuned** the result on a billion pairs of sentences, following Reimers & Gurevych 2019.
 
 # %% [markdown]
 # The fine-tuning is **contrastive**. In a batch of pairs $(a_i, b_i)$, such as a question and its answer, the vector of $a_i$ should be closer to its own partner than to all the others. That is a cross-entropy over cosines, with a constant factor $c$:
@@ -339,7 +339,7 @@ reveal(guess, sum(gap > 0 for gap in gaps.values()))
 assert sum(gap > 0 for gap in gaps.values()) >= 6
 
 # %% [markdown]
-# This is what attention adds: each token gets its own mixture of its context. The gaps are small, because both senses are in the line and each *ring* sees the other's neighbours.
+# This is what attention adds: each token gets its own mixture of its context. The gaps are smaller than those in the figure; perhaps because each *ring* also sees the other's neighbours.
 
 # %% [markdown]
 # ## A river's bank, and a plain average (optional)
@@ -383,7 +383,7 @@ reveal(guess, (sum(banked), averaged))
 assert all(banked[:3]) and (sum(banked), averaged) == (3, 6)
 
 # %% [markdown]
-# The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's: to a model of web text, a bank is mostly a place for money. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
+# The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's, where it leans to the money. Perhaps a *bank* in its training texts was mostly that. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
 
 # %% [markdown]
 # ## What do trained heads look at? (optional)
@@ -473,7 +473,7 @@ reveal(guess, round(share, 2))
 assert share > 0.9
 
 # %% [markdown]
-# It goes by position alone, like the previous-token head that you built by hand in lesson 07. The 22 heads on [CLS] look at a token that says little about the sentence. Clark et al. 2019 saw the same at BERT's [SEP], and read it as a *no-op* (quoted). Today such a place is called an **attention sink** (Xiao et al. 2024): the weights of a row must sum to one, so a head with nothing to find puts its weight somewhere harmless.
+# It goes by position alone, like the previous-token head that you built by hand in lesson 07. The 22 heads on [CLS] look at a token that every sentence has. Clark et al. 2019 saw the same at BERT's [SEP], and read it as a "no-op", a way of doing nothing (quoted). Today such a place is called an **attention sink** (Xiao et al. 2024): the weights of a row must sum to one, so a head with nothing to find puts its weight somewhere harmless. We have not tested whether that is so here.
 
 # %% [markdown]
 # ## A real translator, one step at a time
@@ -557,7 +557,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A word may be cut into several tokens; all pieces of one word look at the same source word. Bahdanau et al. 2015 showed the same reversal of *European Economic Area* in French. The last row, `</s>`, spreads its weight: there is nothing to align.
+# A word may be cut into several tokens: both pieces of *dorme* look at *sleeps*, which is in two pieces itself. Bahdanau et al. 2015 showed the same reversal of *European Economic Area* in French. The last row, `</s>`, spreads its weight: there is nothing to align.
 
 # %% [markdown]
 # ## What is *it*? (optional)
@@ -575,7 +575,7 @@ for word in ("tired", "wide", "narrow", "dark"):
     print(translator.translate(f"The animal didn't cross the street because it was too {word}."))
 
 # %% [markdown]
-# *Cansado, grande, estreito, escuro*: never feminine, so it takes the animal each time (*grande* has one form for both). Do subjects always win? Try a cow, which is feminine, and a river, which is masculine. **For which of these words will *it* be the river?**
+# *Cansado* and *estreito* are masculine: the model takes the animal, even for *narrow*. The other two do not tell: *grande* has one form for both, and *estava muito escuro* can also mean that the night was dark. Does the subject always win? Try a cow, which is feminine, and a river, which is masculine. **For which of these words will *it* be the river?**
 
 # %%
 guess = None  # some of "tired", "wide", "deep", "narrow", "cold"
@@ -591,15 +591,15 @@ assert endings["tired"] == "cansada" and endings["deep"] == "profundo"
 assert (endings["wide"], endings["narrow"]) == ("larga", "estreita")
 
 # %% [markdown]
-# One English word changes the gender: *cansada* is the cow, *profundo* the river. (*Frio* may be the river or the weather.) So the meaning of a word does reach the ending of another, through the encoder and cross-attention. But *larga* and *estreita* say that the cow was wide and narrow. The model has some of this knowledge, unevenly.
+# One English word changes the gender: *cansada* is the cow, *profundo* the river. (*Frio* may be the river or the weather.) But *larga* and *estreita* say that the cow was wide and narrow. So either the model knows a little of what can be deep, or it has met *profundo* so often that the noun does not matter. Five sentences cannot tell these apart.
 
 # %%
 needs()
 
 # %% [markdown]
-# ## A language model of 2025
+# ## A language model of 2024
 #
-# The third model writes. SmolLM2 (Allal et al. 2025) is thirty of your pre-norm blocks with a causal mask, and every part of 2017 has a newer one in its place:
+# The third model writes. SmolLM2 (Allal et al. 2025) is thirty of your pre-norm blocks with a causal mask, and five parts of 2017 have newer ones in their place:
 #
 # | 2017 | SmolLM2 | what changed | lesson |
 # |:-|:-|:-|:-|
@@ -609,7 +609,7 @@ needs()
 # | ReLU network | SwiGLU | a gate | here |
 # | keys for each head | keys for each group of heads | a smaller cache | here |
 #
-# Two parts are missing. We build them, and then the cache.
+# The last two you do not have yet. We build them, and then the cache.
 
 # %% [markdown]
 # ## A network with a gate
@@ -913,11 +913,12 @@ plots.show(
 
 # %% [markdown]
 # The text is the same. It may also be wrong: a model of this size writes fluently and knows little.
-#
-# The cache saves 25 times the tokens, and far less of the time. Why? A pass over one token has to read every parameter from memory, 540 MB in float32. A pass over fifty tokens reads them once too, and uses each of them fifty times. So a step of writing waits for memory and not for multiplications: it is **memory-bound**. That is one more reason for weights of four bits, which are at the end of this lesson.
 
 # %% [markdown]
-# Is this a good pace? `python -m benchmarks.generation` lets SmolLM2 write 64 tokens on one thread: from the course's formulas, from the same blocks with PyTorch's fused functions passed by the same keywords, and in Hugging Face's implementation, which gets the same weights. All three write the same text. We have kept the figures:
+# The cache saves 25 times the tokens, and far less of the time. Why? A pass over one token has to read every parameter from memory, 540 MB in float32. A pass over fifty tokens reads them once too, and uses each of them fifty times. So a step of writing waits more for memory (and for Python, between many small operations) than for multiplications. Work that waits for memory is called **memory-bound**. That is one more reason for weights of four bits, which are at the end of this lesson.
+
+# %% [markdown]
+# Is this a good pace? The clock above also counts what else your machine was doing, so the benchmark counts processor time. `python -m benchmarks.generation` lets SmolLM2 write 64 tokens on one thread: from the course's formulas, from the same blocks with PyTorch's fused functions passed by the same keywords, and in Hugging Face's implementation, which gets the same weights. All three write the same text. We have kept the figures:
 
 # %%
 pace = results.load("generation_speed")["figures"]["tokens a second"]
@@ -1042,7 +1043,7 @@ assert one_by_one(leaky, opening, 10) == "".join(model.write(opening, 10))
 # %% [markdown]
 # Word for word what the model with its mask writes. The rule still ignores every mask; but when a token's keys and values are computed, only earlier tokens are there, and afterwards they are never computed again. The order of reading has replaced the mask.
 #
-# Two things to remember. A leak is the one mistake that makes the numbers *better*, which is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that is what makes the cache right, and what the leak destroys.
+# Two things to remember. A leak makes the numbers *better*, so no loss curve will warn you: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that is what makes the cache right, and what the leak destroys.
 
 # %% [markdown]
 # ## Where are the parameters? (optional)
@@ -1082,7 +1083,7 @@ reveal(guess, [name for name, (*_, of_all) in share.items() if of_all > 0.5])
 assert [name for name, (*_, of_all) in share.items() if of_all > 0.5] == ["SmolLM2"]
 
 # %% [markdown]
-# The networks have two thirds to three quarters of an encoder block everywhere. Of the whole model they have 31 % to 59 %, because a small model spends much of its size on the embedding: half of MiniLM is one table of 30,522 rows. If you quote such a share, say of what.
+# The networks have two thirds to three quarters of a block without cross-attention. Of the whole model they have 31 % to 59 %, because a small model spends much of its size on the embedding: half of MiniLM is one table of 30,522 rows. If you quote such a share, say of what.
 
 # %% [markdown]
 # ## One mistake at a time (optional)
@@ -1129,7 +1130,7 @@ assert right not in broken.values()
 assert broken["not divided"].endswith("perto do mar.")
 
 # %% [markdown]
-# Four signatures. Without positions, the decoder repeats one character. Divided by $d_k$, the weights are too flat: tokens get almost the same mixture, and the translation says things twice. Not divided, they are too sharp: nearly right, but details are lost, here the verb. With the norms in the wrong place every state has the wrong scale, and the model repeats one token.
+# Four signatures. Without positions, the decoder repeats one character. Divided by $d_k$, the weights are too flat, and the house comes again and again. Not divided, they are too sharp: every phrase is Portuguese, but the sister and the verb are lost. With the norms in the wrong place the states have scales that the weights never met, and the model repeats one name.
 
 # %% [markdown]
 # MiniLM with the same mistakes. Its first cosine should be 0.57 and its second -0.09. **For which mistake do all three sentences mean the same?**
@@ -1197,7 +1198,7 @@ del twin
 # %% [markdown]
 # ## Weights of four bits (optional)
 #
-# SmolLM2 takes 540 MB in float32; the file that you fetched has 93. Each row is cut into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight how many steps it is above the smallest: 0 to 15, which is four bits.
+# SmolLM2 takes 540 MB in float32; the file that you fetched has 93. The embedding takes a little over a byte for each weight; every other matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight how many steps it is above the smallest: 0 to 15, which is four bits.
 #
 # $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
 #
@@ -1232,12 +1233,12 @@ print([round(weight, 3) for weight in weights[:6].tolist()], "...")
 assert torch.allclose(weights, quantised.q4_1(block[None])[0])
 
 # %% [markdown]
-# A weight is off by at most half a step. The course decodes all weights once, when the model is loaded, and computes in float32. Engines such as llama.cpp compute with the small weights, so that each step of writing reads less memory.
+# If each weight went to its nearest step, it is off by at most half a step. The course decodes all weights once, when the model is loaded, and computes in float32. Engines such as llama.cpp compute with the small weights, so that each step of writing reads less memory.
 
 # %% [markdown]
 # ## Break it (optional)
 #
-# - In your `KeyValueCache`, put the new keys before the old ones. Does SmolLM2 notice? And with rotary positions left out?
+# - In your `KeyValueCache`, put the new keys and values before the old ones. Does SmolLM2 notice? And with rotary positions left out?
 # - In your `SwiGLU`, let `w_1` and `w_3` change places. How does the loss on the five texts change?
 # - Give SmolLM2 one group of keys: average its three key heads and its three value heads. Can it still write?
 # - Which sentences of *Julius Caesar* does a plain average of embeddings find for "Everybody dies once."?
