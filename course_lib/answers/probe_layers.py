@@ -237,6 +237,29 @@ def average_of_values() -> Callable:
 
 
 @layer
+def attention_by_softmax() -> Callable:
+    """Attend by a softmax of scaled dot products; heads may share their keys in groups."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1) @ v
+
+    return attend
+
+
+@layer
+def attention_without_softmax() -> Callable:
+    """Attend by the dot products themselves, as a rule without a softmax does."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = q @ k.mT
+        return (scores if mask is None else scores.masked_fill(~mask, 0.0)) @ v
+
+    return attend
+
+
+@layer
 def attention_to_all_alike() -> Callable:
     """Make of (d_model, heads) an attention of one matrix that adds up all that it may see."""
 
