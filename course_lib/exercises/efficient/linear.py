@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=linear_attention,
     lesson="14",
     title="Sum up once, read often",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
         "Three matrices in a row: (phi(Q) phi(K)^T) V. Where else may the brackets stand, and "

@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=linformer_attention,
     lesson="14",
     title="A thousand words in sixteen",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "A column of e says how much each of the n words gives to one mixture. Which product of e "

@@ -11,7 +11,7 @@ exercise = Exercise(
     method="inverse",
     lesson="14",
     title="There and back again",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "Read `forward` line by line. At the end you hold y1 and y2. Which of the two sums can you "
