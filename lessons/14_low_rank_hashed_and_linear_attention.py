@@ -62,13 +62,13 @@ mixed_values = diagram.matrix(
 queries = diagram.matrix("$Q$", (8, 4), (8.4, 1.4), "query", axes=("$n$", "$d$"), cell=cell)
 weights = diagram.matrix("weights", (8, 3), (8.4, 5.2), "weights", axes=("$n$", "$k$"), cell=cell)
 output = diagram.matrix("$Y$", (8, 4), (11.7, 5.2), "stream", axes=("$n$", "$d$"), cell=cell)
-diagram.arrow(keys, mixed, "$E$: $n \\times k$", role="key")
-diagram.arrow(values, mixed_values, "$F$: $n \\times k$", role="value")
-diagram.arrow(mixed, weights, role="key")
+diagram.arrow(keys, (4.4, 5.2), "$E$: $n \\times k$", role="key")
+diagram.arrow(values, (4.4, 1.4), "$F$: $n \\times k$", role="value")
+diagram.arrow(mixed, (7.6, 5.2), role="key")
 diagram.arrow((8.4, 2.95), (8.4, 3.55), role="query")
 corners = [(6.6, 1.4), (6.6, -0.5), (11.7, -0.5)]
 diagram.arrow(mixed_values, (11.7, 3.6), via=corners, role="value")
-diagram.arrow(weights, output)
+diagram.arrow(weights, (10.7, 5.2))
 diagram.show(
     "Linformer's shapes. E, of shape n by k, mixes the n by d keys into k by d; F mixes the values "
     "alike. The n by d queries meet k mixtures, so the weights are n by k, here 8 by 3 in place of "
@@ -206,22 +206,26 @@ assert by_layer.argmin() == 5 and (by_layer[2:] < by_layer[1:-1]).all()
 
 # %% tags=["hide-input"]
 title = "From layer 2 on, each layer's weights are of lower rank than those below it"
-figure, ax = plots.axes(title, "k, of 256 singular values", "share of their sum", size=(7, 3.6))
-for layer, line in enumerate(share.mean(1)):
-    colour = plots.plt.cm.cividis(0.9 * (1 - layer / 5))
-    ax.plot(range(1, 257), line, color=colour)
-    place = int((line < 0.62 + 0.035 * layer).sum())
-    ax.text(place + 5, line[place] - 0.035, f"layer {layer + 1}", color=colour, size="small")
-ax.axhline(0.9, color="0.6", linestyle=":", linewidth=1)
-ax.text(200, 0.865, "90 %", color="0.4", size="small")
-ax.axvline(64, color="0.6", linestyle=":", linewidth=1)
-ax.text(67, 0.06, "a quarter of n, as 128 of 512 in the paper", color="0.4", size="small")
-ax.set(ylim=(0, 1.02), xlim=(0, 256))
+names = ["share of the sum, mean of 12 heads", "singular values for 90 %, each head"]
+figure, (first, second) = plots.panels(title, names, size=(9.4, 3.7))
+shades = [plots.plt.cm.cividis(0.95 * (1 - layer / 5)) for layer in range(6)]
+for layer in range(6):
+    first.plot(range(1, 257), share[layer].mean(0), color=shades[layer], label=f"layer {layer + 1}")
+    spots = [layer + 1 + (head - 5.5) / 30 for head in range(12)]
+    second.plot(spots, needed[layer], "o", color=shades[layer], markersize=4)
+    second.plot([layer + 0.65, layer + 1.35], [by_layer[layer]] * 2, color="black", linewidth=1)
+first.axhline(0.9, color="0.6", linestyle=":", linewidth=1)
+first.axvline(64, color="0.6", linestyle=":", linewidth=1)
+first.text(67, 0.05, "a quarter (paper: 128 of 512)", color="0.4", size="small")
+first.set(xlabel="k, of 256 singular values", ylim=(0, 1.02), xlim=(0, 256))
+first.legend(loc="lower right", bbox_to_anchor=(1, 0.1), fontsize="small")
+second.set(xlabel="layer (black: mean)", ylim=(0, 256), xticks=range(1, 7))
 plots.show(
     figure,
-    "Share of the sum of singular values by k, the mean over twelve heads, a line for each of six "
-    "layers. At k = 64, a quarter, layer 6 has 97 %, layers 4 and 5 have 87 %, layer 1 80 %, "
-    "layer 3 76 % and layer 2 70 %.",
+    "Left, the share of the sum of singular values by k, a line for each of six layers: at k = "
+    "64, a quarter, layer 6 has 97 %, layers 4 and 5 have 87 %, layer 1 80 %, layer 3 76 % and "
+    "layer 2 70 %. Right, how many values each head needs for 90 %; the layers' means are 90, "
+    "118, 104, 74, 64 and 28, the heads range from 15 to 196.",
 )
 quarter = share[..., 63].mean(-1)
 assert [round(100 * x) for x in quarter.tolist()] == [80, 70, 76, 87, 87, 97]
@@ -427,7 +431,7 @@ assert lsh_buckets(eight, torch.eye(2)).tolist() == [1, 0, 1, 2, 0, 1, 1, 2]
 from course_lib.efficient.lsh import draw_rotations, lsh_attention_in_rounds
 
 plane, rotations = random_vectors(400, 2).detach(), F.normalize(draw_rotations(2, 6, seed=3), dim=0)
-title = "Three random directions and their opposites cut the plane into six buckets"
+title = "Three directions and their opposites make six buckets"
 figure, ax = plots.axes(title, "first number of a vector", "second number", size=(5.8, 4.4))
 ax.scatter(*plane.T, c=[plots.COLOURS[b] for b in lsh_buckets(plane, rotations)], s=14)
 for bucket, direction in enumerate(torch.cat([rotations, -rotations], dim=1).T):
@@ -636,18 +640,18 @@ diagram = drawings.Diagram()
 n, d = 3.0, 0.8
 diagram.box("$Q$", (0.5, 5), "query", size=(d, n))
 diagram.box("$K^T$", (2.9, 5), "key", size=(n, d))
-diagram.text("=", (4.8, 5))
+diagram.arrow((4.6, 5), (5.05, 5))
 diagram.box("$n \\times n$", (6.7, 5), "weights", size=(n, n))
 diagram.box("$V$", (9.1, 5), "value", size=(d, n))
-diagram.text("=", (9.9, 5))
+diagram.arrow((9.7, 5), (10.2, 5))
 diagram.box("$n \\times d$", (11.0, 5), "stream", size=(1.1, n))
 diagram.box("$K^T$", (1.6, 1), "key", size=(n, d))
 diagram.box("$V$", (3.9, 1), "value", size=(d, n))
-diagram.text("=", (4.8, 1))
+diagram.arrow((4.6, 1), (5.05, 1))
 diagram.box("$d \\times d$", (5.7, 1), "weights", size=(0.9, d))
 diagram.box("$Q$", (7.4, 1), "query", size=(d, n))
 diagram.box("$d \\times d$", (8.7, 1), "weights", size=(0.9, d))
-diagram.text("=", (9.9, 1))
+diagram.arrow((9.7, 1), (10.2, 1))
 diagram.box("$n \\times d$", (11.0, 1), "stream", size=(1.1, n))
 diagram.text("$(QK^T)\\,V$:  the middle grows with $n^2$", (0, 6.95), align="left")
 diagram.text("$Q\\,(K^T V)$:  the middle does not grow", (0, 2.95), align="left")
@@ -776,6 +780,47 @@ assert shares[0] > 0.8 and shares[1] < 0.1 and ranks == [100, 16]
 
 # %% [markdown]
 # Linear attention *is* low-rank attention, with the rank fixed by $d$. To fetch each of 100 tokens separately, the weights would have to be near the identity matrix, of rank 100. Other features (there are many) sharpen the weights; the state's size still limits how many pairs can be told apart.
+
+# %% [markdown]
+# ## The needle at a plateau
+#
+# Does this blur matter? Lesson 13 hid one of ten marks, the **needle**, in 128 characters of Shakespeare; the last token asks which one it was. A chance answer is right one time in ten. Every model has two layers, and trains for the same 1,200 steps. A second task hides *four* needles of four colours, and the last token asks for one colour: now a model must keep four things apart.
+#
+# **Which of these find the one needle in more than nine of ten texts: dense, LSH, linear, memory-compressed, Linformer? And which find the right one of four?**
+
+# %%
+guess = None  # two lists of names
+
+# %%
+needs()
+kept = results.load("needle")["figures"]
+names = ["dense", "LSH", "linear", "memory-compressed", "Linformer"]
+ends = {
+    task: {x: [run["curve"][-1] for run in kept[task].get(x, [])] for x in names}
+    for task in ("one", "four")
+}
+for task, rows in ends.items():
+    for name, shares in rows.items():
+        print(f"{task:4} {name:18}", ", ".join(f"{share:.2f}" for share in shares) or "not run")
+reveal(guess, [[x for x in rows if rows[x] and min(rows[x]) > 0.9] for rows in ends.values()])
+
+# %% tags=["hide-input"]
+title = "TITLE"
+panel_names = ["one needle", "four needles, one is asked for"]
+figure, panels = plots.panels(title, panel_names, size=(9.6, 3.6))
+steps = [kept["every"] * i for i in range(len(kept["one"]["dense"][0]["curve"]))]
+for ax, task in zip(panels, ("one", "four")):
+    for name, colour in zip(names, plots.COLOURS):
+        for run in kept[task].get(name, []):
+            ax.plot(steps, run["curve"], color=colour, linewidth=1.2)
+    ax.axhline(0.1, color="0.6", linestyle=":", linewidth=1)
+    ax.set(xlabel="step", ylim=(0, 1.05))
+panels[0].set_ylabel("share found")
+for name, colour in zip(names, plots.COLOURS):
+    panels[1].plot([], [], color=colour, label=name)
+panels[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
+panels[1].text(1200, 0.12, "chance", color="0.4", size="small", ha="right")
+plots.show(figure, "ALT")
 
 # %% [markdown]
 # ## Depth: layers that run backwards
@@ -927,11 +972,11 @@ assert flat["ordinary"][0] > 20 and abs(flat["ordinary"][-1] / flat["ordinary"][
 
 # %% tags=["hide-input"]
 title = "Ordinary blocks store activations in each block, reversible ones one output in all"
-name = "activations stored, in n · d_model numbers"
+name = "saved, in n · d_model numbers"
 figure, ax = plots.axes(title, "blocks", name, size=(6.6, 3.4))
 for (kind, line), colour in zip(flat.items(), plots.COLOURS):
     ax.plot(depths, line, "o-", color=colour)
-    ax.text(15.7, line[-1] + (-30 if kind == "ordinary" else 12), kind, color=colour, ha="right")
+    ax.text(12.5, 217 if kind == "ordinary" else 14, kind, color=colour, ha="right")
 ax.set(xticks=depths, ylim=(-8, None))
 plots.show(
     figure,
