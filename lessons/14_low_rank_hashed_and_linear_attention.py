@@ -46,7 +46,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Fewer keys: Linformer
 #
-# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) replaces the $n$ keys by $k$ mixtures of them, and the $n$ values by $k$ mixtures of values. L1's key idea: "map the sequence length dimension to a lower-dimensional space for values, keys". All $n$ queries stay.
+# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) replaces the $n$ keys by $k$ mixtures of them, and the $n$ values by $k$ mixtures of values. L1's words: "map the sequence length dimension to a lower-dimensional space for values, keys". All $n$ queries stay. For a fixed $k$, time and memory grow like $n$.
 #
 # $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
 
@@ -205,7 +205,7 @@ assert 70 < needed.mean() < 90 and needed.min() < 30 and needed.max() > 150
 assert by_layer.argmin() == 5 and (by_layer[2:] < by_layer[1:-1]).all()
 
 # %% tags=["hide-input"]
-title = "From layer 2 on, each layer's weights are of lower rank than those below it"
+title = "From layer 3 on, each layer needs fewer singular values than the one below"
 names = ["share of the sum, mean of 12 heads", "singular values for 90 %, each head"]
 figure, (first, second) = plots.panels(title, names, size=(9.4, 3.7))
 shades = [plots.plt.cm.cividis(0.95 * (1 - layer / 5)) for layer in range(6)]
@@ -216,6 +216,7 @@ for layer in range(6):
     second.plot([layer + 0.65, layer + 1.35], [by_layer[layer]] * 2, color="black", linewidth=1)
 first.axhline(0.9, color="0.6", linestyle=":", linewidth=1)
 first.axvline(64, color="0.6", linestyle=":", linewidth=1)
+first.text(225, 0.84, "90 %", color="0.4", size="small")
 first.text(67, 0.05, "a quarter (paper: 128 of 512)", color="0.4", size="small")
 first.set(xlabel="k, of 256 singular values", ylim=(0, 1.02), xlim=(0, 256))
 first.legend(loc="lower right", bbox_to_anchor=(1, 0.1), fontsize="small")
@@ -231,9 +232,11 @@ quarter = share[..., 63].mean(-1)
 assert [round(100 * x) for x in quarter.tolist()] == [80, 70, 76, 87, 87, 97]
 
 # %% [markdown]
-# So the argument holds in part, and most in the upper layers; the paper saw this too, and reads it as a hint that $k$ could be smaller there (sections 3 and 4).
+# So the argument holds in part, and most in the upper layers. The paper saw this too, and suggests a smaller $k$ there (sections 3 and 4).
 #
-# Now use it. In all six layers, replace $P$ by its best approximation of rank 64. And do what Linformer does *before* it has learned: mix by a random $E$ with $k = 64$, or by plain means of four neighbours. **How close, by cosine, do MiniLM's states stay to the exact ones?**
+# ## Into a trained model (optional)
+#
+# Is a low rank enough to use? In all six layers of MiniLM, replace $P$ by its best approximation of rank 64. And do what Linformer does *before* it has learned: mix by a random $E$ with $k = 64$, or by plain means of four neighbours. **How close, by cosine, do MiniLM's states stay to the exact ones?**
 
 # %%
 guess = None  # three cosines
@@ -276,7 +279,7 @@ reveal(guess, {name: round(value, 2) for name, value in near.items()})
 assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] < 0.9
 
 # %% [markdown]
-# A good approximation of low rank *exists*. But it is another one for each text and head, and to find it you must compute the $n \times n$ matrix first. Fixed mixtures put into a trained model destroy it. Linformer *trains* with its mixtures from the start, so that the weights can adapt to what $k$ mixtures carry. The rank argument says that this may work, not that it must.
+# A good approximation of low rank *exists*. But it is another one for each text and head, and to find it you must compute the $n \times n$ matrix first. Fixed mixtures, put into a trained model, lose most of its states (random) or a good part (means). Linformer *trains* with its mixtures from the start, so that the weights can adapt to what $k$ mixtures carry. The rank argument says that this may work, not that it must.
 
 # %% [markdown]
 # ## What the theorem promises (optional)
@@ -492,7 +495,7 @@ diagram.show(
 #
 # $$o_i = \sum_{j \in S_i} \mathrm{softmax}_j\!\left(\frac{x_i \cdot x_j / \lVert x_j \rVert}{\sqrt{d_k}}\right) v_j \qquad S_i = \big\{\, j \ne i : \beta(j) = \beta(i),\; c(i) - c(j) \in \{0, 1\} \,\big\}$$
 #
-# If $S_i$ is empty, $o_i = v_i$. **Which tokens does query 0 see in the drawing? Which tokens of its bucket does it miss?**
+# With `causal=True` only $j < i$ remain. If $S_i$ is empty, $o_i = v_i$. **Which tokens does query 0 see in the drawing? Which tokens of its bucket does it miss?**
 
 # %%
 guess = None  # (sees, misses)
@@ -948,21 +951,21 @@ guess = None  # (ordinary, reversible)
 
 
 # %%
-def saved(depth, kind):
+def saved(depth, block):
     """Return the activation memory of a stack, in n d_model numbers of four bytes."""
     x = random_vectors(512, 64)
     with training.seeded(0):
-        if kind == "ordinary":
-            model, run = nn.Sequential(*[ordinary_block() for _ in range(depth)]), lambda: model(x)
-        else:
-            model = ReversibleSequence(reversible_block() for _ in range(depth))
-            run = lambda: model(torch.cat([x, x], dim=-1))  # noqa: E731
-    return saved_bytes(run, besides=list(model.parameters())) / (512 * 64 * 4)
+        blocks = [block() for _ in range(depth)]
+    model = nn.Sequential(*blocks)
+    if block is reversible_block:
+        x, model = torch.cat([x, x], dim=-1), ReversibleSequence(blocks)
+    return saved_bytes(partial(model, x), besides=list(model.parameters())) / (512 * 64 * 4)
 
 
 # %%
 depths = [2, 4, 8, 16]
-flat = {kind: [saved(n, kind) for n in depths] for kind in ("ordinary", "reversible")}
+kinds = {"ordinary": ordinary_block, "reversible": reversible_block}
+flat = {kind: [saved(depth, block) for depth in depths] for kind, block in kinds.items()}
 for kind, line in flat.items():
     print(f"{kind:10}", ", ".join(f"{x:.0f}" for x in line))
 print(f"one ordinary block: {flat['ordinary'][0] / 2:.1f}")
@@ -972,7 +975,7 @@ assert flat["ordinary"][0] > 20 and abs(flat["ordinary"][-1] / flat["ordinary"][
 
 # %% tags=["hide-input"]
 title = "Ordinary blocks store activations in each block, reversible ones one output in all"
-name = "saved, in n · d_model numbers"
+name = r"saved, in $n\,d_{model}$ numbers"
 figure, ax = plots.axes(title, "blocks", name, size=(6.6, 3.4))
 for (kind, line), colour in zip(flat.items(), plots.COLOURS):
     ax.plot(depths, line, "o-", color=colour)
@@ -986,7 +989,11 @@ plots.show(
 )
 
 # %% [markdown]
-# Two $n \times d_{model}$ matrices, $y_1$ and $y_2$, whatever the depth. But while one layer is undone, *its* activations come back, for a moment. What are they?
+# Two $n \times d_{model}$ matrices, $y_1$ and $y_2$, at any depth. An ordinary block stores about 15 such matrices.
+#
+# ## What it costs (optional)
+#
+# While one layer is undone, *its* activations come back for a moment. How many are they?
 
 # %%
 block, x, unit = reversible_block(), random_vectors(512, 64), 512 * 64 * 4
@@ -1085,12 +1092,12 @@ assert 4 * n**2 * 4 == 64 * 2**30
 #
 # ## What survived
 #
-# Six years later, which of these ideas run in the models that people use? The first three columns are measured or counted in lessons 13 and 14. The last one is quoted.
+# Which of these ideas run in the models that people use today? The time is counted; what an idea gives up is measured in lessons 13 and 14. The last column is not measured here: it is quoted from the paper that it names, or is our reading where it names none.
 #
-# | idea | time | what it gives up here | today (quoted) |
+# | idea | time | what it gives up here | today |
 # |:-|:-|:-|:-|
-# | tiles (FlashAttention) | $n^2 d$ | nothing: exact | in PyTorch; standard for training (Dao et al. 2022) |
-# | shared keys and values (GQA, lesson 09) | $n^2 d$ | a smaller cache, exact given its weights | in most open models (Ainslie et al. 2023) |
+# | tiles (FlashAttention) | $n^2 d$ | nothing: exact | built into PyTorch and most training code; Dao et al. 2022 |
+# | shared keys and values (GQA, lesson 09) | $n^2 d$ | a smaller cache, exact given its weights | common in open models; proposed by Ainslie et al. 2023 |
 # | window | $n w d$ | what is farther than layers × reach | with global layers in turn: Gemma 2 (Riviere et al. 2024); alone: Mistral 7B (Jiang et al. 2023) |
 # | BigBird | $n$ | what does not pass its global tokens | rare |
 # | Linformer | $n k d$ | causality, longer texts, sharpness | rare |

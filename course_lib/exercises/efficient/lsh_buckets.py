@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=lsh_buckets,
     lesson="14",
     title="Which way does a token point?",
-    minutes=8,
+    minutes=6,
     difficulty=1,
     hints=(
         "In a plane, take two directions: right and up. How many buckets are there with their "

@@ -11,7 +11,7 @@ exercise = Exercise(
     method="inverse",
     lesson="14",
     title="There and back again",
-    minutes=8,
+    minutes=6,
     difficulty=2,
     hints=(
         "Read `forward` line by line. At the end you hold y1 and y2. Which of the two sums can you "
