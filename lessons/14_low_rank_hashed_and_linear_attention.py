@@ -158,7 +158,7 @@ assert leaks == [0, 1, 2, 3, 4]
 #
 # ## Is the rank low?
 #
-# Why should $k$ mixtures be enough? The paper's argument: the matrix of weights $P$ is nearly of **low rank**. That can be measured. The singular values $\sigma_1 \ge \sigma_2 \ge \dots$ of $P$ tell which share its best approximation of rank $k$ holds:
+# Why should $k$ mixtures be enough? A matrix of **rank** $k$ is a product of an $n \times k$ and a $k \times n$ matrix, so $PV$ needs only $k$ mixtures of the values. The paper argues that the weights $P$ are nearly of low rank. That can be measured. The singular values $\sigma_1 \ge \sigma_2 \ge \dots$ of $P$ tell how much its best approximation of rank $k$ keeps:
 #
 # $$\underset{n \times n}{P} = \mathrm{softmax}\!\left(\frac{QK^T}{\sqrt{d_k}}\right) \qquad\qquad \mathrm{share}(k) = \frac{\sigma_1 + \dots + \sigma_k}{\sigma_1 + \dots + \sigma_n}$$
 
@@ -401,7 +401,7 @@ leaks = leaks_future(lambda x: compressed(x, mask), torch.randn(7, 4))
 assert leaks == [] and mask[:, 1].nonzero().min() == 5
 
 # %% [markdown]
-# Token 5. Until a window is complete, its tokens are seen by nobody through this layer: the local layers cover that gap. Token 0 is prepended as a state of its own, or tokens 0 and 1 would see nothing (the authors' code does the same). You will meet this model in lesson 12, and the pattern, local and global layers in turn, at the end of this lesson.
+# Token 5, the last of the window. Token 4 cannot reach token 3 in this layer; the local layers cover that gap. Token 0 is put in front as a state of its own, or tokens 0 and 1 would see nothing. (The authors' program, tensor2tensor, does the same, and shows a state one token later still.) Lesson 12 has this model's results. The pattern, local and global layers in turn, returns at the end of this lesson.
 
 # %% [markdown]
 # ## Hashing: find the pairs that matter
@@ -519,7 +519,7 @@ assert sees[5].nonzero().flatten().tolist() == [0, 2, 6] and misses.sum() == 4
 assert sees[0].nonzero().flatten().tolist() == [2]
 
 # %% [markdown]
-# Query 0 sees token 2. Tokens 5 and 6 are in the *next* chunk, so it misses them, although they can see it. Of 16 pairs, 4 are lost. The same with 64 tokens:
+# Query 0 sees token 2. Tokens 5 and 6 are in the *next* chunk, so it misses them, although they can see it. Of 16 pairs, 4 are lost. (A causal layer hides these anyway: within a bucket, the next chunk holds later tokens.) The same with 64 tokens:
 
 # %%
 meaning = 3 * F.one_hot(torch.arange(64) * 5 % 7 % 4, 4) + 0.3 * random_vectors(64, 4).detach()
@@ -750,7 +750,7 @@ print(f"the running sum and the masked square differ by {found:.0e}")
 assert found < 1e-10
 
 # %% [markdown]
-# When a Transformer writes, lesson 09's cache keeps all keys and values: $2nd$ numbers a head, more with every token. The state has $d^2 + d$ numbers, forever. **With $d = 64$, from how many tokens on is the cache the larger one?**
+# When a Transformer writes, lesson 09's cache keeps all keys and values: $2nd$ numbers a head, more with every token. The state has $d^2 + d$ numbers at any length. **With $d = 64$, from how many tokens on is the cache the larger one?**
 
 # %%
 guess = None  # a number of tokens
@@ -828,7 +828,7 @@ plots.show(figure, "ALT")
 # %% [markdown]
 # ## Depth: layers that run backwards
 #
-# Cheap attention leaves the other half of the memory. Training stores what every layer has computed, its **activations**, for the backward pass: a number of $n \times d$ matrices in each layer, and there are many layers. Could the backward pass compute them again, starting from the output? A residual connection $y = x + f(x)$ cannot be undone. Two streams that change *each other* can:
+# Cheap attention leaves the other half of the memory. Training stores what every layer has computed, its **activations**, for the backward pass: a number of $n \times d$ matrices in each layer, and there are many layers. Could the backward pass compute them again, starting from the output? From $y = x + f(x)$ alone you cannot get $x$ back directly: to subtract $f(x)$ you need $x$. With two streams that change *each other* you can:
 #
 # $$\underset{n \times d}{y_1} = x_1 + f(x_2) \qquad\qquad \underset{n \times d}{y_2} = x_2 + g(y_1)$$
 
@@ -1103,7 +1103,7 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # | Linformer | $n k d$ | causality, longer texts, sharpness | rare |
 # | LSH (Reformer) | $n \log n$ | pairs that the hash or a chunk misses; causality leaks | rare |
 # | linear attention | $n d^2$ | sharpness; a state of fixed size | reborn with gates and decay: state-space models (Gu & Dao 2023, lesson 15) |
-# | reversible layers | one more forward | time, rounding | rare; activation checkpointing trades alike |
+# | reversible layers | one more forward | time, rounding | rare; activation checkpointing makes a similar trade |
 
 # %% [markdown]
 # Why did these survive? Partly speed: an exact method that suits the hardware leaves little to win for an approximate one at the lengths that people used. Partly the needle: users ask for one fact in a long text, and that is what mixtures and sums blur. And partly the cache: what must be kept for writing decides today's costs. The pattern of Liu et al. 2018, layers that see near tokens exactly and others that see far, is back in Gemma 2. This paragraph is our reading, not a measurement.
@@ -1111,8 +1111,8 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # ## Break it
 #
 # - Give `linear_attention` the features `torch.exp(x)` in place of elu + 1. How sharp do the weights of the hundred keys become, and what is their rank?
-# - In `who_sees_whom`, let a chunk also see the one *after* it. How many pairs are still lost, and what would a causal model say to it?
-# - Train your `ReversibleBlock`s: put dropout into `f` and compare the gradients with autograd's. Why do they differ now?
+# - In `who_sees_whom`, let a chunk also see the one *after* it. How many pairs are still lost? Why would it change nothing with `causal=True`?
+# - Put `nn.Dropout(0.1)` into the `f` of a reversible block, and compare the gradients with autograd's. Why do they differ now?
 # - Run 16 reversible blocks with `linear.rule` over the 65,536 tokens.
 
 # %% [markdown]
