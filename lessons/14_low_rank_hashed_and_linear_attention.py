@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Low-rank, hashed and linear attention
 #
-# **130 minutes, of which 80 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **160 minutes, of which 93 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text, not on positions. Can attention cost less than every pair without deciding in advance who may see whom? Here are three answers: attend to a short list of mixtures, find the pairs that matter by a hash, or drop the softmax, so that no $n \times n$ matrix is needed.
 
@@ -155,7 +155,8 @@ assert leaks == [0, 1, 2, 3, 4]
 
 # %% [markdown]
 # Every position that has a future sees it: each mixture holds the whole text. Could we mask whole mixtures? Then token 1 would need a mixture made of token 1 alone, token 2 one made of tokens 1 and 2, and so on: $n$ mixtures again. Linformer is for encoders.
-#
+
+# %% [markdown]
 # ## Is the rank low?
 #
 # Why should $k$ mixtures be enough? A matrix of **rank** $k$ is a product of an $n \times k$ and a $k \times n$ matrix, so $PV$ needs only $k$ mixtures of the values. The paper argues that the weights $P$ are nearly of low rank. That can be measured. The singular values $\sigma_1 \ge \sigma_2 \ge \dots$ of $P$ tell how much its best approximation of rank $k$ keeps:
@@ -395,6 +396,7 @@ def compressed(x, mask):
     return scaled_dot_product_attention(x, states, states, F.pad(mask, (1, 0), value=True))
 
 
+# %%
 mask = causal_states(7, 3)
 reveal(guess, mask[:, 1].nonzero().min().item())
 leaks = leaks_future(lambda x: compressed(x, mask), torch.randn(7, 4))
@@ -451,7 +453,8 @@ assert torch.equal(lsh_buckets(5 * plane, rotations), lsh_buckets(plane, rotatio
 
 # %% [markdown]
 # The length of a vector does not matter, only its direction. For a query and a key to share a bucket they must live in one space, so Reformer makes both with one matrix ($W_Q = W_K$), and brings the keys to norm 1. Then every token would fit itself best; it may look at itself only if it sees nothing else.
-#
+
+# %% [markdown]
 # ## Sort, then cut
 #
 # The tokens of one bucket can be anywhere in the text. How do you avoid an $n \times n$ mask to find them? *Sort* the tokens by bucket, and by position within a bucket. Then cut the sorted text into chunks of equal length, since buckets have unequal sizes and processors like equal ones.
@@ -513,6 +516,7 @@ def who_sees_whom(buckets, chunk):
     return others & near, others & ~near
 
 
+# %%
 sees, misses = who_sees_whom(eight, 4)
 reveal(guess, tuple(mask[0].nonzero().flatten().tolist() for mask in (sees, misses)))
 assert sees[5].nonzero().flatten().tolist() == [0, 2, 6] and misses.sum() == 4
@@ -1107,7 +1111,8 @@ assert 4 * n**2 * 4 == 64 * 2**30
 
 # %% [markdown]
 # Why did these survive? Partly speed: an exact method that suits the hardware leaves little to win for an approximate one at the lengths that people used. Partly the needle: users ask for one fact in a long text, and that is what mixtures and sums blur. And partly the cache: what must be kept for writing decides today's costs. The pattern of Liu et al. 2018, layers that see near tokens exactly and others that see far, is back in Gemma 2. This paragraph is our reading, not a measurement.
-#
+
+# %% [markdown]
 # ## Break it
 #
 # - Give `linear_attention` the features `torch.exp(x)` in place of elu + 1. How sharp do the weights of the hundred keys become, and what is their rank?
