@@ -818,7 +818,7 @@ for by_pairs in recall["runs"].values():
         assert all(abs(curve[-1] - curve[5]) < 0.05 for curve in curves), "a plateau"
 
 # %% tags=["hide-input"]
-title = "RECALL TITLE"
+title = "Dense attention finds all 64 pairs; 16 mixtures or 16 features do not"
 names = ["share found, by pairs in the sequence", "64 pairs: share found, by step"]
 figure, (first, second) = plots.panels(title, names, size=(9.6, 3.7))
 for (name, by_pairs), colour in zip(recall["runs"].items(), plots.COLOURS):
@@ -835,41 +835,38 @@ first.set(xlabel="pairs", xticks=recall["pairs"])
 second.set(xlabel="step")
 first.text(4, 0.12, "chance", color="0.4", size="small")
 second.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
-plots.show(figure, "ALT")
+plots.show(
+    figure,
+    "Left, the share found for 4, 16, 32 and 64 pairs, three seeds that nearly coincide. Dense: "
+    "all. Linear, d_k = 32: 100, 98, 94 and 77 %. Linear, d_k = 16: 99, 87, 67 and 44 %. "
+    "Linformer: 100, 100, 57 and 35 %. Memory-compressed: 35 to 40 % everywhere. Right, the same "
+    "for 64 pairs over 1,000 steps: every curve is flat after 400.",
+)
+mean = {x: [sum(c[-1] for c in run) / 3 for run in y.values()] for x, y in recall["runs"].items()}
+assert min(mean["dense"]) > 0.99 and min(mean["Linformer"][:2]) > 0.99
+assert [round(100 * x) for x in mean["linear"]] == [99, 87, 67, 44]
+assert [round(100 * x) for x in mean["linear, d_k = 32"]] == [100, 98, 94, 77]
+assert [round(100 * x) for x in mean["Linformer"][2:]] == [57, 35]
 
 # %% [markdown]
-# RECALL TEXT
-
-# %% [markdown]
-# ## One needle
+# Dense attention finds every value. The linear head finds nearly all of 4, 87 % of 16 and 44 % of 64; twice the features help (77 %). More training would not: in the second half of the steps nothing moves.
 #
-# NEEDLE TEXT
+# The other two show *why*. With 16 mixtures Linformer finds all of 16 pairs; of 64, four share a mixture. Memory-compressed attention has four in each state from the start. It finds the state, but not which of the four was asked for. Then the best it can do is to name the most frequent value of the four:
 
-# %%
-kept = results.load("needle")["figures"]
-rows = ["dense", "linear", "memory-compressed", "Linformer", "LSH"]
-for name in rows:
-    print(f"{name:18}", ", ".join(f"{run['curve'][-1]:.2f}" for run in kept["one"][name]))
+# %% tags=["nbval-check-output"]
+from itertools import product
 
-# %% tags=["hide-input"]
-title = "NEEDLE TITLE"
-names = ["share found, by step", "Linformer, after 1,200 steps: share found, by place"]
-figure, (first, second) = plots.panels(title, names, size=(9.6, 3.4))
-steps = [kept["every"] * i for i in range(len(kept["one"]["dense"][0]["curve"]))]
-for name, colour in zip(rows, plots.COLOURS):
-    for run in kept["one"][name]:
-        first.plot(steps, run["curve"], color=colour, linewidth=1)
-    first.plot([], [], color=colour, label=name)
-for seed, (run, style) in enumerate(zip(kept["one"]["Linformer"], ("-", "--", ":"))):
-    colour = plots.COLOURS[3]
-    second.plot(kept["distances"], run["found"], style, color=colour, linewidth=1)
-for ax in (first, second):
-    ax.axhline(0.1, color="0.6", linestyle=":", linewidth=1)
-    ax.set(ylim=(0, 1.05))
-first.set(xlabel="step")
-first.legend(loc="center right", fontsize="small")
-second.set(xlabel="tokens from the question back to the needle")
-plots.show(figure, "ALT")
+
+def best_guess(pairs):
+    """Return how often the most frequent of some values, each one of ten, is the right one."""
+    draws = list(product(range(10), repeat=pairs))
+    return sum(max(map(draw.count, draw)) for draw in draws) / pairs / len(draws)
+
+
+print({pairs: round(best_guess(pairs), 2) for pairs in (1, 2, 4)})
+
+# %% [markdown]
+# That is what the two reach: 57 % with two pairs to a mixture, about 35 % with four. So a fixed number of mixtures or features is not blind; it is *full*. A needle or two in a long text fit in; a page of names does not. This trade-off between recall and the size of the state is studied in Arora et al. 2024.
 
 # %% [markdown]
 # ## Depth: layers that run backwards
@@ -1148,13 +1145,13 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # | shared keys and values (GQA, lesson 09) | $n^2 d$ | a smaller cache, exact given its weights | common in open models; proposed by Ainslie et al. 2023 |
 # | window | $n w d$ | what is farther than layers × reach | with global layers in turn: Gemma 2 (Riviere et al. 2024); alone: Mistral 7B (Jiang et al. 2023) |
 # | BigBird | $n$ | what does not pass its global tokens | rare |
-# | Linformer | $n k d$ | causality, longer texts, sharpness | rare |
+# | Linformer | $n k d$ | causality, longer texts, recall beyond $k$ pairs | rare |
 # | LSH (Reformer) | $n \log n$ | pairs that the hash or a chunk misses; causality leaks | rare |
-# | linear attention | $n d^2$ | sharpness; a state of fixed size | reborn with gates and decay: state-space models (Gu & Dao 2023, lesson 15) |
+# | linear attention | $n d^2$ | sharpness; recall beyond what its state holds | reborn with gates and decay: state-space models (Gu & Dao 2023, lesson 15) |
 # | reversible layers | one more forward | time, rounding | rare; activation checkpointing makes a similar trade |
 
 # %% [markdown]
-# Why did these survive? Partly speed: an exact method that suits the hardware leaves little to win for an approximate one at the lengths that people used. Partly the needle: users ask for one fact in a long text, and that is what mixtures and sums blur. And partly the cache: what must be kept for writing decides today's costs. The pattern of Liu et al. 2018, layers that see near tokens exactly and others that see far, is back in Gemma 2. This paragraph is our reading, not a measurement.
+# Why did these survive? Partly speed: an exact method that suits the hardware leaves little to win for an approximate one at the lengths that people used. Partly recall: users ask for facts in a long text, and a fixed number of mixtures or features holds only so many. And partly the cache: what must be kept for writing decides today's costs. The pattern of Liu et al. 2018, layers that see near tokens exactly and others that see far, is back in Gemma 2. This paragraph is our reading, not a measurement.
 
 # %% [markdown]
 # ## Break it
