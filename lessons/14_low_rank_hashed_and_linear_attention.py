@@ -919,7 +919,7 @@ plots.show(
 )
 
 # %% [markdown]
-# One mark is not too much for a sum: linear attention finds it at every distance, from all seeds. LSH misses a few. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing in this budget. And Linformer is not at a plateau; it still learns. The right panel shows how: place by place, the near ones first, because training asks for them more often. Each place has a row of $E$ of its own, and what is learned about one place does not help at the next. That, too, is the price of $n$ in a parameter's shape.
+# One mark is not too much for a sum: linear attention finds it at every distance, from all seeds. LSH misses a few. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing in this budget. Linformer is not at a plateau; it still learns. The right panel shows how: place by place, the near ones first, which training asks for more often. Each place has its own row of $E$, and what is learned about one place does not help at the next. That, too, is the price of $n$ in a parameter's shape.
 
 # %% [markdown]
 # ## Depth: layers that run backwards
