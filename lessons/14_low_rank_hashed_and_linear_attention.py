@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 14 · Low-rank, hashed and linear attention
 #
-# **163 minutes, of which 95 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **164 minutes, of which 96 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text, not on positions. Can attention cost less than every pair without deciding in advance who may see whom? Here are three answers: attend to a short list of mixtures, find the pairs that matter by a hash, or drop the softmax, so that no $n \times n$ matrix is needed.
 
 # %% [markdown]
-# You will build each of them and measure what it gives up. Then comes the other half of the memory problem, depth: **reversible layers** need no stored activations. At the end you send 65,536 tokens through one layer on your own machine, and look at which of these ideas are still in use.
+# You will build each of them and measure what it gives up. Then comes the other half of the memory problem, depth: **reversible layers** store one output, however many they are. At the end you send 65,536 tokens through one layer on your own machine, and look at which of these ideas are still in use.
 #
 # You need lesson 05's `leaks_future`, lesson 06's multi-head attention and lesson 13. Sections marked "(optional)" are not needed later.
 
@@ -154,7 +154,7 @@ reveal(guess, leaks)
 assert leaks == [0, 1, 2, 3, 4]
 
 # %% [markdown]
-# Every position that has a future sees it: each mixture holds the whole text. Could we mask whole mixtures? Then token 1 would need a mixture made of token 1 alone, token 2 one made of tokens 1 and 2, and so on: $n$ mixtures again. Linformer is for encoders.
+# Every position that has a future sees it: each mixture holds the whole text. Could we mask whole mixtures? Then only the last token could see any. A mixture of a few neighbours could be shown to every token from the last of them on (a later section does that), but a column of $E$ mixes the whole text. Linformer is for encoders.
 
 # %% [markdown]
 # ## Is the rank low?
@@ -285,7 +285,7 @@ assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] 
 # %% [markdown]
 # ## What the theorem promises (optional)
 #
-# The paper proves more: $k$ need only grow like $\log n$. The tool is the **Johnson-Lindenstrauss lemma** (Johnson & Lindenstrauss 1984): for any $n$ points and $0 < \varepsilon < 1$, some linear map to
+# The paper claims more (theorem 1): $k$ need only grow like $\log n$. The tool is the **Johnson-Lindenstrauss lemma** (Johnson & Lindenstrauss 1984): for any $n$ points and $0 < \varepsilon < 1$, some linear map to
 #
 # $$k = O\!\left(\frac{\log n}{\varepsilon^2}\right)$$
 #
@@ -296,7 +296,7 @@ assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] 
 #
 # $$\big|\,p_i R^T R\, w - p_i\, w\,\big| \le \varepsilon\, \lVert p_i \rVert\, \lVert w \rVert$$
 #
-# and $P R^T R$ has rank $k$. Note what the error is measured by: not by the answer $p_i w$, but by two norms. **Take a sharp head: $p_i$ has all its weight on one token, and $\lVert w \rVert = 1$. For $n = 4096$ and $k = 64$, how large is the error, how large the answer?**
+# and $P R^T R$ has at most rank $k$. Note what the error is measured by: not by the answer $p_i w$, but by two norms. **Take a sharp head: $p_i$ has all its weight on one token, and $\lVert w \rVert = 1$. For $n = 4096$ and $k = 64$, how large is the error, how large the answer?**
 
 # %%
 guess = None  # (error, answer), root mean squares
@@ -316,7 +316,10 @@ reveal(guess, tuple(round(float(x), 3) for x in found[4096][1:]))
 assert found[4096][0] < 1.3 * found[256][0] and found[4096][1] > 6 * found[4096][2]
 
 # %% [markdown]
-# The lemma keeps its promise: 16 times the tokens, and the error hardly grows. But $\varepsilon$ is about $1/\sqrt{k}$, and the answer of a sharp head is $1/\sqrt{n}$: drowned in the noise unless $k$ is of the order of $n$. A theorem with $O(\log n)$ says nothing about the constant: with the usual one, $k \ge 4 \ln n / (\varepsilon^2/2 - \varepsilon^3/3)$ (Dasgupta & Gupta 2003), an $\varepsilon$ of 1/2 asks for 267 mixtures of 256 tokens.
+# The lemma keeps its promise: 16 times the tokens, and the error hardly grows. But $\varepsilon$ is about $1/\sqrt{k}$, and the answer of a sharp head is $1/\sqrt{n}$: drowned in the noise unless $k$ is of the order of $n$. (The paper's theorem 1 has $\lVert Pw \rVert$, the size of the answers, on the right. The lemma does not give that: here the error is more than six times the answer.)
+
+# %% [markdown]
+# A theorem with $O(\log n)$ says nothing about the constant: with the usual one, $k \ge 4 \ln n / (\varepsilon^2/2 - \varepsilon^3/3)$ (Dasgupta & Gupta 2003), an $\varepsilon$ of 1/2 asks for 267 mixtures of 256 tokens.
 
 # %% tags=["nbval-check-output"]
 from math import ceil, log
@@ -336,7 +339,7 @@ print({n: sufficient(n, 0.5) for n in (256, 65_536)})
 #
 # A plainer way to shorten the list of keys, and one without $n$ in a shape: Liu et al. 2018, who wrote Wikipedia articles from long sources, run lesson 01's convolution over keys and values, in steps of `stride` tokens. Three tokens become one state. This is **memory-compressed attention**:
 #
-# $$\underset{\lceil n / stride \rceil \times d_{out}}{y_i} = \sum_{w=0}^{width - 1} x_{i \cdot stride + w}\; \underset{d_{in} \times d_{out}}{W_w}$$
+# $$\underset{1 \times d_{out}}{y_i} = \sum_{w=0}^{width - 1} x_{i \cdot stride + w}\; \underset{d_{in} \times d_{out}}{W_w} \qquad 0 \le i < \lceil n / stride \rceil$$
 
 # %% tags=["hide-input"]
 needs()
@@ -377,7 +380,7 @@ assert compress(seven, ones, 3).flatten().tolist() == [6, 15, 7]
 # %% [markdown]
 # With $n$ queries and $n/3$ states there are $n^2/3$ scores: a third of a square, and a third of a square is still a square.
 #
-# Two things belong to it. First, these layers **alternate with local attention**, which sees a block of 256 tokens exactly; the paper's five layers are local, compressed, local, compressed, local (section 4.2.3). Second, the model is a decoder, so they are **causal**. **State 1 is made of tokens 3, 4 and 5. Which is the first query that may see it?**
+# The paper's model adds two things. First, these layers **alternate with local attention**, which sees a block of 256 tokens exactly; the paper's five layers are local, compressed, local, compressed, local (section 4.2.3). Second, the model is a decoder, so they are **causal**. **State 1 is made of tokens 3, 4 and 5. Which is the first query that may see it?**
 
 # %%
 guess = None  # a position, from 0
@@ -408,7 +411,7 @@ assert leaks == [] and mask[:, 1].nonzero().min() == 5
 # %% [markdown]
 # ## Hashing: find the pairs that matter
 #
-# Mixtures blend tokens that a query would like to tell apart. A sharp softmax gives nearly all its weight to the few keys that fit the query best. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that gives vectors with similar directions the same value. Draw $b/2$ random directions, the columns of $R$; the hash is the direction, or opposite direction, in which a vector reaches farthest:
+# Mixtures blend tokens that a query would like to tell apart. A sharp softmax gives nearly all its weight to the few keys that fit the query best. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that is likely to give vectors with similar directions the same value. Draw $b/2$ random directions, the columns of $R$; the hash is the direction, or opposite direction, in which a vector reaches farthest:
 #
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
@@ -519,7 +522,8 @@ def who_sees_whom(buckets, chunk):
 # %%
 sees, misses = who_sees_whom(eight, 4)
 reveal(guess, tuple(mask[0].nonzero().flatten().tolist() for mask in (sees, misses)))
-assert sees[5].nonzero().flatten().tolist() == [0, 2, 6] and misses.sum() == 4
+assert (sees | misses).sum() == 16 and misses.sum() == 4
+assert sees[5].nonzero().flatten().tolist() == [0, 2, 6]
 assert sees[0].nonzero().flatten().tolist() == [2]
 
 # %% [markdown]
@@ -556,7 +560,7 @@ plots.show(
     figure,
     "Three 64 by 64 pictures of the pairs that share a bucket. In the text they are scattered. "
     "Sorted, they are square blocks along the diagonal. Cut into chunks of 16, each query keeps "
-    f"its own chunk and the one before; {lost:.0%} of the pairs are lost, above and below that.",
+    f"its own chunk and the one before; {lost:.0%} of the pairs are lost, right of the kept ones.",
 )
 assert 0.05 < lost < 0.6
 
@@ -676,7 +680,7 @@ diagram.show(
 # $$\phi(x) = \mathrm{elu}(x) + 1 = \begin{cases} x + 1 & x > 0 \\ e^x & x \le 0 \end{cases}$$
 
 # %% [markdown]
-# Three tokens by hand, with features already computed and one number as value:
+# Three tokens by hand, with small whole numbers for features and one number as value:
 #
 # $$\phi(Q) = \begin{pmatrix} 1 & 1 \\ 2 & 0 \\ 0 & 1 \end{pmatrix} \quad \phi(K) = \begin{pmatrix} 1 & 0 \\ 0 & 1 \\ 1 & 1 \end{pmatrix} \quad V = \begin{pmatrix} 1 \\ 2 \\ 6 \end{pmatrix} \qquad \phi(Q)\phi(K)^T = \begin{pmatrix} 1 & 1 & 2 \\ 2 & 0 & 2 \\ 0 & 1 & 1 \end{pmatrix}$$
 #
@@ -766,7 +770,7 @@ reveal(guess, larger)
 assert larger == 33
 
 # %% [markdown]
-# From 33 tokens on. So everything that a longer text says has to fit into those 4,160 numbers. What gets lost?
+# From 33 tokens on. So everything that a longer text says has to fit into those 4,160 numbers a head. What gets lost?
 #
 # ## What a sum blurs
 #
@@ -800,7 +804,7 @@ assert shares[0] > 0.8 and shares[1] < 0.1 and ranks == [100, 16]
 # | answer | 0 | 3 | 3 | 9 |
 
 # %% [markdown]
-# There are 64 keys, and no positions: which value belongs to which key is new in each sequence, and all there is to know. All heads train for the same 1,000 steps, from three seeds (`make results LESSON=14`). Linformer gets 16 mixtures; memory-compressed attention makes one state of four pairs. A second linear head has $d_k = 32$.
+# There are 64 keys, and no position vectors: which value belongs to which key is new in each sequence, and all there is to know. All heads train for the same 1,000 steps, from three seeds (`make results LESSON=14`). Linformer gets 16 mixtures; memory-compressed attention, from an optional section, makes one state of four pairs. A second linear head has $d_k = 32$.
 #
 # **Sequences of 64 pairs: what share of the values does each head find? A guess is right one time in ten.**
 
@@ -815,7 +819,7 @@ for name, curves in many.items():
 reveal(guess, {name: round(sum(c[-1] for c in curves) / 3, 2) for name, curves in many.items()})
 for by_pairs in recall["runs"].values():
     for curves in by_pairs.values():
-        assert all(abs(curve[-1] - curve[5]) < 0.05 for curve in curves), "a plateau"
+        assert all(max(curve[5:]) - min(curve[5:]) < 0.03 for curve in curves), "a plateau"
 
 # %% tags=["hide-input"]
 title = "Dense attention finds all 64 pairs; 16 mixtures or 16 features do not"
@@ -849,9 +853,9 @@ assert [round(100 * x) for x in mean["linear, d_k = 32"]] == [100, 98, 94, 77]
 assert [round(100 * x) for x in mean["Linformer"][2:]] == [57, 35]
 
 # %% [markdown]
-# Dense attention finds every value. The linear head finds nearly all of 4, 87 % of 16 and 44 % of 64; twice the features help (77 %). More training would not: in the second half of the steps nothing moves.
+# Dense attention finds every value. The linear head finds nearly all of 4, 87 % of 16 and 44 % of 64; twice the features help (77 %). In the second half of the steps no curve moves by 3 points.
 #
-# The other two show *why*. With 16 mixtures Linformer finds all of 16 pairs; of 64, four share a mixture. Memory-compressed attention has four in each state from the start. It finds the state, but not which of the four was asked for. Then the best it can do is to name the most frequent value of the four:
+# The other two show *why*. With 16 mixtures Linformer finds all of 16 pairs; of 64, four share a mixture. Memory-compressed attention has four in each state from the start. It finds the state, but not which of the four was asked for. Its best guess is then the most frequent value of the four:
 
 # %% tags=["nbval-check-output"]
 from itertools import product
@@ -866,7 +870,7 @@ def best_guess(pairs):
 print({pairs: round(best_guess(pairs), 2) for pairs in (1, 2, 4)})
 
 # %% [markdown]
-# The two come close to that: 57 % with two pairs to a mixture, 35 to 40 % with four. So a fixed number of mixtures or features is not blind; it is *full*. A needle or two in a long text fit in; a page of names does not. This trade-off between recall and the size of the state is studied in Arora et al. 2024.
+# The two come close to that: 57 % with two pairs to a mixture, 35 to 40 % with four. (They can pass it a little: Linformer's mixtures need not be equally full, and the test with 4 pairs is small.) So a fixed number of mixtures or features is not blind; it is *full*. A needle or two in a long text fit in; a page of names does not. This trade-off between recall and the size of the state is studied in Arora et al. 2024.
 
 # %% [markdown]
 # ## One needle (optional)
@@ -893,7 +897,7 @@ assert mean["memory-compressed"][0] < 0.2 and mean["memory-compressed"][1] > 0.9
 assert mean["Linformer"][-1] < 0.6 and min(min(run[:4]) for run in found["Linformer"]) > 0.9
 
 # %% tags=["hide-input"]
-title = "Linear attention finds one needle; Linformer learns to, place by place"
+title = "Linear attention finds one needle; Linformer is sure of the near places only"
 names = ["share found, by step", "Linformer after 1,200 steps: share found, by place"]
 figure, (first, second) = plots.panels(title, names, size=(9.6, 3.6))
 steps = [kept["every"] * i for i in range(len(kept["one"]["dense"][0]["curve"]))]
@@ -919,7 +923,10 @@ plots.show(
 )
 
 # %% [markdown]
-# One mark is not too much for a sum: linear attention finds it at every distance, from all seeds. LSH misses a few. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing in this budget. Linformer is not at a plateau; it still learns. The right panel shows how: place by place, the near ones first, which training asks for more often. Each place has its own row of $E$, and what is learned about one place does not help at the next. That, too, is the price of $n$ in a parameter's shape.
+# One mark is not too much for a sum: linear attention finds it at every distance, from all seeds. LSH misses a few in two of three runs. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing.
+
+# %% [markdown]
+# Linformer is not at a plateau; it still learns. The right panel shows where it stands: it finds the near places, which training asks for more often; further back each run has its own good and bad places. Each place has its own row of $E$, so what is learned for one need not help at the next. That, too, is the price of $n$ in a parameter's shape.
 
 # %% [markdown]
 # ## Depth: layers that run backwards
@@ -1124,7 +1131,7 @@ results_of = [stack(double) for stack in stacks.values()]
 weight = blocks[0].g[1].w_1
 found = largest_difference(*results_of, double, weight)
 print(f"results and gradients differ by {found:.0e}, of values up to {results_of[0].max():.0f}")
-assert found < 0.01 and 1.05 < cost["reversible"] / cost["autograd"] < 2
+assert found < 0.01
 
 # %% [markdown]
 # Each layer is computed once more in the backward pass. A backward pass costs about two forward passes, so expect about a third more time. And floating-point subtraction does not undo an addition exactly: the last digits of the gradients differ. Deep stacks in low precision have to watch this.
@@ -1190,17 +1197,17 @@ assert 4 * n**2 * 4 == 64 * 2**30
 #
 # ## What survived
 #
-# Which of these ideas run in the models that people use today? The time is counted; what an idea gives up is measured in lessons 13 and 14. The last column is not measured here: it is quoted from the paper that it names, or is our reading where it names none.
+# Which of these ideas run in the models that people use today? The time is counted; what an idea gives up is measured in lessons 09, 13 and 14. The last column is not measured here: it is quoted from the paper that it names, or is our reading where it names none.
 #
 # | idea | time | what it gives up here | today |
 # |:-|:-|:-|:-|
 # | tiles (FlashAttention) | $n^2 d$ | nothing: exact | built into PyTorch and most training code; Dao et al. 2022 |
-# | shared keys and values (GQA, lesson 09) | $n^2 d$ | a smaller cache, exact given its weights | common in open models; proposed by Ainslie et al. 2023 |
+# | shared keys and values (GQA, lesson 09) | $n^2 d$ | separate keys and values for each head, for a smaller cache | common in open models; proposed by Ainslie et al. 2023 |
 # | window | $n w d$ | what is farther than layers × reach | with global layers in turn: Gemma 2 (Riviere et al. 2024); alone: Mistral 7B (Jiang et al. 2023) |
-# | BigBird | $n$ | what does not pass its global tokens | rare |
+# | BigBird | $n d$ times (window + global + random) | what does not pass its global tokens | rare |
 # | Linformer | $n k d$ | causality, longer texts, recall beyond $k$ pairs | rare |
-# | LSH (Reformer) | $n \log n$ | pairs that the hash or a chunk misses; causality leaks | rare |
-# | linear attention | $n d^2$ | sharpness; recall beyond what its state holds | reborn with gates and decay: state-space models (Gu & Dao 2023, lesson 15) |
+# | LSH (Reformer) | $n d$ times chunk, and $n \log n$ to sort | pairs that the hash or a chunk misses; causality leaks | rare |
+# | linear attention | $n d^2$ | sharpness; recall beyond what its state holds | akin to state-space models, which can forget (Gu & Dao 2023, lesson 15) |
 # | reversible layers | one more forward | time, rounding | rare; activation checkpointing makes a similar trade |
 
 # %% [markdown]
@@ -1209,7 +1216,7 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # %% [markdown]
 # ## Break it
 #
-# - Give `linear_attention` the features `torch.exp(x)` in place of elu + 1. How sharp do the weights of the hundred keys become, and what is their rank?
+# - In the cell with the hundred keys, use the features `torch.exp(x)` in place of elu + 1. How sharp do the weights become, and what is their rank?
 # - In `who_sees_whom`, let a chunk also see the one *after* it. How many pairs are still lost? Why would it change nothing with `causal=True`?
 # - Put `nn.Dropout(0.1)` into the `f` of a reversible block, and compare the gradients with autograd's. Why do they differ now?
 # - Run 16 reversible blocks with `linear.rule` over the 65,536 tokens.
@@ -1217,7 +1224,7 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # %% [markdown]
 # ## What to remember
 #
-# There are three ways not to compare all pairs: fewer keys, only the likely pairs, or no softmax. Each gives something up: the mixtures of Linformer are fixed in number and length, a hash misses pairs, a sum of fixed size blurs. Reversible layers trade time for memory, exactly but for rounding.
+# Lesson 13 left pairs out by position. Here are three other ways: fewer keys, only the likely pairs, or no softmax. Each gives something up: the mixtures of Linformer are fixed in number and length, a hash misses pairs, a sum of fixed size blurs. Reversible layers trade time for memory, exactly but for rounding.
 #
 # | | |
 # |:-|:-|
@@ -1239,7 +1246,7 @@ assert 4 * n**2 * 4 == 64 * 2**30
 #
 # <details><summary>2. Tokens 3 and 40 share a bucket. Name two reasons why LSH attention may still not let token 3 see token 40.</summary>
 #
-# Token 40 may be in the next chunk, or more than one chunk away. And in a causal layer, token 40 is in the future.
+# Token 40 may be in a later chunk: token 3 sees only its own and the one before. And in a causal layer, token 40 is in the future.
 # </details>
 #
 # <details><summary>3. Causal LSH attention hides all later tokens. Why does it still leak?</summary>
