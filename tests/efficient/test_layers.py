@@ -243,7 +243,7 @@ def test_many_buckets_are_told_by_two_digits_if_they_can_be(buckets, bases, draw
 
 def test_linformer_refuses_a_text_longer_than_its_projections(draw):
     x = draw(N + 7, D_MODEL)
-    with pytest.raises(ValueError, match="up to 47 words, not 48"):
+    with pytest.raises(ValueError, match="up to 47 tokens, not 48"):
         layer("Linformer")(x, x, x)
 
 
