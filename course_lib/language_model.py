@@ -5,14 +5,11 @@ from collections.abc import Callable
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from course_lib.add_norm import Norm, layer_norm
 from course_lib.encoder import EncoderBlock
 from course_lib.masks import causal_mask
 from course_lib.positions import LearnedPositions
-
-Losses = Float[Tensor, "..."]
 
 
 def examples(
@@ -34,6 +31,44 @@ def examples(
     places = starts.unsqueeze(-1) + torch.arange(length, device=tokens.device)
     # read the text there, and one place further right
     return tokens[places], tokens[places + 1]
+
+
+def cross_entropy(
+    logits: Float[Tensor, "*batch vocab"],
+    targets: Int[Tensor, "*batch"],
+    ignore: int | None = None,
+) -> Float[Tensor, ""]:
+    """Average -log p(target) over all targets but those that are `ignore`, in nats.
+
+    -log p(t) = log sum_v exp(z_v) - z_t. Where there is nothing to average the loss is 0. A loss
+    of log(vocab) is what equal probabilities reach. Source: Bengio et al. 2003, section 2, whose
+    log-likelihood has the other sign.
+    """
+    # turn the logits into logarithms of probabilities, without an exponential of their own
+    log_probabilities = logits - torch.logsumexp(logits, dim=-1, keepdim=True)
+    # find the targets that count; the others may be no tokens at all, and 0 stands in for them
+    counts = torch.ones_like(targets, dtype=torch.bool) if ignore is None else targets != ignore
+    chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
+    # look up the target's, and leave out what does not count
+    losses = -log_probabilities.gather(-1, chosen).squeeze(-1)
+    # average over the targets that count
+    return losses.masked_fill(~counts, 0.0).sum() / counts.sum().clamp(min=1)
+
+
+def perplexity(
+    losses: Float[Tensor, "..."], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, ""]:
+    """Return exp of the mean loss: how many equally likely tokens would be as hard to guess.
+
+    `losses` are in nats, one a token. The mean is over all tokens of the batch together that are
+    real, where `mask` is True; without any, the perplexity is 1. Source: Jelinek et al. 1977.
+    """
+    # without a mask every token is real
+    real = torch.ones_like(losses, dtype=torch.bool) if mask is None else mask
+    # average over all real tokens together
+    mean = losses.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
+    # go back from logarithms
+    return torch.exp(mean)
 
 
 class TokenEmbedding(nn.Module):
