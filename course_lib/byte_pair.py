@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 Pair = tuple[int, int]
 
@@ -44,7 +45,7 @@ def train(ids: Sequence[int], count: int) -> list[Pair]:
     merges = []
     for new in range(256, 256 + count):
         # count all pairs of neighbours
-        pairs = Counter(zip(ids, ids[1:], strict=False))
+        pairs = Counter(pairwise(ids))
         # find the most frequent one, the first in the text among equals
         best = max(pairs, key=pairs.__getitem__, default=(0, 0))
         # end when nothing occurs twice

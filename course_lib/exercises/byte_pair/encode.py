@@ -1,5 +1,7 @@
 """A new text in tokens: the merges, in the order in which they were learned."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.byte_pair import encode, merge, train
@@ -62,7 +64,7 @@ def nothing_left(answer, draw: Draw):
     ids = text(draw, 80)
     merges = train(ids, 10)
     found = answer(ids, merges)
-    return found != ids and not set(zip(found, found[1:], strict=False)) & set(merges)
+    return found != ids and not set(pairwise(found)) & set(merges)
 
 
 @exercise.mistake(
@@ -152,7 +154,7 @@ def earliest_pair_first(ids, merges):
     numbers = {pair: 256 + i for i, pair in enumerate(merges)}
     found = list(ids)
     while True:
-        there = [pair for pair in zip(found, found[1:], strict=False) if pair in numbers]
+        there = [pair for pair in pairwise(found) if pair in numbers]
         if not there:
             return found
         best = min(there, key=numbers.__getitem__)

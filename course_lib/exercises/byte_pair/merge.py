@@ -1,5 +1,7 @@
 """One token for two neighbours, wherever they stand together."""
 
+from itertools import pairwise
+
 from course_lib.byte_pair import merge
 from course_lib.checking.exercise import Draw, Exercise
 
@@ -51,7 +53,7 @@ def spelled_out(answer, draw: Draw):
 def none_left(answer, draw: Draw):
     for pair in ((97, 98), (98, 97), (97, 97)):
         merged = answer(draw.integers(97, 99, 60).tolist(), pair, 256)
-        if pair in zip(merged, merged[1:], strict=False) or 256 not in merged:
+        if pair in pairwise(merged) or 256 not in merged:
             return False
     return True
 

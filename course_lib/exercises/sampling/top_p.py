@@ -1,5 +1,7 @@
 """Draw only among the likeliest tokens that together have the probability p."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.checking.exercise import Draw, Exercise
@@ -63,9 +65,7 @@ def monotone(answer, draw: Draw):
     logits = spread(draw, 3, 30)
     kept = [answer(logits, p) != -torch.inf for p in (0.2, 0.5, 0.8, 0.97)]
     counts = [int(x.sum()) for x in kept]
-    return counts == sorted(set(counts)) and all(
-        (b | ~a).all() for a, b in zip(kept, kept[1:], strict=False)
-    )
+    return counts == sorted(set(counts)) and all((b | ~a).all() for a, b in pairwise(kept))
 
 
 def hide(logits, p, needed, filler=-torch.inf, shares=None, sign=-1):
