@@ -1,24 +1,30 @@
-"""A network that corrects counts, rather than learn again what can be counted (lesson 10)."""
+"""A language model that corrects counts, in place of learning them again (lesson 10)."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from course_lib.language_model import LanguageModel
 from course_lib.ngrams import NGrams
 
 
-class CorrectedCounts(nn.Module):
-    """Add the logarithms of counted probabilities to a network's logits.
+class CorrectedCounts(LanguageModel):
+    """Read what counts predict, and add a correction to its logarithm.
 
-    softmax(a log P(w | h) + b z_w): a product of two experts, with a and b learned. a begins at 1
-    and b at 0, so the model begins as the counts. Source: after Jozefowicz et al. 2016 and He et
-    al. 2016: what a layer need not learn is added to its output.
+    logits = a log P(w | h) + z_w, with P of `counts` and z the network's logits; at its input, the
+    network gets sqrt(P) times a matrix beside the embedding. a begins at 1, and the output matrix
+    is untied and begins with zeros, so an untrained model predicts as the counts do. This is a
+    residual connection around all layers (He et al. 2016). `sizes` and `parts` are those of
+    `LanguageModel`.
     """
 
-    def __init__(self, network: nn.Module, counts: NGrams):
-        super().__init__()
-        self.network, self.counts = network, counts
-        self.a, self.b = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.tensor(0.0))
+    def __init__(self, counts: NGrams, *sizes: int, **parts: object):
+        super().__init__(counts.vocab, *sizes, **parts)
+        vocab, d_model = self.embedding.table.shape
+        self.counts, self.a = counts, nn.Parameter(torch.tensor(1.0))
+        self.read = nn.Linear(vocab, d_model, bias=False)
+        self.output = nn.Linear(d_model, vocab, bias=False)
+        nn.init.zeros_(self.output.weight)
 
     def forward(
         self,
@@ -27,8 +33,15 @@ class CorrectedCounts(nn.Module):
     ) -> Float[Tensor, "*batch n vocab"]:
         """Return the logits of the token after each of `tokens`.
 
-        `log_counted` are used in place of the counts: in training those of `cross_fitted`.
+        `log_counted` takes the place of log P, since a model learns from probabilities that were
+        counted in other texts: see `cross_fitted`.
         """
+        # look up what counts predict after each token
         if log_counted is None:
             log_counted = self.counts.probabilities(tokens).log()
-        return self.a * log_counted + self.b * self.network(tokens)
+        # let the network read it beside the tokens
+        x = self.positions(self.embedding(tokens)) + self.read(torch.exp(log_counted / 2))
+        for block in self.blocks:
+            x = block(x)
+        # add the correction
+        return self.a * log_counted + self.output(self.last_norm(x))

@@ -36,6 +36,7 @@ SEEDS = (0, 1, 2)
 CHARACTERS = 1_115_394  # of the complete works: as many as tiny Shakespeare has
 HELD_OUT = 0.1
 SECONDS = 341.0
+PARTS = ("embedding", "positions", "block", "norm_layer")
 WARM_UP = 20  # steps in which the learning rate rises
 FLAT = 0.3  # of the time, after which it falls to 0
 WRITTEN, TEMPERATURE = 200, 0.8  # characters of a sample
@@ -146,19 +147,36 @@ def ladder() -> dict[str, Rung]:
 
 
 class Predictor:
-    """A trained model, or counts, as log-probabilities of the next token."""
+    """A trained model, or counts, as probabilities of the next token."""
 
     def __init__(self, model: nn.Module | NGrams, n: int, bfloat16: bool = False):
         self.model, self.n, self.bfloat16 = model, n, bfloat16
 
-    @torch.no_grad()
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """Return them after each of at most n tokens."""
+    def windows(self, tokens: Tensor) -> Tensor:
+        """Return them after each token of windows of at most n tokens."""
         if isinstance(self.model, NGrams):
-            return self.model.probabilities(tokens).log()
+            return self.model.probabilities(tokens)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.bfloat16):
             logits = self.model(tokens)
-        return logits.float().log_softmax(-1)
+        return logits.float().softmax(-1)
+
+    @torch.no_grad()
+    def __call__(self, tokens: Tensor) -> Tensor:
+        """Return them after each token of a text of any length.
+
+        Each is predicted from n / 2 to n tokens, as far as there are so many.
+        """
+        n, half = self.n, self.n // 2
+        if len(tokens) <= n:
+            return self.windows(tokens.unsqueeze(0))[0]
+        # begin a window every n / 2 tokens, and take the second half of each
+        first = torch.arange(0, len(tokens) - n, half)
+        starts = torch.cat([first, torch.tensor([len(tokens) - n])])
+        head = self.windows(tokens[:n].unsqueeze(0))[0, :half]
+        found = torch.cat([head, head.new_empty(len(tokens) - half, head.shape[-1])])
+        for places in (starts.unsqueeze(-1) + torch.arange(n)).split(64):
+            found[places[:, half:]] = self.windows(tokens[places])[:, half:]
+        return found
 
 
 def windows(length: int, n: int, batch: int, seed: int) -> Iterator[Tensor]:
@@ -176,16 +194,15 @@ def train(
 ) -> tuple[Predictor, int]:
     """Train for these seconds of the processor; return the predictor and the number of steps."""
     start = time.process_time()
+    sizes = (rung.layers, rung.d_model, rung.heads, 4 * rung.d_model, rung.n)
+    parts = {name: getattr(rung, name) for name in PARTS}
+    log_counted = cross_fitted(tokens, vocab).log().half() if rung.counts else None
     with training.seeded(seed):
-        sizes = (rung.layers, rung.d_model, rung.heads, 4 * rung.d_model, rung.n)
-        parts = ("embedding", "positions", "block", "norm_layer")
-        network = LanguageModel(vocab, *sizes, **{name: getattr(rung, name) for name in parts})
-    optimizers, model, log_counted = rung.optimizers(network), network, None
-    if rung.counts:
-        model = CorrectedCounts(network, NGrams(tokens, vocab))
-        log_counted = cross_fitted(tokens, vocab).log().half()
-        own = [model.a, model.b]
-        optimizers.append(torch.optim.Adam(own, lr=3e-3, betas=(0.9, 0.95)))
+        if rung.counts:
+            model = CorrectedCounts(NGrams(tokens, vocab), *sizes, **parts)
+        else:
+            model = LanguageModel(vocab, *sizes, **parts)
+    optimizers = rung.optimizers(model)
     rates = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
     for step, places in enumerate(windows(len(tokens), rung.n, rung.batch, seed)):
         used = (time.process_time() - start) / seconds
@@ -208,27 +225,17 @@ def train(
 
 
 def held_out_loss(predictor: Predictor, tokens: Tensor) -> float:
-    """Return the mean loss in nats of all tokens but the first.
-
-    Each is predicted from n / 2 to n tokens before it, as far as there are so many.
-    """
-    n, losses = predictor.n, torch.empty(len(tokens) - 1)
-    first = torch.arange(0, len(losses) - n, n // 2)
-    starts = torch.cat([first, torch.tensor([len(losses) - n])])
-    for places in (starts.unsqueeze(-1) + torch.arange(n)).split(64):
-        found = predictor(tokens[places]).gather(-1, tokens[places + 1].unsqueeze(-1)).squeeze(-1)
-        if places[0, 0] == 0:
-            losses[: n // 2] = -found[0, : n // 2]
-        losses[places[:, n // 2 :]] = -found[:, n // 2 :]
-    return losses.mean().item()
+    """Return the mean loss in nats of all tokens but the first."""
+    found = predictor(tokens[:-1]).gather(-1, tokens[1:].unsqueeze(-1))
+    return -found.log().mean().item()
 
 
 def write(predictor: Predictor, tokens: Tensor, count: int, seed: int) -> Tensor:
     """Write on, a token at a time, each drawn at the temperature TEMPERATURE."""
     generator = torch.Generator().manual_seed(seed)
     for _ in range(count):
-        logits = predictor(tokens[-predictor.n :].unsqueeze(0))[0, -1]
-        drawn = torch.multinomial((logits / TEMPERATURE).softmax(-1), 1, generator=generator)
+        chances = predictor(tokens[-predictor.n :])[-1]
+        drawn = torch.multinomial(chances ** (1 / TEMPERATURE), 1, generator=generator)
         tokens = torch.cat([tokens, drawn])
     return tokens[-count:]
 
