@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=encode,
     lesson="10",
     title="A new text in tokens",
-    minutes=4,
+    minutes=3,
     difficulty=1,
     hints=(
         "The second merge may need tokens that the first one makes. So in which order do you "

@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=cross_entropy,
     lesson="10",
     title="How surprised is the model?",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "Write -log of a softmax's entry as a sum of two terms. Which of them needs all logits, "
