@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=train,
     lesson="10",
     title="Which pairs are worth a token?",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     hints=(
         "Do two rounds by hand on a b a b a b c a b. Which pair wins the first round, what is "

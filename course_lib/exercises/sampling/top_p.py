@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=top_p,
     lesson="10",
     title="As many as are needed",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     hints=(
         "Probabilities are 0.5, 0.3, 0.15 and 0.05, and p is 0.7. Which tokens stay? By which sum "
