@@ -41,7 +41,7 @@ def min_hash(
 
     Two sets agree in a share of their h numbers that estimates their Jaccard similarity, the size
     of the intersection over that of the union. Products of shingles and `a` must fit into 64 bits.
-    Source: Broder 1997, section 4. Raises ValueError for a set without members.
+    Source: Broder 1997. Raises ValueError for a set without members.
     """
     # refuse a set without members, which has no least one
     if not len(shingles):

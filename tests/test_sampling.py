@@ -50,7 +50,7 @@ def test_draws_follow_the_probabilities_and_a_seed_repeats_them():
 
 @pytest.mark.parametrize("temperature", [0, -1, float("nan")])
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
-    with pytest.raises(ValueError, match="must be positive.*argmax for the limit 0"):
+    with pytest.raises(ValueError, match=r"must be positive.*argmax for the limit 0"):
         temper(torch.zeros(3), temperature)
 
 
