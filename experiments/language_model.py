@@ -96,13 +96,13 @@ def adam(network: LanguageModel, rate: float = 1e-3) -> list[torch.optim.Optimiz
     return [torch.optim.AdamW(network.parameters(), **settings, fused=True)]
 
 
-def muon(network: LanguageModel) -> list[torch.optim.Optimizer]:
+def muon(network: LanguageModel, dtype: torch.dtype = torch.float32) -> list[torch.optim.Optimizer]:
     """Step the matrices of the blocks by Muon, and all else by Adam."""
     matrices = [x for x in network.blocks.parameters() if x.dim() == 2]
     inside = set(map(id, matrices))
     others = [x for x in network.parameters() if id(x) not in inside]
     return [
-        Muon(matrices, lr=0.02),
+        Muon(matrices, lr=0.02, dtype=dtype),
         torch.optim.Adam(others, lr=3e-3, betas=(0.9, 0.95), fused=True),
     ]
 
@@ -140,7 +140,8 @@ def ladder() -> dict[str, Rung]:
     modern = {"block": quiet, "norm_layer": rms_norm, "positions": no_positions}
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
     add("muon", "+ Muon, larger batches", optimizers=muon, batch=32, n=128)
-    add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, d_model=192)
+    half = partial(muon, dtype=torch.bfloat16)
+    add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
     add("hashed", "+ embeddings of n-grams", embedding=HashedEmbedding)
     add("counts", "+ Kneser-Ney's logits", counts=True)
     return rungs
