@@ -292,30 +292,36 @@ def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Any]:
-    """Measure what is not kept yet, all rungs of a seed before the next seed; keep each at once."""
+    """Measure what is not kept yet, all rungs of a seed before the next seed; keep each at once.
+
+    Several such runs may go on side by side: each keeps what it finds beside what the others kept.
+    """
     torch.set_num_threads(1)
-    figures = _kept() or {"seconds": SECONDS, "counting": measure_counting(), "rungs": {}}
     for seed in SEEDS:
         for name, rung in ladder().items():
-            runs = figures["rungs"].setdefault(name, {"title": rung.title, "runs": {}})["runs"]
-            if str(seed) not in runs:
-                runs[str(seed)] = measure_one(rung, seed)
-                print(f"{rung.title}, seed {seed}: {runs[str(seed)]['loss']} nats", flush=True)
-                _keep(figures)
-    return figures
+            if str(seed) not in _kept()["rungs"].get(name, {"runs": {}})["runs"]:
+                found = measure_one(rung, seed)
+                print(f"{rung.title}, seed {seed}: {found['loss']} nats", flush=True)
+                _keep(name, seed, found)
+    return _kept()
 
 
-def _kept() -> dict[str, Any] | None:
+def _kept() -> dict[str, Any]:
     try:
         return results.load(NAME)["figures"]
     except FileNotFoundError:
-        return None
+        return {"seconds": SECONDS, "counting": measure_counting(), "rungs": {}}
 
 
-def _keep(figures: dict[str, Any]) -> None:
-    runs = [run for rung in figures["rungs"].values() for run in rung["runs"].values()]
+def _keep(name: str, seed: int, found: dict[str, Any]) -> None:
+    figures = _kept()
+    rungs = figures["rungs"]
+    rung = rungs.setdefault(name, {"title": ladder()[name].title, "runs": {}})
+    rung["runs"] = dict(sorted((rung["runs"] | {str(seed): found}).items()))
+    figures["rungs"] = {name: rungs[name] for name in ladder() if name in rungs}
+    runs = [run for rung in rungs.values() for run in rung["runs"].values()]
+    whole = [s for s in SEEDS if all(str(s) in rung["runs"] for rung in rungs.values())]
     seconds = sum(run["seconds"] for run in runs)
-    whole = [s for s in SEEDS if all(str(s) in r["runs"] for r in figures["rungs"].values())]
     results.save(NAME, figures, command=COMMAND, seeds=whole, seconds=seconds)
 
 
