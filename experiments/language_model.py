@@ -96,13 +96,13 @@ def adam(network: LanguageModel, rate: float = 1e-3) -> list[torch.optim.Optimiz
     return [torch.optim.AdamW(network.parameters(), **settings, fused=True)]
 
 
-def muon(network: LanguageModel) -> list[torch.optim.Optimizer]:
+def muon(network: LanguageModel, dtype: torch.dtype = torch.float32) -> list[torch.optim.Optimizer]:
     """Step the matrices of the blocks by Muon, and all else by Adam."""
     matrices = [x for x in network.blocks.parameters() if x.dim() == 2]
     inside = set(map(id, matrices))
     others = [x for x in network.parameters() if id(x) not in inside]
     return [
-        Muon(matrices, lr=0.02),
+        Muon(matrices, lr=0.02, dtype=dtype),
         torch.optim.Adam(others, lr=3e-3, betas=(0.9, 0.95), fused=True),
     ]
 
@@ -140,7 +140,8 @@ def ladder() -> dict[str, Rung]:
     modern = {"block": quiet, "norm_layer": rms_norm, "positions": no_positions}
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
     add("muon", "+ Muon, larger batches", optimizers=muon, batch=32, n=128)
-    add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, d_model=192)
+    half = partial(muon, dtype=torch.bfloat16)
+    add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
     add("hashed", "+ embeddings of n-grams", embedding=HashedEmbedding)
     add("counts", "+ Kneser-Ney's logits", counts=True)
     return rungs
@@ -291,30 +292,36 @@ def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Any]:
-    """Measure what is not kept yet, all rungs of a seed before the next seed; keep each at once."""
+    """Measure what is not kept yet, all rungs of a seed before the next seed; keep each at once.
+
+    Several such runs may go on side by side: each keeps what it finds beside what the others kept.
+    """
     torch.set_num_threads(1)
-    figures = _kept() or {"seconds": SECONDS, "counting": measure_counting(), "rungs": {}}
     for seed in SEEDS:
         for name, rung in ladder().items():
-            runs = figures["rungs"].setdefault(name, {"title": rung.title, "runs": {}})["runs"]
-            if str(seed) not in runs:
-                runs[str(seed)] = measure_one(rung, seed)
-                print(f"{rung.title}, seed {seed}: {runs[str(seed)]['loss']} nats", flush=True)
-                _keep(figures)
-    return figures
+            if str(seed) not in _kept()["rungs"].get(name, {"runs": {}})["runs"]:
+                found = measure_one(rung, seed)
+                print(f"{rung.title}, seed {seed}: {found['loss']} nats", flush=True)
+                _keep(name, seed, found)
+    return _kept()
 
 
-def _kept() -> dict[str, Any] | None:
+def _kept() -> dict[str, Any]:
     try:
         return results.load(NAME)["figures"]
     except FileNotFoundError:
-        return None
+        return {"seconds": SECONDS, "counting": measure_counting(), "rungs": {}}
 
 
-def _keep(figures: dict[str, Any]) -> None:
-    runs = [run for rung in figures["rungs"].values() for run in rung["runs"].values()]
+def _keep(name: str, seed: int, found: dict[str, Any]) -> None:
+    figures = _kept()
+    rungs = figures["rungs"]
+    rung = rungs.setdefault(name, {"title": ladder()[name].title, "runs": {}})
+    rung["runs"] = dict(sorted((rung["runs"] | {str(seed): found}).items()))
+    figures["rungs"] = {name: rungs[name] for name in ladder() if name in rungs}
+    runs = [run for rung in rungs.values() for run in rung["runs"].values()]
+    whole = [s for s in SEEDS if all(str(s) in rung["runs"] for rung in rungs.values())]
     seconds = sum(run["seconds"] for run in runs)
-    whole = [s for s in SEEDS if all(str(s) in r["runs"] for r in figures["rungs"].values())]
     results.save(NAME, figures, command=COMMAND, seeds=whole, seconds=seconds)
 
 
