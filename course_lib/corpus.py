@@ -30,7 +30,7 @@ def keep_lines(text: str) -> str:
         and line.endswith((".", "!", "?", '"', "\u201d"))
         and "javascript" not in line.lower()
     ]
-    # refuse a page of which too little is left
+    # refuse a page with too little left
     return "\n".join(kept) if len(kept) >= 3 else ""
 
 

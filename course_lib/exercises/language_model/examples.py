@@ -101,7 +101,7 @@ def stride_ignored(tokens, length, stride):
 
 
 @exercise.mistake(
-    "The windows stand side by side: each begins where the last one ended. Where does window i "
+    "The windows are side by side: each begins where the last one ended. Where does window i "
     "begin, by the docstring?"
 )
 def stride_of_the_length(tokens, length, stride):
