@@ -40,6 +40,7 @@ drawings.transformer(
     | {"linear, softmax"},
     "The map of the course. A language model is the right half without cross-attention: embedding, "
     "positions, masked self-attention, feed-forward network, add & norm, linear and softmax.",
+    stacks=("decoder",),
 )
 
 # %% [markdown]
@@ -147,7 +148,7 @@ names = [piece.decode(errors="replace") for piece in pieces(merges)]
 first = next(i for i, name in enumerate(names) if "the" in name.lower())
 print(names[256:276])
 reveal(guess, first - 255)
-print("token", first, repr(names[first]), "; and later:", names[328], names[383:385])
+print("token", first, repr(names[first]), "; the longest:", *map(repr, sorted(names, key=len)[-3:]))
 
 # %% tags=["hide-input"]
 line = "BRUTUS.\nNo, Cassius; for the eye sees not itself\n"
@@ -360,7 +361,7 @@ for (name, losses), colour in zip(counted.items(), plots.COLOURS):
     ax.annotate(
         f"{losses[best[name]]:.3f}",
         (best[name], losses[best[name]]),
-        xytext=(0, -14),
+        xytext=(0, 8 if name == "plain" else -14),
         textcoords="offset points",
         ha="center",
         color=colour,
@@ -423,10 +424,11 @@ diagram.arrow((4.6, -0.95), boxes[0])
 diagram.text("$n$ token ids", (4.6, -1.2), size=9)
 diagram.arrow(boxes[-1], (4.6, 7.2))
 diagram.text(r"logits of each next token, $n \times V$", (4.6, 7.45), size=9)
-diagram.frame("× N", (4.6, 3.12), (6.2, 2.3))
-matrix = diagram.matrix(r"$E$: one table, $V \times d$", (7, 4), (10.8, 3.2), "stream")
-diagram.arrow(matrix, boxes[0], via=[(10.8, 0)], role="stream")
-diagram.arrow(matrix, boxes[-1], via=[(10.8, 6.25)], role="stream")
+diagram.frame("× N", (4.6, 3.125), (6.2, 2.15))
+matrix = diagram.matrix("", (7, 4), (9.9, 3.2), "stream")
+diagram.text("one table\n$E$: $V \\times d$", (10.8, 3.2), size=9, align="left")
+diagram.arrow(matrix, boxes[0], via=[(9.9, 0)], role="stream")
+diagram.arrow(matrix, boxes[-1], via=[(9.9, 6.25)], role="stream")
 diagram.show(
     "The language model, from below: n token ids are looked up in the table E, n by d; positions "
     "are added; N blocks of norm, masked self-attention, add, and norm, feed-forward, add; a last "
@@ -592,7 +594,7 @@ training.expect(claim, 1.62 < loss < 2.3, round(loss, 3), model)
 
 # %% tags=["training", "hide-input"]
 title = "600 steps beat a bigram table, and lose to counting longer contexts"
-figure, ax = plots.axes(title, "step", "nats a character")
+figure, ax = plots.axes(title, "step", "nats a character", size=(6.4, 4.2))
 tens = [history.losses[i : i + 10] for i in range(0, history.steps, 10)]
 ax.plot([10 * i + 5 for i in range(len(tens))], [sum(x) / len(x) for x in tens], color="0.6")
 ax.text(20, 3.4, "training loss, mean of 10 steps", color="0.5")
@@ -604,7 +606,8 @@ bars = {
 }
 for (name, height), colour in zip(bars.items(), plots.COLOURS):
     ax.axhline(height, color=colour, linewidth=1, linestyle="--")
-    ax.text(610, height, f"{name} {height:.2f}", color=colour, va="center", size="small")
+    place = height + (0.05 if name == "plain counting" else -0.05)
+    ax.text(610, place, f"{name} {height:.2f}", color=colour, va="center", size="small")
 ax.set(xlim=(0, 600), ylim=(1.3, 4.5))
 plots.show(
     figure,
@@ -640,8 +643,8 @@ boxes = [
 ]
 for left, right in pairwise(boxes):
     diagram.arrow(left, right)
-diagram.text("killed here: run.pt is the old one, whole", (4.6, -1.1), size=9)
-diagram.text("here: it is the new one, whole", (10.8, -1.1), size=9)
+diagram.text("killed here: run.pt is the old one, whole", (3.75, -1.1), size=9)
+diagram.text("here: it is the new one, whole", (10.2, -1.1), size=9)
 diagram.show(
     "Three steps of saving: write a file of another name, force it to the disk, rename it to run.pt. "
     "A process killed during the first two leaves the old file; after the rename, the new one."
@@ -814,7 +817,7 @@ plots.show(
     figure,
     "Probabilities of the 12 likeliest characters after 'O Rom' and after 'and the ', in four "
     "ways. After 'O Rom' two or three characters have nearly everything, and top-p keeps only "
-    f"{left['O Rom']}; after 'and the ' it keeps {left['a line break']}, and top-k five in both.",
+    f"{left['O Rom']}; after 'and the ' it keeps {left['and the ']}, and top-k five in both.",
 )
 
 # %% [markdown]
@@ -1056,7 +1059,7 @@ print(len({k for _, i, j in near for k in (i, j)}), "of them have a near-duplica
 # If one of such a pair is trained on and the other held out, the score measures memory. Lesson 11 keeps them apart.
 
 # %% [markdown]
-# ## The race
+# ## The race (optional)
 #
 # Now use what you know. `course race workspace/10_language_model.ipynb` gives the function `learn` of your notebook the text and 60 CPU-seconds, in a process of its own. It returns `predict`; that is asked for probabilities of held-out text, which must sum to 1 and may not depend on later characters. Below is an entry to begin with: the bigram table, 2.5 nats. Three published entries are in the table that the command prints: counting, this lesson's model, and ours.
 
