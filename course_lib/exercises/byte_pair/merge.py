@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=merge,
     lesson="10",
     title="Two tokens become one",
-    minutes=5,
+    minutes=4,
     difficulty=1,
     hints=(
         "Go through a a a by hand with the pair (a, a). After you have written the new token, "

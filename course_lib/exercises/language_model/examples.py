@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=examples,
     lesson="10",
     title="Windows and what comes next",
-    minutes=6,
+    minutes=5,
     difficulty=1,
     hints=(
         "Write down the inputs and the targets of tokens 5 6 7 8 9, for windows of 2 and a stride "

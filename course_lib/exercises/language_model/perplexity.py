@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=perplexity,
     lesson="10",
     title="Undecided among how many?",
-    minutes=4,
+    minutes=3,
     difficulty=1,
     hints=(
         "A model that gives each of 8 tokens the same probability loses log 8 at every token. "
