@@ -20,7 +20,7 @@ class CorrectedCounts(LanguageModel):
 
     def __init__(self, counts: NGrams, *sizes: int, **parts: object):
         super().__init__(counts.vocab, *sizes, **parts)
-        vocab, d_model = self.embedding.table.shape
+        vocab, d_model = counts.vocab, self.output.in_features
         self.counts, self.a = counts, nn.Parameter(torch.tensor(1.0))
         self.read = nn.Linear(vocab, d_model, bias=False)
         self.output = nn.Linear(d_model, vocab, bias=False)

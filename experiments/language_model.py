@@ -281,12 +281,13 @@ def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
     start = time.process_time()
     predictor, steps = train(rung, tokens, len(vocab), SECONDS, seed)
     seconds = time.process_time() - start
+    parameters = predictor.model.parameters() if isinstance(predictor.model, nn.Module) else ()
     return {
         "loss": round(held_out_loss(predictor, held_out), 4),
         "seconds": round(seconds, 1),
         "steps": steps,
         "passes": round(steps * rung.batch * rung.n / len(tokens), 2),
-        "parameters": sum(parameter.numel() for parameter in predictor.model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in parameters),
         "sample": sample(predictor, held_out, vocab),
     }
 
@@ -319,9 +320,9 @@ def _keep(name: str, seed: int, found: dict[str, Any]) -> None:
     rung = rungs.setdefault(name, {"title": ladder()[name].title, "runs": {}})
     rung["runs"] = dict(sorted((rung["runs"] | {str(seed): found}).items()))
     figures["rungs"] = {name: rungs[name] for name in ladder() if name in rungs}
-    runs = [run for rung in rungs.values() for run in rung["runs"].values()]
-    whole = [s for s in SEEDS if all(str(s) in rung["runs"] for rung in rungs.values())]
-    seconds = sum(run["seconds"] for run in runs)
+    every = [figures["rungs"].get(name, {"runs": {}})["runs"] for name in ladder()]
+    whole = [seed for seed in SEEDS if all(str(seed) in runs for runs in every)]
+    seconds = sum(run["seconds"] for runs in every for run in runs.values())
     results.save(NAME, figures, command=COMMAND, seeds=whole, seconds=seconds)
 
 
