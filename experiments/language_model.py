@@ -85,6 +85,13 @@ def quiet(*sizes) -> EncoderBlock:
     return made
 
 
+def untie(model: LanguageModel) -> None:
+    """Give a model an output matrix of its own, of zeros: it begins with equal probabilities."""
+    vocab, d_model = model.output.weight.shape
+    model.output = nn.Linear(d_model, vocab, bias=False)
+    nn.init.zeros_(model.output.weight)
+
+
 def no_positions(max_length: int, d_model: int) -> nn.Module:
     """Add nothing: rotary attention knows the positions."""
     return nn.Identity()
@@ -125,6 +132,7 @@ class Rung:
     positions: Callable = LearnedPositions
     block: Callable = first_block
     norm_layer: Callable = layer_norm
+    tied: bool = True
     optimizers: Callable = adam
     bfloat16: bool = False
     counts: bool = False
@@ -137,13 +145,13 @@ def ladder() -> dict[str, Rung]:
     def add(name: str, title: str, **changes: object) -> None:
         rungs[name] = replace(list(rungs.values())[-1], title=title, **changes)
 
-    modern = {"block": quiet, "norm_layer": rms_norm, "positions": no_positions}
+    modern = {"block": quiet, "norm_layer": rms_norm, "positions": no_positions, "tied": False}
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
     add("muon", "+ Muon, larger batches", optimizers=muon, batch=32, n=128)
     half = partial(muon, dtype=torch.bfloat16)
     add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
     add("hashed", "+ embeddings of n-grams", embedding=HashedEmbedding)
-    add("counts", "+ Kneser-Ney's logits", counts=True)
+    add("counts", "+ the counts, to be corrected", counts=True)
     return rungs
 
 
@@ -203,6 +211,8 @@ def train(
             model = CorrectedCounts(NGrams(tokens, vocab), *sizes, **parts)
         else:
             model = LanguageModel(vocab, *sizes, **parts)
+        if not rung.tied:
+            untie(model)
     optimizers = rung.optimizers(model)
     rates = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
     for step, places in enumerate(windows(len(tokens), rung.n, rung.batch, seed)):
@@ -316,13 +326,15 @@ def _kept() -> dict[str, Any]:
 
 def _keep(name: str, seed: int, found: dict[str, Any]) -> None:
     figures = _kept()
-    rungs = figures["rungs"]
-    rung = rungs.setdefault(name, {"title": ladder()[name].title, "runs": {}})
-    rung["runs"] = dict(sorted((rung["runs"] | {str(seed): found}).items()))
-    figures["rungs"] = {name: rungs[name] for name in ladder() if name in rungs}
-    every = [figures["rungs"].get(name, {"runs": {}})["runs"] for name in ladder()]
-    whole = [seed for seed in SEEDS if all(str(seed) in runs for runs in every)]
-    seconds = sum(run["seconds"] for runs in every for run in runs.values())
+    runs = {rung: those["runs"] for rung, those in figures["rungs"].items()}
+    runs[name] = dict(sorted((runs.get(name, {}) | {str(seed): found}).items()))
+    figures["rungs"] = {
+        rung: {"title": settings.title, "runs": runs[rung]}
+        for rung, settings in ladder().items()
+        if rung in runs
+    }
+    whole = [x for x in SEEDS if all(str(x) in runs.get(rung, {}) for rung in ladder())]
+    seconds = sum(run["seconds"] for those in runs.values() for run in those.values())
     results.save(NAME, figures, command=COMMAND, seeds=whole, seconds=seconds)
 
 
