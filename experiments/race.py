@@ -14,9 +14,10 @@ TITLES = {
     "both": "both: a model that corrects the counts",
 }
 SHARED = """
+from dataclasses import replace
 import torch
 from course_lib.ngrams import NGrams
-from experiments import language_model as recipe
+from experiments import recipes
 
 def encoder(text):
     vocab = {x: i for i, x in enumerate(sorted(set(text)))}
@@ -24,7 +25,7 @@ def encoder(text):
 
 def trained(rung, text, seconds):
     size, encode = encoder(text)
-    predictor, _ = recipe.train(rung, encode(text), size, seconds, seed=0)
+    predictor, _ = recipes.train(rung, encode(text), size, seconds, seed=0)
     return lambda text: predictor(encode(text))
 """
 ENTRIES = {
@@ -36,11 +37,11 @@ def learn(text, seconds):
 """,
     "lesson": """
 def learn(text, seconds):
-    return trained(recipe.ladder()["nanogpt"], text, seconds)
+    return trained(recipes.ladder()["nanogpt"], text, seconds)
 """,
     "both": """
 def learn(text, seconds):
-    rung = recipe.replace(recipe.ladder()["counts"], d_model=128)
+    rung = replace(recipes.ladder()["counts"], d_model=128)
     return trained(rung, text, seconds)
 """,
 }

@@ -1,9 +1,9 @@
 """A race of language models: a learner's `learn(text, seconds)`, against a text that it never saw.
 
-`learn` returns a predictor. `predict(text)` returns probabilities of shape (len(text), vocab): row i
-is for the character after text[i], given text[: i + 1], and the columns are `sorted(set(text))` of
-the text that was learned. It runs in a child process, which gets the held-out text in stretches,
-after `learn` has returned.
+`learn` returns a predictor. `predict(text)` returns probabilities, (len(text), vocab): row i is for
+the character after text[i], given text[: i + 1], and the columns are `sorted(set(...))` of the text
+that was learned. All of it runs in a child process, which gets the held-out text in stretches, and
+only after `learn` has returned.
 """
 
 import ast
@@ -116,7 +116,7 @@ def run(
     runner: Runner,
     *,
     seconds: float = SECONDS,
-    bar: Callable[[Iterable[str]], Iterable[str]] = iter,
+    bar: Callable[[list[str]], Iterable[str]] = iter,
 ) -> Outcome:
     """Let an entry learn and predict in a child process; `runner` allows it `seconds` times GRACE.
 
@@ -140,13 +140,10 @@ def run(
         return _probabilities(found, len(stretch), len(vocab))
 
     first = predict(stretches[0])
+    _hold_to_its_word(predict, first, stretches[0])
     _hold_to_the_past(predict, first, stretches[0], vocab)
     losses = [_loss(predict(stretch), stretch, vocab) for stretch in bar(stretches)]
-    if (predict(stretches[0]) - first).abs().max() > TOLERANCE:
-        raise Lost(
-            "asked again, the predictor answers otherwise: it has to predict from the text that it "
-            "is asked about, without what it was asked before and without chance."
-        )
+    _hold_to_its_word(predict, first, stretches[0])
     return Outcome(torch.cat(losses).mean().item(), after - before)
 
 
@@ -197,6 +194,15 @@ def _probabilities(found: Any, n: int, vocab: int) -> Tensor:
     return found / sums
 
 
+def _hold_to_its_word(predict: Callable[[str], Tensor], first: Tensor, stretch: str) -> None:
+    """Raise Lost where the same question has another answer now."""
+    if (predict(stretch) - first).abs().max() > TOLERANCE:
+        raise Lost(
+            "asked again, the predictor answers otherwise: it has to predict from the text that it "
+            "is asked about alone, without what it was asked before and without chance."
+        )
+
+
 def _hold_to_the_past(
     predict: Callable[[str], Tensor], first: Tensor, stretch: str, vocab: list[str]
 ) -> None:
@@ -206,6 +212,7 @@ def _hold_to_the_past(
         changed = predict(stretch[:cut] + after[cut:])
         gap = (changed - first)[:cut].abs().amax(-1)
         if gap.max() > TOLERANCE:
+            _hold_to_its_word(predict, first, stretch)
             where = int(gap.argmax())
             raise Lost(
                 f"row {where} must depend on the characters up to {where} alone, and it changes "

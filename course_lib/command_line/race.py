@@ -38,14 +38,15 @@ def run(options: Namespace) -> int:
     workspace = Workspace.find(folder) or shared.workspace()
     learned, held_out = race.texts()
     print(f"`{race.ENTRY}` gets {race.SECONDS:g} seconds of the processor.")
-    with contextlib.chdir(folder), race.Runner(race.GRACE * race.SECONDS) as runner:
-        with _clock(runner, race.SECONDS) as learning:
+    learning = threading.Event()
 
-            def bar(stretches: list[str]) -> Iterator[str]:
-                learning.set()
-                yield from tqdm(stretches, "predicting", leave=False)
+    def bar(stretches: list[str]) -> Iterator[str]:
+        learning.set()
+        yield from tqdm(stretches, "predicting", leave=False)
 
-            outcome = race.run(entry, learned, held_out, runner, bar=bar)
+    runner = race.Runner(race.GRACE * race.SECONDS)
+    with contextlib.chdir(folder), runner, _clock(runner, race.SECONDS, learning):
+        outcome = race.run(entry, learned, held_out, runner, bar=bar)
     loss = round(outcome.loss, 4)
     now = datetime.now()
     kept = {
@@ -63,11 +64,9 @@ def run(options: Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _clock(runner: "Runner", seconds: float) -> Iterator[threading.Event]:
+def _clock(runner: "Runner", seconds: float, over: threading.Event) -> Iterator[None]:
     """Show how much of its time the process has used, until the event is set."""
     from tqdm import tqdm
-
-    over = threading.Event()
 
     def watch() -> None:
         layout = "learning: {n:.0f} of {total:.0f} seconds |{bar:30}|"
@@ -79,7 +78,7 @@ def _clock(runner: "Runner", seconds: float) -> Iterator[threading.Event]:
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield over
+        yield
     finally:
         over.set()
         watcher.join()
