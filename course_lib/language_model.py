@@ -1,7 +1,6 @@
 """A language model: predict the next token of a text (lesson 10)."""
 
 from collections.abc import Callable
-from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -114,7 +113,7 @@ class LanguageModel(nn.Module):
         self.blocks = nn.ModuleList(block(d_model, heads, d_ff, "pre") for _ in range(layers))
         self.last_norm = Norm(d_model, norm_layer)
         self.output = nn.Linear(d_model, vocab, bias=False)
-        self.output.weight = cast(nn.Parameter, self.embedding.table)
+        self.output.weight = self.embedding.get_parameter("table")
 
     def forward(self, tokens: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n vocab"]:
         """Return the logits of the token after each of `tokens`.

@@ -135,8 +135,8 @@ def empty_is_nan(losses, mask=None):
 
 
 @exercise.mistake(
-    "Padding was multiplied by 0, and infinity times 0 is NaN. How can a loss be dropped whatever it "
-    "is?"
+    "Padding was multiplied by 0, and infinity times 0 is NaN. How can a loss be dropped "
+    "whatever it is?"
 )
 def times_the_mask(losses, mask=None):
     if mask is None:
