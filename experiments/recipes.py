@@ -49,6 +49,11 @@ def turned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tenso
     return (weights @ v.reshape(-1, n, d_k)).view(*batch, n, d_k)
 
 
+def root_mean_square(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
+    """Normalise by `rms_norm`, which has no bias, where a block hands one over."""
+    return rms_norm(x, gain)
+
+
 def block(rule: Callable, feed_forward: Callable, norm_layer: Callable, *sizes) -> EncoderBlock:
     """Make a block of these parts."""
     attention = partial(MultiHeadAttention, rule=rule)
@@ -67,7 +72,7 @@ def quiet(*sizes) -> EncoderBlock:
 
     Source: Zhang et al. 2019, section 3; Bachlechner et al. 2021.
     """
-    made = block(turned, SquaredReLU, rms_norm, *sizes)
+    made = block(turned, SquaredReLU, root_mean_square, *sizes)
     nn.init.zeros_(made.attention.sublayer.attention.w_o.weight)
     nn.init.zeros_(made.feed_forward.sublayer.w_2.weight)
     return made
@@ -133,7 +138,12 @@ def ladder() -> dict[str, Rung]:
     def add(name: str, title: str, **changes: object) -> None:
         rungs[name] = replace(list(rungs.values())[-1], title=title, **changes)
 
-    modern = {"block": quiet, "norm_layer": rms_norm, "positions": no_positions, "tied": False}
+    modern = {
+        "block": quiet,
+        "norm_layer": root_mean_square,
+        "positions": no_positions,
+        "tied": False,
+    }
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
     add("muon", "+ Muon, larger batches", optimizers=muon, batch=32, n=128)
     half = partial(muon, dtype=torch.bfloat16)

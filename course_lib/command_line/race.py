@@ -72,8 +72,7 @@ def _clock(runner: "Runner", seconds: float, over: threading.Event) -> Iterator[
         layout = "learning: {n:.0f} of {total:.0f} seconds |{bar:30}|"
         with tqdm(total=seconds, bar_format=layout, leave=False) as bar:
             while not over.wait(0.5):
-                bar.n = min(seconds, runner.seconds)
-                bar.refresh()
+                bar.update(min(seconds, runner.seconds) - bar.n)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -92,7 +91,8 @@ def _rows(workspace: Workspace, new: dict) -> list[tuple[str, str, str]]:
     """List the published entries and the reader's own, the best first; an unreadable one is out."""
     from course_lib.instruments import results
 
-    rows = [(x["loss"], x["seconds"], x["title"]) for x in results.load(NAME)["figures"].values()]
+    published = results.load(NAME)["figures"].values()
+    rows = [(x["loss"], x["seconds"], x["title"]) for x in published]
     for file in _folder(workspace).glob("*.json"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             kept = json.loads(file.read_text("utf8"))
