@@ -535,7 +535,7 @@ assert abs(means["no clipping"] - means["all four"]) < 0.02
 assert means["no weight decay"] < means["all four"] < means["none of them"] - 0.5
 
 # %% tags=["hide-input"]
-title = "Warm-up is worth half a nat, decay a tenth, clipping nothing here (500 steps, three seeds)"
+title = "Warm-up is worth half a nat, decay a tenth, clipping nothing (three seeds)"
 figure, ax = plots.axes(title, "nats a character, held out", "", size=(7.4, 2.9))
 for row, (name, found) in enumerate(ends.items()):
     colour = plots.COLOURS[0] if name == "all four" else plots.COLOURS[1]
@@ -544,6 +544,7 @@ for row, (name, found) in enumerate(ends.items()):
     ax.text(means[name] + 0.04, -row + 0.22, f"{means[name]:.2f}", size="small", color=colour)
 ax.axvline(means["all four"], color="0.6", linewidth=1, linestyle=":")
 ax.set_yticks([-row for row in range(len(ends))], list(ends))
+ax.set(ylim=(-5.5, 0.7))
 plots.show(
     figure,
     "Held-out losses of six loops, three seeds each; means: "
@@ -734,8 +735,8 @@ for row, found in enumerate(rungs.values()):
     ax.text(mean, -row + 0.25, f"{mean:.3f}", ha="center", va="center", size="small")
 lines = {"plain counting": counting["plain"], "Kneser and Ney": counting["kneser_ney"]}
 for (name, height), colour in zip(lines.items(), plots.COLOURS[1:]):
-    ax.axvline(height, color=colour, linestyle="--", linewidth=1)
-    ax.text(height, 0.75, f"{name}\n{height:.3f}", color=colour, size="small", ha="center")
+    ax.axvline(height, ymax=0.78, color=colour, linestyle="--", linewidth=1)
+    ax.text(height, 0.8, f"{name}\n{height:.3f}", color=colour, size="small", ha="center")
 ax.set_yticks([-row for row in range(len(rungs))], list(rungs))
 ax.set(ylim=(-len(rungs) + 0.4, 1.6))
 plots.show(
@@ -823,16 +824,17 @@ title = "Top-k keeps five in both places, top-p as many as are needed"
 figure, panels = plots.panels(title, [*changes, *changes], size=(10, 4.2), rows=2)
 for ax, (place, change) in zip(panels, [(p, c) for p in places for c in changes]):
     shares = changes[change](places[place]).softmax(-1)
-    order = places[place].argsort(descending=True)[:12]
-    ax.bar(range(12), shares[order], color=plots.COLOURS[place == "O Rom"])
+    order = places[place].argsort(descending=True)[:20]
+    ax.bar(range(20), shares[order], color=plots.COLOURS[place == "O Rom"])
     labels = [repr(known.symbols[i])[1:-1].replace(" ", "␣") for i in order.tolist()]
-    ax.set_xticks(range(12), labels, size="small")
-    ax.set(ylim=(0, 1), yticks=[0, 1])
+    labels = ["↵" if label == "\\n" else label for label in labels]
+    ax.set_xticks(range(20), labels, size="x-small")
+    ax.set(ylim=(0, 1 if place == "O Rom" else 0.3), yticks=[0, 1 if place == "O Rom" else 0.3])
 panels[0].set_ylabel("after “O Rom”")
 panels[4].set_ylabel("after “and the ”")
 plots.show(
     figure,
-    "Probabilities of the 12 likeliest characters after 'O Rom' and after 'and the ', in four "
+    "Probabilities of the 20 likeliest characters after 'O Rom' and after 'and the ', in four "
     "ways. After 'O Rom' two or three characters have nearly everything, and top-p keeps only "
     f"{left['O Rom']}; after 'and the ' it keeps {left['and the ']}, and top-k five in both.",
 )
