@@ -643,7 +643,8 @@ reveal(guess, answer)
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
 steps = ["write\n.run.pt.x7f", "fsync:\nit is on the disk", "rename it\nto run.pt"]
-boxes = [diagram.box(x, (1.6 + 4.3 * i, 0), "value", size=(3.3, 1.2)) for i, x in enumerate(steps)]
+size = (3.3, 1.2)
+boxes = [diagram.box(x, (1.6 + 4.3 * i, 0), "value", size=size) for i, x in enumerate(steps)]
 for left, right in pairwise(boxes):
     diagram.arrow(left, right)
 diagram.text("killed here: run.pt is the old one, whole", (3.75, -1.1), size=9)
@@ -973,13 +974,14 @@ kept_lines = len(keep_lines(play).split("\n")) / len([x for x in play.split("\n"
 reveal(guess, (len(refused), round(kept_lines, 2)))
 lines = [line for line in play.split("\n") if line.strip()]
 endless = sum(not line.endswith((".", "!", "?", '"')) for line in lines) / len(lines)
-print(f"{endless:.0%} of the lines of Julius Caesar end without such a mark")
+short = sum(len(line.split()) < 5 for line in lines) / len(lines)
+print(f"Julius Caesar: {endless:.0%} of the lines lack the mark, {short:.0%} have too few words")
 for title in refused:
     at = works[title].index("{")
     print(f"{title:26}", repr(works[title][at - 20 : at + 20]))
 
 # %% [markdown]
-# One curly bracket, mistyped for a square one, and *The Merchant of Venice* is taken for program code. Three quarters of the lines of *Julius Caesar* go, since most lines of verse end in the middle of a sentence. Rules that are right for most pages are wrong for some kinds of text, and in 156 billion tokens (L3) that is easy to miss. What a model can know of poetry is decided here.
+# One curly bracket, mistyped for a square one, and *The Merchant of Venice* is taken for program code. Three quarters of the lines of *Julius Caesar* go: half of them end in the middle of a sentence, as verse does, and many are names of speakers or short replies. Rules that are right for most pages are wrong for some kinds of text, and in 156 billion tokens (L3) that is easy to miss. What a model can know of poetry is decided here.
 
 # %% [markdown]
 # ## Texts that come twice (optional)
@@ -1053,7 +1055,7 @@ for likeness, i, j in pairs[:4]:
 assert len(pairs) >= 8 and pairs[0][0] > 0.6
 
 # %% [markdown]
-# A prophecy that is read twice in *Cymbeline*; two poems of *Love's Labour's Lost* that *The Passionate Pilgrim* printed again, with other words here and there; a messenger in *Henry VI* who repeats what we heard the king say. A search for equal texts finds none of them.
+# A prophecy that is read twice in *Cymbeline*; two poems of *Love's Labour's Lost* that *The Passionate Pilgrim* printed again, with other words here and there; the gravedigger in *Hamlet*, who sings his song on. A search for equal texts finds none of them.
 
 # %% [markdown]
 # Modern text repeats itself far more. Lesson 11 trains on the sentences of Home Assistant's user interface. Are they all different?
@@ -1111,10 +1113,10 @@ assert torch.allclose(learn("abcabd", 1)("ab").sum(-1), torch.ones(2))
 # %% [markdown]
 # ## Break it
 #
-# - Leave the causal mask out of your `LanguageModel`, and train it. How low does the loss go, and what does it write?
+# - Leave the causal mask out of your `LanguageModel`, and train it. How low is the loss, and what does it write?
 # - Give the count table all 5 million characters of the works (`known` needs them too). Does it improve? Would your model, in 600 steps?
 # - Set `stride=1` in `examples`. Is the model better after equally many steps?
-# - Train on the bytes or on your 456 pieces in place of characters. Compare in bits per character, never in perplexity.
+# - Train on the bytes or on your 456 pieces in place of characters. Compare in bits per character.
 # - `generate` with temperature 0.1, then with 2. Where does it repeat itself, and where does it stop spelling?
 
 # %% [markdown]
