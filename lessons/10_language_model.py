@@ -750,7 +750,7 @@ plots.show(
 # %% [markdown]
 # | rung | the idea |
 # |:-|:-|
-# | rotary, RMSNorm, squared ReLU | positions as rotations (lesson 04), a cheaper norm (lesson 07), $\max(0, h)^2$ in the network |
+# | rotary, RMSNorm, squared ReLU | positions as rotations (lesson 04), a cheaper norm (lesson 07), $\max(0, h)^2$ in the network; the output has a matrix of its own, which begins at zero |
 # | Muon | an optimiser for matrices: it makes each step orthogonal, so that all directions move by the same amount (Jordan et al. 2024) |
 # | bfloat16 | products of 16-bit numbers, several times as fast on this processor, so more steps in the same time |
 # | embeddings of n-grams | the last 2, 3 and 4 characters look up a vector too, in a hashed table: counting's idea, learned |
@@ -1114,7 +1114,7 @@ assert torch.allclose(learn("abcabd", 1)("ab").sum(-1), torch.ones(2))
 # ## Break it
 #
 # - Leave the causal mask out of your `LanguageModel`, and train it. How low is the loss, and what does it write?
-# - Give the count table all 5 million characters of the works (`known` needs them too). Does it improve? Would your model, in 600 steps?
+# - Give the count table all 5 million characters of the works (`known` needs them too). Does it improve?
 # - Set `stride=1` in `examples`. Is the model better after equally many steps?
 # - Train on the bytes or on your 456 pieces in place of characters. Compare in bits per character.
 # - `generate` with temperature 0.1, then with 2. Where does it repeat itself, and where does it stop spelling?
