@@ -151,9 +151,9 @@ reveal(guess, first - 255)
 print("token", first, repr(names[first]), "; the longest:", *map(repr, sorted(names, key=len)[-3:]))
 
 # %% tags=["hide-input"]
-line = "BRUTUS.\nNo, Cassius; for the eye sees not itself\n"
+line = "BRUTUS.\nNo, Cassius; for the eye"
 counts = (0, 20, 60, 200)
-figure, ax = plots.axes("With more merges the same line has fewer tokens", "", "", size=(9, 2.6))
+figure, ax = plots.axes("With more merges the same line has fewer tokens", "", "", size=(7, 2.4))
 for row, count in enumerate(counts):
     tokens, x = encode(list(line.encode()), merges[:count]), 0
     for i, token in enumerate(tokens):
@@ -165,7 +165,7 @@ for row, count in enumerate(counts):
         x += width
     ax.text(-0.6, -row, f"{count} merges", ha="right", va="center")
     ax.text(x + 0.6, -row, f"{len(tokens)} tokens", va="center")
-ax.set(xlim=(-8, len(line) + 8), ylim=(-3.6, 0.6))
+ax.set(xlim=(-8.5, len(line) + 6.5), ylim=(-3.6, 0.6))
 ax.set_axis_off()
 lengths = [len(encode(list(line.encode()), merges[:count])) for count in counts]
 plots.show(
