@@ -55,8 +55,9 @@ def save(path: Path, step: int, model: nn.Module, optimizer: torch.optim.Optimiz
 def resume(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
     """Bring a training to where the checkpoint left it; return the steps taken, 0 without a file.
 
-    What a killed process had written of its next checkpoint is deleted. Raises CheckpointError for a file that is no checkpoint, is damaged, or is of another version or
-    another model; model and optimizer are then as they were.
+    What a killed process had written of its next checkpoint is deleted. Raises CheckpointError for
+    a file that is no checkpoint, is damaged, or is of another version or another model; model and
+    optimizer are then as they were.
     """
     for half in path.parent.glob(f".{glob.escape(path.name)}.*"):
         with contextlib.suppress(OSError):
