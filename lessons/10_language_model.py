@@ -723,16 +723,16 @@ assert both < alone - 0.05 < alone < entries["lesson"]["loss"] - 0.4
 # %% tags=["hide-input"]
 title = "In a minute, attention alone loses to counting, and both together win"
 figure, ax = plots.axes(title, "nats a character, held out", "", size=(7, 2.2))
-heights = [entry["loss"] for entry in entries.values()]
-ax.barh(range(3), heights, color=[plots.COLOURS[i] for i in (1, 5, 0)], height=0.6)
-for row, (height, entry) in enumerate(zip(heights, entries.values())):
-    label = f"{entry['title'].partition(':')[0]}, {height:.3f}"
-    ax.text(height - 0.01, row, label, ha="right", va="center", color="black")
-ax.axvline(alone, color="0.4", linestyle="--", linewidth=1)
-ax.set(xlim=(1.2, 2.0), yticks=[], ylim=(2.5, -0.5))
+for row, (entry, colour) in enumerate(zip(entries.values(), (1, 2, 0))):
+    ax.scatter(entry["loss"], row, color=plots.COLOURS[colour], s=60, zorder=3)
+    name = entry["title"].partition(":")[0]
+    label = f"{name}, {entry['loss']:.3f}"
+    ax.text(entry["loss"] + 0.02, row, label, va="center", color=plots.COLOURS[colour])
+ax.axvline(alone, color="0.6", linestyle="--", linewidth=1)
+ax.set(xlim=(1.3, 2.2), yticks=[], ylim=(2.6, -0.6))
 plots.show(
     figure,
-    "Bars of the held-out loss, which begin at 1.2: "
+    "Held-out losses after a minute: "
     + ", ".join(f"{entry['title']} {entry['loss']:.3f}" for entry in entries.values()),
 )
 
