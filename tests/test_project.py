@@ -27,6 +27,8 @@ ORDER = [
     ["decoder"],
     ["transformer"],
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
+    ["byte_pair", "corpus", "ngrams", "muon", "squared_relu", "hashed_ngrams"],
+    ["language_model", "sampling", "corrected_counts"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],
