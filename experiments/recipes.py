@@ -1,4 +1,4 @@
-"""The recipes of lesson 10's language model: rungs of a ladder, each with one idea more.
+"""The recipes of lesson 10's language model: rungs of a ladder, each with one change.
 
 A rung names its parts, and `train` gives it seconds of the processor rather than steps.
 """
@@ -145,7 +145,7 @@ class Rung:
 
 
 def ladder() -> dict[str, Rung]:
-    """Return the rungs by name, each with one idea more than the one before."""
+    """Return the rungs by name, each with one change to the one before."""
     rungs = {"nanogpt": Rung("nanoGPT's settings")}
 
     def add(name: str, title: str, **changes: object) -> None:
