@@ -27,6 +27,7 @@ ORDER = [
     ["decoder"],
     ["transformer"],
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
+    ["vision", "state_space", "delta_rule", "speculative"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.answers import allocation, forbidden_calls, probe_layers
+from course_lib.answers import allocation, counting, forbidden_calls, probe_layers
 from course_lib.answers.source import find_source, functions, names_used
 
 PRINTED_CHARACTERS = 2_000
@@ -35,7 +35,8 @@ class Request:
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
     last inputs are passed by the names in `keywords`. `watch` names functions, and operations of
     torch (`aten._softmax`), whose call is reported. With `settings` it is an error to change those
-    of torch, and so is a tensor of more than `max_numel` numbers, made on the way.
+    of torch, and so is a tensor of more than `max_numel` numbers, made on the way, and so are more
+    than `max_calls` operations of torch.
     """
 
     inputs: tuple
@@ -48,6 +49,7 @@ class Request:
     watch: tuple[str, ...] = ()
     settings: bool = False
     max_numel: int | None = None
+    max_calls: int | None = None
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class InProcess:
                 if request.settings:
                     torch.manual_seed(UNLIKELY_SEED)
                 settings = _settings()
-                with allocation.tensors_up_to(request.max_numel):
+                bounded = allocation.tensors_up_to(request.max_numel)
+                with bounded, counting.calls_up_to(request.max_calls):
                     with forbidden_calls.watching(request.watch, self._answer) as seen:
                         call, weights = self._callable(request)
                         if request.scattered:

@@ -128,6 +128,21 @@ ITEMS = {
             # only data is read, so this one serves on every system
             options=("--platform", "manylinux2014_x86_64", "--only-binary", ":all:"),
         ),
+        Item(
+            name="digits",
+            requirement="scikit-learn==1.8.0",
+            file="scikit_learn-1.8.0-cp312-cp312-win_amd64.whl",
+            sha256="35c007dedb2ffe38fe3ee7d201ebac4a2deccd2408e8621d53067733e3c74809",
+            size=8_019_359,
+            licence="BSD-3-Clause; the digits CC BY 4.0",
+            what="1,797 handwritten digits of 8 x 8 pixels",
+            lessons=("15",),
+            # one small file of data is read, and this is the smallest wheel that holds it
+            options=(
+                *("--platform", "win_amd64", "--python-version", "3.12"),
+                *("--only-binary", ":all:"),
+            ),
+        ),
     )
 }
 

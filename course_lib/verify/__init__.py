@@ -7,6 +7,7 @@ from course_lib.verify import (
     add_norm,
     attention,
     decoder,
+    delta_rule,
     efficient,
     encoder,
     feed_forward,
@@ -17,8 +18,10 @@ from course_lib.verify import (
     rnn,
     self_attention,
     start,
+    state_space,
     swiglu,
     transformer,
+    vision,
     windows,
 )
 from course_lib.verify.comparison import Comparison, Row, measure
@@ -41,6 +44,9 @@ IN_ORDER_OF_LESSONS = (
     pooling,
     grouped_query,
     swiglu,
+    vision,
+    state_space,
+    delta_rule,
     efficient,
 )
 COMPARISONS: list[Comparison] = [
