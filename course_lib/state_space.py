@@ -60,9 +60,10 @@ def selective(
 
     h_t = exp(delta_t a) h_(t-1) + delta_t b_t x_t and y_t = c_t . h_t: each of d channels has s
     numbers, delta_t (of d) says how much it lets in and how much it forgets, b_t (of s) where x_t
-    is written, c_t where y_t is read. a is negative, so that states decay. Time O(n d s log n),
-    memory O(n d s) with `parallel_scan`. Source: Gu & Dao 2023, algorithm 2, with their
-    simpler step delta b for what enters.
+    is written, c_t where y_t is read. a is negative, so that states decay. Time and memory
+    O(n d s), in n steps; with `parallel_scan` in the place of `scan`, log n times the work in
+    O(log n) rounds. Source: Gu & Dao 2023, algorithm 2, with delta b for what enters, as their
+    code has it.
     """
     # how much of each number of the state is kept
     kept = torch.exp(einsum(delta, a, "... n d, d s -> ... n d s"))
@@ -70,6 +71,6 @@ def selective(
     written = einsum(delta * x, b, "... n d, ... n s -> ... n d s")
     # run the recurrence on all d x s numbers side by side
     flat = (rearrange(z, "... n d s -> ... n (d s)") for z in (kept, written))
-    states = rearrange(parallel_scan(*flat), "... n (d s) -> ... n d s", s=a.shape[-1])
+    states = rearrange(scan(*flat), "... n (d s) -> ... n d s", s=a.shape[-1])
     # read the state
     return einsum(states, c, "... n d s, ... n s -> ... n d")

@@ -13,7 +13,7 @@ VOCAB, NEW, TEXTS = 3, 3, 3000
 def transitions(seed):
     """Draw the next token's distribution after each token."""
     generator = torch.Generator().manual_seed(seed)
-    return (0.7 * torch.randn(VOCAB, VOCAB, generator=generator)).softmax(-1)
+    return (0.5 * torch.randn(VOCAB, VOCAB, generator=generator)).softmax(-1)
 
 
 LARGE, SMALL = transitions(0), transitions(1)

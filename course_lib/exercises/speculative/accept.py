@@ -19,6 +19,8 @@ exercise = Exercise(
         "After a refusal, draw only from what the draft has offered too rarely. Where the draft "
         "offered a token too often, is there anything left to add?",
     ),
+    # tokens are in one row: its first axis is its last one
+    equivalent=("0 -> -1",),
     no_gradient="nobody trains through it: a count has none, and an answer may detach the rest",
 )
 
