@@ -39,14 +39,24 @@ class KeyValueCache:
         seen = causal_mask(q.shape[-2], k.shape[-2]).to(q.device)
         return self.attention(q, k, v, seen)
 
+    def cut(self, length: int) -> None:
+        """Forget all words but the first `length`, as if the others had never been read."""
+        self.kept = tuple(x[..., :length, :] for x in self.kept)
+
 
 @contextmanager
-def use_cache(layers: Iterable[nn.Module]) -> Iterator[None]:
+def use_cache(layers: Iterable[nn.Module]) -> Iterator[list[KeyValueCache]]:
     """Let each layer's rule of attention have a cache inside the block, for one text."""
+    caches: list[KeyValueCache] = []
+
+    def cached(rule: Rule) -> KeyValueCache:
+        caches.append(KeyValueCache(rule))
+        return caches[-1]
+
     with ExitStack() as stack:
         for layer in layers:
-            stack.enter_context(replaced_rule(layer, KeyValueCache))
-        yield
+            stack.enter_context(replaced_rule(layer, cached))
+        yield caches
 
 
 remembering = use_cache  # as notebooks handed out before version 0.2 call it

@@ -160,7 +160,7 @@ def share_right(model: nn.Module, condition: str) -> float:
 
 
 def nearest(condition: str) -> float:
-    """Return the share that the three nearest images name, by their votes; the nearest wins ties."""
+    """Return the share that the three nearest images name, by vote; of equals the nearest wins."""
     (images, shown), (others, asked) = digits.split()
     images, others = (arranged(x, condition) for x in (images, others))
     if condition == "shifted copies":

@@ -5,7 +5,7 @@ pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -117,8 +117,7 @@ class SmolLM2(nn.Module):
                 f"written, but this one has {len(tokens)} already"
             )
         stream = decoders.DecodeStream()  # waits where a character takes several tokens
-        layers = [block.get_submodule("attention.sublayer.attention") for block in self.blocks]
-        with use_cache(layers) if cache else nullcontext():
+        with use_cache(self._attentions()) if cache else nullcontext():
             new = tokens
             for _ in range(max_new_tokens):
                 states = self.states(torch.tensor(new if cache else tokens))
@@ -127,6 +126,29 @@ class SmolLM2(nn.Module):
                     return
                 tokens = tokens + new
                 yield stream.step(self.tokenizer, new[0]) or ""
+
+    @contextmanager
+    def scoring(self) -> Iterator[Callable[[list[int], int], Tensor]]:
+        """Hand out score(tokens, rows) for one text that grows, and may lose its end again.
+
+        It returns the scores of the next token after each of the last `rows` tokens. What comes
+        before these is read once, and must be what it was in the call before.
+        """
+        with use_cache(self._attentions()) as caches:
+            read = 0
+
+            def score(tokens: list[int], rows: int) -> Tensor:
+                nonlocal read
+                known = min(read, len(tokens) - rows)
+                for cache in caches:
+                    cache.cut(known)
+                read = len(tokens)
+                return self.scores(self.states(torch.tensor(tokens[known:]))[-rows:])
+
+            yield score
+
+    def _attentions(self) -> list[nn.Module]:
+        return [block.get_submodule("attention.sublayer.attention") for block in self.blocks]
 
     def answer(self, question: str, max_new_tokens: int, cache: bool = True) -> Iterator[str]:
         """Answer a question, in the form of talk that the model was trained on."""
