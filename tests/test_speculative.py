@@ -30,7 +30,7 @@ def draft_by(table):
     def draft(text, most):
         tokens, rows = [], []
         for _ in range(most):
-            rows.append(table[([text[-1]] + tokens)[-1]])
+            rows.append(table[[text[-1], *tokens][-1]])
             tokens.append(int(torch.multinomial(rows[-1], 1, generator=generator)))
         return torch.tensor(tokens).long(), torch.stack(rows) if rows else torch.zeros(0, VOCAB)
 

@@ -40,12 +40,12 @@ def run(options: Namespace) -> int:
     path = workspace.folder / PAGE
     write_atomically(path, page + "\n")
     verdicts = figures["verdicts"]
+    print(f"exercises passed: {figures['passed']} of {figures['exercises']}")
+    print(f"lines of your own code: {figures['lines']:,}")
+    compared = ", ".join(f"{verdicts[word]} {word}" for word in ("right", "near", "off"))
     print(
-        f"{figures['passed']} of {figures['exercises']} exercises, {figures['lines']} lines of code"
-    )
-    print(
-        f"{figures['predicted']} of {figures['asked']} predictions: {verdicts['right']} right, "
-        f"{verdicts['near']} near, {verdicts['off']} off, {verdicts['']} to judge yourself"
+        f"predictions made: {figures['predicted']} of {figures['asked']} "
+        f"({compared}, {verdicts['']} for you to judge)"
     )
     print(f"written to {path}: open it in a browser, and print it")
     return 0
