@@ -114,7 +114,7 @@ ITEMS = {
             size=92_871_040,
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("09",),
+            lessons=("09", "15"),
         ),
         Item(
             name="marian",

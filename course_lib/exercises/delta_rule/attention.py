@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=delta_rule,
     lesson="15",
     title="Replace, do not add",
-    minutes=15,
+    minutes=12,
     difficulty=3,
     hints=(
         "The state is a matrix of d x d_v numbers. What comes out if a key of d numbers is "

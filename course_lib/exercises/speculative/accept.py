@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=accept,
     lesson="15",
     title="Accept a draft, and keep the distribution",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
         "For each drafted token, two probabilities matter: the draft's and the target's, both of "

@@ -8,6 +8,7 @@ from course_lib.state_space import parallel_scan, selective
 exercise = Exercise(
     reference=selective,
     lesson="15",
+    optional=True,
     title="A state that chooses what it keeps",
     minutes=15,
     difficulty=3,

@@ -9,6 +9,7 @@ from course_lib.vision import contrastive_loss
 exercise = Exercise(
     reference=contrastive_loss,
     lesson="15",
+    optional=True,
     title="Which text belongs to which image",
     minutes=10,
     difficulty=2,

@@ -10,7 +10,7 @@ exercise = Exercise(
     method="forward",
     lesson="15",
     title="A Transformer that reads images",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "Which of the parts under `self` know about pixels, and which only about tokens? In which "
