@@ -41,7 +41,7 @@ def accept(
     return count, missing / missing.sum()
 
 
-def look_up(tokens: Sequence[int], most: int, longest: int = 3) -> list[int]:
+def look_up(tokens: list[int], most: int, longest: int = 3) -> list[int]:
     """Draft what followed when the last tokens of a text occurred before, `most` tokens at most.
 
     The longest ending of up to `longest` tokens that occurs earlier counts, at its latest place;
@@ -51,10 +51,10 @@ def look_up(tokens: Sequence[int], most: int, longest: int = 3) -> list[int]:
     [7, 8]
     """
     for length in range(min(longest, len(tokens) - 1), 0, -1):
-        ending = list(tokens[-length:])
+        ending = tokens[-length:]
         for start in range(len(tokens) - length - 1, -1, -1):
-            if list(tokens[start : start + length]) == ending:
-                return list(tokens[start + length : start + length + most])
+            if tokens[start : start + length] == ending:
+                return tokens[start + length : start + length + most]
     return []
 
 
