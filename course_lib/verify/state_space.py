@@ -9,14 +9,14 @@ from course_lib.verify.comparison import Inputs, compare
 
 @compare(state_space.scan, "each state as a weighted sum of all that came before")
 def _scan(inputs: Inputs):
-    a, b = _steps(inputs)
-    return state_space.scan(a, b), _weighted_sums(a, b)
+    a, b, shown = _steps(inputs)
+    return state_space.scan(a * shown, b), _weighted_sums(a * shown, b)
 
 
 @compare(state_space.parallel_scan, "the same")
 def _parallel_scan(inputs: Inputs):
-    a, b = _steps(inputs)
-    return state_space.parallel_scan(a, b), _weighted_sums(a, b)
+    a, b, shown = _steps(inputs)
+    return state_space.parallel_scan(a * shown, b), _weighted_sums(a * shown, b)
 
 
 @compare(state_space.selective, "its recurrence, token by token and number by number")
@@ -24,6 +24,7 @@ def _selective(inputs: Inputs):
     n, d, s = inputs.sizes(3)
     x, delta, a = inputs.normal(n, d), inputs.normal(n, d), inputs.normal(d, s)
     b, c = inputs.normal(n, s), inputs.normal(n, s)
+    ours = state_space.selective(x, delta.abs(), -a.abs(), b, c)
     delta, a = delta.abs(), -a.abs()
     state = [[torch.zeros((), dtype=x.dtype) for _ in range(s)] for _ in range(d)]
     rows = []
@@ -33,14 +34,14 @@ def _selective(inputs: Inputs):
                 kept = torch.exp(delta[t, i] * a[i, j]) * state[i][j]
                 state[i][j] = kept + delta[t, i] * b[t, j] * x[t, i]
         rows.append(torch.stack([sum(c[t, j] * state[i][j] for j in range(s)) for i in range(d)]))
-    return state_space.selective(x, delta, a, b, c), torch.stack(rows)
+    return ours, torch.stack(rows)
 
 
-def _steps(inputs: Inputs) -> tuple[Tensor, Tensor]:
-    batch, (n,), (d,) = inputs.batch(), inputs.sizes(1, 1, 9), inputs.sizes(1)
+def _steps(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw decays, what is new, and a mask of the decays that are not 0."""
+    batch, (n,), (d,) = inputs.batch(), inputs.sizes(1, 2, 9), inputs.sizes(1)
     a, b = inputs.normal(*batch, n, d), inputs.normal(*batch, n, d)
-    # one decay is 0 now and then
-    return a * inputs.mask(n, d), b
+    return a, b, inputs.mask(n, d)
 
 
 def _weighted_sums(a: Tensor, b: Tensor) -> Tensor:
