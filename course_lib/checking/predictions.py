@@ -78,6 +78,11 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _plainly(question: str) -> str:
+    """Leave out the marks of Markdown and of mathematics."""
+    return " ".join(re.sub(r"[$`\\]|\\[,;!]", "", question).split())
+
+
 def asked() -> Iterator[Asked]:
     """List the places where the lessons ask for a prediction, in their order."""
     for lesson in lessons():
@@ -91,4 +96,4 @@ def asked() -> Iterator[Asked]:
                 if cell["cell_type"] != "code":
                     question = (QUESTION.findall(text) or [question])[-1]
                 elif re.search(r"^\s*reveal\(", text, flags=re.MULTILINE):
-                    yield Asked(key(text), lesson.number, " ".join(question.split()))
+                    yield Asked(key(text), lesson.number, _plainly(question))
