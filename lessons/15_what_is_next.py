@@ -6,7 +6,7 @@
 # The last slide of L4 asks one question: "What's next after Transformers?" It gives no answer. Which parts of what you built are about *text*, which about *attention*, and which can be exchanged?
 
 # %% [markdown]
-# You will change one part at a time and measure what it costs. First the tokens: patches of an image instead of words. Then the mixing: four layers whose memory does not grow, in place of attention. Then the writing: several tokens for one pass of the model, and exactly the same text.
+# You will change one part at a time and measure what it costs. First the tokens: patches of an image instead of words. Then the mixing: layers whose memory does not grow, in place of attention. Then the writing: several tokens for one pass of the model, and exactly the same text.
 #
 # Sections marked "(optional)" can be left out. At the end, `course certificate` writes a page of your own figures.
 
@@ -140,8 +140,8 @@ assert (tokens, numbers, scores) == (196, 768, 2517) and tokens**2 == 38_416
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
-picture = diagram.matrix("image\n$c \\times h \\times w$", (4, 4), (0.8, 0), "plain")
-cut = diagram.matrix("patches\n$n \\times c s^2$", (4, 2), (3.5, 0), "stream")
+picture = diagram.matrix("\nimage\n$c \\times h \\times w$", (4, 4), (0.8, 0), "plain")
+cut = diagram.matrix("\npatches\n$n \\times c s^2$", (4, 2), (3.5, 0), "stream")
 project = diagram.box("linear", (5.7, 0), "value", size=(1.5, 0.8))
 first = diagram.matrix("", (1, 3), (8.0, 1.35), "query")
 body = diagram.matrix("", (4, 3), (8.0, 0), "stream")
@@ -222,7 +222,7 @@ for name in order:
 assert order[:2] == ["nearest", "convolution"] and max(plain["MLP"] + plain["ViT"]) < 0.945
 
 # %% [markdown]
-# The oldest method wins, and the newest is last, level with the MLP. This is about how *fast* they learn from how *little*: 1,347 images and 8 seconds. Dosovitskiy et al. 2021 report the same order at scale: on ImageNet's 1.3 million images alone, their models were a few points below convolutional networks of their size, and with 300 million images they were ahead (quoted).
+# The oldest method wins, and the newest is last, level with the MLP. This is about how *fast* they learn from how *little*: 1,347 images and 8 seconds. Dosovitskiy et al. 2021 report the same of convolutions and Transformers at scale: trained on ImageNet's 1.3 million images alone, Transformers were a few points below; with 300 million images they were ahead (quoted).
 
 # %% [markdown]
 # Why? Change what is *built in*. First control: shuffle the 64 pixels of all images, always into the same order. Second control: let each training image be shifted by up to one pixel, anew each time it is used.
@@ -268,12 +268,17 @@ for (name, colour), shift in zip(
     ax.scatter([], [], color=colour, label=name)
 ax.set_xticks(range(3), conditions)
 ax.legend(loc="lower left", ncols=2)
-plots.show(figure, "RESULT-ALT")
+plots.show(
+    figure,
+    "Shares of test digits named, three seeds. As they are: nearest 96.7 %, convolution 95.6, MLP "
+    "93.1, ViT 93.0 on average. Pixels shuffled: nearest 96.7, MLP 92.9, convolution 92.4, ViT "
+    "93.0. Shifted copies: convolution 97.6, nearest 96.9, MLP 93.3, ViT 90.7.",
+)
 
 # %% [markdown]
 # Windows of 3 × 3 pixels build in that neighbours belong together. Shuffled, they do not, and the convolution falls to the level of the others. The MLP and the Vision Transformer do not notice: they never knew who is next to whom. Distances are the same in any order of pixels.
 #
-# Shifted copies say "a moved digit is the same digit". The convolution is made for that and overtakes the neighbours. The Vision Transformer would have to learn it, and in its 620 steps it does not.
+# Shifted copies say "a moved digit is the same digit". The convolution is made for that and overtakes the neighbours. The Vision Transformer would have to learn it, and in 620 steps it falls behind.
 
 # %% [markdown]
 # Now train yours, for 500 steps:
@@ -448,7 +453,7 @@ needs()
 # %% [markdown]
 # ## What should a layer keep?
 #
-# So far the tokens have changed. Now change the mixing. After $n$ tokens, attention has kept $n$ keys and $n$ values: each new token costs more than the last (lessons 09 and 13). The recurrent network of lesson 01 keeps one state of fixed size, but it must be run step by step, and it forgets. Can a layer have a fixed memory *and* train in parallel?
+# We changed the tokens. Now change the mixing. After $n$ tokens, attention keeps $n$ keys and $n$ values, so each new token costs more than the last (lessons 09 and 13). The RNN of lesson 01 keeps one state of fixed size, but it runs step by step. Can a layer have a fixed memory *and* train in parallel?
 #
 # The simplest candidate is a recurrence without a nonlinearity, number by number:
 #
@@ -538,7 +543,7 @@ reveal(guess, tuple(quicker))
 assert quicker == ["parallel", "loop"]
 
 # %% [markdown]
-# For one long text the loop makes thousands of small calls, and the parallel scan 12 rounds. With a batch and a long state, each call is large enough to keep one core busy, and the parallel scan does $\log_2 n$ times the work. A GPU computes thousands of numbers at once, so there it nearly always wins. That is why such layers train quickly, and why lesson 01's RNN did not.
+# For one long text the loop makes thousands of small calls, and the parallel scan 12 rounds. With a batch and a long state, each call is large enough to keep one core busy, and the parallel scan does $\log_2 n$ times the work. A GPU computes thousands of numbers at once, and there few rounds are worth more than little work (not measured here).
 #
 # ## A state that chooses what it keeps (optional)
 #
@@ -651,12 +656,12 @@ assert torch.allclose(delta_rule_in_chunks(q, k, v, beta), delta_rule(q, k, v, b
 # %% [markdown]
 # ## Recall against memory
 #
-# Which layer recalls best, and what does it have to keep? Each text writes 48 values under 24 keys, so a key is written twice on average. Then 16 questions follow: what is the *newest* value of this key? There are 16 values, so chance is 6 %.
+# Which layer recalls best, and what does it have to keep? Each text writes 24 values under 12 keys, so a key is written twice on average. Then 8 questions follow: what is the *newest* value of this key? There are 16 values, so chance is 6 %.
 #
-# Two blocks, $d_{model} = 64$, and one mixing layer in each: attention, linear attention, the delta rule, a selective state space or a GRU. Each training gets 8 CPU-seconds.
+# Two blocks, $d_{model} = 64$, and one mixing layer in each: attention, linear attention, the delta rule or a selective state space. Each training gets 5 CPU-seconds, three seeds each.
 
 # %% [markdown]
-# **The delta rule with keys of 16 numbers keeps 1,024 numbers a layer; attention has to keep 5,120 after 64 tokens. How many percent of the questions does each of the two answer right?**
+# **The delta rule with keys of 16 numbers keeps 1,024 numbers a layer; attention has to keep 2,560 after 32 tokens. How many percent of the questions does each of the two answer right?**
 
 # %%
 guess = None  # (delta rule, attention)
@@ -683,18 +688,18 @@ title = "RECALL-TITLE"
 figure, ax = plots.axes(
     title, "numbers that a layer keeps", "rewritten keys recalled, %", size=(7, 4)
 )
-families = ["attention", "linear attention", "delta rule", "state space", "GRU"]
+families = ["attention", "linear attention", "delta rule", "state space"]
 for family, colour in zip(families, plots.COLOURS):
     members = [name for name in kept["runs"] if name.rstrip(" 0123456789") == family]
     sizes = [kept["memory"][name] for name in members]
     ax.plot(sizes, [middle(name) for name in members], color=colour, linewidth=1)
     for name, size in zip(members, sizes):
         ax.scatter([size] * 3, answered(name, "again"), color=colour, s=26)
-    ax.text(sizes[-1] * 1.12, middle(members[-1]), family, color=colour, va="center")
+    ax.text(sizes[-1] * 1.1, middle(members[-1]), family, color=colour, va="center")
 ax.axhline(100 / 16, color="0.6", linestyle=":")
-ax.text(60, 100 / 16 + 1.5, "chance", color="0.4", size=9)
+ax.text(165, 100 / 16 + 1.5, "chance", color="0.4", size=9)
 ax.set_xscale("log")
-ax.set(xlim=(50, 20_000), ylim=(0, 104))
+ax.set(xlim=(160, 6_000), ylim=(0, 104))
 plots.show(figure, "RECALL-ALT")
 
 # %% [markdown]
@@ -703,7 +708,7 @@ plots.show(figure, "RECALL-ALT")
 # %% [markdown]
 # ## Faster: a draft and a check
 #
-# The last change keeps the model exactly as it is. SmolLM2 (lesson 09) writes one token for each pass, and each pass reads all of its 135 million parameters. Most of the time goes into reading them, not into computing. **If a pass over one new token takes one unit of CPU time, how many does a pass over eight take?**
+# The last change keeps the model exactly as it is. SmolLM2 (lesson 09) writes one token for each pass, and each pass reads all of its 135 million parameters. How much of that time is computing, and how much is only fetching parameters from memory? **If a pass over one new token takes one unit of CPU time, how many does a pass over eight take?**
 
 # %%
 guess = None  # a factor
@@ -730,7 +735,7 @@ reveal(guess, eight / one)
 assert eight < 5 * one
 
 # %% [markdown]
-# Eight tokens for little more than the price of one, but only if we know them before. So let something cheap guess them. A **draft** proposes a few tokens, the large model scores all of them in one pass, and the first tokens that it agrees with may stay (**speculative decoding**, Leviathan et al. 2023).
+# Fetching them is most of the price, so eight tokens cost little more than one. But a model that writes knows only one new token at a time. So let something cheap guess the next ones. A **draft** proposes a few tokens, the large model scores all of them in one pass, and the first tokens that it agrees with may stay (**speculative decoding**, Leviathan et al. 2023).
 
 # %%
 needs()
@@ -860,10 +865,10 @@ reveal(guess, tuple(passes.values()))
 for name, ((plain, _, slow), (ahead, _, fast)) in runs.items():
     print(f"{name}: {32 / slow:4.1f} tokens a CPU-second without, {32 / fast:4.1f} with a draft")
     assert plain == ahead, "the same text, token for token"
-assert passes["poem"] < 12 < passes["table"] < 20 < 28 < passes["story"]
+assert passes["poem"] <= 6 and 12 <= passes["table"] <= 18 and passes["story"] >= 30
 
 # %% [markdown]
-# The text is the same, token for token. The poem takes about a third of the passes or fewer, and the story gains nothing, since nothing in it is repeated. Real systems draft with a small model of the same family, or with extra heads of the large model itself, which also helps where nothing repeats (Leviathan et al. 2023 report two to three times the speed, quoted).
+# The text is the same, token for token. The poem takes 5 passes in place of 32, and the table half. The story gains nothing, since nothing in it is repeated; the draft costs it a little. Real systems draft with a small model of the same family, or with extra heads of the large model itself, which also helps where nothing repeats (Leviathan et al. 2023 report two to three times the speed, quoted).
 
 # %%
 times = {name: slow / fast for name, ((_, _, slow), (_, _, fast)) in runs.items()}
@@ -876,7 +881,7 @@ needs()
 # %% [markdown]
 # ## What else came
 #
-# The five lectures end at different years, and each names an open question. What they asked, and what happened, is quoted here unless a lesson is named.
+# What did the lectures say would come next, and what came? Their words are quoted; what came is quoted too, unless a lesson is named.
 #
 # | lecture | what it asks or announces | what came |
 # |:-|:-|:-|

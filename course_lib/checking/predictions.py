@@ -80,7 +80,7 @@ def _plain(value: Any) -> Any:
 
 def _plainly(question: str) -> str:
     """Leave out the marks of Markdown and of mathematics."""
-    return " ".join(re.sub(r"[$`\\]|\\[,;!]", "", question).split())
+    return " ".join(re.sub(r"\\[,;!]|[$`\\]", "", question).split())
 
 
 def asked() -> Iterator[Asked]:
