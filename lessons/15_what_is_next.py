@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · What is next
 #
-# **153 minutes, of which 91 are the core path · after lesson 14 · needs `digits` (8.0 MB) and `smollm2` (93 MB)**
+# **154 minutes, of which 94 are the core path · after lesson 14 · needs `digits` (8.0 MB) and `smollm2` (93 MB)**
 #
 # The last slide of L4 asks one question: "What's next after Transformers?" It gives no answer. Which parts of what you built are about *text*, which about *attention*, and which can be exchanged?
 
@@ -544,7 +544,8 @@ assert quicker == ["parallel", "loop"]
 
 # %% [markdown]
 # For one long text the loop makes thousands of small calls, and the parallel scan 12 rounds. With a batch and a long state, each call is large enough to keep one core busy, and the parallel scan does $\log_2 n$ times the work. A GPU computes thousands of numbers at once, and there few rounds are worth more than little work (not measured here).
-#
+
+# %% [markdown]
 # ## A state that chooses what it keeps (optional)
 #
 # A fixed decay forgets everything at the same pace. A **selective state space model** (Mamba; Gu & Dao 2023) lets each token decide. Each of $d$ channels has $s$ numbers:
@@ -735,7 +736,7 @@ reveal(guess, eight / one)
 assert eight < 5 * one
 
 # %% [markdown]
-# Fetching them is most of the price, so eight tokens cost little more than one. But a model that writes knows only one new token at a time. So let something cheap guess the next ones. A **draft** proposes a few tokens, the large model scores all of them in one pass, and the first tokens that it agrees with may stay (**speculative decoding**, Leviathan et al. 2023).
+# Fetching them is most of the price, so eight tokens cost far less than eight times one. But a model that writes knows only one new token at a time. So let something cheap guess the next ones. A **draft** proposes a few tokens, the large model scores all of them in one pass, and the first tokens that it agrees with may stay (**speculative decoding**, Leviathan et al. 2023).
 
 # %%
 needs()
@@ -892,7 +893,7 @@ needs()
 # | L4 | "What's next after Transformers?" | hybrids: a few attention layers among many with a fixed state (Lieber et al. 2024) |
 
 # %% [markdown]
-# Three more ideas changed what models can do, and are out of reach for one laptop. All three are quoted.
+# Three more ideas are out of reach for one laptop, and are quoted.
 #
 # **Sparse experts at scale.** DeepSeek-V3 has 671 billion parameters, of which each token uses 37 billion (DeepSeek-AI 2024). You build the layer in lesson 12.
 #
@@ -912,10 +913,10 @@ needs()
 # %% [markdown]
 # ## Break it
 #
-# - Give the Vision Transformer patches of 4 × 4, then of 1 × 1. What happens to the steps that 8 seconds allow, and to the share of right answers?
-# - Take `self.positions(x)` out of your Vision Transformer, and train it again. How much does it lose, and why not everything?
+# - Give the Vision Transformer patches of 4 × 4, then of 1 × 1. How many digits are then named?
+# - Take `self.positions(x)` out of your Vision Transformer, and train it again. Why does it not lose everything?
 # - In your `delta_rule`, set $\beta$ to 2. For a key of length 1, what does the state hold after each write? (Work out $v - k S$.)
-# - Draft with a wrong model: let `by_look_up` return eight random tokens. Is the text still the same, and how fast is it?
+# - Draft with a wrong model: let `by_look_up` return eight random tokens. Is the text the same?
 
 # %% [markdown]
 # ## What to remember
