@@ -29,7 +29,7 @@ N = WRITES + QUESTIONS
 D_MODEL, D_FF, LAYERS = 64, 128, 2
 BATCH, LEARNING_RATE = 32, 0.004
 TESTED = 512  # texts
-SIZES = (4, 16)  # numbers of a key
+SIZES = (4, 8, 16)  # numbers of a key
 
 
 SETTINGS = {

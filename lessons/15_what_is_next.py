@@ -662,10 +662,10 @@ assert torch.allclose(delta_rule_in_chunks(q, k, v, beta), delta_rule(q, k, v, b
 # Two blocks, $d_{model} = 64$, and one mixing layer in each: attention, linear attention, the delta rule or a selective state space. Each training gets 5 CPU-seconds, three seeds each.
 
 # %% [markdown]
-# **The delta rule with keys of 16 numbers keeps 1,024 numbers a layer; attention has to keep 2,560 after 32 tokens. How many percent of the questions does each of the two answer right?**
+# Attention keeps 2,560 numbers a layer after 32 tokens. The delta rule keeps 256 with keys of 4 numbers, and 1,024 with keys of 16. **How many percent of the questions about rewritten keys does each of the three answer right?**
 
 # %%
-guess = None  # (delta rule, attention)
+guess = None  # (attention, delta rule 4, delta rule 16)
 
 # %%
 kept = results.load("recall")["figures"]
@@ -679,13 +679,17 @@ def middle(name, kind="again"):
     return sorted(answered(name, kind))[1]
 
 
-reveal(guess, (round(middle("delta rule 16")), round(middle("attention"))))
+members = ("attention", "delta rule 4", "delta rule 16")
+reveal(guess, tuple(round(middle(name)) for name in members))
 for name, runs in kept["runs"].items():
     steps = f"{kept['memory'][name]:5} numbers, {runs[0]['steps']:5} steps"
     print(f"{name:20} {steps}, right: {middle(name):3.0f} %")
+assert min(answered("attention", "again") + answered("delta rule 16", "again")) > 99
+assert middle("delta rule 8") > middle("linear attention 8") + 3
+assert max(max(answered(name, "again")) for name in kept["runs"] if name.endswith(" 4")) < 85
 
 # %% tags=["hide-input"]
-title = "RECALL-TITLE"
+title = "With keys of 16 numbers the delta rule matches attention; with 4, nothing does"
 figure, ax = plots.axes(
     title, "numbers that a layer keeps", "rewritten keys recalled, %", size=(7, 4)
 )
@@ -701,10 +705,23 @@ ax.axhline(100 / 16, color="0.6", linestyle=":")
 ax.text(165, 100 / 16 + 1.5, "chance", color="0.4", size=9)
 ax.set_xscale("log")
 ax.set(xlim=(160, 6_000), ylim=(0, 104))
-plots.show(figure, "RECALL-ALT")
+plots.show(
+    figure,
+    "Rewritten keys recalled against numbers kept, three seeds each, medians: attention 100 % with "
+    "2,560. Linear attention 72 % with 260, 93 % with 520, 99 % with 1,040. The delta rule 74 % "
+    "with 256, 100 % with 512 (one seed 92 %), 100 % with 1,024. The state space 57 % with 256. "
+    "Chance is 6 %.",
+)
 
 # %% [markdown]
-# RECALL-MEANING
+# Twelve keys need room: with 4 numbers a key they cannot be kept apart. With 8, the delta rule recalls nearly everything where linear attention still mixes keys up, and with 16 both match attention with less than half of its memory. Attention's memory grows with every token; theirs does not.
+#
+# Linear attention does better than our example of 1 and 5 suggested. It has a second block and positions to work with; we have not looked how it uses them.
+
+# %% [markdown]
+# The state space is behind, but look at its steps: its loop over the tokens is slow, so in 5 seconds it has trained half as long. This ranks layers by what they learn in 5 seconds on one core, not by what they can learn. Arora et al. 2024 measure many such layers at length, and find the same trade: recall costs memory (quoted). That is why recent models mix a few layers of attention with many of fixed memory (Lieber et al. 2024, quoted).
+#
+# All of these change the model. Can we also be faster without changing it?
 
 # %% [markdown]
 # ## Faster: a draft and a check
