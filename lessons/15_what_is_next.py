@@ -679,6 +679,7 @@ def middle(name, kind="again"):
     return sorted(answered(name, kind))[1]
 
 
+# %%
 members = ("attention", "delta rule 4", "delta rule 16")
 reveal(guess, tuple(round(middle(name)) for name in members))
 for name, runs in kept["runs"].items():
@@ -700,11 +701,15 @@ for family, colour in zip(families, plots.COLOURS):
     ax.plot(sizes, [middle(name) for name in members], color=colour, linewidth=1)
     for name, size in zip(members, sizes):
         ax.scatter([size] * 3, answered(name, "again"), color=colour, s=26)
-    ax.text(sizes[-1] * 1.1, middle(members[-1]), family, color=colour, va="center")
+places = ((2050, 93), (560, 87), (300, 97), (275, 52))
+for family, place, colour in zip(families, places, plots.COLOURS):
+    ax.text(*place, family, color=colour)
 ax.axhline(100 / 16, color="0.6", linestyle=":")
-ax.text(165, 100 / 16 + 1.5, "chance", color="0.4", size=9)
+ax.text(205, 100 / 16 + 1.5, "chance", color="0.4", size=9)
 ax.set_xscale("log")
-ax.set(xlim=(160, 6_000), ylim=(0, 104))
+ax.set(xlim=(200, 3_200), ylim=(0, 104))
+ax.set_xticks([256, 512, 1024, 2560], ["256", "512", "1,024", "2,560"])
+ax.minorticks_off()
 plots.show(
     figure,
     "Rewritten keys recalled against numbers kept, three seeds each, medians: attention 100 % with "
