@@ -322,12 +322,12 @@ ink = patches(held_out, 2).mean(-1) > 0.1
 on_ink = (looked_at(held_out, -1).mean(1) * ink).sum(-1).mean().item()
 reveal(guess, round(100 * on_ink))
 print(f"patches with ink: {ink.float().mean():.0%}")
-training.expect("ink gets more than its 0.59", on_ink > 0.61, on_ink, reader)
+training.expect("over 0.4 of the weight is on ink", on_ink > 0.4, on_ink, reader)
 
 # %% tags=["training", "hide-input"]
 chosen = [0, 2, 3, 6, 9, 14]
 maps = looked_at(held_out[chosen], -1).mean(1).reshape(-1, 4, 4)
-title = "In the last block the class token looks at strokes more than at empty corners"
+title = "In the last block of this model the class token looks at few patches"
 figure, panels = plots.panels(title, [""] * 12, size=(9, 3.4), rows=2)
 for i, (image, weights) in enumerate(zip(held_out[chosen], maps)):
     panels[i].imshow(image[0], cmap="gray_r")
@@ -340,11 +340,11 @@ figure.colorbar(shade, ax=panels, label="weight", shrink=0.8)
 plots.show(
     figure,
     "Six digits, and under each the 4 by 4 weights that the class token gives to its patches, the "
-    "mean of four heads. The bright patches are mostly where the strokes are.",
+    "mean of four heads. One or two patches of each are bright.",
 )
 
 # %% [markdown]
-# A map of weights is a hint about what is read, no explanation (lesson 02): the states of the patches have been mixed by the first block already. Single heads differ more than this mean; with another seed they take other jobs.
+# Is that a rule? Run it with `SEED = 2`: ink gets no more than its share then, and as many digits are named. A map of weights is a hint about what one model reads, and no explanation (lesson 02). The first block has mixed the states of the patches already.
 
 # %%
 needs()
