@@ -19,7 +19,7 @@ SEEDS = (0, 1, 2)
 CPU_SECONDS = 8.0  # of each training
 BATCH, LEARNING_RATE = 64, 0.002
 NEIGHBOURS = 3
-VIT = {"patch": 2, "layers": 2, "d_model": 48, "heads": 4, "d_ff": 96}
+VIT: dict[str, Any] = {"patch": 2, "layers": 2, "d_model": 48, "heads": 4, "d_ff": 96}
 SETTINGS = {"cpu_seconds": CPU_SECONDS, "batch": BATCH, "learning_rate": LEARNING_RATE} | VIT
 # how the images come: as they are; all by one order of pixels; and shifted by up to a pixel
 CONDITIONS = ("as they are", "pixels shuffled", "shifted copies")

@@ -33,7 +33,8 @@ def _selective(inputs: Inputs):
             for j in range(s):
                 kept = torch.exp(delta[t, i] * a[i, j]) * state[i][j]
                 state[i][j] = kept + delta[t, i] * b[t, j] * x[t, i]
-        rows.append(torch.stack([sum(c[t, j] * state[i][j] for j in range(s)) for i in range(d)]))
+        states = torch.stack([torch.stack(channel) for channel in state])
+        rows.append((c[t] * states).sum(-1))
     return ours, torch.stack(rows)
 
 
