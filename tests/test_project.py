@@ -29,6 +29,7 @@ ORDER = [
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
     ["byte_pair", "corpus", "ngrams", "muon", "squared_relu", "hashed_ngrams"],
     ["language_model", "sampling", "corrected_counts"],
+    ["vision", "state_space", "delta_rule", "speculative"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],
