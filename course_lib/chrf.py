@@ -1,0 +1,32 @@
+"""chrF: how many runs of characters of a translation are also in a reference (lesson 11)."""
+
+from collections.abc import Sequence
+
+from course_lib.bleu import matches
+
+
+def chrf(
+    hypotheses: Sequence[str], references: Sequence[str], most: int = 6, beta: float = 2
+) -> float:
+    """Return the chrF of a corpus in percent: (1 + b^2) P R / (b^2 P + R).
+
+    P and R are the means, over n from 1 to `most`, of the shares of n-grams of characters that
+    match: of the hypotheses' n-grams (precision) and of the references' (recall). Spaces do not
+    count. Orders that one side has no n-gram of are left out, and so is a hypothesis where its
+    reference is too short to have one, as sacrebleu does it. Source: Popović 2015, section 2.
+    Raises ValueError for unequal numbers of both.
+    """
+    precisions, recalls = [], []
+    sides = [[text.replace(" ", "") for text in side] for side in (hypotheses, references)]
+    for n in range(1, most + 1):
+        pairs = [both for both in zip(*sides, strict=True) if len(both[1]) >= n]
+        counts = [matches(*both, n) for both in pairs]
+        matched, ours = sum(found for found, _ in counts), sum(there for _, there in counts)
+        theirs = sum(max(0, len(text) - n + 1) for text in sides[1])
+        if ours and theirs:
+            precisions.append(matched / ours)
+            recalls.append(matched / theirs)
+    if not sum(precisions):
+        return 0.0
+    p, r = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
+    return 100 * (1 + beta**2) * p * r / (beta**2 * p + r)
