@@ -27,6 +27,7 @@ ORDER = [
     ["decoder"],
     ["transformer"],
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
+    ["byte_pair", "corpus", "language_model", "sampling"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],

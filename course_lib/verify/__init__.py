@@ -11,10 +11,12 @@ from course_lib.verify import (
     encoder,
     feed_forward,
     grouped_query,
+    language_model,
     multi_head,
     pooling,
     positions,
     rnn,
+    sampling,
     self_attention,
     start,
     swiglu,
@@ -41,6 +43,8 @@ IN_ORDER_OF_LESSONS = (
     pooling,
     grouped_query,
     swiglu,
+    language_model,
+    sampling,
     efficient,
 )
 COMPARISONS: list[Comparison] = [
