@@ -16,6 +16,11 @@ def chrf(
     reference is too short to have one, as sacrebleu does it. Source: Popović 2015, section 2.
     Raises ValueError for unequal numbers of both.
     """
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            f"each hypothesis needs one reference, but there are {len(hypotheses)} and "
+            f"{len(references)}: are these the translations of the same sentences?"
+        )
     precisions, recalls = [], []
     sides = [[text.replace(" ", "") for text in side] for side in (hypotheses, references)]
     for n in range(1, most + 1):

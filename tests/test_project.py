@@ -28,6 +28,8 @@ ORDER = [
     ["transformer"],
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
     ["byte_pair", "corpus", "language_model", "sampling"],
+    ["schedules", "label_smoothing", "batching", "beam_search", "bleu"],
+    ["chrf"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],

@@ -11,6 +11,7 @@ from course_lib.verify import (
     encoder,
     feed_forward,
     grouped_query,
+    label_smoothing,
     language_model,
     multi_head,
     pooling,
@@ -45,6 +46,7 @@ IN_ORDER_OF_LESSONS = (
     swiglu,
     language_model,
     sampling,
+    label_smoothing,
     efficient,
 )
 COMPARISONS: list[Comparison] = [

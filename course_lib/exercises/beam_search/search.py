@@ -52,9 +52,9 @@ def outcome(inputs: tuple, **change):
 
 
 def telling(draw: Draw, vocab: int, width: int, most: int, never: int = 0, **change) -> tuple:
-    """Draw inputs for which this wrong search finds another text."""
+    """Draw inputs for which this wrong search finds another text, where long ones score high."""
     for _ in range(1000):
-        inputs = (writer(draw, vocab, never), START, STOP, width, most)
+        inputs = (writer(draw, vocab, never), START, STOP, width, most, 3.0)
         if outcome(inputs) != outcome(inputs, **change) and outcome(inputs):
             break
     return inputs
@@ -218,8 +218,8 @@ def prefix_forgotten(*inputs):
 
 
 @exercise.mistake(
-    "After the first round, each live prefix kept only its own best continuation. All continuations "
-    "of all prefixes compete together: two of the best may come from one prefix."
+    "After the first round, each live prefix kept only its own best continuation. All of them, of "
+    "all prefixes, compete together: two of the best may come from one prefix."
 )
 def best_of_each(*inputs):
     return search(*inputs, own_best=True)
