@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.bleu import bleu, cut
+from course_lib.bleu import bleu, cut, matches
 from course_lib.chrf import chrf
 from course_lib.data import home_assistant, store, translating
 from course_lib.data.home_assistant import normalised
@@ -302,24 +302,55 @@ def interval(ours: list[str], theirs: list[str], references: list[str]) -> dict:
 
     Returns the middle 95 % of each score and of the differences. Source: Koehn 2004.
     """
-    draw, found = random.Random(0), []
-    for _ in range(RESAMPLED):
-        chosen = draw.choices(range(len(references)), k=len(references))
-        both = [[side[i] for i in chosen] for side in (ours, theirs, references)]
-        found.append([scores(both[0], both[2]), scores(both[1], both[2])])
+    draw = torch.Generator().manual_seed(0)
+    count = len(references)
+    chosen = torch.randint(count, (RESAMPLED, count), generator=draw)
+    # how often each sentence is drawn, times what it adds to the counts of a corpus
+    drawn = F.one_hot(chosen, count).sum(1).double()
     middle = {}
-    for name in ("bleu", "chrf"):
-        columns = {
-            "ours": sorted(a[name] for a, _ in found),
-            "theirs": sorted(b[name] for _, b in found),
-            "difference": sorted(a[name] - b[name] for a, b in found),
-        }
-        cut_off = round(0.025 * RESAMPLED)
+    for name, counts, score in (
+        ("bleu", _counts_of_bleu, _bleu_of_counts),
+        ("chrf", _counts_of_chrf, _chrf_of_counts),
+    ):
+        found = [
+            score(drawn @ torch.tensor([*map(counts, side, references)], dtype=torch.float64))
+            for side in (ours, theirs)
+        ]
+        columns = {"ours": found[0], "theirs": found[1], "difference": found[0] - found[1]}
+        ends = torch.tensor([0.025, 0.975], dtype=torch.float64)
         middle[name] = {
-            who: [round(column[cut_off], 2), round(column[-cut_off - 1], 2)]
+            who: [round(end, 2) for end in column.quantile(ends).tolist()]
             for who, column in columns.items()
         }
     return middle
+
+
+def _counts_of_bleu(hypothesis: str, reference: str) -> list[int]:
+    """Return matches and n-grams of each order, and both lengths: a corpus adds them up."""
+    h, r = cut(hypothesis), cut(reference)
+    pairs = [matches(h, r, n) for n in range(1, 5)]
+    return [*(found for found, _ in pairs), *(there for _, there in pairs), len(h), len(r)]
+
+
+def _bleu_of_counts(sums: Tensor) -> Tensor:
+    precisions = sums[:, :4] / sums[:, 4:8].clamp(min=1)
+    brevity = (1 - sums[:, 9] / sums[:, 8].clamp(min=1)).clamp(max=0)
+    return 100 * torch.exp(brevity + precisions.log().mean(-1))
+
+
+def _counts_of_chrf(hypothesis: str, reference: str) -> list[int]:
+    """Return matches, n-grams of the hypothesis and of the reference, for n from 1 to 6."""
+    h, r = (text.replace(" ", "") for text in (hypothesis, reference))
+    orders = range(1, 7)
+    pairs = [matches([*h], [*r], n) if len(r) >= n else (0, 0) for n in orders]
+    of_reference = [max(0, len(r) - n + 1) for n in orders]
+    return [*(found for found, _ in pairs), *(there for _, there in pairs), *of_reference]
+
+
+def _chrf_of_counts(sums: Tensor) -> Tensor:
+    p, r = (sums[:, :6] / sums[:, i : i + 6].clamp(min=1) for i in (6, 12))
+    p, r = p.mean(-1), r.mean(-1)
+    return 100 * 5 * p * r / (4 * p + r).clamp(min=1e-12)
 
 
 def duel() -> dict:

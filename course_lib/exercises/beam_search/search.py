@@ -15,7 +15,7 @@ exercise = Exercise(
     reference=beam_search,
     lesson="11",
     title="Several translations in mind",
-    minutes=30,
+    minutes=20,
     difficulty=3,
     hints=(
         "A live prefix is its tokens and the sum of their log-probabilities. What are the tokens "

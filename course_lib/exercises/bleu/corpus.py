@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=bleu,
     lesson="11",
     title="BLEU of a corpus",
-    minutes=20,
+    minutes=10,
     difficulty=2,
     hints=(
         "`matches` gives two numbers for each sentence and each n. BLEU divides once for each n: "

@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=matches,
     lesson="11",
     title="What two sentences share",
-    minutes=10,
+    minutes=6,
     difficulty=1,
     hints=(
         "At how many places of a sentence of 5 tokens can a 2-gram begin? And a 5-gram, and a "

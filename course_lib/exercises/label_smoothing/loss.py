@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=smoothed_cross_entropy,
     lesson="11",
     title="A loss that does not ask for certainty",
-    minutes=15,
+    minutes=10,
     difficulty=2,
     hints=(
         "From the logits of one place, which function of torch makes the logarithms of all "
