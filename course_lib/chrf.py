@@ -22,12 +22,14 @@ def chrf(
             f"{len(references)}: are these the translations of the same sentences?"
         )
     precisions, recalls = [], []
-    sides = [[text.replace(" ", "") for text in side] for side in (hypotheses, references)]
+    pairs = [
+        (hypothesis.replace(" ", ""), reference.replace(" ", ""))
+        for hypothesis, reference in zip(hypotheses, references, strict=True)
+    ]
     for n in range(1, most + 1):
-        pairs = [both for both in zip(*sides, strict=True) if len(both[1]) >= n]
-        counts = [matches(*both, n) for both in pairs]
+        counts = [matches(list(h), list(r), n) for h, r in pairs if len(r) >= n]
         matched, ours = sum(found for found, _ in counts), sum(there for _, there in counts)
-        theirs = sum(max(0, len(text) - n + 1) for text in sides[1])
+        theirs = sum(max(0, len(reference) - n + 1) for _, reference in pairs)
         if ours and theirs:
             precisions.append(matched / ours)
             recalls.append(matched / theirs)

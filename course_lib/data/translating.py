@@ -20,7 +20,7 @@ from course_lib.transformer import Transformer, greedy
 PAD, START, STOP = 0, 1, 2
 SPECIAL = ["<pad>", "<start>", "<stop>"]
 LONGEST = 60  # tokens that a translation may have
-MAX_LENGTH = 200  # tokens that a model has positions for
+MAX_LENGTH = 400  # tokens that a model has positions for
 
 Tokens = list[int]
 Example = tuple[Tokens, Tokens]  # a source and a target, each closed by STOP
