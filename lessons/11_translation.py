@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 11 · Translation
 #
-# **120 minutes, of which 95 are the core path · after lesson 10 · needs `homeassistant` (51 MB); the duel was measured with `marian` (35 MB)**
+# **113 minutes, of which 98 are the core path · after lesson 10 · needs `homeassistant` (51 MB); the duel was measured with `marian` (35 MB)**
 #
 # How good is a translator that you trained yourself? In lesson 08 you built the Transformer and trained it on letters; lesson 09 ran a real translator in your parts. Today you train on real sentences, with everything that the paper of 2017 used beside the architecture, and then measure the result against that real translator.
 
@@ -116,7 +116,7 @@ for text in held_out[7]:
 examples = translating.examples(pieces, learning)
 words = sum(len(text.split()) for pair in learning for text in pair)
 tokens = sum(len(side) for example in examples for side in example)
-print(f"{tokens:,} tokens for {words:,} words: {tokens / words:.2f} tokens a word, each stop included")
+print(f"{tokens:,} tokens, stops included, for {words:,} words: {tokens / words:.2f} a word")
 assert tokens < 2.5 * words
 
 # %% [markdown]
@@ -175,6 +175,9 @@ plots.show(
 # Go through the sentences from short to long, and begin a new batch whenever the next one would not fit.
 
 # %%
+needs()
+
+# %%
 # exercise: batching/by_tokens
 
 # %%
@@ -185,6 +188,9 @@ by_tokens = mine("batching/by_tokens")
 
 # %% [markdown]
 # `batches` uses your function: each pass over the data shuffles the sentences, cuts them, and hands the batches out in random order. **What share is padding now, with at most 1,200 tokens a batch?**
+
+# %%
+needs("homeassistant")
 
 # %%
 guess = None  # a share
@@ -207,7 +213,11 @@ assert 1 - sum(lengths) / filled < 0.05
 source, target, mask = translating.stack(examples[100:101])
 name = {translating.START: "start", translating.STOP: "stop"}
 for row, read in (("reads", shift_right(target, translating.START)), ("predicts", target)):
-    print(f"{row:9}", *(f"{name.get(t) or pieces.decode([t]).strip():12}" for t in read[0].tolist()))
+    shown = [name.get(token) or pieces.decode([token]).strip() for token in read[0].tolist()]
+    print(f"{row:9}", *(f"{piece:12}" for piece in shown))
+
+# %%
+needs()
 
 # %% [markdown]
 # ## Build: label smoothing
@@ -324,6 +334,9 @@ assert round(top, 4) == 0.0007 and round(noam(8000, 512, 8000), 4) == 0.0005
 #
 # Everything is there. A small model: two blocks on each side, $d_{model} = 64$, your `Transformer` with your blocks, your batches and your loss. It trains for half a minute at most.
 
+# %%
+needs("homeassistant")
+
 # %% tags=["training"]
 with training.seeded(SEED):
     model = Transformer(
@@ -350,6 +363,9 @@ for row in zip(sources, translating.translate(model, pieces, sources, greedy=gre
 # ## Why the likeliest next token is not enough
 #
 # Greedy decoding takes the likeliest token at each step. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model, with two steps; follow the numbers.
+
+# %%
+needs()
 
 # %% tags=["hide-input"]
 diagram, small = drawings.Diagram(), (2.3, 0.8)
@@ -436,7 +452,8 @@ assert [words[token] for token in tokens] == ["ein", "Haus"]
 
 # %% [markdown]
 # The same function drives a Transformer: `step` runs the decoder on all live prefixes as one batch, and the encoder runs once for a sentence. Whether a wider beam makes better *translations* is a question for measurement. For that we need a score.
-#
+
+# %% [markdown]
 # ## A score by hand
 #
 # A translation can be right in many ways, but a measurement has one reference, written by a person. **BLEU** (Papineni et al. 2002) counts which runs of $n$ tokens, called **n-grams**, are also in the reference. Take one sentence:
@@ -494,6 +511,9 @@ bleu = mine("bleu/corpus")
 # **A program translates 500 sentences perfectly, but leaves out the last tenth of the words. What BLEU does it get?**
 
 # %%
+needs("homeassistant")
+
+# %%
 guess = None  # a number
 
 # %%
@@ -513,6 +533,9 @@ assert abs(bleu(short, references) - 100 * math.exp(1 - 1 / 0.9)) < 0.1
 # ## What BLEU misses, and chrF (optional)
 #
 # **chrF** (Popović 2015) counts runs of 1 to 6 *characters* in place of words, and weighs recall twice as much as precision, where BLEU has only precision and a penalty. Here are three translations of *The heating is switched off*. **Order them by BLEU, best first, then by chrF.**
+
+# %%
+needs()
 
 # %%
 guess = None  # two orders, such as ("ABC", "CAB")
@@ -564,14 +587,15 @@ assert kept["leaks"] == {"de": 0, "pt": 0} and kept["seconds"] == 7 * 60
 assert kept["sizes"] == {"de": [20_558, 300, 500], "pt": [20_767, 300, 500]}
 
 # %% tags=["hide-input"]
-first = list(scores)[0]
-title = f"The same seven minutes: BLEU {scores[first]:.1f} at first, {max(scores.values()):.1f} at best"
+first = next(iter(scores))
+best = max(scores.values())
+title = f"The same seven minutes: BLEU {scores[first]:.1f} at first, {best:.1f} at best"
 figure, ax = plots.axes(title, "BLEU on 500 held-out German pairs", "", size=(7.2, 3.8))
 for y, (name, row) in enumerate(kept["steps"].items()):
     ax.barh(y, scores[name], color=plots.COLOURS[0], alpha=0.6)
     for run in row["runs"].values():
         ax.plot(run["bleu"], y, "o", color="black", markersize=4)
-ax.set_yticks(range(len(scores)), [name if i == 0 else f"+ {name}" for i, name in enumerate(scores)])
+ax.set_yticks(range(len(scores)), [name if name == first else f"+ {name}" for name in scores])
 ax.invert_yaxis()
 plots.show(
     figure,
@@ -597,7 +621,8 @@ for name, corpus in duel["corpora"].items():
     for score in ("bleu", "chrf"):
         ours, theirs = corpus["ours"][score], corpus["theirs"][score]
         low, high = corpus["interval"][score]["difference"]
-        print(f"    {score:5} ours {ours:5.1f}, theirs {theirs:5.1f}, difference {low:+.1f} to {high:+.1f}")
+        print(f"    {score:5} ours {ours:5.1f}, theirs {theirs:5.1f}, ours - theirs", end=" ")
+        print(f"{low:+.1f} to {high:+.1f}")
 at_home = duel["corpora"]["held out"]
 reveal(guess, round(at_home["ours"]["bleu"] - at_home["theirs"]["bleu"], 1))
 
@@ -609,7 +634,7 @@ better = [name for name, c in duel["corpora"].items() if c["ours"]["bleu"] > c["
 title = f"Ours has the higher BLEU on: {', '.join(better) or 'none of the three'}"
 figure, panels = plots.panels(title, ["BLEU", "chrF"], size=(9, 3))
 for ax, score in zip(panels, ("bleu", "chrf")):
-    for y, (name, corpus) in enumerate(duel["corpora"].items()):
+    for y, corpus in enumerate(duel["corpora"].values()):
         for who, shift, colour in (("ours", -0.15, 0), ("theirs", 0.15, 1)):
             low, high = corpus["interval"][score][who]
             ax.plot([low, high], [y + shift] * 2, color=plots.COLOURS[colour])
@@ -634,7 +659,7 @@ plots.show(
 
 # %%
 elsewhere = duel["corpora"]["elsewhere"]
-for source, reference, ours, theirs in elsewhere["shown"]:
+for source, _, ours, theirs in elsewhere["shown"]:
     print(f"{source}\n    ours:   {ours}\n    theirs: {theirs}")
 assert elsewhere["theirs"]["chrf"] > elsewhere["ours"]["chrf"] + 10
 
@@ -644,6 +669,9 @@ assert elsewhere["theirs"]["chrf"] > elsewhere["ours"]["chrf"] + 10
 # ## Twenty sentences, side by side
 #
 # Numbers hide what goes wrong. Read these twenty, the first of the held-out set, before you open the next section. (You need no Portuguese: compare ours and theirs with the reference.)
+
+# %%
+needs("homeassistant")
 
 # %%
 for source, reference, ours, theirs in at_home["shown"][:20]:
@@ -675,6 +703,9 @@ for score, source, reference, ours in sorted(judged)[:10]:
 # ## Where it looks (optional)
 #
 # Cross-attention has a row of weights for each token written, over the tokens read: an **alignment**. Nobody told the model which word belongs to which. Here are the decoder's blocks, for one held-out sentence:
+
+# %%
+needs()
 
 # %% tags=["hide-input"]
 aligned = duel["alignments"][-1]
