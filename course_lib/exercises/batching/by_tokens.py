@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=by_tokens,
     lesson="11",
     title="As many tokens as fit",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "Padding fills every sentence of a batch up to the longest one. How many numbers does the "
