@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from course_lib.language_model import LanguageModel
+from course_lib.masks import causal_mask
 from course_lib.ngrams import NGrams
 
 
@@ -20,7 +21,7 @@ class CorrectedCounts(LanguageModel):
 
     def __init__(self, counts: NGrams, *sizes: int, **parts: object):
         super().__init__(counts.vocab, *sizes, **parts)
-        vocab, d_model = self.embedding.table.shape
+        vocab, d_model = counts.vocab, self.output.in_features
         self.counts, self.a = counts, nn.Parameter(torch.tensor(1.0))
         self.read = nn.Linear(vocab, d_model, bias=False)
         self.output = nn.Linear(d_model, vocab, bias=False)
@@ -41,7 +42,8 @@ class CorrectedCounts(LanguageModel):
             log_counted = self.counts.probabilities(tokens).log()
         # let the network read it beside the tokens
         x = self.positions(self.embedding(tokens)) + self.read(torch.exp(log_counted / 2))
+        mask = causal_mask(tokens.shape[-1]).to(tokens.device)
         for block in self.blocks:
-            x = block(x)
+            x = block(x, mask)
         # add the correction
         return self.a * log_counted + self.output(self.last_norm(x))

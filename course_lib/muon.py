@@ -35,18 +35,24 @@ class Muon(torch.optim.Optimizer):
 
     M <- mu M + (1 - mu) G;  W <- W - lr sqrt(max(1, rows / columns)) orthogonalise(N), where
     N = mu M + (1 - mu) G is Nesterov's look ahead. For the matrices inside a network; its tables
-    and vectors are left to Adam. Source: Jordan et al. 2024. Raises ValueError for a parameter
-    that is no matrix.
+    and vectors are left to Adam. `dtype` is what it is computed in: Jordan et al. 2024, the source,
+    take bfloat16. Raises ValueError for a parameter that is no matrix.
     """
 
-    def __init__(self, matrices: Iterable[nn.Parameter], lr: float = 0.02, momentum: float = 0.95):
+    def __init__(
+        self,
+        matrices: Iterable[nn.Parameter],
+        lr: float = 0.02,
+        momentum: float = 0.95,
+        dtype: torch.dtype = torch.float32,
+    ):
         matrices = list(matrices)
         if wrong := [tuple(matrix.shape) for matrix in matrices if matrix.dim() != 2]:
             raise ValueError(
                 f"Muon steps matrices, not a parameter of the shape {wrong[0]}: leave vectors and "
                 "tables to Adam"
             )
-        super().__init__(matrices, {"lr": lr, "momentum": momentum})
+        super().__init__(matrices, {"lr": lr, "momentum": momentum, "dtype": dtype})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
@@ -63,4 +69,5 @@ class Muon(torch.optim.Optimizer):
                 ahead = matrix.grad.lerp(average, mu)
                 # give all directions the same size, and tall matrices a larger one
                 scale = max(1, matrix.shape[0] / matrix.shape[1]) ** 0.5
-                matrix.add_(orthogonalise(ahead), alpha=-group["lr"] * scale)
+                update = orthogonalise(ahead.to(group["dtype"])).to(matrix)
+                matrix.add_(update, alpha=-group["lr"] * scale)

@@ -35,7 +35,7 @@ def encode(tokens: Int[Tensor, "... n"], length: int, vocab: int) -> Int[Tensor,
     codes = torch.zeros_like(tokens)
     for back in range(length):
         codes += vocab**back * torch.roll(tokens, back, dims=-1)
-    codes[..., : length - 1] = -1
+    codes[..., : max(0, length - 1)] = -1
     return codes
 
 
@@ -63,7 +63,8 @@ def discounts(counts: Int[Tensor, " grams"]) -> Float[Tensor, "4"]:
     c = torch.arange(1, 4)
     found = c - (c + 1) * share * n[2:5] / n[1:4]
     usable = (found > 0) & (found < c)
-    return torch.cat([torch.zeros(1), torch.where(usable, found, 0.5).float()])
+    taken = torch.where(usable, found, 0.5)
+    return torch.cat([taken.new_zeros(1), taken]).to(torch.get_default_dtype())
 
 
 class Order:
@@ -77,7 +78,7 @@ class Order:
             codes // vocab, return_inverse=True, return_counts=True
         )
         self.begin = self.size.cumsum(0) - self.size
-        total = torch.zeros(len(self.size)).index_add(0, row, counts.float())
+        total = torch.zeros(len(self.size)).index_add(0, row, counts.to(taken))
         self.following = codes % vocab
         self.share = (counts - taken) / total[row]
         self.reserved = torch.zeros(len(self.size)).index_add(0, row, taken) / total

@@ -15,7 +15,7 @@ from experiments.language_model import split
 
 LESSON = "10"
 SEEDS = (0, 1, 2)
-MODEL = {"layers": 2, "d_model": 64, "heads": 4, "d_ff": 256, "max_length": 64}
+MODEL: dict[str, Any] = {"layers": 2, "d_model": 64, "heads": 4, "d_ff": 256, "max_length": 64}
 BATCH, STEPS, RATE, WARM_UP, CLIP, WEIGHT_DECAY = 16, 500, 0.02, 50, 1.0, 0.1
 PARTS = ("warm-up", "decay", "clipping", "weight decay")
 

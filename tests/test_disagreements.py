@@ -195,6 +195,21 @@ def test_d12_heads_leave_the_multiply_adds_as_they_are_and_multiply_the_scores()
     assert scores == [n**2, 2 * n**2, 8 * n**2]
 
 
+def test_d17_a_sum_whose_probability_has_the_wrong_index_is_right_for_one_hot_targets_alone():
+    log_probabilities = draw(5).log_softmax(-1)
+    one_hot = torch.eye(5, dtype=torch.float64)[2]
+    smooth = 0.9 * one_hot + 0.1 / 5
+
+    def printed(target):
+        return -(target * log_probabilities[2]).sum()
+
+    torch.testing.assert_close(printed(one_hot), F.cross_entropy(log_probabilities, one_hot))
+    torch.testing.assert_close(printed(smooth), printed(one_hot), msg="it smooths nothing")
+    defined = F.cross_entropy(log_probabilities, smooth)
+    torch.testing.assert_close(-(smooth @ log_probabilities), defined)
+    assert (printed(smooth) - defined).abs() > 0.01
+
+
 def test_d18_a_wider_bare_layer_is_able_to_do_what_a_sum_does_but_no_gradient_leads_there():
     x, w_1, w_2 = draw(5, 8), draw(8, 32), draw(32, 8)
     same, none = torch.eye(8).double(), torch.zeros(48).double()

@@ -74,7 +74,7 @@ ITEMS = {
             size=5_416_192,
             licence="public domain",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "05", "06", "07", "09", "13", "14"),
+            lessons=("01", "03", "05", "06", "07", "09", "10", "13", "14"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(
@@ -137,7 +137,7 @@ ITEMS = {
             size=51_240_053,
             licence="Apache-2.0",
             what="the sentences of a smart home's pages in English and many other languages",
-            lessons=("11",),
+            lessons=("10", "11"),
             # only data is read, so the Python that the package asks for is not needed
             options=("--python-version", "3.14", "--only-binary", ":all:"),
         ),

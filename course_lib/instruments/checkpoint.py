@@ -5,7 +5,9 @@ taken, and the state of torch's random numbers, which dropout draws from. All of
 written whole or not at all. Batches are not in it: make the batch of a step from its number.
 """
 
+import contextlib
 import errno
+import glob
 import io
 import pickle
 from pathlib import Path
@@ -53,9 +55,13 @@ def save(path: Path, step: int, model: nn.Module, optimizer: torch.optim.Optimiz
 def resume(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
     """Bring a training to where the checkpoint left it; return the steps taken, 0 without a file.
 
-    Raises CheckpointError for a file that is no checkpoint, is damaged, or is of another version or
-    another model; model and optimizer are then as they were.
+    What a killed process had written of its next checkpoint is deleted. Raises CheckpointError for
+    a file that is no checkpoint, is damaged, or is of another version or another model; model and
+    optimizer are then as they were.
     """
+    for half in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        with contextlib.suppress(OSError):
+            half.unlink()
     if not path.is_file():
         return 0
     content = _read(path)

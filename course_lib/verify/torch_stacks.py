@@ -82,8 +82,8 @@ def torch_block(
 def torch_causal_block(weights: dict, heads: int, x: Tensor, mask: Tensor) -> Tensor:
     """Run torch's encoder layer, norm first, where no word sees what `mask` hides."""
     d_ff = len(weights["feed_forward.sublayer.b_1"])
-    sizes = {"d_model": x.shape[-1], "nhead": heads, "dim_feedforward": d_ff}
-    layer = nn.TransformerEncoderLayer(**sizes, dropout=0.0, batch_first=True, norm_first=True)
+    kind = nn.TransformerEncoderLayer
+    layer = kind(x.shape[-1], heads, d_ff, dropout=0.0, batch_first=True, norm_first=True)
     return functional_call(layer, _torchs(weights), x, {"src_mask": ~mask})
 
 

@@ -74,8 +74,15 @@ def test_twenty_kills_change_nothing_and_leave_no_half_file(tmp_path):
     assert int(kills) == len(begun) == 20
     assert len(set(begun)) >= 5, "children began at different steps"
     assert equal == "equal"
-    whole = [name for name in os.listdir(tmp_path) if not name.startswith(".")]
-    assert sorted(whole) == ["killed.pt", "whole.pt"]
+    assert sorted(os.listdir(tmp_path)) == ["killed.pt", "whole.pt"]
+
+
+def test_what_a_killed_process_left_is_cleared_away_and_nothing_else(tmp_path):
+    names = [".run.pt.x1_z", "run.pt.x1_z", ".other.pt.x1_z"]
+    for name in names:
+        (tmp_path / name).write_text("half a file")
+    assert checkpoint.resume(tmp_path / "run.pt", *new()) == 0
+    assert sorted(os.listdir(tmp_path)) == sorted(names[1:])
 
 
 def test_without_a_file_a_training_begins_at_step_0(tmp_path):

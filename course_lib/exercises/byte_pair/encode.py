@@ -40,7 +40,7 @@ def cases(draw: Draw):
     yield "a merge of a merged token", ([a, b, x, a, b, c], [(a, b), (256, c)])
     # b c is there until a b, which comes first, has taken its b
     yield "two merges want one token", ([x, a, b, c], [(a, b), (b, c)])
-    yield "the later merge stands further left", ([a, b, c, x], [(b, c), (a, b)])
+    yield "the later merge is further left", ([a, b, c, x], [(b, c), (a, b)])
     yield "a text of three letters", (text(draw, 40), learned(draw, 6))
     yield "many merges", (text(draw, 200), learned(draw, 25))
     yield "letters that no merge knows", (text(draw, 60, 5), learned(draw, 8))

@@ -1,4 +1,4 @@
-"""One token for two neighbours, wherever they stand together."""
+"""One token for two neighbours, wherever they are neighbours."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=merge,
     lesson="10",
     title="Two tokens become one",
-    minutes=5,
+    minutes=4,
     difficulty=1,
     hints=(
         "Go through a a a by hand with the pair (a, a). After you have written the new token, "
@@ -76,7 +76,7 @@ def overlapping(ids, pair, new):
 
 
 @exercise.mistake(
-    "The second half of each pair is still there: the new token stands for both. How many tokens "
+    "The second half of each pair is still there: the new token replaces both. How many tokens "
     "do you go on by after a merge?"
 )
 def second_half_kept(ids, pair, new):
@@ -125,8 +125,7 @@ def either_order(ids, pair, new):
 
 
 @exercise.mistake(
-    "After a merge one token too many was skipped. The new token stands for two: where is the "
-    "third?"
+    "After a merge one token too many was skipped. The new token replaces two: where is the third?"
 )
 def one_skipped(ids, pair, new):
     merged, i = [], 0

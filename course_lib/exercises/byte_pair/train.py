@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=train,
     lesson="10",
     title="Which pairs are worth a token?",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     hints=(
         "Do two rounds by hand on a b a b a b c a b. Which pair wins the first round, what is "
@@ -37,7 +37,7 @@ def cases(draw: Draw):
     yield "a short text", (text(draw, 12), 3)
     yield "a text of three letters", (text(draw, 60), 6)
     yield "a longer text", (text(draw, 300, 5), 20)
-    # (a, a) stands here three times if overlaps count, and twice if not
+    # (a, a) occurs here three times if overlaps count, and twice if not
     yield "overlaps count", ([x, 97, 97, 97, 97, x, 98, 99, 1, 98, 99, 2, 98, 99], 1)
     # b c and a x are equally frequent
     yield "the first of equals wins", ([98, 99, 97, x, 3, 97, x, 98, 99], 1)
@@ -139,7 +139,7 @@ def three_times(ids, count):
 
 @exercise.mistake(
     "Of equally frequent pairs the one with the largest numbers won: `max` over (count, pair) "
-    "compares the pairs themselves in a tie. Which of equals stands first in the text?"
+    "compares the pairs themselves in a tie. Which of equals comes first in the text?"
 )
 def largest_of_equals(ids, count):
     return learn(ids, count, best=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair)))
@@ -147,7 +147,7 @@ def largest_of_equals(ids, count):
 
 @exercise.mistake(
     "Of equally frequent pairs the one with the smallest numbers won. The tie goes to the pair "
-    "that stands first in the text: was the count sorted on the way?"
+    "that comes first in the text: was the count sorted on the way?"
 )
 def smallest_of_equals(ids, count):
     def best(pairs):

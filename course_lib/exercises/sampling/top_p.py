@@ -11,13 +11,13 @@ exercise = Exercise(
     reference=top_p,
     lesson="10",
     title="As many as are needed",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     hints=(
         "Probabilities are 0.5, 0.3, 0.15 and 0.05, and p is 0.7. Which tokens stay? By which sum "
         "do you see that the second one is still needed, and the third is not?",
         "The first token always stays, even if it alone has more than p. What is the sum of all "
-        "that stand before it?",
+        "that come before the first?",
         "The running sum lives in the sorted order. How do you bring its answer back to the "
         "places of the vocabulary?",
     ),
