@@ -1,4 +1,4 @@
-"""The recipes of lesson 10's language model: rungs of a ladder, each with one idea more.
+"""The recipes of lesson 10's language model: rungs of a ladder, each with one change.
 
 A rung names its parts, and `train` gives it seconds of the processor rather than steps.
 """
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -78,6 +79,17 @@ def quiet(*sizes) -> EncoderBlock:
     return made
 
 
+def drop(model: LanguageModel, share: float) -> None:
+    """Set a share of what the embedding and each layer add to zero while training, by hooks.
+
+    Source: Srivastava et al. 2014; where it acts is as in Vaswani et al. 2017, section 5.4.
+    """
+    blocks = [cast(EncoderBlock, block) for block in model.blocks]
+    layers = [part.sublayer for x in blocks for part in (x.attention, x.feed_forward)]
+    for layer in (model.embedding, *layers):
+        layer.register_forward_hook(lambda module, _, out: F.dropout(out, share, module.training))
+
+
 def untie(model: LanguageModel) -> None:
     """Give a model an output matrix of its own, of zeros: it begins with equal probabilities."""
     vocab, d_model = model.output.weight.shape
@@ -126,13 +138,14 @@ class Rung:
     block: Callable = first_block
     norm_layer: Callable = layer_norm
     tied: bool = True
+    dropout: float = 0.0
     optimizers: Callable = adam
     bfloat16: bool = False
     counts: bool = False
 
 
 def ladder() -> dict[str, Rung]:
-    """Return the rungs by name, each with one idea more than the one before."""
+    """Return the rungs by name, each with one change to the one before."""
     rungs = {"nanogpt": Rung("nanoGPT's settings")}
 
     def add(name: str, title: str, **changes: object) -> None:
@@ -150,6 +163,8 @@ def ladder() -> dict[str, Rung]:
     add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
     add("hashed", "+ embeddings of n-grams", embedding=HashedEmbedding)
     add("counts", "+ the counts, to be corrected", counts=True)
+    add("untabled", "- the embeddings of n-grams", embedding=TokenEmbedding)
+    add("dropout", "+ dropout", dropout=0.1)
     return rungs
 
 
@@ -196,38 +211,46 @@ def windows(length: int, n: int, batch: int, seed: int) -> Iterator[Tensor]:
             yield starts.unsqueeze(-1) + torch.arange(n)
 
 
+def build(rung: Rung, tokens: Tensor, vocab: int) -> LanguageModel:
+    """Make the model of a rung, untrained; counting the tokens is a part of it."""
+    sizes = (rung.layers, rung.d_model, rung.heads, 4 * rung.d_model, rung.n)
+    parts = {name: getattr(rung, name) for name in PARTS}
+    if rung.counts:
+        model = CorrectedCounts(NGrams(tokens, vocab), *sizes, **parts)
+    else:
+        model = LanguageModel(vocab, *sizes, **parts)
+    if not rung.tied:
+        untie(model)
+    if rung.dropout:
+        drop(model, rung.dropout)
+    return model
+
+
 def train(
     rung: Rung, tokens: Tensor, vocab: int, seconds: float, seed: int
 ) -> tuple[Predictor, int]:
     """Train for these seconds of the processor; return the predictor and the number of steps."""
     start = time.process_time()
-    sizes = (rung.layers, rung.d_model, rung.heads, 4 * rung.d_model, rung.n)
-    parts = {name: getattr(rung, name) for name in PARTS}
-    log_counted = cross_fitted(tokens, vocab).log().half() if rung.counts else None
     with training.seeded(seed):
-        if rung.counts:
-            model = CorrectedCounts(NGrams(tokens, vocab), *sizes, **parts)
-        else:
-            model = LanguageModel(vocab, *sizes, **parts)
-        if not rung.tied:
-            untie(model)
-    optimizers = rung.optimizers(model)
-    rates = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
-    for step, places in enumerate(windows(len(tokens), rung.n, rung.batch, seed)):
-        used = (time.process_time() - start) / seconds
-        if used >= 1:
-            break
-        # rise, stay, and fall to 0 by the clock
-        share = min((step + 1) / WARM_UP, 1, (1 - used) / (1 - FLAT))
-        for optimizer, rate in zip(optimizers, rates, strict=True):
-            optimizer.param_groups[0]["lr"] = rate * share
-        counted = () if log_counted is None else (log_counted[places].float(),)
-        with torch.autocast("cpu", torch.bfloat16, enabled=rung.bfloat16):
-            logits = model(tokens[places], *counted)
-        loss = F.cross_entropy(logits.float().flatten(0, 1), tokens[places + 1].flatten())
-        model.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), training.CLIP)
-        for optimizer in optimizers:
-            optimizer.step()
+        model, step = build(rung, tokens, vocab), 0
+        log_counted = cross_fitted(tokens, vocab).log().half() if rung.counts else None
+        optimizers = rung.optimizers(model)
+        rates = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
+        for step, places in enumerate(windows(len(tokens), rung.n, rung.batch, seed)):
+            used = (time.process_time() - start) / seconds
+            if used >= 1:
+                break
+            # rise, stay, and fall to 0 by the clock
+            share = min((step + 1) / WARM_UP, 1, (1 - used) / (1 - FLAT))
+            for optimizer, rate in zip(optimizers, rates, strict=True):
+                optimizer.param_groups[0]["lr"] = rate * share
+            counted = () if log_counted is None else (log_counted[places].float(),)
+            with torch.autocast("cpu", torch.bfloat16, enabled=rung.bfloat16):
+                logits = model(tokens[places], *counted)
+            loss = F.cross_entropy(logits.float().flatten(0, 1), tokens[places + 1].flatten())
+            model.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), training.CLIP)
+            for optimizer in optimizers:
+                optimizer.step()
     return Predictor(model.eval(), rung.n, rung.bfloat16), step

@@ -62,17 +62,17 @@ def loss(model, batch):
 # $$x_l = F_l(x_{l-1}) \qquad\Longrightarrow\qquad \frac{\partial L}{\partial x_0} = \frac{\partial L}{\partial x_{2N}}\; J_{2N}\, J_{2N-1} \cdots J_1 \qquad J_l = \frac{\partial F_l}{\partial x_{l-1}}$$
 
 # %% [markdown]
-# In this lesson *norm* is a layer. So we call the norm $\lVert v \rVert$ of a vector its *length*.
+# Two things are called *norm*. In this lesson a norm is a layer; the norm $\lVert v \rVert$ of a vector is its **L2 norm**.
 #
-# At the top of our stack the gradient has a length of about 0.03. **What is its length below the first of 32 blocks?**
+# At the top of our stack the gradient has an L2 norm of about 0.03. **What is its norm below the first of 32 blocks?**
 
 # %%
-guess = None  # a length, such as 0.001
+guess = None  # a number, such as 0.001
 
 
 # %%
 def gradients(wrap, blocks, **options):
-    """Return the length of the loss's gradient at each level, the lowest first."""
+    """Return the L2 norm of the loss's gradient at each level, the lowest first."""
     model = new(wrap, blocks, **options).double()
     tokens, following = next(characters.batches(learning, 16, 32, seed=0))
     streams = model.streams(tokens)
@@ -88,7 +88,7 @@ assert arriving[0] < 1e-15 < 1e-3 < arriving[-1] and 0.15 < left < 0.35
 
 # %% tags=["hide-input"]
 title = "Each bare block leaves about a quarter of the gradient"
-size = "length of the gradient"
+size = "L2 norm of the gradient"
 figure, ax = plots.axes(title, "level: blocks below it", size, size=(6.4, 3.2))
 for blocks, colour in zip((2, 4, 8, 16, 32), plots.COLOURS):
     line = gradients(bare, blocks)
@@ -98,13 +98,13 @@ for blocks, colour in zip((2, 4, 8, 16, 32), plots.COLOURS):
 ax.set(ylim=(1e-24, 10), xlim=(0, 34))
 plots.show(
     figure,
-    "Length of the gradient at each level, logarithmic, for stacks of 2 to 32 bare blocks. "
+    "L2 norm of the gradient at each level, logarithmic, for stacks of 2 to 32 bare blocks. "
     "Straight lines fall from about 0.03 at the top of each stack to the bottom: 1e-4 for 4 "
     "blocks, 1e-12 for 16, about 1e-22 for 32.",
 )
 
 # %% [markdown]
-# These are **vanishing gradients**, as in lesson 01, with depth in place of time. Now follow the forward pass. Lesson 05 measured how alike tokens become in a deep stack, by their **spread**: how far they are from their mean, as a share of their length.
+# These are **vanishing gradients**, as in lesson 01, with depth in place of time. Now follow the forward pass. Lesson 05 measured how alike tokens become in a deep stack, by their **spread**: how far they are from their mean, as a share of their L2 norm.
 #
 # $$\mathrm{spread}(X) = \frac{\lVert X - \mathbf{1}\,\bar x \rVert}{\lVert X \rVert} \qquad \bar x = \frac1m \sum_{i=1}^{m} x_i$$
 #
@@ -249,7 +249,7 @@ for (name, line), colour in zip(four.items(), plots.COLOURS):
     ax.text(*places[name], name, color=colour)
 plots.show(
     figure,
-    "Length of the gradient at each of 33 levels, logarithmic. Bare falls from 0.03 at the top to "
+    "L2 norm of the gradient at each of 33 levels, logarithmic. Bare falls from 0.03 at the top to "
     "1e-22 at the bottom; residual alone grows from 0.04 to 2e6; norm alone and residual with "
     "norm both stay between 0.002 and 0.05.",
 )
@@ -674,7 +674,7 @@ scales = torch.logspace(-5, 4, 60, dtype=torch.float64)
 
 
 def distance(normed, x):
-    """Return how far a normed x is from torch's, as a share of its length."""
+    """Return how far a normed x is from torch's, as a share of its L2 norm."""
     wanted = F.layer_norm(x, x.shape[-1:])
     return ((normed - wanted).norm() / wanted.norm()).item()
 
@@ -801,8 +801,8 @@ one, ones = x[0].double(), torch.ones(64).double()
 size = one.square().mean().sqrt()
 jacobian = torch.autograd.functional.jacobian(lambda x: rms_norm(x, ones, 0.0), one)
 assert torch.allclose(jacobian, (torch.eye(64) - torch.outer(one, one) / size**2 / 64) / size)
-length = rms_norm(x[0], torch.ones(64)).norm()
-print(f"the Jacobian is the one of the formula; length of the result: {length:.2f}")
+l2 = rms_norm(x[0], torch.ones(64)).norm()
+print(f"the Jacobian is the one of the formula; L2 norm of the result: {l2:.2f}")
 
 # %% [markdown]
 # ## Why not batch norm?
@@ -883,7 +883,7 @@ ones, zeros, line = torch.ones(64), torch.zeros(64), "ring the alarum bell"
 batches = [batch_of([line, *draw_lines(seed)]) for seed in range(8)]
 
 # %% [markdown]
-# **The same line in two batches: by how much does the normed vector of *ring* change, as a share of its length, under layer norm and under batch norm?**
+# **The same line in two batches: by how much does the normed vector of *ring* change, as a share of its L2 norm, under layer norm and under batch norm?**
 
 # %%
 guess = None  # two shares: (layer norm, batch norm)
@@ -1087,7 +1087,7 @@ diagram.show(
 # %% [markdown]
 # Under post-norm each residual path ends in a norm, so no path from bottom to top is free of norms. Under pre-norm the thick line runs through plus signs alone. The stack called *residual and norm* above was pre-norm.
 #
-# Send a line of Shakespeare through the six steps of post-norm. As in section 3.4 of the paper, the vectors are multiplied by $\sqrt{d_{model}}$ first. **In which of the seven tables $X$, $T^1$ … $T^5$, $H$ do all four tokens have the same length?**
+# Send a line of Shakespeare through the six steps of post-norm. As in section 3.4 of the paper, the vectors are multiplied by $\sqrt{d_{model}}$ first. **In which of the seven tables $X$, $T^1$ … $T^5$, $H$ do all four tokens have the same L2 norm?**
 
 # %%
 guess = None  # a list such as ["X", "T5"]
@@ -1109,15 +1109,15 @@ steps["T5"] = steps["T3"] + steps["T4"]
 steps["H"] = layer_norm(steps["T5"], ones, zeros)
 
 # %%
-print("length of", *(f"{word:>8}" for word in line.split()))
+print("L2 norm  ", *(f"{word:>8}" for word in line.split()))
 for name, step in steps.items():
-    print(f"{name:9}", *(f"{length:8.2f}" for length in step.norm(dim=-1).tolist()))
+    print(f"{name:9}", *(f"{l2:8.2f}" for l2 in step.norm(dim=-1).tolist()))
 same = [name for name, step in steps.items() if step.norm(dim=-1).std() < 0.01]
 reveal(guess, same)
 assert same == ["T3", "H"]
 
 # %% [markdown]
-# After a norm every token has length $\sqrt{64} = 8$: it is on the sphere. The same pattern comes twice, a layer, a sum, a norm, so it gets a class of its own that wraps any layer. `*args` hands the mask on to attention.
+# After a norm layer every token has the L2 norm $\sqrt{64} = 8$: it is on a sphere. The same pattern comes twice, a layer, a sum, a norm, so it gets a class of its own that wraps any layer. `*args` hands the mask on to attention.
 
 # %%
 needs()
@@ -1173,11 +1173,11 @@ def shown(values):
 for name, wrap in (("post", PostNorm), ("pre", PreNorm)):
     token, layer = torch.tensor([6.0, 2, 0, 0]), wrap(lambda x: x @ w, 4)
     for depth in range(4):
-        print(f"{name:4} after {depth} layers: {shown(token)}   length {token.norm():5.2f}")
+        print(f"{name:4} after {depth} layers: {shown(token)}   L2 norm {token.norm():5.2f}")
         token = layer(token).detach()
 
 # %% [markdown]
-# Post-norm shifts and divides the *whole* sum each time. The first number, 6, is 0.04 after three layers, and the token's length is always $\sqrt4 = 2$. Under pre-norm, 6 and 2 are untouched after three layers, and the third column is a sum of three contributions. They shrink, because the first number is a smaller and smaller part of what the layer reads.
+# Post-norm shifts and divides the *whole* sum each time. The first number, 6, is 0.04 after three layers, and the token's L2 norm is always $\sqrt4 = 2$. Under pre-norm, 6 and 2 are untouched after three layers, and the third column is a sum of three contributions. They shrink, because the first number is a smaller and smaller part of what the layer reads.
 
 # %% [markdown]
 # ### The same in torch (optional)
@@ -1260,7 +1260,7 @@ plots.show(
 
 # %%
 def by_block(wrap, blocks, seed, **options):
-    """Return the length of the gradient of each block's second feed-forward matrix."""
+    """Return the L2 norm of the gradient of each block's second feed-forward matrix."""
     model = new(wrap, blocks, seed, **options)
     loss(model, next(characters.batches(learning, 16, 32, seed))).backward()
     return torch.stack([layer.sublayer.w_2.grad.norm() for layer in model.feed_forward])
@@ -1291,10 +1291,10 @@ for ax, blocks in zip(panels, (8, 32)):
             said = name.replace(" without", "\nwithout")
             ax.text(33, runs.mean(0)[-1], said, color=colour, size="small", va="center")
     ax.set(xlabel="block, counted from below", ylim=(0, 4))
-panels[0].set_ylabel(r"length of the gradient of $W_2$")
+panels[0].set_ylabel(r"L2 norm of the gradient of $W_2$")
 plots.show(
     figure,
-    "Length of the gradient of W2 in each block before training, bands over three seeds. With 8 "
+    "L2 norm of the gradient of W2 in each block before training, bands over three seeds. With 8 "
     "blocks: post-norm rises from 0.61 at the bottom to 0.86 at the top, pre-norm falls from 0.65 "
     "to 0.39. With 32: post-norm 0.19 to 0.79, pre-norm 0.43 to 0.20. Pre-norm without a last norm "
     "is above both: 3.34 to 1.79 with 32 blocks.",
@@ -1683,6 +1683,16 @@ training.expect("e is then worse by over 0.3 nats", rises["e"] > 0.3, rises, dee
 #
 # Its key must already know which token came before it. In one layer all keys are made from the embeddings, before any head has moved anything.
 # </details>
+
+# %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# In this lesson a stack of 32 blocks learned only with residual connections and norms together. Explain in one paragraph what each of the two does for the gradient and for the scale of the activations, and what goes wrong when only one of them is there.
+
+# %% [markdown] tags=["question:add_and_norm"]
+# *Double-click here, and write.*
 
 # %% [markdown]
 # ## Next, and further reading

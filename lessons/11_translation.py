@@ -360,7 +360,7 @@ for row in zip(sources, translating.translate(model, pieces, sources, greedy=gre
     print(f"{row[0]:45} {row[1]}")
 
 # %% [markdown]
-# Compare with the sources. It has learned what German looks like in this program, and little about the sentence that it reads: this was about one pass over the data. How bad is it? To answer that, we need two things first: a better way to write, and a number for how good a translation is.
+# Compare with the sources. This is no translation, and hardly German: the model repeats a few frequent pieces, whatever it reads. It has seen each pair about once, and that is far too little. *How* bad is it, and when would it be good? To answer that, we need two things first: a better way to write, and a number for how good a translation is.
 #
 # ## Why the likeliest next token is not enough
 #
@@ -596,7 +596,7 @@ for name, found in (("greedy", greedily), ("beam of 4", by_beam)):
 reveal(guess, round(scores(greedily, references)[0], 1))
 
 # %% [markdown]
-# Yours is a bad translator. And a beam does not rescue it: a beam finds sentences to which the model gives a higher probability, and those are better translations only as far as the model is right.
+# Yours is no translator yet: a run of four words that is right is rare, or there is none at all, and then BLEU is 0. chrF is above it since some characters match in any text. And a beam does not rescue it: a beam finds sentences to which the model gives a higher probability, and those are better translations only as far as the model is right.
 #
 # Is a part wrong? Your exercises passed their checks, and lesson 09 ran a real translator in your parts. What is missing is training. Look at the loss: had it stopped falling when the training ended?
 
