@@ -164,7 +164,7 @@ plots.show(
     figure,
     "Two pictures of 16 sentences as bars of their length. In one batch, all are filled up to the "
     "longest, and most of the rectangle is hatched padding. Sorted and cut into small batches, "
-    "hardly any padding is left.",
+    "much less padding is left.",
 )
 
 # %% [markdown]
@@ -361,7 +361,8 @@ for row in zip(sources, translating.translate(model, pieces, sources, greedy=gre
 
 # %% [markdown]
 # Compare with the sources. This is no translation, and hardly German: the model repeats a few frequent pieces, whatever it reads. It has seen each pair about once, and that is far too little. *How* bad is it, and when would it be good? To answer that, we need two things first: a better way to write, and a number for how good a translation is.
-#
+
+# %% [markdown]
 # ## Why the likeliest next token is not enough
 #
 # Greedy decoding takes the likeliest token at each step. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model, with two steps; follow the numbers.
@@ -596,7 +597,7 @@ for name, found in (("greedy", greedily), ("beam of 4", by_beam)):
 reveal(guess, round(scores(greedily, references)[0], 1))
 
 # %% [markdown]
-# Yours is no translator yet: a run of four words that is right is rare, or there is none at all, and then BLEU is 0. chrF is above it since some characters match in any text. And a beam does not rescue it: a beam finds sentences to which the model gives a higher probability, and those are better translations only as far as the model is right.
+# Yours is no translator yet: a run of four words that is right is rare, or there is none at all, and then BLEU is 0. And a beam does not rescue it: it finds sentences to which the model gives a higher probability, and those are better translations only as far as the model is right.
 #
 # Is a part wrong? Your exercises passed their checks, and lesson 09 ran a real translator in your parts. What is missing is training. Look at the loss: had it stopped falling when the training ended?
 
