@@ -29,6 +29,8 @@ ORDER = [
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
     ["byte_pair", "corpus", "ngrams", "muon", "squared_relu", "hashed_ngrams"],
     ["language_model", "sampling", "corrected_counts"],
+    ["schedules", "label_smoothing", "batching", "beam_search", "bleu"],
+    ["chrf"],
     ["vision", "state_space", "delta_rule", "speculative"],
     ["efficient"],
     ["data", "instruments"],

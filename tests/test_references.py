@@ -6,7 +6,7 @@ import pytest
 
 from course_lib.files.paths import ROOT
 
-NAME = r"[A-Z][a-zA-Zéöü'’-]+"
+NAME = r"[A-Z][a-zA-Zćéöü'’-]+"
 YEAR = r"(?:19|20)\d\d[a-z]?"
 CITATION = re.compile(
     rf"\b(?P<names>{NAME} et al\.|{NAME} (?:&|and) {NAME}|{NAME}),? \(?(?P<year>{YEAR})\b"

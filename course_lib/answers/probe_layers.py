@@ -332,3 +332,25 @@ def sum_of_seen_and_memory() -> Callable:
 def counted_positions() -> Callable:
     """Describe each position by its number, in every column."""
     return lambda n, d_model: torch.arange(float(n)).unsqueeze(-1).expand(n, d_model)
+
+
+@layer
+def next_token(vocab: int, factor: int, never: int = 0) -> Callable:
+    """Give each prefix, whose length counts too, its own log-probabilities of the next token.
+
+    About one token in `never` has the probability 0 (all of them for 1, none for 0). More than
+    200 prefixes at once are refused, before an answer that drops none fills the memory.
+    """
+
+    def step(prefixes: Tensor) -> Tensor:
+        if len(prefixes) > 200:
+            raise ValueError(f"no beam here needs {len(prefixes)} prefixes at once: drop the rest")
+        places = torch.arange(1, prefixes.shape[-1] + 1)
+        number = (prefixes * places * factor + places).sum(-1, keepdim=True)
+        every = torch.arange(vocab)
+        logits = 2 * torch.sin((number * (every + 2) + factor * every).to(torch.float64))
+        if never:
+            logits = logits.masked_fill((number + every) % never == 0, -torch.inf)
+        return torch.log_softmax(logits, -1).nan_to_num(nan=-torch.inf)
+
+    return step

@@ -1,0 +1,395 @@
+"""Writing with several prefixes in mind: what looks worse now may be better in the end."""
+
+import itertools
+import math
+
+import torch
+
+from course_lib.answers.probe_layers import Probe
+from course_lib.beam_search import beam_search
+from course_lib.checking.exercise import Draw, Exercise
+
+START, STOP = 1, 0
+
+exercise = Exercise(
+    reference=beam_search,
+    lesson="11",
+    title="Several translations in mind",
+    minutes=20,
+    difficulty=3,
+    hints=(
+        "A live prefix is its tokens and the sum of their log-probabilities. What are the tokens "
+        "and the sum of the one prefix with which all begins?",
+        "With 3 live prefixes and 5 tokens, `step` returns 3 times 5 numbers. What do you add to "
+        "each row before you compare all 15, and how do you get back from a place among 15 to a "
+        "prefix and a token?",
+        "Go through the ranked continuations from the best. What do you do with one that ends in "
+        "stop, as long as its rank is below `width`? And with one that does not?",
+        "Two translations of unequal length: the longer one has added up more negative numbers. "
+        "By what is each sum divided, and at which moment: in each round, or once at the end?",
+        "Nothing may be finished when `most` tokens are written. Which prefixes are compared then?",
+    ),
+    equivalent=(
+        # log-probabilities have two axes, so the last one is the second one
+        "-1 -> 1",
+        # the maximum of nothing is a ValueError as well
+        "raise ValueError('no token has a probability above 0: does step return "
+        "log-probabilities?') -> pass",
+    ),
+)
+
+
+def writer(draw: Draw, vocab: int, never: int = 0) -> Probe:
+    return Probe("next_token", (vocab, draw.number(2, 10_000), never))
+
+
+def outcome(inputs: tuple, **change):
+    """Return what a search makes of a probe, or that it is refused."""
+    try:
+        return search(inputs[0].make(), *inputs[1:], **change)
+    except ValueError:
+        return None
+
+
+def telling(draw: Draw, vocab: int, width: int, most: int, never: int = 0, **change) -> tuple:
+    """Draw inputs for which this wrong search finds another text, where long ones score high."""
+    for _ in range(1000):
+        inputs = (writer(draw, vocab, never), START, STOP, width, most, 3.0)
+        if outcome(inputs) != outcome(inputs, **change) and outcome(inputs):
+            break
+    return inputs
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "greedy, three tokens", (writer(draw, 4), START, 3, 1, 3)
+    yield "two prefixes", (writer(draw, 4), START, STOP, 2, 4)
+    for width in (2, 3, 4, 5):
+        yield f"a beam of {width}", (writer(draw, draw.number(6, 10)), START, STOP, width, 12)
+        yield f"a beam of {width}, short", (writer(draw, 7), START, STOP, width, 3)
+    yield "a beam of 3, no length penalty", (writer(draw, 6), START, STOP, 3, 10, 0.0)
+    yield "a beam of 4, a strong length penalty", (writer(draw, 5), START, STOP, 4, 10, 2.0)
+    yield "a beam of 6, a strong length penalty", (writer(draw, 5), START, STOP, 6, 9, 3.0)
+    yield "wider than the vocabulary", (writer(draw, 3), START, 2, 7, 6, 1.0)
+    yield "another start, another stop", (writer(draw, 9), 7, 5, 3, 10, 0.3)
+    yield "start and stop are one token", (writer(draw, 6), STOP, STOP, 3, 8)
+    yield "most tokens are impossible", (writer(draw, 7, never=2), START, STOP, 4, 6)
+    yield "many tokens are impossible", (writer(draw, 5, never=3), START, 4, 6, 6)
+    yield "nothing finished in time", (writer(draw, 40), START, STOP, 3, 3)
+    yield "one token at most", (writer(draw, 5), START, STOP, 3, 1)
+    yield "no token at all", (writer(draw, 5), START, STOP, 3, 0)
+    yield "a beam of 2 that is full of finished texts", telling(draw, 5, 2, 9, enough=3)
+    yield "a beam of 3 that is full of finished texts", telling(draw, 5, 3, 9, enough=4)
+    yield "texts that finish while others live on", telling(draw, 6, 3, 9, shrinks=True)
+    yield "several that finish, and the beam as wide", telling(draw, 6, 4, 9, refills=True)
+    yield "texts of which none lives on", telling(draw, 2, 4, 9, never=2, dies=True)
+    yield "a beam of no width", (writer(draw, 5), START, STOP, 0, 5)
+    yield "no token has a probability", (writer(draw, 5, never=1), START, STOP, 2, 4)
+
+
+def total_of(step, start, tokens):
+    """Add up the log-probabilities of these tokens, one after the other."""
+    prefix, total = [start], 0.0
+    for token in tokens:
+        total += step(torch.tensor([prefix]))[0, token].item()
+        prefix.append(token)
+    return total
+
+
+def score_of(total, length, alpha):
+    return total / ((5 + length) / 6) ** alpha
+
+
+@exercise.property("a beam of one is greedy: it writes the likeliest token each time")
+def one_is_greedy(answer, draw: Draw):
+    for _ in range(3):
+        probe = writer(draw, 8)
+        step, tokens = probe.make(), [START]
+        while len(tokens) <= 9 and STOP not in tokens[1:]:
+            tokens.append(int(step(torch.tensor([tokens])).argmax()))
+        written = [token for token in tokens[1:] if token != STOP]
+        if answer(probe, START, STOP, 1, 9)[0] != written:
+            return False
+    return True
+
+
+@exercise.property("a beam wide enough for everything finds the best of all")
+def wide_is_exhaustive(answer, draw: Draw):
+    probe, alpha, most = writer(draw, 3), draw.number(0, 20) / 10, 4
+    step, scores = probe.make(), {}
+    for length in range(1, most + 1):
+        for tokens in itertools.product((1, 2), repeat=length - 1):
+            whole = [*tokens, STOP]
+            scores[tokens] = score_of(total_of(step, START, whole), length, alpha)
+    best = max(scores, key=scores.__getitem__)
+    tokens, score = answer(probe, START, STOP, 100, most, alpha)
+    return tuple(tokens) == best and math.isclose(score, scores[best], rel_tol=1e-6)
+
+
+@exercise.property("the score is that of the tokens, with their stop, by the length penalty")
+def score_of_the_tokens(answer, draw: Draw):
+    for _ in range(3):
+        probe, alpha = writer(draw, 5), draw.number(0, 20) / 10
+        tokens, score = answer(probe, START, STOP, 3, 30, alpha)
+        total = total_of(probe.make(), START, [*tokens, STOP])
+        if not math.isclose(score, score_of(total, len(tokens) + 1, alpha), rel_tol=1e-6):
+            return False
+    return True
+
+
+def search(step, start, stop, width, most, alpha=0.6, **change):
+    """Search, in as many ways as there are mistakes."""
+    if width < 1 and not change.get("any_width"):
+        raise ValueError
+    live, finished = [([start], 0.0)], []
+    for _ in range(most):
+        enough = change.get("enough", width)
+        if not live or len(finished) >= enough:
+            break
+        log_probabilities = step(torch.tensor([tokens for tokens, _ in live]))
+        if change.get("forgets"):
+            live = [(tokens, 0.0) for tokens, _ in live]
+        rows = []
+        for (tokens, total), row in zip(live, log_probabilities.tolist(), strict=True):
+            mine = sorted(enumerate(row), key=lambda pair: -pair[1])
+            if change.get("own_best") and len(tokens) > 1:
+                mine = mine[:1]
+            if change.get("product"):
+                mine = [(t, math.exp(x)) for t, x in mine]
+            rows += [([*tokens, token], total + x) for token, x in mine]
+        rows.sort(key=lambda row: -row[1])
+        if change.get("lowest"):
+            rows = rows[::-1]
+        rows = [row for row in rows if row[1] != -math.inf]
+        live = []
+        for rank, (tokens, total) in enumerate(rows):
+            if tokens[-1] == stop:
+                if rank < width or change.get("any_rank"):
+                    finished.append((tokens, total))
+            elif len(live) < width and (rank < width or not change.get("shrinks")):
+                live.append((tokens, total))
+        if change.get("refills"):
+            live = live[: max(0, width - len(finished))]
+    if change.get("dies") and not live:
+        raise ValueError
+    choice = [*finished, *live] if change.get("all_compared") else finished or live
+    if not choice:
+        if change.get("nothing"):
+            return [], -math.inf
+        raise ValueError
+    more = change.get("more", 0)
+
+    def penalised(tokens, total):
+        length = len(tokens) - 1 + more
+        if change.get("without_stop") and tokens[-1] == stop:
+            length -= 1
+        if change.get("mean"):
+            return total / max(1, length) ** alpha
+        if change.get("multiplied"):
+            return total * ((5 + length) / 6) ** alpha
+        if change.get("unpenalised"):
+            return total
+        return score_of(total, length, alpha)
+
+    tokens, total = max(choice, key=lambda pair: penalised(*pair))
+    score = total if change.get("raw") else penalised(tokens, total)
+    if change.get("kept_start"):
+        return [token for i, token in enumerate(tokens) if i == 0 or token != stop], score
+    if change.get("kept_stop"):
+        return tokens[1:], score
+    return [token for token in tokens[1:] if token != stop], score
+
+
+@exercise.mistake(
+    "This is greedy, whatever the width: one prefix is kept. What else lives on after each round?"
+)
+def always_greedy(step, start, stop, width, most, alpha=0.6):
+    if width < 1:
+        raise ValueError
+    return search(step, start, stop, 1, most, alpha)
+
+
+@exercise.mistake(
+    "The sums of the prefixes were forgotten: continuations were ranked by their last token alone. "
+    "What does a bad beginning cost a good ending?"
+)
+def prefix_forgotten(*inputs):
+    return search(*inputs, forgets=True)
+
+
+@exercise.mistake(
+    "After the first round, each live prefix kept only its own best continuation. All of them, of "
+    "all prefixes, compete together: two of the best may come from one prefix."
+)
+def best_of_each(*inputs):
+    return search(*inputs, own_best=True)
+
+
+@exercise.mistake(
+    "Probabilities were added up where log-probabilities should be: the probability of a text is a "
+    "product."
+)
+def probabilities_added(*inputs):
+    return search(*inputs, product=True)
+
+
+@exercise.mistake(
+    "No length penalty: every further token makes the sum smaller, so the shortest text wins. By "
+    "what should the sums be divided before they are compared?"
+)
+def no_length_penalty(*inputs):
+    return search(*inputs, unpenalised=True)
+
+
+@exercise.mistake(
+    "The right tokens, but their score is the plain sum. The docstring divides it by the length "
+    "penalty."
+)
+def plain_sum(*inputs):
+    return search(*inputs, raw=True)
+
+
+@exercise.mistake(
+    "The sum was multiplied by the length penalty. A sum of logarithms is negative: what makes it "
+    "larger, and so better, for a long text?"
+)
+def multiplied(*inputs):
+    return search(*inputs, multiplied=True)
+
+
+@exercise.mistake(
+    "The sum was divided by a power of the length itself. The penalty of the paper is gentler: "
+    "((5 + length) / 6)^alpha."
+)
+def power_of_the_length(*inputs):
+    return search(*inputs, mean=True)
+
+
+@exercise.mistake(
+    "The stop was not counted in the length. It is a token that was written, and has a probability "
+    "like all others."
+)
+def stop_not_counted(*inputs):
+    return search(*inputs, without_stop=True)
+
+
+@exercise.mistake("The start was counted in the length. It was given, not written.")
+def start_counted(*inputs):
+    return search(*inputs, more=1)
+
+
+@exercise.mistake(
+    "The search ends as soon as one text is finished. A better one may still be alive: how many "
+    "should be finished?"
+)
+def ends_with_the_first(*inputs):
+    return search(*inputs, enough=1)
+
+
+@exercise.mistake(
+    "The search goes on after `width` texts are finished, until `most` tokens are written. When "
+    "does the docstring end it?"
+)
+def never_ends_early(*inputs):
+    return search(*inputs, enough=10**6)
+
+
+@exercise.mistake(
+    "Every continuation that ends in stop was taken as finished, however low its rank. Only those "
+    "among the best `width` are."
+)
+def any_rank_finishes(*inputs):
+    return search(*inputs, any_rank=True)
+
+
+@exercise.mistake(
+    "A finished text takes the place of a live one, so the beam gets thinner in that round. The "
+    "best `width` of those that do *not* stop live on."
+)
+def beam_shrinks(*inputs):
+    return search(*inputs, shrinks=True)
+
+
+@exercise.mistake(
+    "With each text that is finished, the beam gets narrower. It stays `width` wide to the end."
+)
+def narrower_and_narrower(*inputs):
+    return search(*inputs, refills=True)
+
+
+@exercise.mistake(
+    "Unfinished prefixes were compared with finished texts, and one of them won. When do live ones "
+    "count?"
+)
+def unfinished_win(*inputs):
+    return search(*inputs, all_compared=True)
+
+
+@exercise.mistake("The start is in the result. It opens what the model reads, and is no word.")
+def start_kept(*inputs):
+    return search(*inputs, kept_start=True)
+
+
+@exercise.mistake("The stop is in the result. It ends the text, and is no part of it.")
+def stop_kept(*inputs):
+    return search(*inputs, kept_stop=True)
+
+
+@exercise.mistake("The worst continuations live on: the ranking begins at the wrong end.")
+def worst_first(*inputs):
+    return search(*inputs, lowest=True)
+
+
+@exercise.mistake("One token too many may be written. How many are there after the first round?")
+def one_too_many(step, start, stop, width, most, alpha=0.6):
+    return search(step, start, stop, width, most + 1, alpha)
+
+
+@exercise.mistake(
+    "A beam of no width is searched as if it were one. What should the caller hear?", accepts=True
+)
+def width_not_checked(step, start, stop, width, most, alpha=0.6):
+    return search(step, start, stop, max(1, width), most, alpha)
+
+
+@exercise.mistake(
+    "Where no token has a probability, an empty text came back. What should the caller hear?",
+    accepts=True,
+)
+def empty_text(*inputs):
+    return search(*inputs, nothing=True)
+
+
+@exercise.alternative
+def with_topk(step, start, stop, width, most, alpha=0.6):
+    if width < 1:
+        raise ValueError("no beam")
+    prefixes, sums, finished = torch.tensor([[start]]), torch.zeros(1, dtype=torch.float64), []
+    for _ in range(most):
+        if len(prefixes) == 0 or len(finished) >= width:
+            break
+        totals = sums[:, None] + step(prefixes).double()
+        vocab = totals.shape[1]
+        best = totals.flatten().topk(min(width, totals.numel()))
+        for total, place in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+            if place % vocab == stop and total > -math.inf:
+                finished.append((prefixes[place // vocab].tolist()[1:], len(prefixes[0]), total))
+        totals[:, stop] = -math.inf
+        best = totals.flatten().topk(min(width, totals.numel()))
+        places = best.indices[best.values > -math.inf]
+        sums = best.values[best.values > -math.inf]
+        prefixes = torch.cat([prefixes[places // vocab], (places % vocab)[:, None]], dim=1)
+    texts = finished or [
+        (tokens[1:], len(tokens) - 1, total)
+        for tokens, total in zip(prefixes.tolist(), sums.tolist(), strict=True)
+    ]
+    if not texts:
+        raise ValueError("nothing can be written")
+    scored = [(total / ((5 + n) / 6) ** alpha, tokens) for tokens, n, total in texts]
+    score, tokens = max(scored)
+    return tokens, score
+
+
+@exercise.alternative
+def by_lists(*inputs):
+    return search(*inputs)

@@ -1,0 +1,193 @@
+"""The learning rate of the paper: up for a while, then down with the root of the step."""
+
+import math
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.schedules import noam
+
+exercise = Exercise(
+    reference=noam,
+    lesson="11",
+    title="Up, then down",
+    minutes=5,
+    difficulty=1,
+    optional=True,
+    hints=(
+        "The formula has a minimum of two terms. Which of them is the smaller one at step 1, and "
+        "which one long after the warm-up?",
+        "Put step = warm_up into both terms. What do you find, and what does it say about the "
+        "place where the curve turns?",
+        "What is 0 to the power of -1/2? And what does the docstring want instead?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    d_model, warm_up = draw.number(8, 1024), draw.number(20, 5000)
+    yield "the first step", (1, d_model, warm_up)
+    yield "on the way up", (draw.number(2, warm_up), d_model, warm_up)
+    yield "the last step of the warm-up", (warm_up, d_model, warm_up)
+    yield "the step after it", (warm_up + 1, d_model, warm_up)
+    yield "on the way down", (draw.number(2, 9) * warm_up, d_model, warm_up)
+    yield "long after", (draw.number(10**5, 10**6), d_model, warm_up)
+    yield "a warm-up of one step", (draw.number(2, 50), d_model, 1)
+    yield "the paper's", (draw.number(1, 100_000), 512, 4000)
+    yield "step 0", (0, d_model, warm_up)
+    yield "a negative step", (-draw.number(1, 9), d_model, warm_up)
+
+
+@exercise.property("the rate is highest at the last step of the warm-up")
+def highest_there(answer, draw: Draw):
+    d_model, warm_up = draw.number(8, 1024), draw.number(20, 500)
+    top = answer(warm_up, d_model, warm_up)
+    return top > answer(warm_up - 1, d_model, warm_up) and top > answer(
+        warm_up + 1, d_model, warm_up
+    )
+
+
+@exercise.property("it rises in equal steps, and falls by half while the step grows fourfold")
+def line_and_root(answer, draw: Draw):
+    d_model, warm_up = draw.number(8, 1024), draw.number(20, 500)
+    step, late = draw.number(1, 10), warm_up * draw.number(1, 9)
+    up = [answer(n * step, d_model, warm_up) for n in (1, 2)]
+    down = [answer(n * late, d_model, warm_up) for n in (1, 4)]
+    return math.isclose(up[1], 2 * up[0]) and math.isclose(down[1], down[0] / 2) and up[0] > 0
+
+
+@exercise.property("a model four times as wide gets half the rate")
+def wider_is_slower(answer, draw: Draw):
+    d_model, warm_up, step = draw.number(8, 1024), draw.number(20, 500), draw.number(1, 2000)
+    rates = [answer(step, n * d_model, warm_up) for n in (1, 4)]
+    return math.isclose(rates[1], rates[0] / 2) and rates[0] > 0
+
+
+def checked(step):
+    """Refuse what the reference refuses."""
+    if step < 1:
+        raise ValueError
+
+
+@exercise.mistake(
+    "The larger of the two terms was taken: it starts high and grows forever. Which one is meant "
+    "to win at the beginning?"
+)
+def larger_of_both(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * max(step * warm_up**-1.5, step**-0.5)
+
+
+@exercise.mistake(
+    "The two branches do not meet at the end of the warm-up: the curve jumps. To which power must "
+    "warm_up be, so that both give the same at step = warm_up?"
+)
+def power_of_a_half(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * min(step * warm_up**-0.5, step**-0.5)
+
+
+@exercise.mistake(
+    "There is no warm-up: the rate only falls, and is highest at step 1. Which term is the smaller "
+    "one there?"
+)
+def no_warm_up(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * step**-0.5
+
+
+@exercise.mistake("After the warm-up the rate goes on rising. Where is the term that falls?")
+def never_falls(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * step * warm_up**-1.5
+
+
+@exercise.mistake(
+    "After the warm-up the rate stays where it is. With which power of the step should it fall?"
+)
+def stays_up(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * min(step * warm_up**-1.5, warm_up**-0.5)
+
+
+@exercise.mistake(
+    "The fall counts its steps from the end of the warm-up. The formula counts all steps from the "
+    "beginning of training."
+)
+def falls_from_the_top(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * min(step * warm_up**-1.5, max(1, step - warm_up) ** -0.5)
+
+
+@exercise.mistake("The width of the model plays no part. Which factor makes it slower?")
+def width_forgotten(step, d_model, warm_up):
+    checked(step)
+    return min(step * warm_up**-1.5, step**-0.5)
+
+
+@exercise.mistake(
+    "A wider model gets a higher rate here, where it should get a lower one. What sign has the "
+    "power of d_model?"
+)
+def wider_is_faster(step, d_model, warm_up):
+    checked(step)
+    return d_model**0.5 * min(step * warm_up**-1.5, step**-0.5)
+
+
+@exercise.mistake(
+    "Divided by d_model, where the formula divides by its root. By how much do the two differ for "
+    "d_model = 512?"
+)
+def width_without_root(step, d_model, warm_up):
+    checked(step)
+    return min(step * warm_up**-1.5, step**-0.5) / d_model
+
+
+@exercise.mistake(
+    "Everything is one step late: the step was counted from 0, and 1 was added once more. In this "
+    "function the first step is 1."
+)
+def one_step_late(step, d_model, warm_up):
+    checked(step)
+    return noam(step + 1, d_model, warm_up)
+
+
+@exercise.mistake(
+    "It falls in proportion to the step, which is too fast. With which power should it fall?"
+)
+def falls_as_one_over_the_step(step, d_model, warm_up):
+    checked(step)
+    return d_model**-0.5 * min(step * warm_up**-1.5, warm_up**0.5 / step)
+
+
+@exercise.mistake(
+    "A step below 1 is taken without complaint. What should a caller hear who counts from 0?",
+    accepts=True,
+)
+def any_step(step, d_model, warm_up):
+    return d_model**-0.5 * min(step * warm_up**-1.5, abs(step) ** -0.5 if step else 0.0)
+
+
+@exercise.mistake(
+    "The right number, but as a tensor. An optimiser takes a float, and the signature promises one."
+)
+def as_a_tensor(step, d_model, warm_up):
+    return torch.tensor(noam(step, d_model, warm_up))
+
+
+@exercise.alternative
+def by_cases(step, d_model, warm_up):
+    if step <= 0:
+        raise ValueError("no such step")
+    if step <= warm_up:
+        return step / (warm_up * math.sqrt(d_model * warm_up))
+    return 1 / math.sqrt(d_model * step)
+
+
+@exercise.alternative
+def share_of_the_top(step, d_model, warm_up):
+    if step < 1:
+        raise ValueError(step)
+    top = (d_model * warm_up) ** -0.5
+    return top * min(step / warm_up, math.sqrt(warm_up / step))

@@ -1,0 +1,737 @@
+# %% [markdown]
+# # 11 · Translation
+#
+# **109 minutes, of which 97 are the core path · after lesson 10 · needs `homeassistant` (51 MB) and `marian` (35 MB)**
+#
+# How good is a translator that you trained yourself? In lesson 08 you built the Transformer and trained it on letters; lesson 09 ran a real translator in your parts. Today you train on real sentences, with everything that the paper of 2017 used beside the architecture. Then you measure how good the result is, and how good the real translator is.
+
+# %% [markdown]
+# You will build five things that every training of a translator needs: batches by tokens, label smoothing, the warm-up schedule, beam search, and **BLEU**, the score by which the paper says that it won. A small model trains here, for half a minute. Do not expect much of it: half a minute is enough to see every part at work, and far too little for a good translator.
+#
+# You need lessons 05 to 08 (masks, `shift_right`, the Transformer, greedy decoding), and byte pairs from lesson 10. Sections marked "(optional)" are not needed later.
+
+# %%
+import math
+import random
+import torch
+from collections import Counter
+from course_lib.data import home_assistant, needs, translating
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import drawings, plots, training
+
+# %%
+from collections.abc import Callable, Sequence
+from jaxtyping import Float, Int
+from torch import Tensor
+
+shift_right, padding_mask = mine("masks/shift_right"), mine("masks/padding")
+EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
+Transformer, greedy = mine("transformer/forward"), mine("transformer/greedy")
+
+# %% tags=["parameters"]
+SEED = 0  # of the training below: another one trains another model
+
+# %% tags=["hide-input"]
+drawings.transformer(
+    {"self-attention", "masked self-attention", "cross-attention", "feed-forward", "add & norm"}
+    | {"embedding", "positions", "linear, softmax"},
+    "The Transformer of 2017, all of it lit: today the whole model is trained to translate. The "
+    "encoder reads an English sentence, the decoder writes a German one.",
+)
+
+# %% [markdown]
+# ## Pairs that people wrote
+#
+# A translator learns from pairs: a sentence, and the same sentence in another language. Home Assistant is a program that runs the devices of a house. Volunteers have translated its pages text by text, so the same key has the same text in each language.
+
+# %%
+needs("homeassistant")
+
+# %%
+english, german = home_assistant.strings("en"), home_assistant.strings("de")
+for key in list(english)[15000:40000:5000]:
+    print(f"{english[key][:60]:62}{german.get(key, '-')[:60]}")
+assert len(english) == 44_434
+
+# %% [markdown]
+# Some of these pairs teach no translation. A text may hold a **placeholder** such as `{name}`, markup or an address, or both sides are the same, as with *Status*. We drop those. Most texts also come many times: *Device is already configured* is on hundreds of pages. **Of 44,434 texts, how many different English texts are left with a clean German translation?**
+
+# %%
+guess = None  # a number
+
+# %%
+reasons = Counter(
+    home_assistant.reason_to_drop(english[key], german[key]) for key in english if key in german
+)
+pairs = home_assistant.pairs("de")
+print({reason or "clean": count for reason, count in reasons.items()})
+reveal(guess, len(pairs))
+assert len(pairs) == 21_391 < 0.6 * reasons[None]
+assert 0.13 < 1 - reasons[None] / reasons.total() < 0.15
+
+# %% [markdown]
+# Cleaning drops one text in seven. More than four in ten of the rest are gone because they were there more than once. That matters for what comes next.
+#
+# ## Held out means held out
+#
+# A score counts only on sentences that the model has not seen. Suppose we hold out 500 of the clean texts at random, as they come, without looking for doubles. **What share of these 500 has its English text in the training part, word for word?**
+
+# %%
+guess = None  # a share
+
+# %%
+clean = [x for k, x in english.items() if not home_assistant.reason_to_drop(x, german.get(k, x))]
+random.Random(0).shuffle(clean)
+seen = set(map(home_assistant.normalised, clean[500:]))
+share = sum(home_assistant.normalised(text) in seen for text in clean[:500]) / 500
+reveal(guess, share)
+assert 0.4 < share < 0.6
+
+# %% [markdown]
+# About half: a model that only *remembers* would get half of this test right. So we keep each English text once, and go further: no pair is held out if either of its sides, in small letters and without punctuation, is in the training part. There is a third part too, `tuning`. Choices, such as a learning rate, are made on it, so that the held-out pairs are used once.
+
+# %%
+learning, tuning, held_out = home_assistant.split("de")
+print(len(learning), "pairs to learn from,", len(tuning), "to tune by,", len(held_out), "held out")
+for side in (0, 1):
+    known = {home_assistant.normalised(pair[side]) for pair in learning}
+    assert not any(home_assistant.normalised(pair[side]) in known for pair in tuning + held_out)
+for source, target in held_out[:3]:
+    print(f"{source}   |   {target}")
+
+# %% [markdown]
+# The split is by exact texts. *Robot is stuck* may be held out while *Robot is blocked* is in training: such near-doubles are part of this domain, and make it an easy one.
+#
+# ## Tokens that both languages share
+#
+# The model reads and writes tokens. We learn **byte pairs**, as you did in lesson 10, from both languages together: 4,000 of them. (The `tokenizers` library does the same in a second.) So a name that is the same in both languages, such as *Netatmo*, has the same tokens on both sides, and one embedding table can serve source and target.
+
+# %%
+pieces = translating.learn_pieces((text for pair in learning for text in pair), 4000)
+for text in held_out[7]:
+    ids = translating.encode(pieces, [text])[0]
+    print(" | ".join(pieces.decode([token]).strip() for token in ids[:-1]))
+
+# %%
+examples = translating.examples(pieces, learning)
+words = sum(len(text.split()) for pair in learning for text in pair)
+tokens = sum(len(side) for example in examples for side in example)
+print(f"{tokens:,} tokens, stops included, for {words:,} words: {tokens / words:.2f} a word")
+assert tokens < 2.5 * words
+
+# %% [markdown]
+# ## Build: batches by tokens
+#
+# A batch is a rectangle: every sentence is filled up to the longest one with padding, and padding costs as much time as words do. These texts have from 1 to more than 40 words. In random batches, how much of the rectangle is padding?
+
+# %%
+draw = random.Random(0)
+lengths = [max(len(source), len(target)) for source, target in examples]
+few = draw.sample(range(len(lengths)), 16)
+longest = max(lengths[i] for i in few)
+padding = 1 - sum(lengths[i] for i in few) / (16 * longest)
+print(f"16 sentences drawn at random: {padding:.0%} of their batch is padding")
+assert padding > 0.3
+
+# %% tags=["hide-input"]
+rows = sorted(lengths[i] for i in few)
+figure, panels = plots.panels(
+    "The same 16 sentences, in one batch and in batches by length",
+    ["one batch, in any order", "sorted, at most 60 tokens a batch"],
+    size=(9, 3.4),
+)
+cut, batch = [], []
+for length in rows:
+    if batch and (len(batch) + 1) * length > 60:
+        cut, batch = [*cut, batch], []
+    batch.append(length)
+cut.append(batch)
+for ax, batches, gap in ((panels[0], [[lengths[i] for i in few]], 0), (panels[1], cut, 0.8)):
+    y = 0.0
+    for batch in batches:
+        for length in batch:
+            ax.barh(y, length, color=plots.COLOURS[0], height=0.85)
+            ax.barh(
+                y, max(batch) - length, left=length, color="none", edgecolor="0.6", hatch="///",
+                height=0.85, linewidth=0.5,
+            )
+            y += 1
+        y += gap
+    ax.invert_yaxis()
+    ax.set(xlabel="tokens", yticks=[], xticks=range(0, longest + 1, 5))
+panels[0].set_ylabel("sentences")
+plots.show(
+    figure,
+    "Two pictures of 16 sentences as bars of their length. In one batch, all are filled up to the "
+    "longest, and most of the rectangle is hatched padding. Sorted and cut into small batches, "
+    "much less padding is left.",
+)
+
+# %% [markdown]
+# Sorted by length, neighbours need little padding. How large should a batch be? If each had 16 sentences, a batch of long ones would have twenty times as many tokens as one of short ones. So the paper counts tokens. A batch $B$ of sentences with lengths $\ell_i$ may grow while
+#
+# $$\underbrace{|B| \cdot \max_{i \in B} \ell_i}_{\text{tokens, padding counted}} \;\le\; most$$
+#
+# Go through the sentences from short to long, and begin a new batch whenever the next one would not fit.
+
+# %%
+needs()
+
+# %%
+# exercise: batching/by_tokens
+
+# %%
+check("batching/by_tokens", by_tokens)
+
+# %%
+by_tokens = mine("batching/by_tokens")
+
+# %% [markdown]
+# `batches` uses your function: each pass over the data shuffles the sentences, cuts them, and hands the batches out in random order. **What share is padding now, with at most 1,200 tokens a batch?**
+
+# %%
+needs("homeassistant")
+
+# %%
+guess = None  # a share
+
+# %%
+cut = by_tokens(lengths, 1200)
+filled = sum(len(batch) * max(lengths[i] for i in batch) for batch in cut)
+print(f"{len(cut)} batches of {min(map(len, cut))} to {max(map(len, cut))} sentences")
+reveal(guess, 1 - sum(lengths) / filled)
+assert 1 - sum(lengths) / filled < 0.05
+
+# %% [markdown]
+# (Counted by the longer side of each pair. The shorter side still has a little more padding.)
+#
+# ## Teacher forcing
+#
+# What is in such a batch? A source, a target, and the mask of the source's real tokens. The decoder reads the target **shifted right**, so each position predicts the next token while it sees the *right* tokens before it, whatever the model itself would have written. That is **teacher forcing**: all positions of a sentence are trained in one pass.
+
+# %%
+source, target, mask = translating.stack(examples[100:101])
+name = {translating.START: "start", translating.STOP: "stop"}
+for row, read in (("reads", shift_right(target, translating.START)), ("predicts", target)):
+    shown = [name.get(token) or pieces.decode([token]).strip() for token in read[0].tolist()]
+    print(f"{row:9}", *(f"{piece:12}" for piece in shown))
+
+# %%
+needs()
+
+# %% [markdown]
+# ## Build: label smoothing
+#
+# At each position the model has logits over the vocabulary, and the loss is $-\log p_t$ for the right token $t$. It is 0 only where $p_t = 1$, which no finite logits reach. So training keeps pushing them apart, long after the right token is the likeliest. Yet *Gerät* is often no more right than *Vorrichtung*. **Label smoothing** asks for less. A share $s$ of the loss goes to the whole vocabulary of $V$ tokens:
+#
+# $$L = (1 - s)\,\underbrace{(-\log p_t)}_{\text{the target}} + s\,\underbrace{\frac{1}{V} \sum_{v=1}^{V} (-\log p_v)}_{\text{the mean over the vocabulary}}$$
+
+# %% [markdown]
+# Collect the terms. This is the cross-entropy of $p$ against another target distribution, $q$:
+#
+# $$L = -\sum_v q_v \log p_v, \qquad q_t = 1 - s + \frac{s}{V}, \qquad q_v = \frac{s}{V} \;\text{ for } v \ne t$$
+#
+# A cross-entropy is least where $p = q$. There the logits of the target and of any other token differ by a finite number:
+#
+# $$z_t - z_v = \log \frac{q_t}{q_v} = \log \frac{1 - s + s/V}{s/V}$$
+#
+# **How large is this gap for $s = 0.1$ and $V = 4000$?** Without smoothing it is infinite.
+
+# %%
+guess = None  # a number
+
+# %%
+s, vocab = 0.1, 4000
+gap = math.log((1 - s + s / vocab) / (s / vocab))
+reveal(guess, gap)
+assert 10 < gap < 11
+
+# %% [markdown]
+# Now write the loss. Logits are `(..., vocab)`, targets `(...)`. Padded positions hold the token `ignore` and must not count, neither in the sum nor in the number that it is divided by.
+
+# %%
+# exercise: label_smoothing/loss
+
+# %%
+check("label_smoothing/loss", smoothed_cross_entropy)
+
+# %%
+smoothed_cross_entropy = mine("label_smoothing/loss")
+
+# %% [markdown]
+# Does the loss end where the derivation says? Take ten tokens, and let gradient descent find the logits that make it least:
+
+# %%
+logits = torch.zeros(1, 10, requires_grad=True)
+for _ in range(2000):
+    loss = smoothed_cross_entropy(logits, torch.tensor([3]), 0.1)
+    logits.grad = None
+    loss.backward()
+    logits.data -= 2 * logits.grad
+found = logits.softmax(-1)[0].detach()
+print(f"the target {found[3]:.3f}, each other token {found[0]:.3f}")
+assert torch.isclose(found[3], torch.tensor(0.91), atol=1e-3)
+
+# %% [markdown]
+# $1 - 0.1 + 0.1/10 = 0.91$ and $0.1/10 = 0.01$, as derived. One warning: a smoothed loss cannot reach 0, so it must not be compared with a loss that is not smoothed.
+#
+# ## Build: the learning rate of the paper (optional)
+#
+# Lesson 07 showed why a deep post-norm stack needs a **warm-up**. The paper's schedule (section 5.3) rises linearly for $w$ steps, then falls as one over the root of the step:
+#
+# $$\eta(step) = d_{model}^{-1/2}\, \min\big(step^{-1/2},\; step \cdot w^{-3/2}\big)$$
+#
+# The two terms are equal at $step = w$: there the curve turns. The first factor makes wider models slower.
+
+# %%
+# exercise: schedules/noam
+
+# %%
+check("schedules/noam", noam)
+
+# %%
+noam = mine("schedules/noam")
+
+# %% [markdown]
+# **The paper trains for 100,000 steps with $w = 4000$. At which step is the rate back at half of its highest value?**
+
+# %%
+guess = None  # a step
+
+# %%
+top = noam(4000, 512, 4000)
+half = next(step for step in range(4000, 100_000) if noam(step, 512, 4000) <= top / 2)
+reveal(guess, half)
+assert half == 4 * 4000
+
+# %% tags=["hide-input"]
+figure, ax = plots.axes("The rate turns at the last step of the warm-up", "step", "learning rate")
+steps = range(1, 40_001, 100)
+for width, warm_up, colour in ((512, 4000, 0), (512, 8000, 1), (1024, 4000, 2)):
+    rates = [noam(step, width, warm_up) for step in steps]
+    ax.plot(steps, rates, color=plots.COLOURS[colour])
+    ax.plot(warm_up, noam(warm_up, width, warm_up), "o", color=plots.COLOURS[colour])
+labels = {
+    (4600, 0.00069): ("d = 512, w = 4,000", 0),
+    (9000, 0.00053): ("d = 512, w = 8,000", 1),
+    (7000, 0.00017): ("d = 1,024, w = 4,000", 2),
+}
+for place, (label, colour) in labels.items():
+    ax.text(*place, label, color=plots.COLOURS[colour], size="small")
+ax.set(ylim=(0, 0.00078), xticks=range(0, 40_001, 10_000))
+plots.show(
+    figure,
+    "Three curves of the learning rate over 40,000 steps. Each rises in a line and falls as one "
+    "over the root. With d = 512 and w = 4,000 the top is 0.0007 at step 4,000; with w = 8,000 it "
+    "is 0.0005 at step 8,000; with d = 1,024 it is 0.0005 at step 4,000.",
+)
+assert round(top, 4) == 0.0007 and round(noam(8000, 512, 8000), 4) == 0.0005
+
+# %% [markdown]
+# A shorter warm-up means a higher peak; after both warm-ups the curves are the same. The rate never reaches 0, which was convenient when nobody knew how long a training would go on. Today most recipes choose the number of steps first, and let the rate fall to 0 at the last one.
+#
+# ## Train it here
+#
+# Everything is there. A small model: two blocks on each side, $d_{model} = 64$, your `Transformer` with your blocks, your batches and your loss. It trains for half a minute at most.
+
+# %%
+needs("homeassistant")
+
+# %% tags=["training"]
+with training.seeded(SEED):
+    model = Transformer(
+        pieces.get_vocab_size(), 2, 64, 4, 256, translating.MAX_LENGTH, norm="pre",
+        encoder_block=EncoderBlock, decoder_block=DecoderBlock,
+    )
+batches = translating.batches(examples, 800, SEED, by_tokens=by_tokens)
+
+
+def loss(model, batch):
+    return translating.next_token_loss(model, batch, 0.1, loss=smoothed_cross_entropy)
+
+
+history = training.train(model, batches, loss, steps=300, seconds=30, learning_rate=0.005)
+passes = history.steps * 800 / sum(lengths)
+print(f"{history.steps} of {history.asked} steps, {passes:.1f} passes over the data")
+
+# %% tags=["training"]
+sources, references = zip(*held_out[:6])
+for row in zip(sources, translating.translate(model, pieces, sources, greedy=greedy)):
+    print(f"{row[0]:45} {row[1]}")
+
+# %% [markdown]
+# Compare with the sources. This is no translation, and hardly German: the model repeats a few frequent pieces, whatever it reads. It has seen each pair about once, and that is far too little. *How* bad is it, and when would it be good? To answer that, we need two things first: a better way to write, and a number for how good a translation is.
+
+# %% [markdown]
+# ## Why the likeliest next token is not enough
+#
+# Greedy decoding takes the likeliest token at each step. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model, with two steps; follow the numbers.
+
+# %%
+needs()
+
+# %% tags=["hide-input"]
+diagram, small = drawings.Diagram(), (2.3, 0.8)
+places = {"start": (0, 0), "das": (4, 1.9), "ein": (4, -1.9)}
+ends = {("das", "Haus"): 2.9, ("das", "Heim"): 0.9, ("ein", "Haus"): -0.9, ("ein", "Heim"): -2.9}
+roles = {"start": "stream", "das": "query", "ein": "key"}
+boxes = {w: diagram.box(w, at, roles[w], size=small) for w, at in places.items()}
+
+
+def branch(start, end, probability):
+    middle = start.at[0] + 1.8
+    corners = [(middle, start.at[1]), (middle, end.at[1])]
+    diagram.arrow(start, end, via=corners)
+    diagram.text(probability, (middle + 0.45, end.at[1] + 0.28), size=9)
+
+
+branch(boxes["start"], boxes["das"], "0.5")
+branch(boxes["start"], boxes["ein"], "0.4")
+chances, products = ("0.4", "0.3", "0.9", "0.1"), ("0.20", "0.15", "0.36", "0.04")
+for ((first, second), y), chance, product in zip(ends.items(), chances, products):
+    role = "value" if product == "0.36" else "plain"
+    end = diagram.box(f"{second}, stop", (8.2, y), role, size=small)
+    branch(boxes[first], end, chance)
+    diagram.text(f"= {product}", (10.2, y))
+diagram.show(
+    "A tree of two steps. From start: das 0.5, ein 0.4. After das: Haus 0.4, which makes 0.20, and "
+    "Heim 0.3, which makes 0.15. After ein: Haus 0.9, which makes 0.36, and Heim 0.1, which makes "
+    "0.04. The likeliest sentence is ein Haus, and it does not begin with the likeliest word.",
+)
+
+# %% [markdown]
+# Greedy takes *das* (0.5), then *Haus*: $0.5 \cdot 0.4 = 0.20$. The best sentence is *ein Haus*, $0.4 \cdot 0.9 = 0.36$. **Beam search** keeps the best `width` prefixes alive instead of one. With width 2, both *das* and *ein* survive the first step, and *ein Haus* wins. The cost is `width` times that of greedy.
+#
+# Trying *all* sentences is impossible: with $V$ tokens and $n$ steps there are $V^n$.
+
+# %% [markdown]
+# ## Build: beam search
+#
+# A prefix is ranked by its log-probability, the sum over its tokens. Every further token makes the sum smaller, so finished translations of unequal length are compared after division by a **length penalty** (Wu et al. 2016, eq. 14):
+#
+# $$score(y) = \frac{\sum_i \log p(y_i \mid y_{<i}, x)}{\big((5 + |y|)/6\big)^{\alpha}}$$
+#
+# Here $|y|$ counts the tokens written, the stop included. Each round has $b \le width$ live prefixes:
+#
+# $$\underset{b \times n}{\text{prefixes}} \;\xrightarrow{\;step\;}\; \underset{b \times V}{\log p} \;\xrightarrow{\;+\,\text{sums}\;}\; \underset{b \times V}{\text{sums of all continuations}} \;\to\; \text{rank all } b \cdot V$$
+
+# %% [markdown]
+# Among the best `width` of all continuations, those that end in `stop` are **finished** and leave the beam. The best `width` of the others live on. The search ends when nothing is live, when `width` are finished, or after `most` tokens. Then the best score among the finished wins; if none is finished, among the live.
+
+# %%
+# exercise: beam_search/search
+
+# %%
+check("beam_search/search", beam_search)
+
+# %%
+beam_search = mine("beam_search/search")
+
+
+# %% [markdown]
+# Try it on the tree above. The model is a table from each prefix to its probabilities:
+
+# %%
+words = ["start", "stop", "das", "ein", "Haus", "Heim"]
+likely = {
+    "start": {"das": 0.5, "ein": 0.4, "Haus": 0.1},
+    "das": {"Haus": 0.4, "Heim": 0.3, "stop": 0.3},
+    "ein": {"Haus": 0.9, "Heim": 0.1},
+    "Haus": {"stop": 1.0},
+    "Heim": {"stop": 1.0},
+}
+
+
+def step(prefixes):
+    rows = [likely[words[prefix[-1]]] for prefix in prefixes.tolist()]
+    return torch.tensor([[row.get(word, 0.0) for word in words] for row in rows]).log()
+
+
+# %% tags=["nbval-check-output"]
+for width in (1, 2):
+    tokens, score = beam_search(step, 0, 1, width, most=5)
+    print(f"width {width}:", " ".join(words[token] for token in tokens), f"(score {score:.2f})")
+assert [words[token] for token in tokens] == ["ein", "Haus"]
+
+# %% [markdown]
+# The same function drives a Transformer: `step` runs the decoder on all live prefixes as one batch, and the encoder runs once for a sentence. Whether a wider beam makes better *translations* is a question for measurement. For that we need a score.
+
+# %% [markdown]
+# ## A score by hand
+#
+# A translation can be right in many ways, but a measurement has one reference, written by a person. **BLEU** (Papineni et al. 2002) counts which runs of $n$ tokens, called **n-grams**, are also in the reference. Take one sentence:
+#
+# - reference: *the light in the kitchen is off*
+# - translation: *the light in kitchen is the off*
+
+# %% [markdown]
+# All 7 tokens of the translation are in the reference, so the precision of single tokens is $p_1 = 7/7$. Now pairs of neighbours. The translation has six 2-grams: *the light*, *light in*, *in kitchen*, *kitchen is*, *is the*, *the off*. **How many of the six are in the reference? And of its five 3-grams?**
+
+# %%
+guess = None  # two counts
+
+# %% [markdown]
+# One more rule. *the the the the* has a precision of 4/4 if each *the* may match. So matches are **clipped**: an n-gram counts as often as the reference has it, at most. With $c_h(g)$ and $c_r(g)$ for how often an n-gram $g$ is in hypothesis and reference:
+#
+# $$matches_n = \sum_{g} \min\big(c_h(g),\, c_r(g)\big) \qquad\qquad p_n = \frac{\text{matches}_n}{\text{n-grams of the hypothesis}}$$
+
+# %%
+# exercise: bleu/matches
+
+# %%
+check("bleu/matches", matches)
+
+# %%
+matches = mine("bleu/matches")
+
+# %% tags=["nbval-check-output"]
+reference = "the light in the kitchen is off".split()
+hypothesis = "the light in kitchen is the off".split()
+counts = [matches(hypothesis, reference, n) for n in (1, 2, 3, 4)]
+print(counts)
+reveal(guess, (counts[1][0], counts[2][0]))
+assert counts == [(7, 7), (3, 6), (1, 5), (0, 4)]
+
+# %% [markdown]
+# ## Build: BLEU
+#
+# BLEU takes the geometric mean of $p_1$ to $p_4$: a translation must be good in all four. Precision alone is easy to cheat: write only what you are sure of. So a corpus that is shorter than its references ($c$ tokens against $r$) is multiplied by a **brevity penalty**:
+#
+# $$\mathrm{BLEU} = 100 \cdot \underbrace{\min\big(1,\, e^{1 - r/c}\big)}_{\text{brevity penalty}} \cdot \Big(\prod_{n=1}^{4} p_n\Big)^{1/4}$$
+#
+# Our sentence has no 4-gram in common with its reference, $p_4 = 0$, so its BLEU is 0. That is why BLEU belongs to a **corpus**: matches and n-grams are added up over all sentences *before* they are divided.
+
+# %%
+# exercise: bleu/corpus
+
+# %%
+check("bleu/corpus", bleu)
+
+# %%
+bleu = mine("bleu/corpus")
+
+# %% [markdown]
+# **A program translates 500 sentences perfectly, but leaves out the last tenth of the words. What BLEU does it get?**
+
+# %%
+needs("homeassistant")
+
+# %%
+guess = None  # a number
+
+# %%
+references = [text.split() for _, text in held_out]
+total = sum(map(len, references))
+kept, short = 0, []
+for words_of_it in references:
+    room = max(0, round(0.9 * total) - kept)
+    short.append(words_of_it[:room])
+    kept += len(short[-1])
+reveal(guess, bleu(short, references))
+assert abs(bleu(short, references) - 100 * math.exp(1 - 1 / 0.9)) < 0.1
+
+# %% [markdown]
+# Every n-gram that it wrote matches, so all four precisions are 1, and only the penalty is left: $e^{1 - 1/0.9} = 0.895$.
+#
+# ## What BLEU misses, and chrF (optional)
+#
+# **chrF** (Popović 2015) counts runs of 1 to 6 *characters* in place of words, and weighs recall twice as much as precision, where BLEU has only precision and a penalty. Here are three translations of *The heating is switched off*. **Order them by BLEU, best first, then by chrF.**
+
+# %%
+needs()
+
+# %%
+guess = None  # two orders, such as ("ABC", "CAB")
+
+# %%
+from course_lib.bleu import cut
+from course_lib.chrf import chrf
+
+reference = "Die Heizung im Wohnzimmer ist jetzt ausgeschaltet."
+candidates = {
+    "A": "Die Heizungen im Wohnzimmern ist jetz ausgeschaltet.",  # three wrong endings
+    "B": "Die Heizung im Wohnzimmer ist jetzt eingeschaltet.",  # the opposite
+    "C": "Im Wohnzimmer wurde die Heizung gerade abgestellt.",  # right, in other words
+}
+
+# %%
+table = {
+    name: (bleu([cut(text)], [cut(reference)], 2), chrf([text], [reference]))
+    for name, text in candidates.items()
+}
+for name, (by_words, by_characters) in table.items():
+    print(f"{name}: BLEU of 1- and 2-grams {by_words:5.1f}, chrF {by_characters:5.1f}")
+orders = tuple("".join(sorted(table, key=lambda x: -table[x][i])) for i in (0, 1))
+reveal(guess, orders)
+assert orders[0][0] == orders[1][0] == "B" and table["A"][1] > table["A"][0] + 20
+
+# %% [markdown]
+# Both scores prefer B, which says the opposite. Both put C, the only right one, far below it: neither knows what words mean. They differ on A. A wrong ending costs BLEU the whole word and every n-gram around it, and costs chrF a few characters. German and Portuguese have many endings, so we report both. And both are made to compare *systems* over hundreds of sentences. They cannot judge one.
+
+# %% [markdown]
+# ## How good is yours?
+#
+# Now there is a score, so let us ask it. Take 100 held-out texts, and let the model that you trained above translate them: greedily, and by your beam search with width 4 and $\alpha = 0.6$. **What BLEU does half a minute of training earn?** 100 would be the reference, word for word.
+
+# %%
+needs("homeassistant")
+
+# %%
+guess = None  # a number
+
+# %%
+from course_lib.bleu import cut
+from course_lib.chrf import chrf
+
+
+def scores(found, wanted):
+    return bleu(list(map(cut, found)), list(map(cut, wanted))), chrf(found, wanted)
+
+
+# %% tags=["training"]
+sources, references = zip(*held_out[:100])
+greedily = translating.translate(model, pieces, sources, greedy=greedy)
+by_beam = translating.translate_by_beam(model, pieces, sources, beam_search=beam_search)
+for name, found in (("greedy", greedily), ("beam of 4", by_beam)):
+    print("{:10} BLEU {:4.1f}, chrF {:4.1f}".format(name, *scores(found, references)))
+reveal(guess, round(scores(greedily, references)[0], 1))
+
+# %% [markdown]
+# Yours is no translator yet: a run of four words that is right is rare, or there is none at all, and then BLEU is 0. And a beam does not rescue it: it finds sentences to which the model gives a higher probability, and those are better translations only as far as the model is right.
+#
+# Is a part wrong? Your exercises passed their checks, and lesson 09 ran a real translator in your parts. What is missing is training. Look at the loss: had it stopped falling when the training ended?
+
+# %% tags=["training"]
+for first in range(0, history.steps, 50):
+    some = history.losses[first : first + 50]
+    print(f"steps {first:3} to {first + len(some):3}: mean loss {sum(some) / len(some):.2f}")
+
+# %% [markdown]
+# The paper's base model took 100,000 steps, twelve hours on eight GPUs, with 4.5 million pairs (quoted, sections 5.1 and 5.2). Yours took a few hundred small steps on one processor, with about 20,000 pairs.
+
+# %% [markdown]
+# ## How good is one that was trained for long?
+#
+# The Firefox translator of lesson 09 is an encoder and a decoder too, with 16.9 million parameters and a long training on all kinds of text. On this machine it has no German, but Portuguese, and Home Assistant has that too. **What BLEU does it get on 100 held-out texts? Is there any reason why it should not be close to 100?**
+
+# %%
+needs("homeassistant", "marian")
+
+# %%
+guess = None  # a number
+
+# %%
+from course_lib.pretrained import marian
+
+translator = marian.load("en-pt")
+sources, references = zip(*home_assistant.split("pt").held_out[:100])
+with torch.no_grad():
+    theirs = [translator.translate(source) for source in sources]
+print("BLEU {:.1f}, chrF {:.1f}".format(*scores(theirs, references)))
+reveal(guess, round(scores(theirs, references)[0], 1))
+assert 30 < scores(theirs, references)[0] < 60
+
+# %% [markdown]
+# Scores of two languages cannot be compared point by point: one with more endings has more ways to miss. But this is no matter of a few points.
+#
+# And how much of the score is luck? Other texts could have been held out. A **bootstrap interval** (Koehn 2004) asks what they might have given: draw 100 texts from the 100, with replacement, and score those; do so many times. The middle 95 % of the scores is the interval.
+
+# %%
+draw, found = random.Random(0), []
+for _ in range(400):
+    chosen = draw.choices(range(100), k=100)
+    drawn = [[cut(texts[i]) for i in chosen] for texts in (theirs, references)]
+    found.append(bleu(*drawn))
+low, high = sorted(found)[9], sorted(found)[-10]
+print(f"BLEU {scores(theirs, references)[0]:.1f}, interval {low:.1f} to {high:.1f}")
+assert high - low > 5
+
+# %% [markdown]
+# More than five points wide: with 100 texts, the second digit of such a score means little. That is why papers test on thousands of sentences.
+#
+# Why not 100? Numbers hide what goes wrong, so read some. You need no Portuguese: compare the last line with the reference.
+
+# %%
+for i in (4, 7, 24, 26, 57):
+    print(f"{sources[i]}\n    reference: {references[i]}\n    Firefox:   {theirs[i]}")
+assert "utilizador" in references[4] and "usuário" in theirs[4]
+assert "ficheiros" in references[26] and "arquivos" in theirs[26]
+assert "Home Assistant" in references[26] and "Assistente" in theirs[26]
+assert theirs[57] == "Fã desligado"
+
+# %% [markdown]
+# *Utilizador* and *usuário* are both right for *user*, *ficheiros* and *arquivos* both for *files*. The reference is European Portuguese, the translator writes Brazilian, and BLEU counts that as an error. Then there are real ones. *Home Assistant* is a name here, and should have stayed as it is. And a *fã* is an admirer: of *fan*, the translator took the other sense.
+#
+# A score holds for *these* texts and *this* reference. One more caution: the texts are public, and nobody can tell us whether the translator has read some of them in its training.
+
+# %% [markdown]
+# ## Errors, one by one (optional)
+#
+# Score each of the 100 by its own chrF, and read the ten lowest.
+
+# %%
+judged = sorted((chrf([t], [r]), s, r, t) for s, r, t in zip(sources, references, theirs))
+print(sum(r == t for _, _, r, t in judged), "of 100 are exactly the reference\n")
+for score, source, reference, found in judged[:10]:
+    print(f"{score:4.0f}  {source}\n      reference: {reference}\n      Firefox:   {found}")
+
+# %% [markdown]
+# For each of the ten, say what happened: a name that should have been copied; a right word in another sense; a sentence that is right but says it in other words, or in the other Portuguese; a reference that is itself odd. Only the first two are errors of the translator. So no score with one reference can be read as a share of right translations.
+
+# %% [markdown]
+# ## Break it
+#
+# - Leave out the sort in your `by_tokens`, and look at the padding again.
+# - Train with `smoothing=0.9` in place of 0.1. What does the model write, and why is its loss so high?
+# - Train for `steps=3000` and `seconds=300` in place of 300 and 30. What BLEU do five minutes earn?
+# - Give `beam_search` the width 50 on your own model, with `alpha=0`. Are the translations longer or shorter than greedy's?
+# - Score `candidates` with `most=4`. Which of the three get 0, and why?
+
+# %% [markdown]
+# ## What to remember
+#
+# | | |
+# |:-|:-|
+# | batches by tokens | $\lvert B\rvert \cdot \max \ell_i \le most$, sorted by length |
+# | label smoothing | $L = (1-s)(-\log p_t) + s \cdot \frac1V \sum_v (-\log p_v)$ |
+# | its best logits | $z_t - z_v = \log\frac{1 - s + s/V}{s/V}$ |
+# | the paper's rate | $d_{model}^{-1/2} \min(step^{-1/2},\, step \cdot w^{-3/2})$ |
+# | beam search | rank all $b \cdot V$ continuations by $\sum \log p$; at the end divide by $((5 + \lvert y\rvert)/6)^\alpha$ |
+# | BLEU | $100 \cdot \min(1, e^{1 - r/c}) \cdot (p_1 p_2 p_3 p_4)^{1/4}$, matches clipped, added up over the corpus |
+#
+# A score alone says little. Say on which texts it was measured, by whose reference, beside whom, and how much of it is luck.
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. A batch may have 1,200 tokens. How many sentences of 9 tokens fit, and how many if one of 12 joins them?</summary>
+#
+# 133, since 133 · 9 = 1,197. With one of 12 tokens, all are filled up to 12: 100.
+# </details>
+#
+# <details><summary>2. Two models have the losses 2.1 and 3.0. The second was trained with label smoothing. Which is better?</summary>
+#
+# The losses cannot be compared. Compute the loss of both without smoothing, or compare translations.
+# </details>
+#
+# <details><summary>3. Why can a beam of width 2 miss the best sentence of the tree above if there were three first words?</summary>
+#
+# The third-likeliest word is dropped after the first step, whatever could follow it.
+# </details>
+#
+# <details><summary>4. A translation repeats its first word at the end. Which of p₁ to p₄ fall?</summary>
+#
+# All four. The repeated word is clipped if the reference has it once, and the n-grams that end in it are not in the reference.
+# </details>
+#
+# <details><summary>5. A new model beats a commercial one by several BLEU on 500 texts. What do you ask before you believe it?</summary>
+#
+# From where are the texts, and was anything like them in training? How wide is the interval? Whose dialect is the reference? How do both do on texts from elsewhere?
+# </details>
+
+# %% [markdown]
+# ## Next, and further reading
+#
+# You now have a translator, and a way to say how good it is. Lesson 12 asks how the paper's table of BLEU and training cost came about, and what more data, more parameters and more computation buy.
+#
+# Vaswani et al. 2017 (section 5: the whole recipe); Szegedy et al. 2016 (label smoothing); Wu et al. 2016 (beam search with length penalty); Papineni et al. 2002 (BLEU); Post 2018 (how to report it); Popović 2015 (chrF); Koehn 2004 (bootstrap); Sennrich & Zhang 2019 (little data). Lectures: L1, L2, L3, L5.
