@@ -27,6 +27,7 @@ ORDER = [
     ["decoder"],
     ["transformer"],
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
+    ["scaling", "mixture", "pretraining"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],
