@@ -302,8 +302,7 @@ class OneRowForAll(Steps):
 
 
 @exercise.mistake(
-    "One random token serves the whole text. Each is drawn by itself, from "
-    "the ids below `vocab`."
+    "One random token serves the whole text. Each is drawn by itself, from the ids below `vocab`."
 )
 @steps
 class OneNoiseForAll(Steps):
