@@ -20,8 +20,8 @@ def route(
     The scores are x w, and the weights are the softmax over the k chosen ones. Source: Shazeer et
     al. 2017, eq. 3 to 5, without the noise. Raises ValueError unless 1 <= k <= experts.
     """
-    if not 1 <= k <= w.shape[-1]:
-        raise ValueError(f"each token takes 1 to {w.shape[-1]} experts, not {k}")
+    if not 1 <= k <= w.shape[1]:
+        raise ValueError(f"each token takes 1 to {w.shape[1]} experts, not {k}")
     # score every expert
     scores = x @ w
     # keep the k highest
@@ -56,17 +56,18 @@ class Mixture(nn.Module):
 
     def forward(self, x: Float[Tensor, "... d_model"]) -> Float[Tensor, "... d_model"]:
         """Send each token through its experts, and add what they return."""
+        rows = x.reshape(-1, x.shape[-1])
         # choose the experts of each token
-        chosen, weights = route(x, self.w, self.k)
-        y = torch.zeros_like(x)
+        chosen, weights = route(rows, self.w, self.k)
+        y = torch.zeros_like(rows)
         for number, expert in enumerate(self.experts):
-            # find the tokens that chose this expert, and with which weight
-            *token, place = torch.where(chosen == number)
-            token = tuple(token)
-            # send these alone through it, and add the result, weighted, to them
-            done = weights[*token, place].unsqueeze(-1) * expert(x[token])
-            y = y.index_put(token, done, accumulate=True)
-        return y
+            # find the tokens that chose this expert, and in which of their k places
+            token, place = torch.where(chosen == number)
+            # send these alone through it
+            done = weights[token, place][:, None] * expert(rows[token])
+            # add each result, weighted, to its token
+            y = y.index_add(0, token, done)
+        return y.reshape(x.shape)
 
 
 def load_balance(
@@ -78,7 +79,7 @@ def load_balance(
     experts are equal. Added to a loss, its gradient lowers the probability of the experts that are
     chosen too often. Source: Fedus et al. 2022, eq. 4 to 6.
     """
-    experts = probabilities.shape[-1]
+    _, experts = probabilities.shape
     # each expert's share of the choices, which has no gradient
     share = F.one_hot(chosen, experts).to(probabilities).mean(dim=(0, 1))
     # each expert's mean probability, which has one

@@ -46,15 +46,15 @@ def fit_power_law(
     al. 2020, eq. 1.1 to 1.3. Raises ValueError for numbers that are not positive, and where all x
     are the same.
     """
-    if not ((x > 0).all() and (y > 0).all()):
+    if min(x.min(), y.min()) <= 0:
         raise ValueError("a power law relates positive numbers: x or y has a 0 or less")
     if (x == x[0]).all():
         raise ValueError("a line needs two points: all x are the same")
-    # take logarithms, and center them
+    # take logarithms, between which a power law is a straight line
     log_x, log_y = x.log(), y.log()
-    d_x, d_y = log_x - log_x.mean(), log_y - log_y.mean()
     # the slope of the least-squares line
-    slope = (d_x * d_y).sum() / d_x.square().sum()
+    deviation = log_x - log_x.mean()
+    slope = (deviation * log_y).sum() / deviation.square().sum()
     # its height at x = 1, where the logarithm is 0
     coefficient = (log_y.mean() - slope * log_x.mean()).exp()
     return coefficient, -slope

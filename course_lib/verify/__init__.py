@@ -11,10 +11,12 @@ from course_lib.verify import (
     encoder,
     feed_forward,
     grouped_query,
+    mixture,
     multi_head,
     pooling,
     positions,
     rnn,
+    scaling,
     self_attention,
     start,
     swiglu,
@@ -41,6 +43,8 @@ IN_ORDER_OF_LESSONS = (
     pooling,
     grouped_query,
     swiglu,
+    scaling,
+    mixture,
     efficient,
 )
 COMPARISONS: list[Comparison] = [

@@ -52,59 +52,95 @@ def one_by_one(answer, draw: Draw):
 def only_its_own(answer, draw: Draw):
     # 64 tokens, each hidden layer of 50: all of them at once would be 3,200 numbers
     x = draw.normal(64, 4)
-    answer(x, build=(4, 50, 16, 1), max_numel=64 * 50 - 1)
-    return True
+    return answer(x, build=(4, 50, 16, 1), max_numel=64 * 50 - 1).shape == x.shape
 
 
 class Steps(Mixture):
-    """Every expert on every token: slow, and each step can go wrong by itself."""
+    """The steps of the reference, so that each mistake is one step gone wrong."""
 
     def forward(self, x):
-        chosen, weights = self.route(x)
-        y = torch.zeros_like(x)
+        rows = x.reshape(-1, x.shape[-1])
+        chosen, weights = self.route(rows)
+        y = torch.zeros_like(rows)
         for number, expert in enumerate(self.experts):
-            y = y + self.weight(chosen, weights, number).unsqueeze(-1) * expert(x)
-        return y
+            token, place = torch.where(chosen == number)
+            weight = self.weight(weights, token, place).unsqueeze(-1)
+            y = self.add(y, token, self.work(expert, weight, rows[token]))
+        return y.reshape(x.shape)
 
-    def route(self, x):
-        return route(x, self.w, self.k)
+    def route(self, rows):
+        return route(rows, self.w, self.k)
 
-    def weight(self, chosen, weights, number):
-        return (weights * (chosen == number)).sum(-1)
+    def weight(self, weights, token, place):
+        return weights[token, place]
+
+    def work(self, expert, weight, rows):
+        return weight * expert(rows)
+
+    def add(self, y, token, done):
+        return y.index_add(0, token, done)
 
 
 @exercise.mistake(
     "Right results, but every expert worked on every token, and most of it was multiplied by zero: "
-    "then the mixture costs as much as all its experts. Which rows should an expert be given?"
+    "then the mixture costs as much as all its experts. Which rows should an expert be given?",
+    raises=MemoryError,
 )
-class EveryExpertOnEveryToken(Steps):
-    pass
+class EveryExpertOnEveryToken(Mixture):
+    def forward(self, x):
+        chosen, weights = route(x, self.w, self.k)
+        y = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            weight = (weights * (chosen == number)).sum(-1)
+            y = y + weight.unsqueeze(-1) * expert(x)
+        return y
 
 
-@exercise.mistake("All experts were averaged, chosen or not. What are the others multiplied by?")
-class AllAlike(Steps):
-    def weight(self, chosen, weights, number):
-        return torch.ones_like(weights[..., 0]) / len(self.experts)
+@exercise.mistake(
+    "All experts were averaged, chosen or not. Which tokens is an expert to see?",
+    raises=MemoryError,
+)
+class AllAlike(Mixture):
+    def forward(self, x):
+        return sum(expert(x) for expert in self.experts) / len(self.experts)
 
 
 @exercise.mistake("The chosen experts count alike: their results were added without their weights.")
 class WithoutWeights(Steps):
-    def weight(self, chosen, weights, number):
-        return (chosen == number).sum(-1).to(weights)
+    def weight(self, weights, token, place):
+        return torch.ones_like(weights[token, place])
+
+
+@exercise.mistake(
+    "Each of the k experts counts 1 / k. `route` returned how much each of them counts."
+)
+class EqualWeights(Steps):
+    def weight(self, weights, token, place):
+        return torch.ones_like(weights[token, place]) / self.k
 
 
 @exercise.mistake("Only the first choice of each token counts. What of the other k - 1 experts?")
 class FirstChoiceAlone(Steps):
-    def weight(self, chosen, weights, number):
-        return weights[..., 0] * (chosen[..., 0] == number)
+    def weight(self, weights, token, place):
+        return weights[token, place] * (place == 0)
 
 
 @exercise.mistake(
-    "One expert does all the work: each token went to expert 0. Which numbers did `route` return?"
+    "The weight of an expert was always that of the first choice. In which of its k places did the "
+    "token put this expert?"
+)
+class WeightOfTheFirst(Steps):
+    def weight(self, weights, token, place):
+        return weights[token, 0]
+
+
+@exercise.mistake(
+    "One expert does all the work: each token went to expert 0. Which numbers did `route` return?",
+    raises=MemoryError,
 )
 class OneExpert(Steps):
-    def route(self, x):
-        chosen, weights = super().route(x)
+    def route(self, rows):
+        chosen, weights = super().route(rows)
         return torch.zeros_like(chosen), weights
 
 
@@ -118,61 +154,40 @@ class InputAdded(Steps):
 
 
 @exercise.mistake(
-    "The weights were multiplied in before the experts, which are not linear: what is weighted, a "
-    "token or an expert's result?"
+    "The tokens were weighted before the experts, which are not linear: what is weighted, a token "
+    "or an expert's result?"
 )
 class WeightedTokens(Steps):
-    def forward(self, x):
-        chosen, weights = self.route(x)
-        y = torch.zeros_like(x)
-        for number, expert in enumerate(self.experts):
-            weight = self.weight(chosen, weights, number).unsqueeze(-1)
-            y = y + (weight > 0) * expert(weight * x)
-        return y
+    def work(self, expert, weight, rows):
+        return expert(weight * rows)
 
 
 @exercise.mistake(
-    "Every token went to the experts of the first one. Each token has a choice of its own."
+    "Every token went to the experts of the first one. Each token has a choice of its own.",
+    raises=MemoryError,
 )
 class ChoiceOfTheFirst(Steps):
-    def route(self, x):
-        chosen, weights = super().route(x)
-        if x.dim() == 1:
-            return chosen, weights
-        first = (slice(None),) * (x.dim() - 2) + (slice(0, 1),)
-        return chosen[first].expand_as(chosen), weights
+    def route(self, rows):
+        chosen, weights = super().route(rows)
+        return chosen[:1].expand_as(chosen), weights
 
 
 @exercise.mistake(
     "Right results, but the weights were cut off from the gradient, so the router never learns: "
     "`no_grad`, `.detach()`, `.data`?"
 )
-class RouterDetached(Mixture):
-    def forward(self, x):
-        chosen, weights = route(x, self.w, self.k)
-        y = torch.zeros_like(x)
-        for number, expert in enumerate(self.experts):
-            *token, place = torch.where(chosen == number)
-            token = tuple(token)
-            weight = weights[*token, place].detach().unsqueeze(-1)
-            y = y.index_put(token, weight * expert(x[token]), accumulate=True)
-        return y
+class RouterDetached(Steps):
+    def weight(self, weights, token, place):
+        return weights[token, place].detach()
 
 
 @exercise.mistake(
     "A token's later expert replaced what the earlier one had returned: their results are to be "
     "added."
 )
-class LastExpertWins(Mixture):
-    def forward(self, x):
-        chosen, weights = route(x, self.w, self.k)
-        y = torch.zeros_like(x)
-        for number, expert in enumerate(self.experts):
-            *token, place = torch.where(chosen == number)
-            token = tuple(token)
-            done = weights[*token, place].unsqueeze(-1) * expert(x[token])
-            y = y.index_put(token, done)
-        return y
+class LastExpertWins(Steps):
+    def add(self, y, token, done):
+        return y.index_put((token,), done)
 
 
 @exercise.alternative
@@ -191,13 +206,13 @@ class RowByRow(Mixture):
 
 
 @exercise.alternative
-class WithIndexAdd(Mixture):
+class WithMasks(Mixture):
     def forward(self, x):
-        rows = x.flatten(0, -2) if x.dim() > 1 else x[None]
-        chosen, weights = route(rows, self.w, self.k)
-        y = torch.zeros_like(rows)
+        chosen, weights = route(x, self.w, self.k)
+        y = torch.zeros_like(x)
         for number, expert in enumerate(self.experts):
-            token, place = (chosen == number).nonzero(as_tuple=True)
-            done = expert(rows[token]) * weights[token, place][:, None]
-            y = y.index_add(0, token, done)
-        return y.view_as(x)
+            mine = chosen == number
+            own = mine.any(-1)
+            share = (weights * mine).sum(-1)[own]
+            y = y.masked_scatter(own.unsqueeze(-1), y[own] + share[:, None] * expert(x[own]))
+        return y

@@ -144,8 +144,6 @@ def by_bincount(probabilities, chosen):
 
 @exercise.alternative
 def expert_by_expert(probabilities, chosen):
-    experts = probabilities.shape[-1]
-    terms = [
-        (chosen == e).to(probabilities).mean() * probabilities[:, e].mean() for e in range(experts)
-    ]
-    return experts * torch.stack(share) @ probabilities.mean(0)
+    experts = range(probabilities.shape[-1])
+    shares = [(chosen == expert).to(probabilities).mean() for expert in experts]
+    return len(experts) * torch.stack(shares) @ probabilities.mean(0)

@@ -25,8 +25,8 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two tokens, one of three experts", (draw.normal(2, 4), draw.normal(4, 3), 1)
-    yield "two of three experts", (draw.normal(5, 4), draw.normal(4, 3), 2)
+    yield "two tokens, two of three experts", (draw.normal(2, 4), draw.normal(4, 3), 2)
+    yield "one expert each", (draw.normal(5, 4), draw.normal(4, 3), 1)
     yield "all experts", (draw.normal(4, 2), draw.normal(2, 3), 3)
     yield "as many experts as numbers", (draw.normal(5, 4), draw.normal(4, 4), 2)
     yield "a token alone", (draw.normal(6), draw.normal(6, 5), 3)
@@ -171,5 +171,5 @@ def by_hiding(x, w, k):
     scores = x @ w
     values, experts = scores.sort(-1, descending=True)
     weights = (values - values[..., :1]).exp()
-    weights = weights * (torch.arange(w.shape[1]) < k)
+    weights = torch.cat([weights[..., :k], torch.zeros_like(weights[..., k:])], -1)
     return experts[..., :k], (weights / weights.sum(-1, keepdim=True))[..., :k]

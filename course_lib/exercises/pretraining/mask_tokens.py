@@ -10,10 +10,18 @@ MASK, VOCAB, SPECIAL = 90, 80, (0, 1, 2)
 
 
 def without_inputs(result):
-    """Leave out what is random where every token is chosen, or none: what they become."""
+    """Keep of the inputs what every right answer has in common: the shares, in a long text."""
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Tensor)):
         return result
-    return torch.zeros_like(result[0]), result[1]
+    inputs, targets = result
+    chosen = targets != -100
+    if inputs.shape != targets.shape or chosen.sum() < 1000:
+        return torch.zeros_like(inputs), targets
+    found = inputs[chosen]
+    _, counts = found.unique(return_counts=True)
+    stays = (found == targets[chosen]).float().mean()
+    shares = torch.stack([counts.max() / len(found), stays]).mul(10).round()
+    return torch.cat([shares, torch.tensor([len(counts) > VOCAB / 2])]), chosen.shape
 
 
 exercise = Exercise(
@@ -23,6 +31,13 @@ exercise = Exercise(
     minutes=15,
     difficulty=2,
     canonical=without_inputs,
+    equivalent=(
+        # a uniform number is hardly ever just the bound; `share` 1 would miss none
+        "fate < 0.8 -> fate <= 0.8",
+        "fate < 0.9 -> fate <= 0.9",
+        "fate >= 0.8 -> fate > 0.8",
+        "uniform() < share -> uniform() <= share",
+    ),
     hints=(
         "Draw one uniform number for each token. Which tokens are chosen if you compare it with "
         "`share`, and which of them must never be?",
@@ -49,15 +64,16 @@ def cases(draw: Draw):
     yield "three special ones, which stay", (some, 1.0, MASK, VOCAB, SPECIAL, seed)
     yield "a batch of sentences", (text(draw, 3, 7), 1.0, MASK, VOCAB, SPECIAL, seed)
     yield "two batch dimensions", (text(draw, 2, 3, 4), 1.0, MASK, VOCAB, SPECIAL, seed)
-    yield "nothing is special", (text(draw, 2, 6), 1.0, MASK, VOCAB, (), seed)
+    yield "one token", (3 + text(draw, 1), 1.0, MASK, 90, SPECIAL, seed)
+    yield "nothing is special", (draw.integers(0, 3, 2, 6), 1.0, MASK, VOCAB, (), seed)
     yield "more than all", (text(draw, 5), 1.5, MASK, VOCAB, SPECIAL, seed)
     yield "less than none", (text(draw, 5), -0.1, MASK, VOCAB, SPECIAL, seed)
 
 
 def many(answer, draw: Draw, share: float = 0.5):
-    """Ask for many tokens: tokens, inputs, targets."""
-    tokens = text(draw, 40, 500)
-    return tokens, *answer(tokens, share, MASK, VOCAB, SPECIAL, draw.number(0, 1000))
+    """Ask for many tokens: tokens, inputs, targets, and which id the mask has."""
+    tokens, mask = text(draw, 40, 500), draw.number(VOCAB, 99)
+    return tokens, *answer(tokens, share, mask, VOCAB, SPECIAL, draw.number(0, 1000)), mask
 
 
 def near(found, expected: float, tokens: int) -> bool:
@@ -67,7 +83,7 @@ def near(found, expected: float, tokens: int) -> bool:
 
 @exercise.property("the targets are the original tokens, or -100")
 def targets_are_the_tokens(answer, draw: Draw):
-    tokens, _, targets = many(answer, draw)
+    tokens, _, targets, _ = many(answer, draw)
     chosen = targets != -100
     return chosen.any() and not chosen.all() and torch.equal(targets[chosen], tokens[chosen])
 
@@ -75,7 +91,7 @@ def targets_are_the_tokens(answer, draw: Draw):
 @exercise.property("so large a share of the tokens that are not special is chosen")
 def share_chosen(answer, draw: Draw):
     for share in (0.15, 0.6):
-        tokens, _, targets = many(answer, draw, share)
+        tokens, _, targets, _ = many(answer, draw, share)
         allowed = tokens >= 3
         if not near((targets[allowed] != -100).float().mean(), share, int(allowed.sum())):
             return False
@@ -84,7 +100,7 @@ def share_chosen(answer, draw: Draw):
 
 @exercise.property("special tokens are never chosen, and share 1 chooses all others")
 def special_kept(answer, draw: Draw):
-    tokens, inputs, targets = many(answer, draw, 1.0)
+    tokens, inputs, targets, _ = many(answer, draw, 1.0)
     special = tokens < 3
     kept = torch.equal(inputs[special], tokens[special]) and (targets[special] == -100).all()
     return kept and torch.equal(targets[~special], tokens[~special])
@@ -92,19 +108,19 @@ def special_kept(answer, draw: Draw):
 
 @exercise.property("tokens that are not chosen stay as they are; share 0 changes nothing")
 def others_stay(answer, draw: Draw):
-    tokens, inputs, targets = many(answer, draw)
+    tokens, inputs, targets, _ = many(answer, draw)
     others = targets == -100
-    same, unchanged, none = many(answer, draw, 0.0)
+    same, unchanged, none, _ = many(answer, draw, 0.0)
     nothing = torch.equal(same, unchanged) and (none == -100).all()
     return nothing and torch.equal(inputs[others], tokens[others]) and (inputs != tokens).any()
 
 
 @exercise.property("of the chosen, 80 % are masked, 10 % random, and 10 % stay", points=2)
 def fates(answer, draw: Draw):
-    tokens, inputs, targets = many(answer, draw, 0.9)
+    tokens, inputs, targets, mask = many(answer, draw, 0.9)
     chosen = targets != -100
     count = int(chosen.sum())
-    masked = (inputs[chosen] == MASK).float().mean()
+    masked = (inputs[chosen] == mask).float().mean()
     stays = (inputs[chosen] == tokens[chosen]).float().mean()
     # a random token is the old one, once in VOCAB times
     return near(masked, 0.8, count) and near(stays, 0.1 + 0.1 / VOCAB, count)
@@ -112,8 +128,8 @@ def fates(answer, draw: Draw):
 
 @exercise.property("random tokens are any id below vocab, each as likely")
 def any_token(answer, draw: Draw):
-    tokens, inputs, targets = many(answer, draw, 1.0)
-    random = (targets != -100) & (inputs != MASK) & (inputs != tokens)
+    tokens, inputs, targets, mask = many(answer, draw, 1.0)
+    random = (targets != -100) & (inputs != mask) & (inputs != tokens)
     counts = torch.bincount(inputs[random], minlength=VOCAB)
     return len(counts) == VOCAB and counts.min() > 0 and counts.max() < 4 * counts.float().mean()
 

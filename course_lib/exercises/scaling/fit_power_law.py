@@ -20,6 +20,11 @@ exercise = Exercise(
         "The line goes through the point of the two means. How high is it where log x is 0, and "
         "what is c if that height is its logarithm?",
     ),
+    equivalent=(
+        # any run will do to see whether they are all the same
+        "0 -> 1",
+        "0 -> -1",
+    ),
     forbidden=("torch.linalg.lstsq", "torch.linalg.pinv", "torch.linalg.solve", "torch.lstsq"),
 )
 
@@ -42,6 +47,7 @@ def cases(draw: Draw):
     yield "in any order", (x[[3, 0, 5, 1, 4, 2]], y[[3, 0, 5, 1, 4, 2]])
     yield "what grows has a negative exponent", (x, y.reciprocal())
     yield "a loss of 0", (x, y * torch.tensor([1.0, 1, 1, 0, 1, 1]))
+    yield "a size of 0", (x * torch.tensor([1.0, 1, 1, 1, 0, 1]), y)
     yield "a negative size", (x * torch.tensor([1.0, 1, -1, 1, 1, 1]), y)
     yield "all sizes the same", (torch.full((4,), 3.0), y[:4])
 
