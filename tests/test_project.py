@@ -27,6 +27,7 @@ ORDER = [
     ["decoder"],
     ["transformer"],
     ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
+    ["byte_pair", "corpus", "language_model", "sampling"],
     ["scaling", "mixture", "pretraining"],
     ["efficient"],
     ["data", "instruments"],

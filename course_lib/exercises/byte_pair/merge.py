@@ -1,0 +1,181 @@
+"""One token for two neighbours, wherever they stand together."""
+
+from course_lib.byte_pair import merge
+from course_lib.checking.exercise import Draw, Exercise
+
+exercise = Exercise(
+    reference=merge,
+    lesson="10",
+    title="Two tokens become one",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "Go through a a a by hand with the pair (a, a). After you have written the new token, "
+        "which of the three have you used up, and where do you go on?",
+        "What do you do with a token that begins no pair? And with the last one, which has no "
+        "right neighbour?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    a, b, c = draw.integers(97, 123, 3).tolist()
+    a, b, c = a, b + 26, c + 52  # three different ones
+    yield "one pair", ([c, a, b], (a, b), 256)
+    yield "the pair comes twice", ([a, b, c, a, b, c], (a, b), 256)
+    yield "neighbours in the other order", ([b, a, c, b, a], (a, b), 256)
+    yield "one token three times", ([a, a, a], (a, a), 256)
+    yield "one token four times", ([b, a, a, a, a, c], (a, a), 257)
+    yield "first half alone at the end", ([b, a, b, c, a], (a, b), 258)
+    for name, n in (("a text of two letters", 30), ("a long text of two letters", 200)):
+        yield name, (draw.integers(97, 99, n).tolist(), (97, 98), draw.number(256, 900))
+    yield "doubles in a text", (draw.integers(97, 99, 50).tolist(), (98, 98), draw.number(256, 900))
+    yield "the pair is not there", ([c, a, c], (a, b), 256)
+    yield "one token", ([a], (a, a), 256)
+    yield "no token at all", ([], (a, b), 256)
+
+
+def spell(ids, pair, new):
+    return [token for x in ids for token in (pair if x == new else (x,))]
+
+
+@exercise.property("spelling the new token out again gives the old text")
+def spelled_out(answer, draw: Draw):
+    ids, new = draw.integers(97, 99, 60).tolist(), draw.number(256, 900)
+    merged = answer(ids, (97, 98), new)
+    return new in merged and spell(merged, (97, 98), new) == ids
+
+
+@exercise.property("no two neighbours of the result are the pair")
+def none_left(answer, draw: Draw):
+    for pair in ((97, 98), (98, 97), (97, 97)):
+        merged = answer(draw.integers(97, 99, 60).tolist(), pair, 256)
+        if pair in zip(merged, merged[1:], strict=False) or 256 not in merged:
+            return False
+    return True
+
+
+@exercise.mistake(
+    "Occurrences that overlap were all merged: a a a has room for one pair, since the token in the "
+    "middle can be used only once. Where do you go on after a merge?"
+)
+def overlapping(ids, pair, new):
+    merged, i = [], 0
+    while i < len(ids):
+        if tuple(ids[i : i + 2]) == pair:
+            merged.append(new)
+            # a second one may begin in the middle of the first
+            i += 1 if tuple(ids[i + 1 : i + 3]) == pair else 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged
+
+
+@exercise.mistake(
+    "The second half of each pair is still there: the new token stands for both. How many tokens "
+    "do you go on by after a merge?"
+)
+def second_half_kept(ids, pair, new):
+    places = range(len(ids))
+    return [new if tuple(ids[i : i + 2]) == pair else ids[i] for i in places]
+
+
+@exercise.mistake(
+    "The text was searched from its end: of a a a the first token is left over, and not the last. "
+    "From which side are occurrences found?"
+)
+def from_the_right(ids, pair, new):
+    return merge(ids[::-1], pair[::-1], new)[::-1]
+
+
+@exercise.mistake("Only the first occurrence was merged. How do you find the others?")
+def first_alone(ids, pair, new):
+    for i in range(len(ids) - 1):
+        if (ids[i], ids[i + 1]) == pair:
+            return [*ids[:i], new, *ids[i + 2 :]]
+    return list(ids)
+
+
+@exercise.mistake(
+    "A last token that belongs to no pair is lost. It has no right neighbour to be compared with: "
+    "who writes it?"
+)
+def last_lost(ids, pair, new):
+    merged = merge(ids, pair, new)
+    return merged if tuple(ids[-2:]) == pair and merged[-1:] == [new] else merged[:-1]
+
+
+@exercise.mistake(
+    "Neighbours in the other order were merged too: (a, b) is not (b, a), or *on* would be *no*."
+)
+def either_order(ids, pair, new):
+    merged, i = [], 0
+    while i < len(ids):
+        if tuple(ids[i : i + 2]) in (pair, pair[::-1]):
+            merged.append(new)
+            i += 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged
+
+
+@exercise.mistake(
+    "After a merge one token too many was skipped. The new token stands for two: where is the "
+    "third?"
+)
+def one_skipped(ids, pair, new):
+    merged, i = [], 0
+    while i < len(ids):
+        found = tuple(ids[i : i + 2]) == pair
+        merged.append(new if found else ids[i])
+        i += 3 if found else 1
+    return merged
+
+
+@exercise.mistake(
+    "The right result, but the caller's own list was changed on the way: other merges still need "
+    "the old text. Write into a new list."
+)
+def in_place(ids, pair, new):
+    ids[:] = merge(ids, pair, new)
+    return ids
+
+
+@exercise.mistake(
+    "The last token has no right neighbour, so there is nothing at i + 1 there. What does a slice "
+    "such as `ids[i : i + 2]` give at the end of a list?",
+    raises=IndexError,
+)
+def beyond_the_end(ids, pair, new):
+    merged, i = [], 0
+    while i < len(ids):
+        found = (ids[i], ids[i + 1]) == pair
+        merged.append(new if found else ids[i])
+        i += 2 if found else 1
+    return merged
+
+
+@exercise.alternative
+def with_an_index(ids, pair, new):
+    merged, i = [], 0
+    while i < len(ids):
+        if tuple(ids[i : i + 2]) == tuple(pair):
+            merged.append(new)
+            i += 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged
+
+
+@exercise.alternative
+def by_looking_back(ids, pair, new):
+    merged = []
+    for token in ids:
+        merged.append(token)
+        if merged[-2:] == list(pair):
+            merged[-2:] = [new]
+    return merged

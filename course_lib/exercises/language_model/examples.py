@@ -1,0 +1,167 @@
+"""Windows of a text, and for each of their tokens the one that comes next."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.language_model import examples
+
+exercise = Exercise(
+    reference=examples,
+    lesson="10",
+    title="Windows and what comes next",
+    minutes=7,
+    difficulty=1,
+    hints=(
+        "Write down the inputs and the targets of tokens 5 6 7 8 9, for windows of 2 and a stride "
+        "of 2. Why is there no third window?",
+        "A window of `length` inputs has as many targets, the last of them one place after its "
+        "end. How many tokens does a window need, then?",
+        "A column of starts and a row of 0, 1, 2, ... have something to do with the places of all "
+        "windows. What happens when you add the two?",
+    ),
+    # a text has one axis, and its starts too
+    equivalent=("-1 -> 1",),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "five tokens, windows of two", (draw.integers(0, 90, 5), 2, 2)
+    yield "windows that overlap", (draw.integers(0, 90, 9), 4, 1)
+    yield "windows with gaps", (draw.integers(0, 90, 20), 3, 5)
+    yield "a rest that fills no window", (draw.integers(0, 90, 12), 4, 4)
+    yield "the last window has its last target", (draw.integers(0, 90, 13), 4, 4)
+    yield "windows that overlap by half", (draw.integers(0, 90, 30), 8, 4)
+    yield "one window", (draw.integers(0, 90, 4), 3, 2)
+    yield "windows of one token", (draw.integers(0, 90, 6), 1, 1)
+    yield "a stride longer than the text", (draw.integers(0, 90, 9), 4, 50)
+    yield "no target for the last token", (draw.integers(0, 90, 5), 5, 2)
+    yield "a text shorter than a window", (draw.integers(0, 90, 3), 5, 1)
+    yield "an empty text", (torch.empty(0, dtype=torch.long), 3, 1)
+
+
+@exercise.property("each target is the input of the next place")
+def one_place_further(answer, draw: Draw):
+    inputs, targets = answer(draw.integers(0, 90, 30), 6, 4)
+    return len(inputs) == 6 and torch.equal(inputs[:, 1:], targets[:, :-1])
+
+
+@exercise.property("with a stride of the length, the windows are the text without its rest")
+def the_whole_text(answer, draw: Draw):
+    text = draw.integers(0, 90, 43)
+    inputs, targets = answer(text, 7, 7)
+    return torch.equal(inputs.flatten(), text[:42]) and torch.equal(targets.flatten(), text[1:43])
+
+
+def windows(tokens, length, stride, last=0, shift=1):
+    starts = torch.arange(0, max(0, len(tokens) - length + last), stride, device=tokens.device)
+    places = starts.unsqueeze(-1) + torch.arange(length, device=tokens.device)
+    return tokens[places], tokens[(places + shift).clamp(0, max(0, len(tokens) - 1))]
+
+
+@exercise.mistake(
+    "The targets are the inputs again. A model that may copy learns nothing: by how many places "
+    "are the targets further right?"
+)
+def targets_are_inputs(tokens, length, stride):
+    return windows(tokens, length, stride, shift=0)
+
+
+@exercise.mistake("The targets are two places further right: the very next token is asked for.")
+def two_further(tokens, length, stride):
+    return windows(tokens, length, stride, shift=2)
+
+
+@exercise.mistake(
+    "The targets are one place to the left, so each token is asked for what came before it."
+)
+def to_the_left(tokens, length, stride):
+    return windows(tokens, length, stride, shift=-1)
+
+
+@exercise.mistake(
+    "The last window is missing, although its last target is still in the text. Up to where may a "
+    "window begin?"
+)
+def last_window_missing(tokens, length, stride):
+    return windows(tokens, length, stride, last=-1)
+
+
+@exercise.mistake(
+    "A window was cut whose last token has no next one in the text. How many tokens does a window "
+    "with its targets need?"
+)
+def one_window_too_many(tokens, length, stride):
+    return windows(tokens, length, stride, last=1)
+
+
+@exercise.mistake("The windows begin one token apart, whatever the stride says.")
+def stride_ignored(tokens, length, stride):
+    return windows(tokens, length, 1)
+
+
+@exercise.mistake(
+    "The windows stand side by side: each begins where the last one ended. Where does window i "
+    "begin, by the docstring?"
+)
+def stride_of_the_length(tokens, length, stride):
+    return windows(tokens, length, length)
+
+
+@exercise.mistake(
+    "The targets of each window begin with its own first token moved round: `roll` brings the "
+    "first token to the end, and it does not come next there."
+)
+def rolled(tokens, length, stride):
+    inputs, _ = windows(tokens, length, stride)
+    return inputs, inputs.roll(-1, dims=-1)
+
+
+@exercise.mistake(
+    "Each window has one token too few: the window of length + 1 tokens was cut in two, but it had "
+    "only `length`."
+)
+def one_token_short(tokens, length, stride):
+    inputs, targets = windows(tokens, length, stride)
+    return inputs[:, :-1], targets[:, :-1]
+
+
+@exercise.mistake(
+    "Only the token after the window is a target. Every position is one: the model predicts the "
+    "next token after each of them."
+)
+def last_target_alone(tokens, length, stride):
+    inputs, targets = windows(tokens, length, stride)
+    return inputs, targets[:, -1]
+
+
+@exercise.mistake(
+    "A text that is too short for a window gave an error. What shape has a table of no windows?",
+    raises=RuntimeError,
+)
+def too_short(tokens, length, stride):
+    return (
+        tokens[:-1].unfold(0, length, stride).clone(),
+        tokens[1:].unfold(0, length, stride).clone(),
+    )
+
+
+@exercise.alternative
+def window_by_window(tokens, length, stride):
+    inputs, targets = [], []
+    start = 0
+    while start + length + 1 <= len(tokens):
+        inputs.append(tokens[start : start + length])
+        targets.append(tokens[start + 1 : start + length + 1])
+        start += stride
+    if not inputs:
+        return tokens.new_empty(0, length), tokens.new_empty(0, length)
+    return torch.stack(inputs), torch.stack(targets)
+
+
+@exercise.alternative
+def unfolded(tokens, length, stride):
+    if len(tokens) <= length:
+        return tokens.new_zeros(0, length), tokens.new_zeros(0, length)
+    both = tokens.unfold(0, length + 1, stride)
+    return both[:, :-1].clone(), both[:, 1:].clone()

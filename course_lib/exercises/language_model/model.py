@@ -1,0 +1,302 @@
+"""A whole language model: from tokens to the scores of what comes next."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.language_model import LanguageModel
+
+exercise = Exercise(
+    reference=LanguageModel,
+    method="forward",
+    lesson="10",
+    title="The whole language model",
+    minutes=7,
+    difficulty=2,
+    hints=(
+        "The constructor made five parts. In which order does the drawing above pass them?",
+        "A block of this model is an encoder's block. What does it need beside the tokens, so that "
+        "no token sees what it is to predict? How large is that?",
+        "`self.blocks` holds the blocks. Give the running result one name, and let each round "
+        "replace it. Which two parts are left after the last round?",
+    ),
+    forbidden=(
+        "torch.nn.TransformerEncoder",
+        "torch.nn.TransformerEncoderLayer",
+        "torch.nn.MultiheadAttention",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two tokens, one block", (draw.integers(0, 5, 2),), (5, 1, 4, 2, 6, 3)
+    yield "three blocks", (draw.integers(0, 7, 4),), (7, 3, 4, 1, 5, 6)
+    yield "as many tokens as there is room for", (draw.integers(0, 8, 5),), (8, 2, 4, 2, 3, 5)
+    yield "a batch of texts", (draw.integers(0, 9, 2, 4),), (9, 2, 6, 3, 8, 7)
+    yield "as many texts as tokens", (draw.integers(0, 9, 3, 3),), (9, 1, 4, 2, 7, 5)
+    yield "two batch dimensions", (draw.integers(0, 6, 3, 2, 4),), (6, 1, 6, 2, 5, 8)
+    yield "one token", (draw.integers(0, 5, 1),), (5, 1, 4, 2, 6, 3)
+    yield "an odd d_model", (draw.integers(0, 6, 3),), (6, 2, 5, 1, 4, 3)
+    yield "more tokens than there is room for", (draw.integers(0, 5, 4),), (5, 1, 4, 2, 6, 3)
+
+
+@exercise.property("no logits depend on a later token, and all depend on earlier ones", points=2)
+def causal(answer, draw: Draw):
+    tokens, build = draw.integers(0, 5, 6), (6, 2, 4, 2, 6, 7)
+    other = tokens.clone()
+    other[3] = 5
+    moved = (answer(other, build=build) - answer(tokens, build=build)).abs().amax(-1) > 1e-5
+    return moved.tolist() == [False] * 3 + [True] * 3
+
+
+@exercise.property("the same tokens in another order are another text")
+def order_counts(answer, draw: Draw):
+    build = (6, 2, 4, 2, 6, 7)
+    one, other = (answer(torch.tensor(x), build=build)[-1] for x in ([4, 1, 2], [1, 4, 2]))
+    return (one - other).abs().max() > 1e-4
+
+
+class InSteps(LanguageModel):
+    """The model in steps, so that a mistake is one step gone wrong."""
+
+    def embed(self, tokens):
+        return self.positions(self.embedding(tokens))
+
+    def mask(self, n, device):
+        return torch.ones(n, n, dtype=torch.bool, device=device).tril()
+
+    def run(self, x, mask):
+        for block in self.blocks:
+            x = block(x, mask)
+        return x
+
+    def score(self, x):
+        return self.output(self.last_norm(x))
+
+    def forward(self, tokens):
+        mask = self.mask(tokens.shape[-1], tokens.device)
+        return self.score(self.run(self.embed(tokens), mask))
+
+
+@exercise.mistake(
+    "Each token sees what comes after it, and so what it is to predict. In training the loss will "
+    "fall to nothing, and the model will write nonsense: which mask does a decoder need?"
+)
+class NoMask(InSteps):
+    def mask(self, n, device):
+        return None
+
+
+@exercise.mistake(
+    "The mask is turned round: each token sees itself and what comes after it. True means *may "
+    "look*."
+)
+class MaskInverted(InSteps):
+    def mask(self, n, device):
+        return super().mask(n, device).mT
+
+
+@exercise.mistake(
+    "A token may not see itself here, so the first one sees nothing. The targets are one place "
+    "further right already: what would be given away if it saw itself?"
+)
+class HiddenFromItself(InSteps):
+    def mask(self, n, device):
+        return super().mask(n, device).tril(-1)
+
+
+@exercise.mistake(
+    "Only the first block was given the mask. What is hidden once must stay hidden: in which "
+    "rounds is it needed?"
+)
+class MaskForTheFirstBlock(InSteps):
+    def run(self, x, mask):
+        for block in self.blocks:
+            x, mask = block(x, mask), None
+        return x
+
+
+@exercise.mistake("No token knows its position: what does `self.positions` add?")
+class NoPositions(InSteps):
+    def embed(self, tokens):
+        self.positions(self.embedding(tokens))
+        return self.embedding(tokens)
+
+
+@exercise.mistake(
+    "The positions were added twice. `self.positions` adds them and returns the sum: read "
+    "`LearnedPositions.forward`."
+)
+class PositionsTwice(InSteps):
+    def embed(self, tokens):
+        x = self.embedding(tokens)
+        return 2 * self.positions(x) - x
+
+
+@exercise.mistake(
+    "The token vectors were added to themselves: `self.positions` returns the sum of a vector and "
+    "its position already."
+)
+class AddedToItsSum(InSteps):
+    def embed(self, tokens):
+        x = self.embedding(tokens)
+        return x + self.positions(x)
+
+
+@exercise.mistake(
+    "The embedding was multiplied by sqrt(d_model), as in the Transformer of 2017. This model "
+    "learns its positions, and has no such factor."
+)
+class Scaled(InSteps):
+    def embed(self, tokens):
+        x = self.embedding(tokens)
+        return super().embed(tokens) + (x.shape[-1] ** 0.5 - 1) * x
+
+
+@exercise.mistake("No block was called: the tokens were looked up and scored at once.")
+class NoBlocks(InSteps):
+    def run(self, x, mask):
+        return x
+
+
+@exercise.mistake(
+    "Only the first block was used. Is there a `return` inside the loop, which ends it in the "
+    "first round?"
+)
+class FirstBlockAlone(InSteps):
+    def run(self, x, mask):
+        return self.blocks[0](x, mask)
+
+
+@exercise.mistake(
+    "Each block read the embedding, and its result was replaced by the next one's. What should a "
+    "block read?"
+)
+class LastBlockAlone(InSteps):
+    def run(self, x, mask):
+        return self.blocks[-1](x, mask)
+
+
+@exercise.mistake("The blocks were called from the last to the first.")
+class BlocksInReverse(InSteps):
+    def run(self, x, mask):
+        for block in reversed(self.blocks):
+            x = block(x, mask)
+        return x
+
+
+@exercise.mistake(
+    "The stream was added to what each block returned. The residual connections are inside the "
+    "blocks already."
+)
+class AddedAroundBlocks(InSteps):
+    def run(self, x, mask):
+        for block in self.blocks:
+            x = x + block(x, mask)
+        return x
+
+
+@exercise.mistake(
+    "`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks "
+    "in it?",
+    raises=NotImplementedError,
+)
+class ListCalled(InSteps):
+    def run(self, x, mask):
+        return self.blocks(x, mask)
+
+
+@exercise.mistake(
+    "The last norm was left out: pre-norm blocks leave the stream as large as it has grown."
+)
+class NoLastNorm(InSteps):
+    def score(self, x):
+        return self.output(x)
+
+
+@exercise.mistake("The last norm was called after each block: is its line inside the loop?")
+class NormInTheLoop(InSteps):
+    def run(self, x, mask):
+        for block in self.blocks:
+            x = self.last_norm(block(x, mask))
+        return x
+
+    def score(self, x):
+        return self.output(x)
+
+
+@exercise.mistake(
+    "The states were returned: each has d_model numbers. How do they become a score for every "
+    "token of the vocabulary?"
+)
+class StatesReturned(InSteps):
+    def score(self, x):
+        return self.last_norm(x)
+
+
+@exercise.mistake(
+    "The logits were made into probabilities. The loss takes logits, and so does sampling: what "
+    "does the docstring ask for?"
+)
+class Probabilities(InSteps):
+    def score(self, x):
+        return super().score(x).softmax(-1)
+
+
+@exercise.mistake(
+    "The logits were made into logarithms of probabilities. The docstring asks for logits, and the "
+    "loss does the rest."
+)
+class LogProbabilities(InSteps):
+    def score(self, x):
+        return super().score(x).log_softmax(-1)
+
+
+@exercise.mistake(
+    "Only the last position was scored. In training every position predicts its next token at "
+    "once: what keeps them from seeing it?"
+)
+class LastPlaceAlone(InSteps):
+    def score(self, x):
+        return super().score(x)[..., -1, :]
+
+
+@exercise.mistake(
+    "Right, as long as there is room. A text that is too long is to raise a ValueError: "
+    "`self.positions` does that when it is called, its table alone does not.",
+    accepts=True,
+    raises=RuntimeError,
+)
+class LengthNotAsked(InSteps):
+    def embed(self, tokens):
+        x, table = self.embedding(tokens), self.positions.table
+        places = torch.arange(x.shape[-2], device=x.device)
+        return x + table[places.clamp(max=len(table) - 1)]
+
+
+@exercise.mistake(
+    "The right results, but the embedding gets no gradient: `.detach()`, `.data` and `no_grad` cut "
+    "it off."
+)
+class EmbeddingDetached(InSteps):
+    def embed(self, tokens):
+        return super().embed(tokens).detach()
+
+
+@exercise.alternative
+class Spelled(LanguageModel):
+    def forward(self, tokens):
+        n = tokens.size(-1)
+        if n > len(self.positions.table):
+            raise ValueError("too many tokens")
+        x = F.embedding(tokens, self.embedding.table) + self.positions.table[:n]
+        past = torch.arange(n, device=x.device)
+        for i in range(len(self.blocks)):
+            x = self.blocks[i](x, past[:, None] >= past)
+        return self.last_norm(x) @ self.embedding.table.mT
+
+
+@exercise.alternative
+class InOrder(InSteps):
+    pass

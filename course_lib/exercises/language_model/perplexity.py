@@ -1,0 +1,158 @@
+"""Perplexity: among how many equally likely tokens a model is undecided."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.language_model import perplexity
+
+exercise = Exercise(
+    reference=perplexity,
+    lesson="10",
+    title="Undecided among how many?",
+    minutes=5,
+    difficulty=1,
+    hints=(
+        "A model that gives each of 8 tokens the same probability loses log 8 at every token. "
+        "What brings you back to 8?",
+        "Two sentences have 1 and 9 real tokens. Which of them should have the larger share in "
+        "the average?",
+    ),
+    small_only="the perplexity of a loss of 1,000 nats is no number that a float can hold",
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two tokens", (draw.normal(2).abs(),)
+    yield "one token", (draw.normal(1).abs(),)
+    yield "a batch", (draw.normal(3, 4).abs(),)
+    yield "a loss alone", (draw.normal().abs(),)
+    yield (
+        "unequal lengths",
+        (
+            draw.normal(3, 4).abs(),
+            torch.arange(4) < torch.tensor([4, 1, 2]).unsqueeze(-1),
+        ),
+    )
+    yield "real tokens anywhere", (draw.normal(2, 3, 5).abs(), draw.mask(2, 3, 5))
+    nowhere = torch.tensor([[False, False], [True, False]])
+    yield "a sentence without tokens", (draw.normal(2, 2).abs(), nowhere)
+    yield "no token is real", (draw.normal(2, 3).abs(), torch.zeros(2, 3, dtype=torch.bool))
+    yield "no token at all", (torch.empty(0), torch.empty(0, dtype=torch.bool))
+
+
+@exercise.property("a guess among n equally likely tokens has the perplexity n")
+def equally_likely(answer, draw: Draw):
+    n = draw.number(2, 1000)
+    losses = torch.full((2, 5), float(n)).log()
+    return torch.allclose(answer(losses), torch.tensor(float(n)), rtol=1e-4)
+
+
+@exercise.property("what stands in the places of padding does not matter, not even infinity")
+def padding(answer, draw: Draw):
+    losses, mask = draw.normal(3, 5).abs(), draw.mask(3, 5)
+    found = answer(losses, mask)
+    filled = [answer(losses.masked_fill(~mask, x), mask) for x in (0.0, 50.0, torch.inf)]
+    return found > 1 and all(torch.allclose(x, found) for x in filled)
+
+
+def parts(losses, mask):
+    real = torch.ones_like(losses, dtype=torch.bool) if mask is None else mask
+    return losses.masked_fill(~real, 0.0), real
+
+
+@exercise.mistake("This is the mean loss itself. What undoes a logarithm?")
+def mean_loss(losses, mask=None):
+    losses, real = parts(losses, mask)
+    return losses.sum() / real.sum().clamp(min=1)
+
+
+@exercise.mistake(
+    "The perplexities of all tokens were averaged. One surprise of 20 nats would outweigh "
+    "everything: what is averaged first?"
+)
+def mean_of_perplexities(losses, mask=None):
+    values, real = parts(losses, mask)
+    total = values.exp().masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
+    return torch.where(real.any(), total, torch.ones_like(total))
+
+
+@exercise.mistake("The losses were added up and not averaged: the number grows with the text.")
+def exp_of_the_sum(losses, mask=None):
+    return parts(losses, mask)[0].sum().exp()
+
+
+@exercise.mistake(
+    "2 was raised to the loss, which is right for bits. The losses are in nats: what is the base "
+    "of a natural logarithm?"
+)
+def powers_of_two(losses, mask=None):
+    return 2.0 ** mean_loss(losses, mask)
+
+
+@exercise.mistake("Padding was counted below the line, so a padded batch looks easier than it is.")
+def padding_counted(losses, mask=None):
+    losses, _ = parts(losses, mask)
+    return (losses.sum() / max(1, losses.numel())).exp()
+
+
+@exercise.mistake(
+    "The mean of each sentence was taken first, so a sentence of one token weighs as much as one "
+    "of a hundred. Over what is the mean to be taken at once?"
+)
+def mean_of_means(losses, mask=None):
+    losses, real = parts(losses, mask)
+    if not losses.dim():
+        return losses.exp()
+    rows = losses.sum(-1) / real.sum(-1).clamp(min=1)
+    return (rows.sum() / real.any(-1).sum().clamp(min=1)).exp()
+
+
+@exercise.mistake("Each sentence got a perplexity of its own: the whole batch has one.")
+def by_sentence(losses, mask=None):
+    losses, real = parts(losses, mask)
+    if not losses.dim():
+        return losses.exp()
+    return (losses.sum(-1) / real.sum(-1).clamp(min=1)).exp()
+
+
+@exercise.mistake("The mask changes nothing: padding was read like real tokens.")
+def mask_ignored(losses, mask=None):
+    return perplexity(losses)
+
+
+@exercise.mistake("The mask is read the wrong way round: True means that a token is real.")
+def mask_inverted(losses, mask=None):
+    return perplexity(losses, None if mask is None else ~mask)
+
+
+@exercise.mistake(
+    "Without a token this is exp(0 / 0), which is NaN. The perplexity is to be 1 there."
+)
+def empty_is_nan(losses, mask=None):
+    losses, real = parts(losses, mask)
+    return (losses.sum() / real.sum()).exp()
+
+
+@exercise.mistake(
+    "Padding was multiplied by 0, and infinity times 0 is NaN. How can a place be dropped whatever "
+    "stands in it?"
+)
+def times_the_mask(losses, mask=None):
+    if mask is None:
+        return perplexity(losses)
+    return ((losses * mask).sum() / mask.sum().clamp(min=1)).exp()
+
+
+@exercise.alternative
+def chosen_and_averaged(losses, mask=None):
+    if mask is None:
+        return (losses.sum() / max(1, losses.numel())).exp()
+    return (torch.where(mask, losses, 0).sum() / mask.sum().clamp(min=1)).exp()
+
+
+@exercise.alternative
+def geometric_mean(losses, mask=None):
+    real = torch.full_like(losses, True, dtype=torch.bool) if mask is None else mask
+    share = real / torch.clamp(real.sum(), min=1).to(losses.dtype)
+    return torch.prod(torch.exp(torch.where(real, losses, 0.0) * share))

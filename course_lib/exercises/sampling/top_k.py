@@ -1,0 +1,201 @@
+"""Draw only among the k likeliest tokens."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.sampling import top_k
+
+exercise = Exercise(
+    reference=top_k,
+    lesson="10",
+    title="Only the k likeliest",
+    minutes=6,
+    difficulty=1,
+    hints=(
+        "Which logit gives a probability of 0 after the softmax?",
+        "Four tokens share the third place and k is 3. What does `logits >= the third largest` "
+        "keep, and what keeps exactly three?",
+        "If you sort, the order says which tokens stay. How do you get from places in the order "
+        "back to places in the vocabulary?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two of three", (draw.normal(3), 2)
+    yield "one of five", (draw.normal(5), 1)
+    yield "three of seven, for each text", (draw.normal(4, 7), 3)
+    yield "two batch dimensions", (draw.normal(2, 3, 6), 2)
+    yield "as many as there are", (draw.normal(2, 4), 4)
+    yield "more than there are", (draw.normal(2, 4), draw.number(5, 50))
+    yield "equal logits", (draw.normal(3, 1).expand(3, 6).contiguous(), 2)
+    ties = draw.integers(0, 3, 4, 9).float()
+    yield "many ties", (ties, 4)
+    yield "some are hidden already", (draw.normal(6).masked_fill(draw.mask(6), -torch.inf), 5)
+    yield "none", (draw.normal(4), 0)
+    yield "fewer than none", (draw.normal(4), -draw.number(1, 9))
+
+
+@exercise.property("k tokens keep their logits, and no hidden one had a larger logit", points=2)
+def the_largest(answer, draw: Draw):
+    logits = draw.normal(5, 12)
+    k = draw.number(2, 8)
+    found = answer(logits, k)
+    kept = found != -torch.inf
+    least = logits.masked_fill(~kept, torch.inf).amin(-1)
+    return (
+        (kept.sum(-1) == k).all()
+        and torch.equal(found[kept], logits[kept])
+        and (logits.masked_fill(kept, -torch.inf).amax(-1) <= least).all()
+    )
+
+
+@exercise.property("of equal logits, the lower ids stay")
+def ties(answer, draw: Draw):
+    k = draw.number(1, 30)
+    found = answer(torch.zeros(2, 40), k)
+    return torch.equal(found[0] == 0, torch.arange(40) < k) and torch.equal(*found)
+
+
+def hide(logits, kept, filler=-torch.inf):
+    return logits.masked_fill(~kept, filler)
+
+
+def ranked(logits, k, **how):
+    if k < 1:
+        raise ValueError
+    order = logits.argsort(dim=-1, stable=True, **{"descending": True} | how)
+    return torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order[..., :k], True)
+
+
+@exercise.mistake("The k smallest logits stayed. Which ones are the likeliest?")
+def smallest(logits, k):
+    return hide(logits, ranked(logits, k, descending=False))
+
+
+@exercise.mistake(
+    "Tokens as large as the k-th stayed all, so there can be more than k. Of equals the lower ids "
+    "stay: how do you keep exactly k?"
+)
+def equals_stay(logits, k):
+    if k < 1:
+        raise ValueError
+    least = logits.topk(min(k, logits.shape[-1])).values[..., -1:]
+    return hide(logits, logits >= least)
+
+
+@exercise.mistake(
+    "Of equal logits the higher ids stayed. Sorting upwards and reading from the end turns equals "
+    "round too: what does `stable` promise?"
+)
+def higher_ids(logits, k):
+    return hide(logits.flip(-1), ranked(logits.flip(-1), k)).flip(-1)
+
+
+@exercise.mistake(
+    "Hidden tokens have the logit 0, which is a logit like any other: exp(0) is 1. What has the "
+    "probability 0?"
+)
+def filled_with_zero(logits, k):
+    return hide(logits, ranked(logits, k), 0.0)
+
+
+@exercise.mistake(
+    "Hidden tokens have a large negative logit. Where all logits are as low, that is no longer "
+    "nothing: which number is below all others?"
+)
+def large_negative(logits, k):
+    return hide(logits, ranked(logits, k), -1e9)
+
+
+@exercise.mistake("One token too few stays: the k-th largest is one of k.")
+def one_too_few(logits, k):
+    if k < 1:
+        raise ValueError
+    order = logits.argsort(dim=-1, descending=True, stable=True)
+    kept = torch.zeros_like(logits, dtype=torch.bool)
+    return hide(logits, kept.scatter(-1, order[..., : min(k, logits.shape[-1]) - 1], True))
+
+
+@exercise.mistake("One token too many stays.")
+def one_too_many(logits, k):
+    if k < 1:
+        raise ValueError
+    return top_k(logits, k + 1)
+
+
+@exercise.mistake(
+    "The kept logits came back alone, without the others' places. Which token would the first of "
+    "them be?"
+)
+def values_alone(logits, k):
+    if k < 1:
+        raise ValueError
+    return logits.topk(min(k, logits.shape[-1])).values
+
+
+@exercise.mistake(
+    "Probabilities were returned. The temperature and the next filter take logits, so leave the "
+    "kept ones as they are."
+)
+def probabilities(logits, k):
+    return torch.softmax(top_k(logits, k), -1)
+
+
+@exercise.mistake(
+    "Right, but k above the vocabulary is an error here. It is to keep all.", raises=RuntimeError
+)
+def k_too_large(logits, k):
+    if k < 1:
+        raise ValueError
+    if k > logits.shape[-1]:
+        raise RuntimeError("selected index k out of range")
+    return top_k(logits, k)
+
+
+@exercise.mistake(
+    "k below 1 was accepted. With no token left there is nothing to draw from: raise a ValueError "
+    "that says so.",
+    accepts=True,
+)
+def none_accepted(logits, k):
+    return top_k(logits, k) if k >= 1 else torch.full_like(logits, -torch.inf)
+
+
+@exercise.mistake(
+    "k of all tokens of the batch stayed, and not k for each text. Along which axis are they "
+    "ranked?"
+)
+def over_the_batch(logits, k):
+    return top_k(logits.flatten(), k).view_as(logits)
+
+
+@exercise.mistake(
+    "Right numbers, but the caller's logits were changed: names that end in `_`, and `logits[...] "
+    "=`, write into them."
+)
+def in_place(logits, k):
+    kept = ranked(logits, k)
+    with torch.no_grad():
+        logits.masked_fill_(~kept, -torch.inf)
+    return logits + 0
+
+
+@exercise.alternative
+def ranks(logits, k):
+    if not k >= 1:
+        raise ValueError("k")
+    place = torch.sort(logits, dim=-1, descending=True, stable=True).indices.argsort(-1)
+    return torch.where(place < k, logits, -torch.inf)
+
+
+@exercise.alternative
+def counting_the_larger(logits, k):
+    if k <= 0:
+        raise ValueError("k")
+    n = logits.shape[-1]
+    ids = torch.arange(n, device=logits.device)
+    mine, other = logits.unsqueeze(-1), logits.unsqueeze(-2)
+    before = (other > mine) | ((other == mine) & (ids < ids.unsqueeze(-1)))
+    return logits.masked_fill(before.sum(-1) >= k, float("-inf"))

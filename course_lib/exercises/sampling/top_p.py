@@ -1,0 +1,220 @@
+"""Draw only among the likeliest tokens that together have the probability p."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.sampling import top_p
+
+exercise = Exercise(
+    reference=top_p,
+    lesson="10",
+    title="As many as are needed",
+    minutes=9,
+    difficulty=2,
+    hints=(
+        "Probabilities are 0.5, 0.3, 0.15 and 0.05, and p is 0.7. Which tokens stay? By which sum "
+        "do you see that the second one is still needed, and the third is not?",
+        "The first token always stays, even if it alone has more than p. What is the sum of all "
+        "that stand before it?",
+        "The running sum lives in the sorted order. How do you bring its answer back to the "
+        "places of the vocabulary?",
+    ),
+    small_only="hidden logits are minus infinity, however small the others are",
+)
+
+
+def spread(draw: Draw, *shape: int):
+    """Draw logits whose probabilities differ well, so that no sum is near a usual p."""
+    return 1.5 * draw.normal(*shape)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "three tokens", (spread(draw, 3), 0.7)
+    yield "one likely token is enough", (spread(draw, 5) + 20 * (torch.arange(5) == 2), 0.9)
+    yield "for each text its own number", (spread(draw, 4, 7), 0.6)
+    yield "two batch dimensions", (spread(draw, 2, 3, 6), 0.8)
+    yield "a small p keeps one", (spread(draw, 3, 4), 0.01)
+    yield "p = 1 keeps all", (spread(draw, 6), 1.0)
+    yield "half of four equals", (draw.normal(2, 1).expand(2, 4).contiguous(), 0.5)
+    yield "a little more than half of four equals", (torch.zeros(4), 0.55)
+    yield "equals in pairs", (draw.integers(0, 2, 3, 8).float(), 0.66)
+    yield "some are hidden already", (spread(draw, 6).masked_fill(draw.mask(6), -torch.inf), 0.95)
+    yield "one token", (spread(draw, 1), 0.5)
+    yield "p = 0", (spread(draw, 4), 0.0)
+    yield "p above 1", (spread(draw, 4), 1 + draw.number(1, 100) / 100)
+    yield "p below 0", (spread(draw, 4), -draw.number(1, 100) / 100)
+
+
+@exercise.property("the kept tokens have at least p, and without the least of them less", points=2)
+def fewest(answer, draw: Draw):
+    logits = spread(draw, 6, 20)
+    found = answer(logits, 0.8)
+    kept = found != -torch.inf
+    shares = torch.softmax(logits, -1).masked_fill(~kept, 0.0)
+    least = shares.masked_fill(~kept, 1.0).amin(-1)
+    total = shares.sum(-1)
+    few = (kept.sum(-1) < 20).all() and torch.equal(found[kept], logits[kept])
+    return few and (total >= 0.8 - 1e-5).all() and (total - least < 0.8 + 1e-5).all()
+
+
+@exercise.property("a larger p hides nothing that a smaller one keeps")
+def monotone(answer, draw: Draw):
+    logits = spread(draw, 3, 30)
+    kept = [answer(logits, p) != -torch.inf for p in (0.2, 0.5, 0.8, 0.97)]
+    counts = [int(x.sum()) for x in kept]
+    return counts == sorted(set(counts)) and all(
+        (b | ~a).all() for a, b in zip(kept, kept[1:], strict=False)
+    )
+
+
+def hide(logits, p, needed, filler=-torch.inf, shares=None, sign=-1):
+    if not 0 < p <= 1:
+        raise ValueError
+    order = (sign * logits).argsort(dim=-1, stable=True)
+    probabilities = (torch.softmax(logits, -1) if shares is None else shares).gather(-1, order)
+    kept = needed(probabilities, probabilities.cumsum(-1))
+    return logits.masked_fill(~torch.zeros_like(kept).scatter(-1, order, kept), filler)
+
+
+@exercise.mistake(
+    "The token that takes the sum past p was hidden, so those that stay have less than p. Compare "
+    "p with the sum *before* each token."
+)
+def the_last_is_missing(logits, p):
+    return hide(logits, p, lambda share, total: (total < p) | (total == share))
+
+
+@exercise.mistake(
+    "Where the likeliest token alone has more than p, nothing is left to draw from. What is the "
+    "sum of all tokens before the first?"
+)
+def nothing_left(logits, p):
+    return hide(logits, p, lambda share, total: total <= p)
+
+
+@exercise.mistake("One token more stays than is needed: the sum of those before it is p already.")
+def at_most(logits, p):
+    return hide(logits, p, lambda share, total: total - share <= p)
+
+
+@exercise.mistake("The least likely tokens stayed. From which end is the sum taken?")
+def least_likely(logits, p):
+    return hide(logits, p, lambda share, total: total - share < p, sign=1)
+
+
+@exercise.mistake(
+    "Tokens with a probability of at least p stayed. It is the *sum* that is to reach p: with "
+    "twenty likely tokens none of them has that much alone."
+)
+def threshold(logits, p):
+    def likely(share, total):
+        return share >= share.amax(-1, keepdim=True).clamp(max=p)
+
+    return hide(logits, p, likely)
+
+
+@exercise.mistake(
+    "The sum ran over the vocabulary as it is ordered, and not from the likeliest down."
+)
+def not_sorted(logits, p):
+    if not 0 < p <= 1:
+        raise ValueError
+    shares = torch.softmax(logits, -1)
+    return logits.masked_fill(shares.cumsum(-1) - shares >= p, -torch.inf)
+
+
+@exercise.mistake(
+    "The marks were left in sorted order: the first places of the vocabulary were kept, whatever "
+    "tokens are there. How do they get back?"
+)
+def not_brought_back(logits, p):
+    if not 0 < p <= 1:
+        raise ValueError
+    shares = torch.softmax(logits, -1).sort(dim=-1, descending=True).values
+    return logits.masked_fill(shares.cumsum(-1) - shares >= p, -torch.inf)
+
+
+@exercise.mistake(
+    "The sorted logits were returned. Token 0 is then whichever was likeliest: how does each one "
+    "get back to its place?"
+)
+def sorted_logits(logits, p):
+    if not 0 < p <= 1:
+        raise ValueError
+    ordered = logits.sort(dim=-1, descending=True, stable=True).values
+    shares = torch.softmax(ordered, -1)
+    return ordered.masked_fill(shares.cumsum(-1) - shares >= p, -torch.inf)
+
+
+@exercise.mistake("Of equally likely tokens the higher ids stayed: the lower ones come first.")
+def higher_ids(logits, p):
+    return top_p(logits.flip(-1), p).flip(-1)
+
+
+@exercise.mistake(
+    "Hidden tokens have the logit 0, which is a logit like any other. What has the probability 0?"
+)
+def filled_with_zero(logits, p):
+    return hide(logits, p, lambda share, total: total - share < p, filler=0.0)
+
+
+@exercise.mistake(
+    "Probabilities were returned, and hidden tokens have 0. Logits are asked for: leave the kept "
+    "ones as they are."
+)
+def probabilities(logits, p):
+    return torch.softmax(top_p(logits, p), -1)
+
+
+@exercise.mistake(
+    "The logits were summed, and not their probabilities: logits can be negative, and sum to "
+    "anything."
+)
+def logits_summed(logits, p):
+    return hide(logits, p, lambda share, total: total - share < p, shares=logits)
+
+
+@exercise.mistake(
+    "p outside (0, 1] was accepted. No tokens sum to more than 1, and p = 0 asks for nothing: "
+    "raise a ValueError that says so.",
+    accepts=True,
+)
+def any_p(logits, p):
+    return top_p(logits, p) if 0 < p <= 1 else logits.clone()
+
+
+@exercise.mistake(
+    "p = 1 was refused. It is a share like any other, and keeps all.", raises=ValueError
+)
+def one_refused(logits, p):
+    if not 0 < p < 1:
+        raise ValueError
+    return top_p(logits, p)
+
+
+@exercise.alternative
+def token_by_token(logits, p):
+    if p <= 0 or p > 1:
+        raise ValueError("p")
+    rows, shares = logits.reshape(-1, logits.shape[-1]), torch.softmax(logits.detach(), -1)
+    kept = torch.zeros_like(rows, dtype=torch.bool)
+    for i, row in enumerate(shares.reshape(rows.shape)):
+        total = 0.0
+        for token in row.argsort(descending=True, stable=True):
+            if total >= p:
+                break
+            kept[i, token] = True
+            total = total + row[token]
+    return torch.where(kept, rows, -torch.inf).reshape(logits.shape)
+
+
+@exercise.alternative
+def shifted_sum(logits, p):
+    if not (p > 0 and p <= 1):
+        raise ValueError("p")
+    ordered, order = torch.sort(logits, dim=-1, descending=True, stable=True)
+    total = torch.softmax(ordered, -1).cumsum(-1)
+    before = torch.cat([torch.zeros_like(total[..., :1]), total[..., :-1]], dim=-1)
+    cut = ordered.masked_fill(before >= p, float("-inf"))
+    return cut.gather(-1, order.argsort(-1))

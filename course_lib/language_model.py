@@ -1,0 +1,130 @@
+"""A language model: predict the next token of a text (lesson 10)."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from course_lib.add_norm import Norm, layer_norm
+from course_lib.encoder import EncoderBlock
+from course_lib.masks import causal_mask
+from course_lib.positions import LearnedPositions
+
+
+def examples(
+    tokens: Int[Tensor, " all"], length: int, stride: int
+) -> tuple[Int[Tensor, "m length"], Int[Tensor, "m length"]]:
+    """Cut a text into windows, and give each token of a window the one that follows it.
+
+    Window i begins at token i stride. Only whole windows are cut, and the last one too needs a
+    token after its end; where none fits, there are no windows (0, length).
+
+    >>> examples(torch.tensor([5, 6, 7, 8, 9]), length=2, stride=2)
+    (tensor([[5, 6],
+            [7, 8]]), tensor([[6, 7],
+            [8, 9]]))
+    """
+    # find where windows begin, up to the last one whose next token is still in the text
+    starts = torch.arange(0, max(0, len(tokens) - length), stride, device=tokens.device)
+    # list the places of each window
+    places = starts.unsqueeze(-1) + torch.arange(length, device=tokens.device)
+    # read the text there, and one place further right
+    return tokens[places], tokens[places + 1]
+
+
+def cross_entropy(
+    logits: Float[Tensor, "*batch vocab"],
+    targets: Int[Tensor, "*batch"],
+    ignore: int | None = None,
+) -> Float[Tensor, ""]:
+    """Average -log p(target) over all targets but those that are `ignore`, in nats.
+
+    -log p(t) = log sum_v exp(z_v) - z_t. Where there is nothing to average the loss is 0. A loss
+    of log(vocab) is what equal probabilities reach. Source: Bengio et al. 2003, section 2, whose
+    log-likelihood has the other sign.
+    """
+    # turn the logits into logarithms of probabilities, without an exponential of their own
+    log_probabilities = logits - torch.logsumexp(logits, dim=-1, keepdim=True)
+    # find the targets that count; the others may be no tokens at all, and 0 stands in for them
+    counts = torch.ones_like(targets, dtype=torch.bool) if ignore is None else targets != ignore
+    chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
+    # look up the target's, and leave out what does not count
+    losses = -log_probabilities.gather(-1, chosen).squeeze(-1)
+    # average over the targets that count
+    return losses.masked_fill(~counts, 0.0).sum() / counts.sum().clamp(min=1)
+
+
+def perplexity(
+    losses: Float[Tensor, "..."], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, ""]:
+    """Return exp of the mean loss: how many equally likely tokens would be as hard to guess.
+
+    `losses` are in nats, one a token. The mean is over all tokens of the batch together that are
+    real, where `mask` is True; without any, the perplexity is 1. Source: Jelinek et al. 1977.
+    """
+    # without a mask every token is real
+    real = torch.ones_like(losses, dtype=torch.bool) if mask is None else mask
+    # average over all real tokens together
+    mean = losses.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
+    # go back from logarithms
+    return torch.exp(mean)
+
+
+class TokenEmbedding(nn.Module):
+    """Hold one vector for each token of the vocabulary, and learn them."""
+
+    def __init__(self, vocab: int, d_model: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(vocab, d_model) / d_model**0.5)
+
+    def forward(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... d_model"]:
+        """Look up the tokens."""
+        return self.table[tokens]
+
+
+class LanguageModel(nn.Module):
+    """Score every token of the vocabulary as the next one, after each token of a text.
+
+    Token embeddings plus learned positions, pre-norm blocks under a causal mask, a last norm, and
+    an output layer without a bias whose matrix is the embedding's table (Press & Wolf 2017).
+    Source: Radford et al. 2019, section 2.3. `embedding(vocab, d_model)` makes what looks tokens
+    up, and has a `table`; `positions(max_length, d_model)` what adds their positions; `block` is
+    as in `Encoder`; `norm_layer(x, gain, bias)` is the last norm.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        layers: int,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        max_length: int,
+        *,
+        embedding: Callable[[int, int], nn.Module] = TokenEmbedding,
+        positions: Callable[[int, int], nn.Module] = LearnedPositions,
+        block: Callable[..., nn.Module] = EncoderBlock,
+        norm_layer: Callable[..., Tensor] = layer_norm,
+    ):
+        super().__init__()
+        self.embedding = embedding(vocab, d_model)
+        self.positions = positions(max_length, d_model)
+        self.blocks = nn.ModuleList(block(d_model, heads, d_ff, "pre") for _ in range(layers))
+        self.last_norm = Norm(d_model, norm_layer)
+        self.output = nn.Linear(d_model, vocab, bias=False)
+        self.output.weight = self.embedding.table
+
+    def forward(self, tokens: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n vocab"]:
+        """Return the logits of the token after each of `tokens`.
+
+        Raises ValueError for more tokens than `max_length`.
+        """
+        # look up the tokens, and add their positions
+        x = self.positions(self.embedding(tokens))
+        # pass them through block after block, none of them seeing its future
+        mask = causal_mask(tokens.shape[-1]).to(tokens.device)
+        for block in self.blocks:
+            x = block(x, mask)
+        # normalise what no block has normalised, and score every token of the vocabulary
+        return self.output(self.last_norm(x))
