@@ -1,0 +1,135 @@
+"""Lesson 12: the held-out loss against parameters, tokens, data and training FLOPs.
+
+Each point is a training of its own, with a learning rate that falls to 0 at its end. A run can be
+ended at any time: what is in results/scaling.json is not measured again.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.data import characters
+from course_lib.instruments import results, training
+from course_lib.language_model import LanguageModel, cross_entropy
+from course_lib.scaling import estimate_parameters, training_flops
+
+LESSON = "12"
+SEEDS = (0, 1, 2)
+LAYERS, CONTEXT, BATCH, RATE = 2, 64, 32, 5e-3
+SIZES = (8, 16, 24, 32, 40, 48)  # d_model of what a law is fitted to
+LARGER = 96  # four times the parameters, which no fit has seen
+STEPS = (200, 400, 800, 1600)
+DATA = (4_000, 16_000, 64_000, 256_000)  # characters, of which a training sees no others
+RECURRENT = (16, 32, 48, 64)  # hidden sizes
+HELD_OUT = 1024  # windows of the held-out tenth, the same for all
+
+
+class RecurrentModel(nn.Module):
+    """Predict the next token by one GRU, with the tied head of `LanguageModel`."""
+
+    def __init__(self, vocab: int, d: int):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(vocab, d) / d**0.5)
+        self.gru = nn.GRU(d, d, batch_first=True)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits of the token after each of `tokens`."""
+        return self.gru(self.table[tokens])[0] @ self.table.mT
+
+
+def measure() -> dict:
+    """Return one row for each training."""
+    rows = _kept()
+    wanted = list(_wanted())
+    for i, row in enumerate(wanted):
+        if not any(row.items() <= kept.items() for kept in rows):
+            start = time.process_time()
+            done = row | _train(**row)
+            rows.append(done | {"cpu_seconds": round(time.process_time() - start, 1)})
+            print(f"{i + 1} of {len(wanted)}: {rows[-1]}", flush=True)
+            _keep(rows)
+    return {"settings": _settings(), "rows": rows}
+
+
+def table(figures: dict) -> list[str]:
+    """Sum the figures up in lines of text."""
+    return [
+        f"{row['kind']:12} d = {row['d']:3}, N = {row['parameters']:7,}, {row['steps']:5} steps, "
+        f"seed {row['seed']}: {row['loss']:.3f}"
+        for row in figures["rows"]
+    ]
+
+
+def _wanted() -> Iterator[dict]:
+    """Name every training: seed 0 of all of them first."""
+    for seed in SEEDS:
+        for d, steps in itertools.product(SIZES, STEPS):
+            yield {"kind": "transformer", "d": d, "steps": steps, "data": None, "seed": seed}
+        yield {"kind": "transformer", "d": LARGER, "steps": STEPS[-1], "data": None, "seed": seed}
+        for d in RECURRENT:
+            yield {"kind": "gru", "d": d, "steps": STEPS[-1], "data": None, "seed": seed}
+        for data in DATA:
+            yield {"kind": "transformer", "d": 48, "steps": 800, "data": data, "seed": seed}
+
+
+def _train(kind: str, d: int, steps: int, data: int | None, seed: int) -> dict:
+    """Train one model; return its size, its operations and its losses."""
+    learning, held_out = characters.split()
+    learning = learning[:data]
+    vocab, tokens = len(characters.vocab()), steps * BATCH * CONTEXT
+    model: nn.Module
+    with training.seeded(seed):
+        if kind == "gru":
+            model, parameters = RecurrentModel(vocab, d), 6 * d * d
+            flops = training_flops(parameters, tokens)
+        else:
+            model = LanguageModel(vocab, LAYERS, d, d // 8, 4 * d, CONTEXT)
+            parameters = estimate_parameters(LAYERS, d, d, 4 * d)
+            flops = training_flops(parameters, tokens, LAYERS, CONTEXT, d)
+    batches = characters.batches(learning, CONTEXT, BATCH, seed)
+    rate = RATE * (32 / d) ** 0.5
+    history = training.train(model, batches, _loss, steps=steps, learning_rate=rate, seed=seed)
+    with torch.no_grad():
+        seen, unseen = (
+            _loss(model, next(characters.batches(text, CONTEXT, HELD_OUT, 0))).item()
+            for text in (learning, held_out)
+        )
+    assert history.complete
+    return {
+        "parameters": parameters,
+        "tokens": tokens,
+        "flops": flops,
+        "loss": round(unseen, 4),
+        "training_loss": round(seen, 4),
+    }
+
+
+def _loss(model: Callable[[Tensor], Tensor], batch: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the mean cross-entropy of the next characters, in nats."""
+    tokens, following = batch
+    return cross_entropy(model(tokens), following)
+
+
+def _settings() -> dict:
+    return {"layers": LAYERS, "context": CONTEXT, "batch": BATCH, "rate": RATE}
+
+
+def _kept() -> list[dict]:
+    """Return the rows of an earlier run with these settings."""
+    try:
+        figures = results.load("scaling")["figures"]
+    except FileNotFoundError:
+        return []
+    return figures["rows"] if figures["settings"] == _settings() else []
+
+
+def _keep(rows: list[dict]) -> None:
+    """Write what there is so far."""
+    seconds = sum(row["cpu_seconds"] for row in rows)
+    seeds = sorted({row["seed"] for row in rows})
+    figures = {"settings": _settings(), "rows": rows}
+    command = f"make results LESSON={LESSON}"
+    results.save("scaling", figures, command=command, seeds=seeds, seconds=seconds)

@@ -1,0 +1,394 @@
+# %% [markdown]
+# # 12 · Results and scaling
+#
+# **90 minutes, of which 80 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+#
+# Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Since then, Transformers have become ten thousand times larger, and better with every step. What exactly did they win? And if more of everything helps, how much does it help, and of what should you buy more?
+
+# %% [markdown]
+# You will count the parameters and the training operations of any Transformer without running it. You will measure how the loss falls with size, and predict the loss of a larger model before it is trained. At the end, a layer gets more parameters without more work for a token, and a model learns from text with holes.
+#
+# You need lessons 08 and 10. The models here are tiny, from 1,536 parameters up; the laws that you fit are the ones that are used for models a million times larger.
+
+# %%
+import torch
+from einops import einsum
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from course_lib.data import characters
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import drawings, plots, results, training
+from course_lib.language_model import LanguageModel
+
+# %% tags=["parameters"]
+SEED = 0  # of the trainings below: another one trains other models
+
+# %%
+softmax, feed_forward = mine("attention/softmax"), mine("feed_forward/position_wise")
+cross_entropy = mine("language_model/cross_entropy")
+
+# %% tags=["hide-input"]
+drawings.transformer(
+    {"feed-forward", "self-attention", "masked self-attention", "cross-attention"},
+    "The Transformer of 2017. Attention and feed-forward networks of both stacks are lit: their "
+    "matrices are what this lesson counts, and the feed-forward network is what it replaces.",
+)
+
+# %% [markdown]
+# ## The table of 2017
+#
+# This is what made the Transformer famous: table 2 of the paper, as lectures L1, L2 and L3 show it. **BLEU** (lesson 11) says how good the translations are, English to German; the cost is the number of operations of the training. The numbers in the cell are quoted, not measured.
+#
+# **How many times as many operations as the base Transformer did the best model before it, the ensemble of ConvS2S, take?**
+
+# %%
+guess = None  # a factor
+
+# %%
+quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and training FLOPs
+    "GNMT + RL": (24.6, 2.3e19),
+    "ConvS2S": (25.16, 9.6e18),
+    "mixture of experts": (26.03, 2.0e19),
+    "GNMT, ensemble": (26.30, 1.8e20),
+    "ConvS2S, ensemble": (26.36, 7.7e19),
+    "Transformer, base": (27.3, 3.3e18),
+    "Transformer, big": (28.4, 2.3e19),
+}
+factor = quoted["ConvS2S, ensemble"][1] / quoted["Transformer, base"][1]
+reveal(guess, round(factor))
+
+# %% tags=["hide-input"]
+title = "Quoted: the base Transformer is better than all before it, at the lowest cost"
+figure, ax = plots.axes(title, "training operations", "BLEU, English to German", size=(7, 3.6))
+for name, (bleu, flops) in quoted.items():
+    colour = plots.COLOURS[0] if "Transformer" in name else "0.45"
+    ax.semilogx(flops, bleu, "o", color=colour)
+    left = name in ("GNMT, ensemble", "Transformer, big")
+    ax.annotate(
+        name,
+        (flops, bleu),
+        xytext=(-7 if left else 7, 5 if name == "ConvS2S, ensemble" else -4),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        size="small",
+        color=colour,
+    )
+ax.set(xlim=(2e18, 4e20), ylim=(24, 29))
+plots.show(
+    figure,
+    "BLEU against training operations, logarithmic, seven models of Vaswani et al. 2017, table 2. "
+    "Transformer base: 27.3 at 3.3e18; big: 28.4 at 2.3e19. The five others have 24.6 to 26.4 at "
+    "9.6e18 to 1.8e20.",
+)
+
+# %% [markdown]
+# The base model took the fewest operations of all in the table and was better than every ensemble. What a number of operations is, and how one can know it, is the next question: the paper does not count them.
+#
+# > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s, often written FLOPS). What a training costs is a *number* of operations (FLOPs): it is the same on a slow machine and on a fast one.
+
+# %% [markdown]
+# ## How large is a model?
+#
+# The operations depend on the parameters, so count these first. One block has four matrices of attention, and two of its feed-forward network:
+#
+# $$N = n_{layer}\,\big(\underbrace{4\, d_{model}\, d_{attn}}_{W_Q,\ W_K,\ W_V,\ W_O} + \underbrace{2\, d_{model}\, d_{ff}}_{W_1,\ W_2}\big) = 2\, d_{model}\, n_{layer}\,(2\, d_{attn} + d_{ff})$$
+#
+# $d_{attn}$ is the size of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020).
+
+# %%
+# exercise: scaling/parameters
+
+# %%
+check("scaling/parameters", estimate_parameters)
+
+# %%
+estimate_parameters = mine("scaling/parameters")
+
+# %% [markdown]
+# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". **If all three were the same, what would stand in place of the 12?**
+
+# %%
+guess = None  # a number
+
+# %%
+d = 12288
+factors = [estimate_parameters(1, d, d, d_ff) / d**2 for d_ff in (d, 4 * d)]
+reveal(guess, factors[0])
+print(f"d_ff = d: {factors[0]:.0f} d^2 for each layer; d_ff = 4 d: {factors[1]:.0f} d^2")
+assert factors == [6, 12]
+
+# %% [markdown]
+# Twelve needs $d_{ff} = 4d$, which nearly all models have. Now test the estimate. The paper of GPT-3 prints the sizes of eight models (Brown et al. 2020, table 2.1). **Add the embedding, 50,257 tokens of $d$ numbers. For which of the eight is the estimate off by more than 3%?**
+
+# %%
+guess = None  # the printed sizes of those, such as ["125M"]
+
+# %%
+printed = {  # layers, d_model
+    "125M": (12, 768), "350M": (24, 1024), "760M": (24, 1536), "1.3B": (24, 2048),
+    "2.7B": (32, 2560), "6.7B": (32, 4096), "13.0B": (40, 5140), "175.0B": (96, 12288),
+}  # fmt: skip
+UNIT = {"M": 1e6, "B": 1e9}
+off = []
+for size, (layers, d) in printed.items():
+    ours = estimate_parameters(layers, d, d, 4 * d) + 50_257 * d
+    ratio = ours / (float(size[:-1]) * UNIT[size[-1]])
+    off += [size] if abs(ratio - 1) > 0.03 else []
+    print(f"{size:>6}: {ours / UNIT[size[-1]]:6.1f}{size[-1]}, {ratio:.3f} of the printed size")
+reveal(guess, off)
+assert off == []
+
+# %% [markdown]
+# None. Two numbers, layers and width, tell the size of every GPT-3 within 3%. For the models of lesson 09 the formula needs one look more: MiniLM has $d_{attn} = d$ and $d_{ff} = 4d$, but SmolLM2 shares keys and values among heads, and its SwiGLU has three matrices.
+
+# %%
+minilm = estimate_parameters(6, 384, 384, 4 * 384)
+smollm2 = 30 * (2 * 576 * 576 + 2 * 576 * 192 + 3 * 576 * 1536)
+print(f"MiniLM:  {minilm / 1e6:5.1f} M of 22.7 M, the rest is its embeddings")
+print(f"SmolLM2: {smollm2 / 1e6:5.1f} M of 134.5 M, the rest is its embedding")
+assert smollm2 + 49_152 * 576 + 61 * 576 == 134_515_008
+
+# %% [markdown]
+# ## How much work is a training?
+#
+# In a forward pass every weight takes part in one **multiply-add** for each token: two operations. The backward pass computes two products of the same size: one for the gradient of the weight, one for the gradient of what it multiplied. So a training on $D$ tokens takes
+#
+# $$C = 3\,\big(\underbrace{2N}_{\text{matrices}} + \underbrace{2\, n_{layer}\, n_{ctx}\, d_{attn}}_{\text{scores, averages}}\big)\, D \;\approx\; 6\,N\,D$$
+#
+# operations. A token sees half of the context on average, under a causal mask: that is why the second term has a 2 and not a 4.
+
+# %%
+# exercise: scaling/training_flops
+
+# %%
+check("scaling/training_flops", training_flops)
+
+# %%
+training_flops = mine("scaling/training_flops")
+
+# %% [markdown]
+# PyTorch can count the operations that a model really executes. Take the language model of lesson 10 with a layer of 64 numbers and a context of 64. **Which share of the operations that torch counts does $6ND$ explain, if the output layer is counted in $N$?**
+
+# %%
+guess = None  # a share, such as 0.5
+
+# %% tags=["nbval-check-output"]
+from torch.utils.flop_counter import FlopCounterMode
+
+model = LanguageModel(vocab=84, layers=2, d_model=64, heads=4, d_ff=256, max_length=64)
+tokens = torch.randint(84, (8, 64))
+with FlopCounterMode(display=False) as counter:
+    cross_entropy(model(tokens), tokens).backward()
+counted = counter.get_total_flops()
+n, d = estimate_parameters(2, 64, 64, 256) + 84 * 64, tokens.numel()
+shares = [training_flops(n, d) / counted, training_flops(n, d, 2, 64, 64) / counted]
+reveal(guess, round(shares[0], 2))
+print(f"torch counts {counted:,}; 6 N D is {shares[0]:.3f} of it, with attention {shares[1]:.3f}")
+
+# %% [markdown]
+# The rest is attention. With its term the formula is still short, because torch computes all scores and hides half of them, while the formula counts only those that are seen. Twice the term closes the gap:
+
+# %%
+assert training_flops(n, d, 2, 2 * 64, 64) == counted
+
+# %% [markdown]
+# Now the paper. Its footnote says how the costs of the table were found: "we estimate the number of floating point operations used to train a model by multiplying the training time, the number of GPUs used, and an estimate of the sustained single-precision floating-point capacity of each GPU". So it is a rate times a time, after all. The base model took 12 hours on 8 GPUs, at 9.5 TFLOP/s. **Its 100,000 steps had about 25,000 source and 25,000 target tokens each. What does $6ND$ say, as a share of the table's $3.3 \cdot 10^{18}$?**
+
+# %%
+guess = None  # a share
+
+# %%
+table = 12 * 3600 * 8 * 9.5e12
+# each token passes one stack: a source token the encoder, a target token the decoder
+encoder = estimate_parameters(6, 512, 512, 2048)
+decoder = encoder + 6 * 4 * 512 * 512 + 37_000 * 512  # with cross-attention and output layer
+ours = training_flops(encoder, 25_000 * 100_000) + training_flops(decoder, 25_000 * 100_000)
+reveal(guess, round(ours / table, 2))
+print(f"the table's way: {table:.1e}; by 6 N D: {ours:.1e}, a share of {ours / table:.2f}")
+assert 3.2e18 < table < 3.4e18 and 0.25 < ours / table < 0.35
+
+# %% [markdown]
+# About three tenths. So the table does not say how much work the training was, but how much the machines could have done in that time. Its comparison is still fair as long as all its rows were estimated alike.
+
+# %% [markdown]
+# ## What size buys
+#
+# `make results LESSON=12` has trained language models of six sizes on Shakespeare's works by the character, with two layers and a context of 64. Each ran for four numbers of steps, 2,048 tokens a step, every run with its own learning rate that falls to zero. Look first at the longest runs:
+
+# %%
+kept = results.load("scaling")["figures"]["rows"]
+
+
+def runs(**wanted):
+    """Return the kept runs with these settings."""
+    return [row for row in kept if wanted.items() <= row.items()]
+
+
+def mean_loss(**wanted):
+    """Return the mean held-out loss over the seeds."""
+    found = [row["loss"] for row in runs(**wanted)]
+    return sum(found) / len(found)
+
+
+sizes = sorted({row["d"] for row in runs(kind="transformer", data=None)})[:-1]
+steps = sorted({row["steps"] for row in runs(kind="transformer", d=8, data=None)})
+parameters = [float(estimate_parameters(2, d, d, 4 * d)) for d in sizes]
+losses = [mean_loss(kind="transformer", d=d, steps=steps[-1], data=None) for d in sizes]
+for d, count, loss in zip(sizes, parameters, losses):
+    print(f"d_model {d:2}: {count:8,.0f} parameters, {loss:.3f} nats for each character")
+
+# %% [markdown]
+# Kaplan et al. 2020 found that the loss of a language model falls as a **power law**,
+#
+# $$L(N) = c\, N^{-\alpha} \qquad\Longleftrightarrow\qquad \log L = \log c - \alpha \log N,$$
+#
+# a straight line between logarithms. The least-squares line through $(x_i, y_i) = (\log N_i, \log L_i)$ has the slope
+#
+# $$-\alpha = \frac{\sum_i (x_i - \bar x)(y_i - \bar y)}{\sum_i (x_i - \bar x)^2}, \qquad \log c = \bar y + \alpha \bar x.$$
+
+# %%
+# exercise: scaling/fit_power_law
+
+# %%
+check("scaling/fit_power_law", fit_power_law)
+
+# %%
+fit_power_law = mine("scaling/fit_power_law")
+
+# %% [markdown]
+# Fit the line to the six sizes. A model with four times the parameters of the largest one has been trained, too, for as many steps. The fit has not seen it. **Which loss do you predict for it?**
+
+# %%
+guess = None  # in nats
+
+# %%
+coefficient, exponent = fit_power_law(torch.tensor(parameters), torch.tensor(losses))
+larger = float(estimate_parameters(2, 96, 96, 4 * 96))
+predicted = (coefficient * larger**-exponent).item()
+print(f"L(N) = {coefficient:.2f} N^(-{exponent:.3f}) predicts {predicted:.3f} for N = {larger:,.0f}")
+
+# %%
+measured = mean_loss(kind="transformer", d=96, steps=steps[-1], data=None)
+reveal(guess, round(measured, 3))
+print(f"predicted {predicted:.3f}, measured {measured:.3f}")
+
+# %% tags=["hide-input"]
+title = "TODO title"
+figure, ax = plots.axes(title, "parameters N", "held-out loss (nats)", size=(7, 4))
+for budget, colour in zip(steps, plots.COLOURS):
+    found = [mean_loss(kind="transformer", d=d, steps=budget, data=None) for d in sizes]
+    ax.loglog(parameters, found, "o-", color=colour, linewidth=1, markersize=4)
+    ax.text(parameters[-1] * 1.08, found[-1], f"{budget} steps", color=colour, va="center")
+line = torch.tensor([parameters[0], larger])
+ax.plot(line, coefficient * line**-exponent, "--", color="0.4", linewidth=1)
+ax.plot(larger, predicted, "s", color="0.4", fillstyle="none", markersize=9)
+ax.plot(larger, measured, "o", color=plots.COLOURS[3], markersize=7)
+ax.text(larger, predicted - 0.07, "predicted", ha="center", color="0.4", size="small")
+ax.text(larger, measured + 0.04, "measured", ha="center", color=plots.COLOURS[3], size="small")
+ax.set(xlim=(1200, 500_000))
+plots.show(figure, "TODO alt")
+
+# %% [markdown]
+# TODO what it means.
+
+# %% [markdown]
+# ## More data, or the same again?
+#
+# TODO
+
+# %% [markdown]
+# ## Larger, or longer?
+#
+# A budget of operations can train a large model on few tokens or a small one on many. Hoffmann et al. 2022 describe the loss by both,
+#
+# $$L(N, D) = E + \frac{a}{N^{\alpha}} + \frac{b}{D^{\beta}} \qquad \text{with} \qquad 6\,N D = C.$$
+#
+# $E$ is what no model can remove: even the best reader cannot know the next character. Put $D = C / (6N)$ into the loss, and set its derivative by $N$ to zero: $\alpha a N^{-\alpha} = \beta b D^{-\beta}$. So
+#
+# $$N^* = G \Big(\frac{C}{6}\Big)^{\frac{\beta}{\alpha + \beta}}, \qquad D^* = \frac{C}{6 N^*}, \qquad G = \Big(\frac{\alpha\, a}{\beta\, b}\Big)^{\frac{1}{\alpha + \beta}}.$$
+
+# %%
+# exercise: scaling/compute_optimal
+
+# %%
+check("scaling/compute_optimal", compute_optimal)
+
+# %%
+compute_optimal = mine("scaling/compute_optimal")
+
+# %% [markdown]
+# Try it with the law that the paper fitted to its own 400 models, and the budget of its model Chinchilla. **How many tokens for each parameter does it recommend?** (GPT-3 had 300 billion tokens for 175 billion parameters: 1.7.)
+
+# %%
+guess = None  # tokens for each parameter
+
+# %%
+paper = {"a": 406.4, "b": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al. 2022, eq. 10
+n, d = compute_optimal(5.76e23, **paper)
+reveal(guess, round(d / n))
+print(f"{n / 1e9:.0f} billion parameters, {d / 1e12:.1f} trillion tokens: {d / n:.0f} for each")
+
+# %% [markdown]
+# ## More parameters, the same work: a mixture of experts
+#
+# More parameters help, and each of them costs six operations for every token. Does it have to? A **mixture of experts** has several feed-forward networks, and sends each token to a few of them. A small matrix, the **router**, scores the experts; the $k$ best are used, weighted by a softmax over their scores (Shazeer et al. 2017):
+#
+# $$y = \sum_{e\, \in\, \mathrm{top}_k(xW)} \mathrm{softmax}_k(xW)_e \; \mathrm{FFN}_e(x) \qquad \underset{d_{model} \times experts}{W}$$
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+token = diagram.box("token $x$", (0, 2.4), "stream", size=(2.2, 0.7))
+router = diagram.box("router: $x W$, top 2", (0, 0.6), "weights", size=(3.2, 0.7))
+diagram.arrow(token, router)
+total = diagram.box("sum $y$", (10.4, 2.4), "stream", size=(2.0, 0.7))
+shares = {1: "0.7", 3: "0.3"}
+for i in range(4):
+    role = "network" if i in shares else "plain"
+    expert = diagram.box(f"expert {i}", (5.4, 4.2 - 1.2 * i), role, size=(2.4, 0.7))
+    if i in shares:
+        height = expert.at[1]
+        diagram.arrow(token, expert, via=[(2.6, 2.4), (2.6, height)], role="stream")
+        diagram.arrow(expert, total, via=[(8.4, height), (8.4, 2.4)], role="stream")
+        diagram.text(f"× {shares[i]}", (7.5, height + 0.28), size=10)
+diagram.show(
+    "A token x goes to the router, which scores four experts and chooses the best two: expert 1 "
+    "with weight 0.7 and expert 3 with weight 0.3. The token goes through these two feed-forward "
+    "networks only. Their results, times the weights, are added to y. Experts 0 and 2 do not see "
+    "the token.",
+)
+
+# %%
+# exercise: mixture/route
+
+# %%
+check("mixture/route", route)
+
+# %%
+route = mine("mixture/route")
+
+# %%
+# exercise: mixture/layer
+
+# %%
+check("mixture/layer", Mixture)
+
+# %%
+Mixture = mine("mixture/layer")
+
+# %% [markdown]
+# **A layer with 512 numbers for a token, $d_{ff} = 2048$, 8 experts and $k = 2$: how many times the parameters of one feed-forward network has it, and how many times the operations?**
+
+# %%
+guess = None  # (parameters, operations)
+
+# %%
+one, eight = 2 * 512 * 2048, Mixture(512, 2048, experts=8, k=2)
+many = sum(w.numel() for name, w in eight.named_parameters() if "experts" in name and w.dim() == 2)
+x = torch.randn(64, 512)
+with FlopCounterMode(display=False) as counter:
+    eight(x)
+work = counter.get_total_flops() / (2 * one * len(x))
+reveal(guess, (many // one, round(work, 1)))
+print(f"{many // one} times the parameters, {work:.3f} times the operations")
+assert many == 8 * one and 2 < work < 2.01
