@@ -266,7 +266,9 @@ guess = None  # in nats
 coefficient, exponent = fit_power_law(torch.tensor(parameters), torch.tensor(losses))
 larger = float(estimate_parameters(2, 96, 96, 4 * 96))
 predicted = (coefficient * larger**-exponent).item()
-print(f"L(N) = {coefficient:.2f} N^(-{exponent:.3f}) predicts {predicted:.3f} for N = {larger:,.0f}")
+print(
+    f"L(N) = {coefficient:.2f} N^(-{exponent:.3f}) predicts {predicted:.3f} for N = {larger:,.0f}"
+)
 
 # %%
 measured = mean_loss(kind="transformer", d=96, steps=steps[-1], data=None)
@@ -392,3 +394,244 @@ work = counter.get_total_flops() / (2 * one * len(x))
 reveal(guess, (many // one, round(work, 1)))
 print(f"{many // one} times the parameters, {work:.3f} times the operations")
 assert many == 8 * one and 2 < work < 2.01
+
+# %% [markdown]
+# Eight times the parameters at twice the operations, plus a little for the router. But nothing in the formula makes a token choose different experts. If one expert is a little better at first, it is chosen more often, so it learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With $f_e$ for expert $e$'s share of all choices and $\bar p_e$ for its mean probability,
+#
+# $$L_{balance} = experts \cdot \sum_e f_e\, \bar p_e .$$
+#
+# It is 1 if all experts are used alike. Counting has no gradient, so it works through $\bar p$.
+
+# %%
+# exercise: mixture/load_balance
+
+# %%
+check("mixture/load_balance", load_balance)
+
+# %%
+load_balance = mine("mixture/load_balance")
+
+# %% [markdown]
+# Put your mixture into the language model, in place of the feed-forward network, and keep $L_{balance}$ of each layer. Eight experts of 64 hidden numbers, of which each token uses two, have the operations of one network of 128.
+
+# %%
+from functools import partial
+
+from course_lib.encoder import EncoderBlock
+
+
+class Measured(Mixture):
+    def forward(self, x):
+        chosen, _ = route(x, self.w, self.k)
+        probabilities = softmax(x @ self.w).flatten(0, -2)
+        self.chosen, self.balance = chosen, load_balance(probabilities, chosen.flatten(0, -2))
+        return super().forward(x)
+
+
+def eight_experts(d_model, d_ff):
+    return Measured(d_model, d_ff, experts=8, k=2)
+
+
+# %% [markdown]
+# Train it twice for 300 steps: once for the next character alone, once with $0.01 \cdot L_{balance}$ added for each layer. **What share of the tokens will the busiest expert get in each case, where 2 of 8 experts for each token make 0.25 on average?**
+
+# %%
+guess = None  # two shares: (without, with the balance loss)
+
+# %% tags=["training"]
+learning, held_out = characters.split()
+stretches = next(characters.batches(held_out, 64, 256, 0))
+
+
+def next_character_loss(model, batch):
+    return cross_entropy(model(batch[0]), batch[1])
+
+
+def trained(feed_forward, d_ff, loss):
+    with training.seeded(SEED):
+        block = partial(EncoderBlock, feed_forward=feed_forward)
+        model = LanguageModel(84, 2, 32, 4, d_ff, 64, block=block)
+    batches = characters.batches(learning, 64, 32, SEED)
+    training.train(model, batches, loss, steps=300, learning_rate=5e-3, seconds=30)
+    return model
+
+
+# %% tags=["training"]
+def balanced_loss(model, batch):
+    layers = [layer for layer in model.modules() if isinstance(layer, Measured)]
+    return next_character_loss(model, batch) + 0.01 * sum(layer.balance for layer in layers)
+
+
+models, busiest, losses = {}, {}, {}
+for name, loss in (("without", next_character_loss), ("with", balanced_loss)):
+    models[name] = trained(eight_experts, 64, loss)
+    with torch.no_grad():
+        losses[name] = next_character_loss(models[name], stretches).item()
+    layers = [layer for layer in models[name].modules() if isinstance(layer, Measured)]
+    counts = [torch.bincount(layer.chosen.flatten(), minlength=8) for layer in layers]
+    busiest[name] = [2 * count / count.sum() for count in counts]
+
+# %% tags=["training"]
+largest = [round(max(share.max().item() for share in busiest[name]), 2) for name in busiest]
+reveal(guess, tuple(largest))
+claim = "without the balance loss, the busiest expert gets at least 0.1 more of the tokens"
+training.expect(claim, largest[0] > largest[1] + 0.1, largest, *models.values())
+
+# %% tags=["training", "hide-input"]
+title = "The balance loss spreads the tokens over the experts"
+figure, (first, second) = plots.panels(title, ["layer 1", "layer 2"], size=(8, 3))
+for ax, layer in ((first, 0), (second, 1)):
+    for place, (name, shares) in enumerate(busiest.items()):
+        at = torch.arange(8) + (place - 0.5) * 0.4
+        label = f"{name} balance loss"
+        ax.bar(at, shares[layer], 0.4, color=plots.COLOURS[place], label=label)
+    ax.axhline(0.25, color="0.4", linestyle="--", linewidth=1)
+    ax.set(xlabel="expert", ylim=(0, 1), xticks=range(8))
+first.set_ylabel("share of the tokens")
+second.legend(frameon=False, fontsize="small", loc="upper left")
+plots.show(
+    figure,
+    "Share of the tokens that use each of eight experts, in two layers, with and without the "
+    "balance loss. Without it the shares are far apart; with it they are near 0.25, the dashed "
+    "line, which is what equal use gives.",
+)
+
+# %% [markdown]
+# Is the mixture better than one network with the same operations for each token?
+
+# %% tags=["training"]
+from course_lib.feed_forward import FeedForward
+
+models["one network"] = trained(FeedForward, 128, next_character_loss)
+with torch.no_grad():
+    losses["one network"] = next_character_loss(models["one network"], stretches).item()
+print(", ".join(f"{name}: {loss:.3f}" for name, loss in losses.items()))
+claim = "with so few steps, four times the parameters change the loss by less than 0.1"
+near = max(losses.values()) - min(losses.values()) < 0.1
+training.expect(claim, near, {name: round(x, 3) for name, x in losses.items()}, *models.values())
+
+# %% [markdown]
+# It is not: after 300 steps, all three are about as good. Each expert has seen a quarter of the tokens. In the table of 2017 the mixture of experts was the best of the models that are not Transformers, with more operations. Today's largest language models use mixtures (DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion), after trillions of tokens.
+
+# %% [markdown]
+# ## Long texts: the table of Liu et al. (optional)
+#
+# L1 and L2 show a second table: writing the first paragraphs of Wikipedia articles from the texts that these cite (Liu et al. 2018). Quoted; $L$ is the length of the input, ROUGE-L compares with the real article:
+#
+# | model | $L$ | test perplexity | ROUGE-L |
+# |:-|-:|-:|-:|
+# | seq2seq with attention | 500 | 5.05 | 12.7 |
+# | encoder-decoder Transformer | 500 | 2.47 | 34.2 |
+# | decoder alone | 4,000 | 2.22 | 33.6 |
+# | decoder, memory-compressed attention | 11,000 | 2.05 | 36.2 |
+# | the same, 128 experts | 11,000 | 1.93 | 37.9 |
+# | the same, 256 experts | 7,500 | 1.90 | 38.8 |
+
+# %% [markdown]
+# Every row changes two things at once, the model and the length of its input, so the table does not say which of them helped. Two of its parts are yours to build: the mixture above, and memory-compressed attention in lesson 14. **From the first row to the second the perplexity falls from 5.05 to 2.47. How many bits for each token is that?**
+
+# %%
+guess = None  # bits
+
+# %%
+bits = torch.log2(torch.tensor([5.04952, 2.46645]))
+saved = (bits[0] - bits[1]).item()
+reveal(guess, round(saved, 2))
+print(f"{bits[0]:.2f} bits before, {bits[1]:.2f} bits after: {saved:.2f} saved")
+assert 1.0 < saved < 1.1
+
+# %% [markdown]
+# ## Read first, then learn the task
+#
+# L1 and L2 end with a third table, the leaderboard of **GLUE**, nine tasks on English sentences. All six models at its top, from 90.3 to 90.8 points, are Transformers, and all are **pretrained**: trained first on plain text without labels, then **fine-tuned** on each task. GPT predicts the next token. BERT (Devlin et al. 2019) fills holes, so that its encoder may read both sides.
+
+# %% [markdown]
+# How does one make holes? Choose 15% of the tokens, and ask for these. If all of them became the token [MASK], the model would never learn to read a text without one, and such are the texts of its tasks. So, of the chosen tokens,
+#
+# | share | the model reads | its target |
+# |-:|:-|:-|
+# | 80% | [MASK] | the token |
+# | 10% | a random token | the token |
+# | 10% | the token itself | the token |
+#
+# and for all other tokens there is no target: torch's cross-entropy ignores $-100$.
+
+# %%
+# exercise: pretraining/mask_tokens
+
+# %%
+check("pretraining/mask_tokens", mask_tokens)
+
+# %%
+mask_tokens = mine("pretraining/mask_tokens")
+
+# %% [markdown]
+# Here it is on a line of Shakespeare, by the character; a box is the mask. **In a text of 1,000 characters with a share of 0.15, how many different characters does the model read on average in place of the right ones?**
+
+# %%
+guess = None  # how many are wrong or hidden
+
+# %% tags=["nbval-check-output"]
+line = "Shall I compare thee to a summer's day?"
+inputs, targets = mask_tokens(characters.encode(line), 0.15, 84, 84, (), seed=1)
+symbols = [*characters.vocab(), "▢"]
+print("".join(symbols[i] for i in inputs))
+print("".join("^" if t != -100 else " " for t in targets))
+text = learning[:100_000]
+inputs, targets = mask_tokens(text, 0.15, 84, 84, (), seed=0)
+wrong = (inputs != text).float().mean().item()
+reveal(guess, round(1000 * wrong))
+print(f"asked: {(targets != -100).float().mean():.3f}, changed: {wrong:.3f}")
+
+# %% [markdown]
+# 15% are asked for, and a little over 13% changed: 0.15 × 0.9, and a random character is sometimes the right one. So a masked model learns from 15 tokens of 100, where a language model learns from every one. That is the price of reading both sides. What does reading both sides buy? Train two stacks for the same 400 steps: one fills holes with your causal mask, one without.
+
+# %%
+guess = None  # (causal, both sides): shares of held-out holes that are filled rightly
+
+# %% tags=["training"]
+from course_lib.encoder import Encoder
+from course_lib.masks import causal_mask
+
+VOCAB, N = 85, 64  # 84 characters and the mask
+
+
+class Filler(nn.Module):
+    def __init__(self, causal):
+        super().__init__()
+        self.encoder = Encoder(VOCAB, 2, 48, 4, 192, N, "pre")
+        self.output = nn.Linear(48, VOCAB)
+        self.mask = causal_mask(N) if causal else None
+
+    def forward(self, tokens):
+        return self.output(self.encoder(tokens, self.mask))
+
+
+# %% tags=["training"]
+def with_holes(tokens, seed):
+    for i, (stretch, _) in enumerate(characters.batches(tokens, N, 64, seed)):
+        yield mask_tokens(stretch, 0.15, 84, 84, (), seed=i)
+
+
+def hole_loss(model, batch):
+    return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten(), ignore_index=-100)
+
+
+fillers = {}
+for name, causal in (("causal", True), ("both sides", False)):
+    with training.seeded(SEED):
+        fillers[name] = Filler(causal)
+    batches = with_holes(learning, SEED)
+    training.train(fillers[name], batches, hole_loss, steps=400, learning_rate=5e-3, seconds=30)
+
+# %% tags=["training"]
+stretches = next(characters.batches(held_out, N, 512, 0))[0]
+inputs, targets = mask_tokens(stretches, 0.15, 84, 84, (), seed=0)
+asked, right = targets != -100, {}
+for name, model in fillers.items():
+    with torch.no_grad():
+        found = model(inputs).argmax(-1)
+    right[name] = round((found == targets)[asked].float().mean().item(), 3)
+reveal(guess, tuple(right.values()))
+claim = "reading both sides fills more holes rightly than reading the left side alone"
+training.expect(claim, right["both sides"] > right["causal"], right, *fillers.values())
