@@ -635,3 +635,62 @@ for name, model in fillers.items():
 reveal(guess, tuple(right.values()))
 claim = "reading both sides fills more holes rightly than reading the left side alone"
 training.expect(claim, right["both sides"] > right["causal"], right, *fillers.values())
+
+# %% [markdown]
+# Both sides help: what comes after a hole says much about what is in it. A causal model has to be asked to write; one that reads both sides can be fine-tuned to judge a sentence, as in MiniLM, which began as such a model. It cannot write a text from left to right, because at its end there is no right side.
+
+# %% [markdown]
+# ## Break it
+#
+# - Give `Mixture` $k = 1$. The softmax over one score is 1, whatever the score. Does the router's matrix still get a gradient from `next_character_loss`? And from the balance loss?
+# - Put the sizes of your own laptop's favourite model into `estimate_parameters`. Is the printed size within 3%?
+# - Let `mask_tokens` mask all chosen tokens, always. Which of the two models fills fewer holes in a text *without* any mask?
+
+# %% [markdown]
+# ## What to remember
+#
+# A Transformer's size follows from two numbers, and the operations of its training from its size and its tokens. Its loss falls as a power law, so that small models predict a larger one. A budget has a best size. A mixture of experts has more parameters for the same work, and a masked model reads both sides at the price of learning from fewer tokens.
+#
+# | | |
+# |:-|:-|
+# | parameters | $N = 2\,d_{model}\,n_{layer}\,(2\,d_{attn} + d_{ff})$; $12\,n_{layer}\,d^2$ for $d_{ff} = 4d$ |
+# | training operations | $C = 3\,(2N + 2\,n_{layer}\,n_{ctx}\,d_{attn})\,D \approx 6ND$ |
+# | power law | $L = c\,N^{-\alpha}$, a straight line between logarithms |
+# | best size | $\alpha a N^{-\alpha} = \beta b D^{-\beta}$, with $6ND = C$ |
+# | mixture of experts | $y = \sum_{e \in \mathrm{top}_k} \mathrm{softmax}_k(xW)_e\, \mathrm{FFN}_e(x)$ |
+# | balance loss | $experts \cdot \sum_e f_e\, \bar p_e$ |
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. A model has d = 1,024, 24 layers and d_ff = 4,096. About how many parameters have its blocks?</summary>
+#
+# 12 · 24 · 1,024² = 302 million.
+# </details>
+#
+# <details><summary>2. A training takes 10²¹ operations. How long does it take on a processor with 10¹⁴ FLOP/s?</summary>
+#
+# At best 10⁷ seconds, 116 days; longer if the processor waits for memory part of the time.
+# </details>
+#
+# <details><summary>3. Loss and size follow L = 5 N^(−0.1). How many times larger must a model be to halve its loss?</summary>
+#
+# 2^(1/0.1) = 2¹⁰ = 1,024 times.
+# </details>
+#
+# <details><summary>4. α = β. Twice the budget: how many times as large should the model be?</summary>
+#
+# √2 times, and it should read √2 times as many tokens.
+# </details>
+#
+# <details><summary>5. A mixture has 64 experts, of which each token uses 2. Why may it need more memory than one network, although it does little more work?</summary>
+#
+# All 64 experts must be at hand, since any token may choose any of them.
+# </details>
+
+# %% [markdown]
+# ## Next, and further reading
+#
+# Everything so far attended to every pair of tokens. Lesson 13 asks what happens to the cost when a text has fifty thousand of them.
+#
+# Vaswani et al. 2017 (table 2, section 6.1); Kaplan et al. 2020 and Hoffmann et al. 2022 (scaling laws); Brown et al. 2020 (GPT-3); Shazeer et al. 2017 and Fedus et al. 2022 (mixtures of experts); DeepSeek-AI 2024; Liu et al. 2018; Devlin et al. 2019 (BERT). Lectures: L1, L2 and L3.
