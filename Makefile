@@ -26,9 +26,11 @@ results: .venv/.test
 claims: .venv/.test
 	@$(BIN)/python -m experiments.claims $(LESSON)
 
-# attention, ours and other people's, against the length of the text: twenty minutes
+# attention, ours and other people's, against the length of the text: twenty minutes; and the pace
+# at which SmolLM2 writes, ours and other people's: two minutes
 bench: .venv/.test
 	@$(BIN)/python -m benchmarks.efficient
+	@$(BIN)/python -m benchmarks.generation
 
 # lessons/*.py become notebooks/*.ipynb, executed: all of them, or LESSON=02
 notebooks: .venv/.test

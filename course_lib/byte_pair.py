@@ -1,7 +1,8 @@
-"""Byte pairs: a vocabulary learned by merging neighbours that often stand together (lesson 10)."""
+"""Byte pairs: a vocabulary learned by merging neighbours that often occur together (lesson 10)."""
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 Pair = tuple[int, int]
 
@@ -34,7 +35,7 @@ def train(ids: Sequence[int], count: int) -> list[Pair]:
     """Learn at most `count` merges, in the order in which they are to be applied.
 
     Each round merges the most frequent pair of neighbours, overlaps counted; of equally frequent
-    ones, that which stands first in the text. Merge i makes the token 256 + i, since the 256 bytes
+    ones, the one that comes first in the text. Merge i makes the token 256 + i, since the 256 bytes
     come first. It ends when no pair occurs twice. Source: Sennrich et al. 2016, algorithm 1; on
     bytes as in Radford et al. 2019, section 2.2. Each round reads the whole text.
 
@@ -44,7 +45,7 @@ def train(ids: Sequence[int], count: int) -> list[Pair]:
     merges = []
     for new in range(256, 256 + count):
         # count all pairs of neighbours
-        pairs = Counter(zip(ids, ids[1:], strict=False))
+        pairs = Counter(pairwise(ids))
         # find the most frequent one, the first in the text among equals
         best = max(pairs, key=pairs.__getitem__, default=(0, 0))
         # end when nothing occurs twice

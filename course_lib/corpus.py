@@ -30,7 +30,7 @@ def keep_lines(text: str) -> str:
         and line.endswith((".", "!", "?", '"', "\u201d"))
         and "javascript" not in line.lower()
     ]
-    # refuse a page of which too little is left
+    # refuse a page with too little left
     return "\n".join(kept) if len(kept) >= 3 else ""
 
 
@@ -41,7 +41,7 @@ def min_hash(
 
     Two sets agree in a share of their h numbers that estimates their Jaccard similarity, the size
     of the intersection over that of the union. Products of shingles and `a` must fit into 64 bits.
-    Source: Broder 1997, section 4. Raises ValueError for a set without members.
+    Source: Broder 1997. Raises ValueError for a set without members.
     """
     # refuse a set without members, which has no least one
     if not len(shingles):

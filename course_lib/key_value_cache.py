@@ -1,10 +1,10 @@
 """The key-value cache: what has been read is not read again (lesson 09)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from course_lib.masks import causal_mask
@@ -13,15 +13,16 @@ from course_lib.self_attention import Rule
 
 
 class KeyValueCache:
-    """Wrap an attention rule so that it remembers the keys and values of all calls.
+    """Attend as `attention(q, k, v, mask)` does, and keep the keys and values of all calls.
 
-    A call brings the new words alone: their queries meet the keys kept so far and their own, so a
-    text of n tokens costs n queries in place of n (n + 1) / 2. It takes 2 n d_k numbers a key head.
-    The model must be causal: only then does the past stay as it was. One cache serves one layer
-    and one text. Source: Shazeer 2019, section 2.4.
+    A call brings the new tokens alone. Their queries look at every key kept so far and at their
+    own, each up to itself, so that a text cut into calls in any way gives what one call would
+    give. One object serves one layer and one text, and keeps n (d_k + d_v) numbers for n tokens
+    of each key head. Source: Shazeer 2019, section 2.4.
     """
 
-    def __init__(self, attention: Rule):
+    def __init__(self, attention: Callable[..., Tensor]):
+        # keep the rule, and make room for keys and values: nothing has been read so far
         self.attention = attention
         self.kept: tuple[Tensor, ...] = ()
 
@@ -30,22 +31,33 @@ class KeyValueCache:
         q: Float[Tensor, "*batch heads query d_k"],
         k: Float[Tensor, "*batch groups query d_k"],
         v: Float[Tensor, "*batch groups query d_v"],
-        mask: Bool[Tensor, "*#batch #heads #query #query"] | None = None,
     ) -> Float[Tensor, "*batch heads query d_v"]:
-        """Attend from the new words to all words so far; `mask` is the causal one, and not read."""
+        """Attend from the new tokens to all tokens so far."""
+        # put the new keys and values behind those of earlier calls, and keep them all
         if self.kept:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self.kept, (k, v), strict=True))
         self.kept = k, v
-        seen = causal_mask(q.shape[-2], k.shape[-2]).to(q.device)
-        return self.attention(q, k, v, seen)
+        # make the causal mask for queries that are the last of the keys
+        mask = causal_mask(q.shape[-2], k.shape[-2]).to(q.device)
+        # attend
+        return self.attention(q, k, v, mask)
+
+
+def cached(rule: Rule, cache: Callable[[Rule], Callable] = KeyValueCache) -> Rule:
+    """Return a rule that attends by `rule` with a cache of its own, for one layer and one text."""
+    step = cache(rule)
+    # the mask that comes knows the new tokens alone; the cache makes one for all
+    return lambda q, k, v, mask=None: step(q, k, v)
 
 
 @contextmanager
-def use_cache(layers: Iterable[nn.Module]) -> Iterator[None]:
+def use_cache(
+    layers: Iterable[nn.Module], cache: Callable[[Rule], Callable] = KeyValueCache
+) -> Iterator[None]:
     """Let each layer's rule of attention have a cache inside the block, for one text."""
     with ExitStack() as stack:
         for layer in layers:
-            stack.enter_context(replaced_rule(layer, KeyValueCache))
+            stack.enter_context(replaced_rule(layer, lambda rule: cached(rule, cache)))
         yield
 
 

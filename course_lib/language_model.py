@@ -46,7 +46,7 @@ def cross_entropy(
     """
     # turn the logits into logarithms of probabilities, without an exponential of their own
     log_probabilities = logits - torch.logsumexp(logits, dim=-1, keepdim=True)
-    # find the targets that count; the others may be no tokens at all, and 0 stands in for them
+    # find the targets that count; the others may be no tokens at all, and 0 takes their place
     counts = torch.ones_like(targets, dtype=torch.bool) if ignore is None else targets != ignore
     chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
     # look up the target's, and leave out what does not count
@@ -113,7 +113,7 @@ class LanguageModel(nn.Module):
         self.blocks = nn.ModuleList(block(d_model, heads, d_ff, "pre") for _ in range(layers))
         self.last_norm = Norm(d_model, norm_layer)
         self.output = nn.Linear(d_model, vocab, bias=False)
-        self.output.weight = self.embedding.table
+        self.output.weight = self.embedding.get_parameter("table")
 
     def forward(self, tokens: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n vocab"]:
         """Return the logits of the token after each of `tokens`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from einops import rearrange
@@ -115,7 +116,7 @@ known_as("attention", "rule")(MultiHeadAttention)
 
 
 @contextmanager
-def replaced_rule(layer: nn.Module, replacement: Callable[[Rule], Rule]) -> Iterator[None]:
+def replaced_rule(layer: Any, replacement: Callable[[Rule], Rule]) -> Iterator[None]:
     """Let a layer attend by `replacement(rule)` in place of its `rule`, inside the block."""
     # an answer kept from before version 0.2 calls its rule `attention`
     name = "rule" if hasattr(layer, "rule") else "attention"

@@ -186,9 +186,9 @@ def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
     """Make scores fall with distance, in each head at its own rate: -2^(-8h / heads) abs(i - j).
 
     h counts from 1, and the queries are the last n_q of the n_k keys. To be added to the scores;
-    nothing is learned. Source: Press et al. 2022, section 3, for causal attention; here the words
-    to the right are treated like those to the left. Raises ValueError unless `heads` is a power
-    of two.
+    nothing is learned. The table has torch's default float type. Source: Press et al. 2022,
+    section 3, for causal attention; here the words to the right are treated like those to the
+    left. Raises ValueError unless `heads` is a power of two.
     """
     if heads < 1 or heads & (heads - 1):
         raise ValueError(

@@ -22,8 +22,8 @@ def temper(logits: Float[Tensor, "... vocab"], temperature: float) -> Float[Tens
 def top_k(logits: Float[Tensor, "... vocab"], k: int) -> Float[Tensor, "... vocab"]:
     """Keep the k largest logits, and make all others minus infinity.
 
-    Of equal logits the lower ids stay; k above the vocabulary keeps all. Source: Fan et al. 2018,
-    section 5.1. Raises ValueError for k < 1.
+    Of equal logits the lower ids stay; k above the vocabulary keeps all. Source: Fan et al. 2018.
+    Raises ValueError for k < 1.
     """
     # refuse to keep nothing
     if k < 1:

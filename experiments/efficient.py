@@ -1,4 +1,4 @@
-"""Lesson 12: what each attention gives up, and what it costs: next letters, and a needle."""
+"""Lessons 13 and 14: what a training step costs, and the loss on letters after a few of them."""
 
 import statistics
 import time
@@ -21,10 +21,6 @@ SEEDS = (0, 1, 2)
 
 MODEL = {"layers": 2, "d_model": 64, "heads": 4, "d_ff": 256}
 LETTERS = {"n": 512, "batch": 4, "steps": 300, "learning_rate": 0.005}
-NEEDLE = {"n": 256, "batch": 16, "steps": 300, "learning_rate": 0.003}
-NEEDLES = 10
-DISTANCES = [2, 8, 16, 32, 64, 96, 128, 192, 250]
-TESTED = 256  # texts for each distance
 
 # tiled attention is exact, and stands for dense attention
 NAMES = {"exact": "tiled"} | {name: name for name in VARIANTS if name != "tiled"}
@@ -59,15 +55,12 @@ class Reader(nn.Module):
 
 
 def measure() -> dict:
-    """Return losses and seconds by variant and seed, and who finds the needle how far back."""
+    """Return the milliseconds of a step by variant, and losses by variant and seed."""
     return {
         "model": MODEL,
         "letters": LETTERS,
-        "needle": NEEDLE,
-        "distances": DISTANCES,
         "milliseconds": milliseconds(),
         "next": {name: [next_letter(name, seed) for seed in SEEDS] for name in CAUSAL},
-        "found": {name: [needles_found(name, seed) for seed in SEEDS] for name in NAMES},
     }
 
 
@@ -77,10 +70,6 @@ def table(figures: dict) -> list[str]:
     for name, cost in figures["milliseconds"].items():
         losses = " ".join(f"{loss:.3f}" for loss in figures["next"].get(name, []))
         lines.append(f"{name:18} {cost:6.0f}   {losses}")
-    lines.append("needles found, by distance " + " ".join(f"{d:5}" for d in figures["distances"]))
-    for name, runs in figures["found"].items():
-        for seed, shares in enumerate(runs):
-            lines.append(f"{name:18} seed {seed}   " + " ".join(f"{s:5.2f}" for s in shares))
     return lines
 
 
@@ -91,7 +80,7 @@ def new(vocab: int, n: int, attention: Callable, seed: int) -> Reader:
 
 
 def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the mean cross-entropy in nats; a target of -100 stands for none."""
+    """Return the mean cross-entropy in nats."""
     tokens, targets = batch
     return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
 
@@ -101,14 +90,10 @@ def next_letter(name: str, seed: int) -> float:
     vocab, n = len(characters.vocab()), LETTERS["n"]
     learning, held_out = characters.split()
     model = new(vocab, n, attention(name, n, causal=True), seed)
-    train(model, characters.batches(learning, n, LETTERS["batch"], seed), LETTERS, seed)
+    budget = {key: LETTERS[key] for key in ("steps", "learning_rate")}
+    batches = characters.batches(learning, n, LETTERS["batch"], seed)
+    training.train(model, batches, loss, seed=seed, **budget)
     return held_out_loss(model, characters.batches(held_out, n, 8, 0))
-
-
-def train(model: nn.Module, batches: Iterator, budget: dict, seed: int) -> None:
-    """Train by one budget for all."""
-    rates = {key: budget[key] for key in ("steps", "learning_rate")}
-    training.train(model, batches, loss, seed=seed, **rates)
 
 
 @torch.no_grad()
@@ -118,7 +103,10 @@ def held_out_loss(model: nn.Module, batches: Iterator) -> float:
 
 
 def milliseconds() -> dict[str, float]:
-    """Time a training step by variant, all in turn, and plain dense attention: the median of 7."""
+    """Return the CPU time of a training step by variant, all in turn: the median of 7.
+
+    Dense attention is timed too, with its full matrix of scores.
+    """
     n, size = LETTERS["n"], LETTERS["batch"]
     makers = {"dense": MultiHeadAttention} | {name: attention(name, n) for name in NAMES}
     models = {name: new(len(characters.vocab()), n, maker, 0) for name, maker in makers.items()}
@@ -126,42 +114,7 @@ def milliseconds() -> dict[str, float]:
     taken = {name: [] for name in models}
     for _ in range(7):
         for name, model in models.items():
-            start = time.perf_counter()
+            start = time.process_time()
             loss(model, batch).backward()
-            taken[name].append(1000 * (time.perf_counter() - start))
+            taken[name].append(1000 * (time.process_time() - start))
     return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def needles(text: Tensor, distance: int | None, size: int, seed: int) -> Iterator:
-    """Yield texts with one of ten needles in them, and a question at the end: which one was it?
-
-    The needle stands `distance` words before the end, or anywhere, near more often than far.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    vocab, n = len(characters.vocab()), NEEDLE["n"]
-    for tokens, _ in characters.batches(text, n, size, seed):
-        needle = vocab + torch.randint(NEEDLES, (size, 1), generator=generator)
-        # as often from 1 to 2 words back as from 100 to 200
-        back = (n ** torch.rand(size, 1, generator=generator)).long().clamp(1, n - 1)
-        place = n - 1 - (back if distance is None else torch.full_like(back, distance))
-        question = torch.full_like(needle, vocab + NEEDLES)
-        targets = torch.full_like(tokens, -100)
-        targets[:, -1:] = needle
-        yield torch.cat([tokens.scatter(1, place, needle)[:, :-1], question], 1), targets
-
-
-def needles_found(name: str, seed: int) -> list[float]:
-    """Train a model to name the needle; return how often it is right, by distance."""
-    learning, held_out = characters.split()
-    n = NEEDLE["n"]
-    model = new(len(characters.vocab()) + NEEDLES + 1, n, attention(name, n), seed)
-    train(model, needles(learning, None, NEEDLE["batch"], seed), NEEDLE, seed)
-    return [share_found(model, held_out, distance) for distance in DISTANCES]
-
-
-@torch.no_grad()
-def share_found(model: nn.Module, text: Tensor, distance: int) -> float:
-    """Return the share of texts in which the needle gets the highest score."""
-    tokens, targets = next(needles(text, distance, TESTED, 1))
-    named = torch.cat([model(few)[:, -1].argmax(-1) for few in tokens.split(32)])
-    return (named == targets[:, -1]).float().mean().item()

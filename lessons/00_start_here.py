@@ -3,7 +3,7 @@
 #
 # **25 minutes · nothing to fetch**
 #
-# How do you get from a product of two matrices to a program that translates? This course builds the Transformer from its parts, on your own machine, and believes no claim that it has not measured. This first page shows where you are going and how a lesson works.
+# How do you get from a product of two matrices to a program that translates? This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. This first page shows where you are going and how a lesson works.
 #
 # You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons that are ready take about 24 hours in all.
 
@@ -30,7 +30,7 @@ print("asked:           ", look["question"])
 print("language model:  ", look["answer"])
 
 # %% [markdown]
-# And here is the idea that the whole course is about. To write a word, the translator computes **weights** for the words that it has read, shares that sum to one: how much does each of them matter now? That is **attention**. (A **token** is a word, a piece of a word, or a mark; `</s>` marks the end.) Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?**
+# And here is the idea that the whole course is about. Before it writes a word, the translator gives each word that it has read a **weight**: how much does this word matter now? The weights sum to one. That is **attention**. (A **token** is a word, a piece of a word, or a mark; `</s>` marks the end.) Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?**
 
 # %%
 guess = None  # two English tokens
@@ -99,7 +99,7 @@ n = 100_000
 reveal(guess, n * n * 4 / 1e9)
 
 # %% [markdown]
-# Forty. A ten times longer text needs a hundred times more. Keep that number in mind: lessons 13 and 14 are about it.
+# Forty. A text ten times as long needs a hundred times as much. Keep that number in mind: lessons 13 and 14 are about it.
 
 # %% [markdown]
 # ## Build
@@ -124,7 +124,7 @@ check("start/hello", double)
 hint("start/hello")
 
 # %% [markdown]
-# Wrong answers teach more than right ones, so **break it**: let your function return `x**2`, and check again. Then `x.mul_(2)`, which gives the right numbers and is wrong all the same. Read what the panel says before you repair it.
+# Wrong answers teach too, so **break it**: let your function return `x**2`, and check again. Then `x.mul_(2)`, which gives the right numbers and is wrong all the same. Read what the panel says before you repair it.
 
 # %% [markdown]
 # ## Go on with your own
@@ -250,7 +250,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). From lesson 01 on it is called `training.train(model, batches, loss, ...)`; lesson 02 writes it out once more for a real model. **Seeds** make random numbers repeatable: the same seed, the same model. You train with one seed. Where a page claims something about the result, `results/claims.json` has the runs in which it held, in most lessons with three seeds.
+# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). From lesson 01 on it is called `training.train(model, batches, loss, ...)`; lesson 02 writes it out once more for a real model. **Seeds** make random numbers repeatable: the same seed on the same machine, the same model. You train with one seed. Where a page claims something about the result, `results/claims.json` has the runs in which it held, in most lessons with three seeds.
 
 # %% [markdown]
 # ## The map
@@ -265,12 +265,12 @@ Markdown(course_map())  # run it again to see what has passed
 #
 # | | |
 # |:-|:-|
-# | token | what a model reads and writes one of at a time: a word, a piece of a word, a letter, a sound, a mark |
+# | token | the unit that a model reads and writes: a word, a piece of a word, a letter, a sound, a mark |
 # | `batch` | how many sentences are computed side by side |
 # | `n` | how many tokens a sentence has; `n_q` queries, `n_k` keys where they differ |
 # | `query`, `key`, `head` | the axes of attention: the token that looks, the token that is looked at, and which of several attentions |
 # | `d_model` | how many numbers a token has inside the model |
-# | `d_k`, `d_v`, `d_ff`, `d_h` | how many numbers a key or query, a value, the hidden layer of a feed-forward network, the state of an RNN has |
+# | `d_k`, `d_v`, `d_ff`, `d_h` | the size of a key or query, of a value, of the hidden layer of a feed-forward network, of the state of an RNN |
 # | `vocab` | how many different tokens there are |
 # | `q`, `k`, `v` | the queries, keys and values, a row each |
 # | `scores` | how well each key fits a query |

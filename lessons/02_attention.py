@@ -41,7 +41,7 @@ drawings.transformer(
 #
 # $$h_j = \mathrm{GRU}(x_j, h_{j-1}) \qquad c = h_n \qquad s_0 = c, \quad s_i = \mathrm{GRU}(y_{i-1}, s_{i-1})$$
 #
-# (The models below read the word in both directions. Then $h_j$ joins the states of both directions, 32 numbers each, and $c$ joins their final states. The drawings show one direction.) Here the model reads *cat* and writes K AE1 T; AE1 is the vowel, and its 1 marks the stress.
+# (The models below read the word in both directions. Then $h_j$ joins the states of both directions, 32 numbers each, and $c$ joins their final states (so it is not $h_n$). The drawings show one direction.) Here the model reads *cat* and writes K AE1 T; AE1 is the vowel, and its 1 marks the stress.
 
 
 # %% tags=["hide-input"]
@@ -115,7 +115,7 @@ query = nn.functional.normalize(torch.tensor(to_rgb("orange")), dim=-1)
 print({name: round(float(key @ query), 2) for name, key in zip(names, keys)})
 
 # %% [markdown]
-# The dot product says how similar each key is to the query: yellow first, red second. A *soft* lookup turns these **scores** into **weights** that sum to one, and returns the average of the values with these weights:
+# All keys have length one, so the dot product is the cosine of the angle: it says how similar each key is to the query, yellow first, red second. A *soft* lookup turns these **scores** into **weights** that sum to one, and returns the average of the values with these weights:
 #
 # $$e_j = q \cdot k_j \qquad \alpha_j = \frac{\exp(e_j/\tau)}{\sum_l \exp(e_l/\tau)} \qquad o = \sum_j \alpha_j v_j$$
 #
@@ -320,7 +320,7 @@ assert torch.allclose(soft_lookup(query, keys, values, 0.1), answer(0.1)[1], ato
 # %% [markdown]
 # ## Attention inside the encoder-decoder
 #
-# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the decoder of Luong et al. 2015 with a GRU in place of their LSTM, without their extra tanh layer, and without their input feeding (which hands $c_{i-1}$ to the next step). **Logits** are scores before a softmax; here there are 73, one for each sound or special token.
+# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. This is the decoder of Luong et al. 2015 with a GRU in place of their LSTM, without their extra tanh layer, and without their input feeding (which hands the output of that layer to the next step). **Logits** are scores before a softmax; here there are 73, one for each sound or special token.
 #
 # $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad e_{ij} = s_i \cdot h_j, \quad \alpha_i = \mathrm{softmax}(e_i) \qquad c_i = \sum_j \alpha_{ij} h_j \qquad \text{logits}_i = \underset{1 \times 128}{[s_i; c_i]}\; \underset{128 \times 73}{W_o} + b$$
 #
@@ -377,6 +377,20 @@ for name in ("states", "hidden", "contexts", "weights", "logits"):
 assert torch.allclose(logits, model(source, target), atol=1e-6)
 
 # %% [markdown]
+# These lines are the whole forward pass of the model, all steps of the decoder at once. When the model writes, there is one step at a time: a token and a state go in, logits and a new state come out.
+
+
+# %%
+def one_step(tokens, state):
+    state = model.decoder(model.embedding(tokens[:, None]), state)[:, -1]
+    context, _ = attend(state[:, None], states)  # the query is the new state
+    return model.output(torch.cat([state, context[:, 0]], dim=-1)), state
+
+
+first, _ = one_step(target[:, 0], c)
+assert torch.allclose(first, logits[:, 0], atol=1e-6)
+
+# %% [markdown]
 # How is it trained? The model should give each true sound a high probability, so the loss is the mean of their negative logarithms. While it trains, the decoder reads the *true* sounds before position $i$, not the ones it would have written itself. This is called **teacher forcing**. No step has to wait for what the model would have written, so one call of the GRU computes all states $s_i$, and then one call of `attend` all contexts. With $x$ for the word and $y_1, \dots, y_m$ for its sounds and the STOP token:
 #
 # $$L = -\frac{1}{m}\sum_{i=1}^{m} \log p(y_i \mid y_0, \dots, y_{i-1}, x)$$
@@ -385,7 +399,7 @@ assert torch.allclose(logits, model(source, target), atol=1e-6)
 # given: seq2seq.next_token_loss
 
 # %% [markdown]
-# And this is what training is: a loop of a few lines, here for 20 steps. From now on `training.train` runs these lines for us, with a schedule for the learning rate and a progress bar.
+# And this is what training is: a loop of a few lines, here for 20 steps. `training.train`, which you met in lesson 01, runs these lines for us, with a schedule for the learning rate and a progress bar.
 
 # %%
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
@@ -393,7 +407,7 @@ for step, batch in zip(range(20), spelling.batches(learning, 128, SEED)):
     loss = next_token_loss(model, batch)  # forward pass
     optimizer.zero_grad()
     loss.backward()  # backward pass: the gradient of every parameter
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # no step larger than this
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # scale down a gradient whose norm is above 1
     optimizer.step()  # one step against the gradient
     if step % 5 == 4:
         print(f"step {step + 1}: loss {loss.item():.2f}")
@@ -514,7 +528,7 @@ reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "
 assert share < 0.25
 
 # %% [markdown]
-# At 8 letters it is the choice. Seeing all states at once, without choosing among them, is worth hardly more than seeing the last one.
+# At 8 letters it is the choice. Seeing all states at once, without choosing among them, is worth hardly more than seeing one vector.
 
 # %% [markdown]
 # ## Write with it
@@ -574,7 +588,7 @@ reveal(guess, tuple(right))
 # %% [markdown]
 # ## Read what it looks at
 #
-# We trained the weights only through the sounds. What have they learned? A table of them is called an **alignment**, and here you know what it should be. ($h_j$ is not letter $j$ alone: the encoder has reached it from both ends of the word.) **For the first sound of *phonograph*, F: which letters will the model look at?**
+# The loss knows only sounds, and nobody told the model where to look. What do its weights look like? A table of them is called an **alignment**, and here you know what it should be. ($h_j$ is not letter $j$ alone: the encoder has reached it from both ends of the word.) **For the first sound of *phonograph*, F: which letters will the model look at?**
 
 # %%
 guess = None  # a letter or two
@@ -614,7 +628,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Nobody told the model which letter makes which sound. It had words and their sounds; the rest is gradient descent. Compare what it wrote for *transformer* with the dictionary's T R AE0 N S F AO1 R M ER0: a clear picture of the weights does not mean that the answer is right. Bahdanau et al. 2015 drew such pictures for translation, where the order of words can change, and the band with it. Lesson 09 draws one.
+# Nobody told the model which letter makes which sound. It had words and their sounds; the rest is gradient descent. Compare what it wrote for *transformer* with the dictionary's T R AE0 N S F AO1 R M ER0: a clear picture of the weights does not mean that the answer is right. Bahdanau et al. 2015 drew such pictures for translation, where the order of words can change, and the band with it. Lesson 00 showed one, *gato preto*, where the band crosses; lesson 09 draws it from a real translator.
 
 # %% tags=["training"]
 words = [word for word, _ in held_out if len(word) == 10][:200]
@@ -630,6 +644,9 @@ training.expect(claim, share > 0.8, round(share, 2), attending)
 #
 # $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = \tanh(q_i W_q + k_j W_k) \cdot v}$$
 #
+# Why a dot product at all? Vectors are similar if they are near each other, and $-\tfrac12 \lVert q - k_j\rVert^2 = q \cdot k_j - \tfrac12\lVert q\rVert^2 - \tfrac12\lVert k_j\rVert^2$. The softmax does not notice $\lVert q\rVert^2$, which is the same for all keys, nor $\lVert k_j\rVert^2$ where all keys have the same norm. What is left is the dot product. (Lesson 06 divides it by $\sqrt{d_k}$.)
+
+# %% [markdown]
 # A matrix $W$ of size $d_q \times d_k$ lets the sizes differ, and learns *which* similarity counts. The additive score is a small network with one hidden layer of $d_a$ units, and the oldest of the three: $W_q$ is $d_q \times d_a$, $W_k$ is $d_k \times d_a$, and $v$ is a learned vector of $d_a$ numbers (not a value; the name is Bahdanau's).
 
 # %%
@@ -717,7 +734,7 @@ def cost(score):
 
 
 # %%
-print("score     4 letters  12 letters  parameters  ms a call         saved")
+print("score     4 letters  12 letters  parameters  ms per call       saved")
 costs = {name: min(cost(score) for _ in range(5)) for name, score in looks.items()}
 for name, (milliseconds, numbers) in costs.items():
     runs = kept[name]
@@ -743,23 +760,23 @@ assert max(twelve) - min(twelve) < 0.1
 # | the context goes | into the GRU: $s_i = \mathrm{GRU}([y_{i-1}; c_i], s_{i-1})$ (in Bahdanau's paper also into the output) | into the output: $[s_i; c_i]$ |
 # | in training | $c_i$ must be known before step $i$ | all contexts at once, after all steps |
 #
-# `course_lib.seq2seq` has both, `BahdanauSeq2Seq` and `Seq2Seq`. **Which one reads better after 1,500 steps?** (Three seeds, the same score, softmax and encoder.)
+# `course_lib.seq2seq` has both, `BahdanauSeq2Seq` and `Seq2Seq`. The stored runs have L3's form: the context goes into the GRU only, and the score is our dot product. **Which one reads better after 1,500 steps?** (Three seeds, the same score, softmax and encoder.)
 
 # %%
-guess = None  # "Bahdanau's decoder" or "attention" (ours)
+guess = None  # "L3's decoder" or "this lesson's decoder"
 
 # %%
 both = {}
-for name in ("attention", "Bahdanau's decoder"):
-    runs = kept[name]
+decoders = {"this lesson's decoder": "attention", "L3's decoder": "Bahdanau's decoder"}
+for name, stored in decoders.items():
+    runs = kept[stored]
     both[name] = [sum(run["accuracy"][n - 3] for run in runs) / len(runs) for n in (4, 8, 12)]
     shares = ", ".join(f"{share:.2f}" for share in both[name])
-    label = name.replace("attention", "this lesson's decoder")
-    print(f"{label:21} {shares} at 4, 8 and 12 letters; {runs[0]['parameters']:,} parameters")
+    print(f"{name:21} {shares} at 4, 8 and 12 letters; {runs[0]['parameters']:,} parameters")
 reveal(guess, max(both, key=lambda name: sum(both[name])))
 
 # %% [markdown]
-# At equal steps the newer decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table needs no experiment: Bahdanau's contexts must be computed one by one, between the steps of the GRU.
+# At equal steps this lesson's decoder is ahead at all three lengths, with fewer parameters. That is a result about *how fast* the two learn here, not about how good they can become. The last row of the table needs no experiment: the contexts of L3's decoder must be computed one by one, between the steps of the GRU.
 
 # %% [markdown]
 # ## One step between any two positions (optional)
@@ -804,7 +821,7 @@ reveal(guess, ("with n", "not at all"))
 assert chains[1000][1] == chains[10][1] and chains[1000][0] > 50 * chains[10][0]
 
 # %% [markdown]
-# Attention connects any state with any query by one weighted sum, whatever the distance: the few operations are the product, the softmax and the sum. And no query waits for another, so a machine with enough processors computes all of them at once. Our model as a whole still has the GRU's chain, in its encoder and in its decoder. Lesson 03 removes it.
+# Attention connects any state with any query by one weighted sum, whatever the distance: the 23 operations belong to the product, the softmax and the sum. And no query waits for another, so a machine with enough processors computes all of them at once. Our model as a whole still has the GRU's chain, in its encoder and in its decoder. Lesson 03 removes it.
 
 # %% [markdown]
 # ## Break it (optional)
@@ -834,7 +851,7 @@ claim = "with scores 100 times as large it still gets over 0.8 as many right"
 training.expect(claim, shares[100] > 0.8 * shares[1], shares, attending)
 
 # %% [markdown]
-# A factor of 100 hardly changes anything: the trained model already puts nearly all of its weight on one letter.
+# A factor of 100 hardly changes anything: the trained model already puts nearly all of its weight on one letter. Equal weights ruin it, although a model that was *trained* with them got 0.24 above: this one has come to depend on its choice.
 #
 # Next, the mask. Read *cat* in one batch with *phonograph*: it then has seven padded places behind it. **Without the mask, what share of the weight goes there?**
 
@@ -870,7 +887,7 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 # | context of step $i$ | $c_i = \sum_j \alpha_{ij} h_j$ |
 # | loss with teacher forcing, $m$ tokens | $-\frac1m \sum_{i=1}^m \log p(y_i \mid y_0, \dots, y_{i-1}, x)$ |
 #
-# It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be looked at.
+# It removes the bottleneck of one context vector, it connects any two positions in one step, and its weights can be read off.
 
 # %% [markdown]
 # ## Test yourself
@@ -899,6 +916,16 @@ assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask noth
 #
 # Under teacher forcing our decoder's states do not depend on the contexts. Bahdanau's state $s_i$ needs $c_i$, which needs $s_{i-1}$.
 # </details>
+
+# %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# Attention could pick the one best key. Instead it averages all values. Explain in one paragraph why it is built that way, and when the average hurts. Think of the gradient of the scores, of what softmax does as scores grow, and of an input on which you would rather have one value than a mixture.
+
+# %% [markdown] tags=["question:soft_or_hard"]
+# *Double-click here, and write.*
 
 # %% [markdown]
 # ## Next, and further reading

@@ -559,6 +559,16 @@ assert shuffled
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# Somebody deletes the division by the root of d_k, and says: "The matrices can learn to make the scores smaller." Answer in one paragraph. Start from the variance of q · k, go on to what the softmax does with such scores, and end with the gradient at the start of training.
+
+# %% [markdown] tags=["question:why_scale"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # Shuffled tokens give shuffled outputs: without a mask, "dog bites man" and "man bites dog" are the same to this layer. Lesson 04 tells it where each token is.

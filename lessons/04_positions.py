@@ -1207,6 +1207,16 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# You train a model on 500 tokens, and it will be asked to read 2,000. Choose one position scheme of this lesson, and defend it in one paragraph against a colleague who would choose another. Use at least one measurement of this lesson, and say what that measurement does not show.
+
+# %% [markdown] tags=["question:which_positions"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # Lesson 05 adds the next two parts of the Transformer's block: a feed-forward network, and a mask that hides the future.

@@ -1418,6 +1418,16 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# A colleague's language model has a loss that is too good to be true. Write the paragraph that you would send: how do you find out whether the model sees the future, in which two places could it get in, and why is it not enough to look at the mask?
+
+# %% [markdown] tags=["question:does_it_leak"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # One token, one set of weights, one reason to look: lesson 06 gives attention several heads.

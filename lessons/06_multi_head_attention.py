@@ -1244,6 +1244,16 @@ plots.show(
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# Eight heads of size 64 and one head of size 512 have equally many parameters. Explain in one paragraph what the eight can do and the one cannot, how you would show it, and what the eight cost more of.
+
+# %% [markdown] tags=["question:why_heads"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # The reader borrowed its residual connections and its norms. Lesson 07 explains what happens without them, when layers are stacked.

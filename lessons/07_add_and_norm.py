@@ -1685,6 +1685,16 @@ training.expect("e is then worse by over 0.3 nats", rises["e"] > 0.3, rises, dee
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# In this lesson a stack of 32 blocks learned only with residual connections and norms together. Explain in one paragraph what each of the two does for the gradient and for the scale of the activations, and what goes wrong when only one of them is there.
+
+# %% [markdown] tags=["question:add_and_norm"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # You have every part of a Transformer block now. Lesson 08 makes an encoder and a decoder of them.

@@ -748,6 +748,16 @@ plots.show(
 # </details>
 
 # %% [markdown]
+# ## In your own words (optional)
+#
+# The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
+#
+# A company wants to search its documents, to translate them, and to have a program that answers questions about them. For each of the three, choose an encoder, an encoder-decoder or a decoder. Justify each choice in a sentence or two: what may each token look at, and what is computed once, what for every new token?
+
+# %% [markdown] tags=["question:which_family"]
+# *Double-click here, and write.*
+
+# %% [markdown]
 # ## Next, and further reading
 #
 # Your parts now make a Transformer, but a small one with an easy task. Lesson 09 puts the same blocks under three trained models that people use: one searches, one translates, one answers questions.

@@ -10,12 +10,14 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.attention import attend, dot_scores, softmax
 from course_lib.decoder import cross_attention
+from course_lib.efficient.cost import operations
 from course_lib.feed_forward import FeedForward, MinimalBlock, feed_forward
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Stack, bare
 from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import shift_matrix, sinusoidal
+from course_lib.rnn import unroll
 from course_lib.scaling import estimate_parameters, training_flops
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
 from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
@@ -24,6 +26,12 @@ from course_lib.windows import layers_needed, receptive_field
 
 def draw(*shape):
     return torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def multiply_adds(compute):
+    with FlopCounterMode(display=False) as counter:
+        compute()
+    return counter.get_total_flops() // 2
 
 
 def prefers_itself(scores):
@@ -203,13 +211,26 @@ def test_d12_heads_leave_the_multiply_adds_as_they_are_and_multiply_the_scores()
 
     for heads in (1, 2, 8):
         layer, x = MultiHeadAttention(d_model, heads), torch.randn(n, d_model)
-        with FlopCounterMode(display=False) as counter:
-            layer(x, x, x)
-        multiply_adds = 4 * n * d_model**2 + 2 * n**2 * d_model
-        assert counter.get_total_flops() == 2 * multiply_adds
+        count = multiply_adds(lambda layer=layer, x=x: layer(x, x, x))
+        assert count == 4 * n * d_model**2 + 2 * n**2 * d_model
         layer.rule = attention
         layer(x, x, x)
     assert scores == [n**2, 2 * n**2, 8 * n**2]
+
+
+def test_d17_a_sum_whose_probability_has_the_wrong_index_is_right_for_one_hot_targets_alone():
+    log_probabilities = draw(5).log_softmax(-1)
+    one_hot = torch.eye(5, dtype=torch.float64)[2]
+    smooth = 0.9 * one_hot + 0.1 / 5
+
+    def printed(target):
+        return -(target * log_probabilities[2]).sum()
+
+    torch.testing.assert_close(printed(one_hot), F.cross_entropy(log_probabilities, one_hot))
+    torch.testing.assert_close(printed(smooth), printed(one_hot), msg="it smooths nothing")
+    defined = F.cross_entropy(log_probabilities, smooth)
+    torch.testing.assert_close(-(smooth @ log_probabilities), defined)
+    assert (printed(smooth) - defined).abs() > 0.01
 
 
 def test_d18_a_wider_bare_layer_is_able_to_do_what_a_sum_does_but_no_gradient_leads_there():
@@ -293,3 +314,16 @@ def test_d20_only_the_older_decoders_queries_wait_for_the_contexts_before_them(d
         return torch.zeros_like(contexts), weights
 
     assert torch.equal(queries(attend), queries(blind)) != waits
+
+
+@pytest.mark.parametrize(("n", "d"), [(6, 12), (12, 12), (40, 12)])
+def test_an_attention_layer_costs_2_plus_n_over_d_rnn_layers_and_table_1_counts_its_mixing(n, d):
+    x, (w_x, w_h), layer = draw(1, n, d).float(), draw(2, d, d).float(), MultiHeadAttention(d, 3)
+    attention = multiply_adds(lambda: layer(x, x, x))
+    rnn = multiply_adds(lambda: unroll(x, torch.zeros(1, d), w_x, w_h, torch.zeros(d)))
+    assert attention == 4 * n * d**2 + 2 * n**2 * d
+    assert attention / rnn == pytest.approx(2 + n / d)
+    # table 1 of Vaswani et al. 2017 has the mixing alone for attention, both matrices for the RNN
+    assert attention - 4 * n * d**2 == operations("attention", n, d)
+    assert rnn == operations("rnn", n, d)
+    assert (operations("attention", n, d) < rnn) == (n < d)

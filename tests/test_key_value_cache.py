@@ -25,6 +25,21 @@ def test_it_keeps_each_word_once():
     assert [kept.shape for kept in cache.kept] == [(2, 5, 4)] * 2
 
 
+def test_a_cache_of_ones_own_can_take_its_place():
+    class Counting(KeyValueCache):
+        calls = 0
+
+        def __call__(self, q, k, v):
+            Counting.calls += 1
+            return super().__call__(q, k, v)
+
+    layer, x = MultiHeadAttention(4, 2), torch.randn(3, 4)
+    with use_cache([layer], Counting):
+        parts = [layer(part, part, part) for part in x.split(1)]
+    assert Counting.calls == 3
+    torch.testing.assert_close(torch.cat(parts), layer(x, x, x, causal_mask(3)))
+
+
 def test_the_layers_rule_is_back_at_the_end_even_after_an_error():
     layer, words = MultiHeadAttention(4, 2), torch.randn(1, 4)
     with pytest.raises(TypeError), use_cache([layer]):

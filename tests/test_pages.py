@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmarks import generation
 from benchmarks.efficient import table
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load, summarise
@@ -219,6 +220,8 @@ def test_the_results_page_shows_the_kept_results():
         label = name if name in schemes else f"rotary, {name.replace(', 20', ' and 20')}"
         rows.append(f"| {label} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
     hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
+    pace = generation.table(figures("generation_speed"))
+    hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
     after = "more time or memory than the benchmark allows.\n\n"
     assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
 

@@ -35,7 +35,10 @@ class Request:
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
     last inputs are passed by the names in `keywords`. `watch` names functions, and operations of
     torch (`aten._softmax`), whose call is reported. With `settings` it is an error to change those
-    of torch, and so is a tensor of more than `max_numel` numbers, made on the way.
+    of torch, and so is a tensor of more than `max_numel` numbers, made on the way. `default_dtype`
+    is torch's default float type during the call, by its name. With `pieces` the inputs are cut
+    into so many tokens each, one object is called with piece after piece, and what it returns is
+    put together again: the output of an object that keeps what it was given.
     """
 
     inputs: tuple
@@ -48,6 +51,8 @@ class Request:
     watch: tuple[str, ...] = ()
     settings: bool = False
     max_numel: int | None = None
+    default_dtype: str = "float32"
+    pieces: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -148,13 +153,16 @@ class InProcess:
             try:
                 if request.settings:
                     torch.manual_seed(UNLIKELY_SEED)
+                torch.set_default_dtype(getattr(torch, request.default_dtype))
                 settings = _settings()
                 with allocation.tensors_up_to(request.max_numel):
                     with forbidden_calls.watching(request.watch, self._answer) as seen:
                         call, weights = self._callable(request)
                         if request.scattered:
+                            # what one object keeps is its own, and should leave another alone
+                            earlier = self._callable(request)[0] if request.pieces else call
                             with contextlib.suppress(Exception):
-                                _call(call, [change_tensors(x, _other) for x in inputs], request)
+                                _call(earlier, [change_tensors(x, _other) for x in inputs], request)
                         output = _call(call, inputs, request)
                     gradients = _gradients(output, request.cotangent, leaves, weights)
                 after = tuple(map(as_data, inputs)) if request.scattered else ()
@@ -308,7 +316,17 @@ def _same_settings(before: dict[str, Any]) -> None:
 def _call(answer: Callable, inputs: list, request: Request) -> Any:
     by_place = len(inputs) - len(request.keywords)
     by_name = dict(zip(request.keywords, inputs[by_place:], strict=True))
+    if request.pieces:
+        return _in_pieces(answer, inputs, request.pieces)
     return answer(*inputs[:by_place], **by_name)
+
+
+def _in_pieces(answer: Callable, inputs: list, pieces: tuple[int, ...]) -> Any:
+    """Call an object with piece after piece, and put together what it returns."""
+    cut = zip(*(x.split(pieces, dim=-2) for x in inputs), strict=True)
+    outputs = [answer(*piece) for piece in cut]
+    odd = [y for y in outputs if not isinstance(y, Tensor)]
+    return odd[0] if odd else torch.cat(outputs, dim=-2)
 
 
 def _other(x: Tensor) -> Tensor:

@@ -237,6 +237,29 @@ def average_of_values() -> Callable:
 
 
 @layer
+def attention_by_softmax() -> Callable:
+    """Attend by a softmax of scaled dot products; heads may share their keys in groups."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        return (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1) @ v
+
+    return attend
+
+
+@layer
+def attention_without_softmax() -> Callable:
+    """Attend by the dot products themselves, as a rule without a softmax does."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        scores = q @ k.mT
+        return (scores if mask is None else scores.masked_fill(~mask, 0.0)) @ v
+
+    return attend
+
+
+@layer
 def attention_to_all_alike() -> Callable:
     """Make of (d_model, heads) an attention of one matrix that adds up all that it may see."""
 
@@ -266,6 +289,43 @@ def network_of_one_matrix() -> Callable:
             return self.w(x) / self.d_ff
 
     return OneMatrix
+
+
+@layer
+def sum_of_seen() -> Callable:
+    """Make of (d_model, *sizes) a layer of one matrix that adds up all words it may see."""
+
+    class SumOfSeen(nn.Module):
+        def __init__(self, d_model: int, *sizes: int | str):
+            super().__init__()
+            self.w = nn.Linear(d_model, d_model, bias=False)
+            self.number = sum(size for size in sizes if isinstance(size, int))
+
+        def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+            seen = torch.ones(x.shape[-2], x.shape[-2]).to(x)
+            seen = seen if mask is None else seen * mask
+            return self.w(x) / self.number + seen @ x
+
+    return SumOfSeen
+
+
+@layer
+def sum_of_seen_and_memory() -> Callable:
+    """Make of (d_model, *sizes) such a layer that adds up what it may see of the memory too."""
+
+    class SumOfSeenAndMemory(sum_of_seen()):
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Tensor:
+            seen = torch.ones(x.shape[-2], memory.shape[-2]).to(x)
+            seen = seen if memory_mask is None else seen * memory_mask
+            return super().forward(x, mask) + seen @ memory
+
+    return SumOfSeenAndMemory
 
 
 @layer

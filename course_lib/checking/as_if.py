@@ -2,7 +2,8 @@
 
 Two arguments exchanged, one negated or forgotten, a matrix transposed; a slip in the formula: the
 reference is asked again with each such change, until it gives what the answer gave, in every case.
-Where the answer raises exceptions because sizes do not fit, all sizes are made equal first.
+Where the answer raises exceptions in some cases, the others are explained if there are any;
+if not, all sizes are made equal, so that they fit.
 """
 
 import inspect
@@ -16,12 +17,14 @@ import torch
 from torch import Tensor
 
 from course_lib.answers.answer import Error, InProcess, Reply, Request
+from course_lib.answers.probe_layers import Named
 from course_lib.checking.diagnosis import equal_sizes, is_whole, same_rows
-from course_lib.checking.difference import sizes
+from course_lib.checking.difference import EXACT, difference, pair, sizes
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.slips import slips
 from course_lib.checking.trial import Question, Trying, cases, is_float, same_reply
 
+SMALL = 6  # modules of so many parts have all choices of them tried
 LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory
 
 
@@ -42,21 +45,45 @@ def as_if(tried: Trying, seed: int) -> str | None:
     """Say with which change of its arguments the reference does what an answer did, if any."""
     exercise = tried.exercise
     asked = cases(exercise, seed)
-    if raises := any(_raises(tried, question) for question in asked):
-        asked = equal_sizes(exercise, seed)
-    for number, change in enumerate(_changes(exercise)):
-        # with equal sizes, too many formulas come to the same
-        if not (raises and change.reference) and _explains(tried, asked, number):
+    results = [question for question in asked if not _raises(tried, question)]
+    raises = len(results) < len(asked)
+    if said := _first(tried, results, least=2 if raises else 1, formulas=not raises):
+        return said
+    if not raises:
+        return None
+    asked = equal_sizes(exercise, seed)
+    # with equal sizes, too many formulas come to the same
+    return _first(tried, asked, least=1, formulas=False) or _with_equal_sizes(tried, asked)
+
+
+def _first(tried: Trying, asked: list[Question], least: int, formulas: bool) -> str | None:
+    """Name the first change that explains so many wrong results at least."""
+    for number, change in enumerate(_changes(tried.exercise)):
+        if (formulas or not change.reference) and _explains(tried, asked, number, least):
             return f"The result is what the right one would be {change.said}."
     return None
+
+
+def _with_equal_sizes(tried: Trying, asked: list[Question]) -> str | None:
+    """Say what differs where all sizes are equal, and nothing is raised."""
+    exercise, both = tried.exercise, [(x.case, tried.reply(x), x.expected) for x in asked]
+    pairs = [
+        pair(exercise, case, ours.output, right.output)
+        for case, ours, right in both
+        if not ours.error and not same_reply(ours, right, exercise)
+    ]
+    found = difference(pairs, EXACT) if len(pairs) > 1 else None
+    if found is None:
+        return None
+    return f"With all sizes equal it raises nothing: {found[0].lower()}{found[1:]}"
 
 
 def _raises(tried: Trying, question: Question) -> bool:
     return bool(tried.reply(question).error) and not question.expected.error
 
 
-def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
-    """Tell whether a change explains all results, one of which is wrong and whole.
+def _explains(tried: Trying, asked: list[Question], number: int, least: int = 1) -> bool:
+    """Tell whether a change explains all results, so many of which are wrong and whole at least.
 
     There are many formulas, so of a slip one wrong result is not enough.
     """
@@ -75,10 +102,10 @@ def _explains(tried: Trying, asked: list[Question], number: int) -> bool:
             and same_reply(ours, theirs, exercise)
             and not same_reply(ours, question.expected, exercise)
         )
-    return wrong > (_changes(exercise)[number].reference is not None)
+    return wrong >= least + (_changes(exercise)[number].reference is not None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
     _, change, reference, result = _changes(exercise)[number]
     request = replace(change(question.request), watch=(), settings=False)
@@ -114,6 +141,10 @@ def _changes(exercise: Exercise) -> list[Change]:
         ),
         *_as_at_first(places),
         *_always(exercise),
+        *_together([*_as_at_first(places), *_always(exercise)]),
+        *_constant(exercise),
+        *_products(exercise),
+        *_all_transposed(exercise, places),
         *_backwards(exercise),
         *_causal(exercise),
         *(Change(said, reference=reference) for said, reference in slips(exercise)),
@@ -201,16 +232,80 @@ def _always(exercise: Exercise) -> Iterator[Change]:
     built = inspect.signature(exercise.reference).parameters.values() if exercise.method else ()
     for place, parameter in enumerate(built):
         usual = first.build[place] if place < len(first.build) else parameter.default
-        change = partial(_built, place=place, usual=usual)
+        change = partial(_built, place=place, usual=usual, name=parameter.name)
         yield Change(said.format(parameter.name, _shown(usual)), change)
 
 
-def _built(request: Request, place: int, usual: Any) -> Request:
+def _built(request: Request, place: int, usual: Any, name: str) -> Request:
     """Build from the usual value, where one is given."""
-    if place >= len(request.build):
-        return request
-    build = (*request.build[:place], usual, *request.build[place + 1 :])
+    build = tuple(x for x in request.build if not (isinstance(x, Named) and x.name == name))
+    if place < len(build) and not isinstance(build[place], Named):
+        build = (*build[:place], usual, *build[place + 1 :])
     return replace(request, build=build)
+
+
+def _together(changes: list[Change]) -> Iterator[Change]:
+    """Make two changes at once."""
+    for one, other in itertools.combinations(changes, 2):
+
+        def change(request: Request, one: Change = one, other: Change = other) -> Request:
+            return other.change(one.change(request))
+
+        yield Change(f"{one.said}, and {other.said}", change)
+
+
+def _constant(exercise: Exercise) -> Iterator[Change]:
+    """Take one whole number always, whatever is given."""
+    for place, parameter in enumerate(exercise.parameters):
+        for number in (2, 3):
+            change = _at(place, _if_whole(lambda _, number=number: number))
+            yield Change(f"with {number} for `{parameter.name}`, whatever it is", change)
+
+
+def _products(exercise: Exercise) -> Iterator[Change]:
+    """Multiply an argument by a matrix among the others first, or a matrix by an argument."""
+    places = range(len(exercise.parameters))
+    for a, b in itertools.permutations(places, 2):
+        names = (exercise.parameters[a].name, exercise.parameters[b].name)
+        for target, name in zip((a, b), names, strict=True):
+            said = f"with `{names[0]} @ {names[1]}` in the place of `{name}`"
+            yield Change(said, _times(a, b, target))
+
+
+def _times(a: int, b: int, target: int) -> Callable[[Request], Request]:
+    def change(request: Request) -> Request:
+        left, right = _get(request, a), _get(request, b)
+        if not (is_float(left) and is_float(right) and right.dim() == 2):
+            return request
+        if not left.dim() or left.shape[-1] != len(right):
+            return request
+        return _set(request, target, left @ right)
+
+    return change
+
+
+def _all_transposed(exercise: Exercise, places: list[str | int]) -> Iterator[Change]:
+    """Read several matrices of a module the other way round, or forget all of its biases."""
+    parts = [place for place in places if isinstance(place, str)]
+    turned = _if_float(_transposed)
+    # of a larger module there are too many choices
+    for number in range(2, len(parts) + 1 if len(parts) <= SMALL else 0):
+        for some in itertools.combinations(parts, number):
+
+            def change(request: Request, some: tuple = some) -> Request:
+                for place in some:
+                    request = _at(place, turned)(request)
+                return request
+
+            names = [_name(exercise, place) for place in some]
+            yield Change(f"with {', '.join(names[:-1])} and {names[-1]} transposed", change)
+
+    def without_biases(request: Request) -> Request:
+        weights = (request.weights or {}).items()
+        return replace(request, weights={n: 0 * w if n.endswith("bias") else w for n, w in weights})
+
+    if parts:
+        yield Change("without any bias", without_biases)
 
 
 def _shown(value: Any) -> str:
@@ -234,12 +329,12 @@ def _causal(exercise: Exercise) -> Iterator[Change]:
             continue
 
         def change(
-            request: Request, always: bool, place: int = place, axes: list[str] = axes
+            request: Request, always: bool | None, place: int = place, axes: list[str] = axes
         ) -> Request:
             named = sizes(exercise, Case("", request.inputs, request.build))
             rows, columns = (named.get(axis.strip("#"), 1) for axis in axes)
             given, mask = _get(request, place), torch.ones(rows, columns, dtype=torch.bool).tril()
-            if given is not None:
+            if given is not None and always is not None:
                 mask = given & mask if always else given
             left_out = [None] * (place - len(request.inputs))
             inputs = (*request.inputs[:place], *left_out, mask, *request.inputs[place + 1 :])
@@ -248,6 +343,7 @@ def _causal(exercise: Exercise) -> Iterator[Change]:
         said = f"if {_name(exercise, place)} were causal"
         yield Change(f"{said} where none is given", partial(change, always=False))
         yield Change(f"{said} besides what is given", partial(change, always=True))
+        yield Change(f"{said} whatever is given", partial(change, always=None))
 
 
 def _if_float(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -262,6 +358,28 @@ def _opposite(x: Any) -> Any:
     if isinstance(x, bool):
         return not x
     return ~x if isinstance(x, Tensor) and x.dtype.is_signed is False and not is_float(x) else x
+
+
+def _is_mask(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype == torch.bool
+
+
+def _in_front(x: Any) -> Any:
+    """Put the True entries of each row of a mask first."""
+    if not _is_mask(x) or x.dim() == 0:
+        return x
+    return x.sort(dim=-1, descending=True, stable=True).values
+
+
+def _without(end: str) -> Callable[[Any], Any]:
+    """Leave out the first or the last row of a tensor of several."""
+
+    def change(x: Any) -> Any:
+        if not isinstance(x, Tensor) or x.dim() < 2 or x.shape[-2] < 2:
+            return x
+        return x[..., 1:, :] if end == "first" else x[..., :-1, :]
+
+    return change
 
 
 def _transposed(x: Any) -> Any:
@@ -280,7 +398,10 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
     "with {} the wrong way round, True for False": _opposite,
     "without {}": lambda x: None if isinstance(x, Tensor) and not is_float(x) else x,
     "with zeros for {}": _if_float(lambda x: 0 * x),
-    "with {} transposed": _if_float(_transposed),
+    "with {} transposed": lambda x: _transposed(x) if is_float(x) or _is_mask(x) else x,
+    "with the True entries of each row of {} moved to its beginning": _in_front,
+    "without the first row of {}": _if_float(_without("first")),
+    "without the last row of {}": _if_float(_without("last")),
     "with minus {}": _if_float(lambda x: -x),
     "with {} twice as large": _if_float(lambda x: 2 * x),
     "with {} half as large": _if_float(lambda x: x / 2),
@@ -288,6 +409,7 @@ SINGLE: dict[str, Callable[[Any], Any]] = {
     "with {} squared": _if_float(lambda x: x**2),
     "with the root of {}": _if_float(lambda x: abs(x) ** 0.5),
     "with the rows of {} in the reverse order": _if_float(_reversed),
+    "with 1 added to {}": _if_float(lambda x: x + 1),
     "with {} one larger": _if_whole(lambda n: n + 1),
     "with {} one smaller": _if_whole(lambda n: n - 1),
     "with {} twice as large, a whole number": _if_whole(lambda n: 2 * n),

@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from course_lib.answers.answer import Foreign
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.trial import same
+from course_lib.checking.trial import is_float, same
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,11 @@ def _dtype(pairs: list[Pair]) -> str | None:
 
 def _shape(pairs: list[Pair]) -> str | None:
     """Find results of another shape: an axis too many, too few, or of another size."""
-    if any(x.got.shape == x.expected.shape for x in pairs):
+    differing = [x for x in pairs if x.got.shape != x.expected.shape]
+    if not differing:
         return None
+    if len(differing) < len(pairs):
+        return _shape_elsewhere(differing, len(pairs))
     smallest = min(pairs, key=lambda x: x.expected.numel())
     got, expected = tuple(smallest.got.shape), tuple(smallest.expected.shape)
     said = f"the shape is {got}, where {expected} is expected"
@@ -177,6 +181,13 @@ def _shape(pairs: list[Pair]) -> str | None:
         if all(few + 1 == many for few, many in dims):
             return f"{said[0].upper()}{said[1:]}: one axis is {word}."
     return f"{said[0].upper()}{said[1:]}{_named_axis(pairs)}."
+
+
+def _shape_elsewhere(pairs: list[Pair], number: int) -> str | None:
+    """Say which axis has a wrong size, where it happens to be right in other cases."""
+    if axis := _named_axis(pairs):
+        return f"In {len(pairs)} of {number} wrong cases the shape is wrong{axis}."
+    return None
 
 
 def _swapped(x: Pair) -> Pair:
@@ -263,6 +274,18 @@ def _shares(y: Tensor) -> Tensor:
     return y / y.sum(-1, keepdim=True)
 
 
+def _unit(y: Tensor) -> Tensor:
+    return F.normalize(y, dim=-1) if y.dim() else y
+
+
+def _centred(y: Tensor) -> Tensor:
+    return y - y.mean(-1, keepdim=True) if y.dim() else y
+
+
+def _normalised(y: Tensor) -> Tensor:
+    return F.layer_norm(y, y.shape[-1:]) if y.dim() else y
+
+
 AXES = (("last axis", -1), ("rows", -2), ("first axis", 0))
 CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "The sign is wrong: every number is minus what it should be.": torch.neg,
@@ -295,6 +318,9 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "A sigmoid too many: the result is the sigmoid of what is expected.": torch.sigmoid,
     "A softmax too many: the result is the softmax of what is expected.": lambda y: y.softmax(-1),
     "Each row is divided by its sum, once too often.": _shares,
+    "Each row is brought to length one, which nobody asked for.": _unit,
+    "The mean of each row is taken off, which nobody asked for.": _centred,
+    "Each row is normalised once more, to mean 0 and variance 1.": _normalised,
     "The result is rounded down to whole numbers.": torch.floor,
     "The result is rounded to whole numbers.": torch.round,
     "The result is cut off to whole numbers.": torch.trunc,
@@ -350,6 +376,35 @@ def _term(pairs: list[Pair]) -> str | None:
     return None
 
 
+def _mixed(pairs: list[Pair]) -> str | None:
+    """Find a mixture of the right result and an argument, always in the same proportion."""
+    if any(x.got.shape != x.expected.shape or not x.got.is_floating_point() for x in pairs):
+        return None
+    for name in pairs[0].arguments:
+        given = [x.arguments.get(name) for x in pairs]
+        both = zip(pairs, given, strict=True)
+        fit = [y for x, y in both if isinstance(y, Tensor) and _fits(x, y)]
+        if len(fit) < len(pairs):
+            continue
+        got, right, own = (
+            torch.cat([y.double().flatten() for y in part])
+            for part in ([x.got for x in pairs], [x.expected for x in pairs], fit)
+        )
+        if len(got) < 6 or not got.isfinite().all():
+            continue
+        parts = torch.stack([right, own], dim=-1)
+        shares = torch.linalg.lstsq(parts, got).solution
+        near = torch.allclose(parts @ shares, got, rtol=1e-4, atol=1e-5)
+        if near and all(abs(share) > 0.01 for share in shares):
+            one, other = (f"{float(share):.3g}" for share in shares)
+            return f"The result is {one} times the right one plus {other} times `{name}`."
+    return None
+
+
+def _fits(x: Pair, argument: Tensor) -> bool:
+    return is_float(argument) and argument.shape == x.got.shape
+
+
 def _is_off_by(x: Pair, argument: Any, sign: int) -> bool:
     if not isinstance(argument, Tensor) or not argument.is_floating_point() or argument.dim() == 0:
         return False
@@ -360,6 +415,34 @@ def _is_off_by(x: Pair, argument: Any, sign: int) -> bool:
 
 def _is_constant(y: Tensor) -> bool:
     return bool((y == y.flatten()[0]).all())
+
+
+def _miscounted(pairs: list[Pair]) -> str | None:
+    """Find a count that is off by a product of the sizes, such as 4 n d^2, in every case."""
+    if any(x.got.dim() or x.expected.dim() for x in pairs) or len(pairs) < 2:
+        return None
+    steps = [float(x.got) - float(x.expected) for x in pairs]
+    names = [n for n in pairs[0].sizes if all(n in x.sizes for x in pairs)]
+    products = (
+        powers for powers in itertools.product(range(4), repeat=len(names)) if 0 < sum(powers) <= 4
+    )
+    for powers in sorted(products, key=sum):
+        both = list(zip(names, powers, strict=True))
+        counts = [math.prod(x.sizes[n] ** p for n, p in both) for x in pairs]
+        if 0 in counts or len(set(counts)) < 2:
+            continue
+        factor = steps[0] / counts[0]
+        whole = factor and (factor == round(factor) or factor == 0.5) and abs(factor) <= 8
+        if whole and all(step == factor * n for step, n in zip(steps, counts, strict=True)):
+            way = "large" if factor > 0 else "small"
+            return f"Too {way} by {_product(abs(factor), both)}, in every wrong case."
+    return None
+
+
+def _product(factor: float, powers: list[tuple[str, int]]) -> str:
+    """Write a product of sizes: 4 n d^2."""
+    parts = [f"{n}^{p}" if p > 1 else n for n, p in powers if p]
+    return " ".join([*([] if factor == 1 else [f"{factor:g}"]), *parts])
 
 
 def _factor(pairs: list[Pair]) -> str | None:
@@ -549,12 +632,20 @@ def _row_factors(x: Pair, axis: int) -> Tensor | None:
 
 
 def _bools(pairs: list[Pair]) -> str | None:
-    """Find a mask that shows too much everywhere, or too little."""
+    """Find a mask that shows all or nothing."""
     if any(x.got.dtype != torch.bool or x.got.shape != x.expected.shape for x in pairs):
         return None
     for got in (True, False):
         if all((x.got == got).all() for x in pairs):
             return f"Every entry of the result is {got}."
+    return None
+
+
+def _one_way(pairs: list[Pair]) -> str | None:
+    """Find a mask that shows too much or too little, and never both."""
+    if any(x.got.dtype != torch.bool or x.got.shape != x.expected.shape for x in pairs):
+        return None
+    for got in (True, False):
         if all((x.got[x.wrong()] == got).all() for x in pairs):
             where = _places(pairs)
             where = f", {where}," if where else ""
@@ -656,9 +747,20 @@ PLACES: dict[str, Callable[[Pair], Tensor | None]] = {
 
 
 # rows that prove how a result came about, and rows that say what can be seen of it
-EXACT: tuple[Finder, ...] = (_changed, _bools, _argument, _factor, _added, _term, _slices)
+EXACT: tuple[Finder, ...] = (
+    _changed,
+    _bools,
+    _argument,
+    _factor,
+    _added,
+    _term,
+    _slices,
+    _mixed,
+    _miscounted,
+)
 TABLE: tuple[Finder, ...] = (
     *EXACT,
+    _one_way,
     _shape,
     _not_finite,
     _sums,

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.answers import probe_layers
 
@@ -39,11 +39,15 @@ class Draw:
 
 @dataclass(frozen=True)
 class Case:
-    """One set of arguments. `build` are the constructor's, where the answer is a class."""
+    """One set of arguments. `build` are the constructor's, where the answer is a class.
+
+    `pieces` are the numbers of tokens of the calls, where an object is called with a text in parts.
+    """
 
     name: str
     inputs: tuple
     build: tuple = ()
+    pieces: tuple[int, ...] = ()
 
     @property
     def size(self) -> int:
@@ -55,8 +59,8 @@ class Case:
 class Property:
     """A law beside equality, its sentence and its points.
 
-    `holds(answer, draw)` calls `answer(*inputs, build=(), max_numel=None)` and returns whether
-    the law holds. No tensor that the call makes may hold more than `max_numel` numbers.
+    `holds(answer, draw)` calls `answer(*inputs, build=(), pieces=(), max_numel=None)` and returns
+    whether the law holds. No tensor that the call makes may hold more than `max_numel` numbers.
     """
 
     sentence: str
@@ -141,7 +145,7 @@ class Exercise:
         return list(inspect.signature(getattr(self.reference, self.method)).parameters.values())[1:]
 
     def cases(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
-        """Take a generator of (name, inputs) or (name, inputs, build), the simplest case first."""
+        """Take a generator of (name, inputs, build, pieces), or fewer; the simplest case first."""
         self.draw = draw
         return draw
 
@@ -176,9 +180,10 @@ class Exercise:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             try:
-                initial = probe_layers.construct(self.reference, build).state_dict()
+                made = probe_layers.construct(self.reference, build)
             except ValueError:  # a case may be one that the constructor refuses
                 return {}
+            initial = made.state_dict() if isinstance(made, nn.Module) else {}
             return {name: w + torch.randn_like(w) / 4 for name, w in initial.items()}
 
     def _property(self, sentence: str, points: int = 1) -> Callable:

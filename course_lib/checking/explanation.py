@@ -4,6 +4,7 @@ The conditions come first, if there are any ("With float64 inputs: ..."), and th
 from the right results, by the table in `difference`.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 
 from course_lib.answers.answer import Reply, tensors
 from course_lib.checking.as_if import as_if
-from course_lib.checking.difference import EXACT, Pair, difference, pair
+from course_lib.checking.difference import EXACT, Pair, difference, pair, sizes
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.trial import ENDED, Call, Trial, Trying, cases, same
 
@@ -33,6 +34,11 @@ NUMPY = (
 DEVICE = (
     "The result is right on the CPU, and fails on another device, such as a GPU: a tensor that "
     "you make yourself is on the CPU unless you say `device={}.device`."
+)
+DEFAULT_TYPE = "Where torch's default float type is float64"
+SINGLE_BY_DEFAULT = (
+    f"{DEFAULT_TYPE}, the result is only as exact as a float32: a step in between is computed in "
+    "float32, as `.float()` and `dtype=torch.float32` have it."
 )
 SINGLE = (
     "With float64 inputs the result is only as exact as a float32: a step in between is computed "
@@ -68,7 +74,8 @@ def raised(tried: Trying, said: str, seed: int) -> str:
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
     if not trials[0].held:
-        found = as_if(tried, seed) or _refuses(call) or _only(tried.exercise, trials[0])
+        found = as_if(tried, seed) or _refuses(call)
+        found = found or _only(tried.exercise, trials[0]) or _named_sizes(exercise, call)
         return f"{sentence(said)} {found}" if found else said
     message = call.reply.error.message
     if found := _inputs(tried.exercise, trials):
@@ -97,6 +104,23 @@ def smallest(trials: list[Trial]) -> Call | None:
     return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
 
 
+def _named_sizes(exercise: Exercise, call: Call) -> str | None:
+    """Name the sizes that torch's message about sizes speaks of, where they are all known."""
+    message = call.reply.error.message if call.reply.error else ""
+    if not re.search(r"\bsizes?\b|\bshapes?\b", message) or "ellipsis" in message:
+        return None
+    named = sizes(exercise, call.case)
+    found = {
+        number: [name for name, size in named.items() if size == number]
+        for number in sorted({int(x) for x in re.findall(r"(?<!dimension )\b\d+\b", message)})
+        if number > 1
+    }
+    if len(found) < 2 or any(len(names) != 1 for names in found.values()):
+        return None
+    said = [f"{number} is `{name}`" for number, [name] in found.items()]
+    return f"Here {', '.join(said[:-1])} and {said[-1]}."
+
+
 def _refuses(call: Call) -> str | None:
     """Say so where it is the answer itself that raises."""
     text = (call.reply.error and call.reply.error.text) or ""
@@ -114,6 +138,10 @@ def is_on_meta(case: Case) -> bool:
     return any(x.is_meta for _, x in tensors(case.inputs))
 
 
+def _is_without_tensors(case: Case) -> bool:
+    return not case.build and not any(tensors(case.inputs))
+
+
 def _on_condition(call: Call, said: str) -> str:
     """Put the condition under which a call was made before what is said of it."""
     expected = call.expected
@@ -126,6 +154,8 @@ def _on_condition(call: Call, said: str) -> str:
         condition = "With very large numbers"
     elif expected.inputs:
         condition = "With non-contiguous inputs, and after a call on other numbers"
+    elif torch.float64 in made and _is_without_tensors(call.case):
+        condition = DEFAULT_TYPE
     elif torch.float64 in made:
         condition = "With float64 inputs"
     elif expected.gradients is not None:
@@ -160,7 +190,8 @@ def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str |
         devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
         return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
-        return SINGLE.format(_first_tensor(exercise))
+        own = _is_without_tensors(call.case)
+        return SINGLE_BY_DEFAULT if own else SINGLE.format(_first_tensor(exercise))
     first = trial is tried.all()[0]
     found = difference(pairs, EXACT) or (as_if(tried, seed) if first else None) or difference(pairs)
     said = [found, _only(exercise, trial)]

@@ -1,7 +1,7 @@
 """A learner's Transformer on one page: their passed answers as one file that runs alone.
 
-What has not passed is the library's. Docstrings, annotations and the refusals of bad arguments are
-left out, so that what is left is the model.
+What has not passed is the library's, in torch alone. Docstrings, annotations, the refusals of bad
+arguments and what nobody on the page hands over are left out, so that what is left is the model.
 """
 
 import ast
@@ -12,6 +12,7 @@ from typing import Any
 
 from course_lib.answers.source import globals_read, names_bound, names_used, source_of
 from course_lib.checking.catalogue import load
+from course_lib.checking.without_einops import without_einops
 
 # the exercises whose answers the page may hold, found by their names
 PARTS = (
@@ -63,6 +64,14 @@ class _Page:
         # in this order they may be defined
         self._definitions: dict[str, str] = {}
         self._begun: set[str] = set()
+        every = [source_of(load(x).reference) for x in PARTS] + [answer(x) or "" for x in PARTS]
+        self._handed_over = {
+            keyword.arg
+            for source in every
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call)
+            for keyword in node.keywords
+        }
         self.own: list[str] = []
 
     def add_exercise(self, exercise_id: str) -> None:
@@ -128,8 +137,7 @@ class _Page:
     def _add_ours(self, thing: Any) -> None:
         """Add a component of the library, behind what it is made of."""
         (tree,) = ast.parse(source_of(thing)).body
-        statement = _stripped(tree)
-        assert statement, "a component is more than its refusals"
+        statement = without_einops(_fixed(_stripped(tree), self._handed_over))
         source = ast.unparse(statement)
         for name, value in names_used(thing, source).items():
             if name != thing.__name__:
@@ -150,6 +158,35 @@ class _Page:
             self._imports[name] = f"import {value.__name__} as {name}"
         elif module:
             self._imports[name] = f"from {module.partition('.')[0]} import {name}"
+
+
+def _fixed(tree: Any, handed_over: set[str | None]) -> Any:
+    """Take the usual value of each argument that goes by its name and that nobody hands over."""
+    for function in [x for x in ast.walk(tree) if isinstance(x, ast.FunctionDef)]:
+        named = function.args
+        both = list(zip(named.kwonlyargs, named.kw_defaults, strict=True))
+        usual = {x.arg: value for x, value in both if value and x.arg not in handed_over}
+        kept = [(x, value) for x, value in both if x.arg not in usual]
+        named.kwonlyargs, named.kw_defaults = [x for x, _ in kept], [value for _, value in kept]
+        function.body = [_Usual(usual).visit(x) for x in function.body]
+    return tree
+
+
+class _Usual(ast.NodeTransformer):
+    """Puts values in the place of names, and takes the branch of `if None is None`."""
+
+    def __init__(self, usual: dict[str, ast.expr]):
+        self._usual = usual
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._usual.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        match node.test:
+            case ast.Compare(ast.Constant(None), [ast.Is()], [ast.Constant(None)]):
+                return node.body
+        return node
 
 
 def _stripped(statement: ast.stmt) -> Any:

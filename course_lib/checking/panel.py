@@ -202,6 +202,8 @@ def _tried(verdict: Verdict) -> Section:
 def _inputs(exercise_id: str, failure: Failure) -> Rows:
     names = [parameter.name for parameter in load(exercise_id).parameters]
     rows = [("built with", repr(failure.case.build))] if failure.case.build else []
+    if failure.case.pieces:
+        rows.append(("called with", f"{', then '.join(map(str, failure.case.pieces))} tokens"))
     return [*rows, *((n, show(x)) for n, x in zip(names, failure.case.inputs, strict=False))]
 
 

@@ -8,11 +8,24 @@ import ast
 import copy
 import importlib
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from course_lib.answers.source import function_in, source_of
+from course_lib.checking.additions import (
+    HELPERS,
+    called,
+    elsewhere,
+    is_bound,
+    is_part,
+    left_out,
+    more,
+    other_bounds,
+    other_pairs,
+    other_softmaxes,
+)
 from course_lib.checking.exercise import Exercise
 
 ALIKE = (
@@ -24,6 +37,7 @@ ALIKE = (
     ("sqrt", "square"),
     ("triu", "tril"),
     ("argmax", "argmin"),
+    ("elu", "relu"),
 )
 OPERATORS: dict[type[ast.operator], tuple[tuple[str, type[ast.operator], str], ...]] = {
     ast.Add: (("+", ast.Sub, "-"), ("+", ast.Mult, "*")),
@@ -53,7 +67,7 @@ def slips(exercise: Exercise) -> list[tuple[str, Callable]]:
     names = NAMED | own | set(inspect.signature(exercise.reference).parameters)
     given = {parameter.name for parameter in exercise.parameters}
     body = ast.Module(function_in(tree, exercise.method).body, [])
-    namespace |= {"__name__": "__answer__"}
+    namespace |= {"__name__": "__answer__"} | HELPERS
     return [
         (said, _defined(tree, new, namespace)[exercise.name])
         for said, new in _replacements(body, names, given)
@@ -75,45 +89,38 @@ def _replacements(
     """Yield how each slip is said, and the nodes that it puts in the place of others."""
     nodes = [x for x in ast.walk(body) if isinstance(x, ast.expr)]
     for old, new in _other_functions(nodes):
-        found = {id(x): _renamed(x, new) for x in nodes if _called(x) == old}
+        found = {id(x): _renamed(x, new) for x in nodes if called(x) == old}
         said = f"with `{new}` in the place of `{old}`"
         if len(found) > 1:
             yield f"{said}, each time", found
         yield from ((said, {place: node}) for place, node in found.items())
     for node in nodes:
-        found = _calls(node) if _called(node) in names or _is_part(node) else _slips(node)
+        found = _calls(node) if called(node) in names or is_part(node) else _slips(node)
+        found = itertools.chain(found, other_softmaxes(node), other_bounds(node))
         yield from ((said, {id(node): new}) for said, new in found)
     yield from _other_names(body, nodes, given)
+    yield from other_pairs(nodes, given, names)
+    yield from left_out(nodes, given)
+    yield from more(body)
+    yield from elsewhere(body, nodes, names)
 
 
 def _other_names(
     body: ast.AST, nodes: list[ast.expr], given: set[str]
 ) -> Iterator[tuple[str, dict[int, ast.expr]]]:
     """Put an argument, or what was computed before, in the place of another, once."""
-    bound = given | {x.id for x in ast.walk(body) if isinstance(x, ast.Name) and _is_bound(x)}
+    bound = given | {x.id for x in ast.walk(body) if isinstance(x, ast.Name) and is_bound(x)}
     for node in nodes:
-        if isinstance(node, ast.Name) and node.id in bound and not _is_bound(node):
+        if isinstance(node, ast.Name) and node.id in bound and not is_bound(node):
             for name in sorted(given - {node.id}):
                 said = f"with `{name}` in the place of `{node.id}`, in one place"
                 yield said, {id(node): ast.Name(name, node.ctx)}
 
 
-def _is_bound(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
 def _other_functions(nodes: list[ast.expr]) -> Iterator[tuple[str, str]]:
     """Pair each function that is called with those that it is taken for."""
-    for old in dict.fromkeys(filter(None, map(_called, nodes))):
+    for old in dict.fromkeys(filter(None, map(called, nodes))):
         yield from ((old, new) for group in ALIKE if old in group for new in group if new != old)
-
-
-def _called(node: ast.expr) -> str | None:
-    """Name the function that is called here, or that einops is told to reduce by."""
-    match node:
-        case ast.Call(ast.Attribute(_, name)) | ast.Call(ast.Name(name)):
-            return name if name != "reduce" else str(ast.literal_eval(node.args[2]))
-    return None
 
 
 def _renamed(node: ast.expr, name: str) -> ast.expr:
@@ -131,16 +138,11 @@ def _renamed(node: ast.expr, name: str) -> ast.expr:
     return node
 
 
-def _is_part(node: ast.expr) -> bool:
-    """Tell whether a part of the module itself is called."""
-    return isinstance(node, ast.Call) and ast.unparse(node.func).startswith("self.")
-
-
 def _calls(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """Yield what becomes of a call that is forgotten, made twice, or holds for one term alone."""
     match node:
         case ast.Call(function, [first, *rest], named) if not isinstance(first, ast.Starred):
-            name = _called(node)
+            name = called(node)
             yield f"without `{name}`", first
             again = ast.Call(function, [node, *rest], named)
             yield f"with `{name}` twice, the second time on its own result", again
@@ -175,6 +177,8 @@ def _slips(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
                 yield f"without what stands behind a `{sign}`", left
             yield from _regrouped(left, op, right)
             yield from _taken_in(left, op, right)
+            yield from _exchanged(node)
+            yield from _cut_off(node)
         case ast.UnaryOp(ast.USub(), ast.Constant(int() as axis)):
             for other in AXES.get(-axis, ()):
                 said = f"with the axis {other} in the place of {-axis}"
@@ -201,6 +205,28 @@ def _taken_in(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[tup
                 f"with the last product inside `{name}`",
                 ast.Call(function, [ast.BinOp(inside, op, right)], named),
             )
+
+
+def _exchanged(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
+    """Exchange two names in a part of the formula."""
+    names = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
+    for a, b in itertools.combinations(names, 2):
+        new = copy.deepcopy(node)
+        for x in ast.walk(new):
+            if isinstance(x, ast.Name) and x.id in (a, b):
+                x.id = a if x.id == b else b
+        yield f"with `{a}` and `{b}` exchanged in a part of it", new
+
+
+def _cut_off(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
+    """Cut a quotient or a root off to a whole number."""
+    match node:
+        case ast.BinOp(left, ast.Div(), right):
+            divide = ast.Name("_slip_divided", ast.Load())
+            yield "with `//` in the place of a `/`", ast.Call(divide, [left, right], [])
+        case ast.BinOp(_, ast.Pow(), ast.Constant(0.5)):
+            whole = ast.Name("_slip_whole", ast.Load())
+            yield "with a root rounded down to a whole number", ast.Call(whole, [node], [])
 
 
 def _regrouped(left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -22,6 +22,7 @@ ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
 LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
 REFUSALS = "bad arguments raise the error that the docstring names"
+DEFAULT_TYPE = "the result has torch's default float type"
 EXPONENTIALS = (
     "exp",
     "exp_",
@@ -211,8 +212,10 @@ class Trying:
         return reply
 
     def _obeys(self, law: Property, trial: Trial) -> bool:
-        def call(*inputs: Any, build: tuple = (), max_numel: int | None = None) -> Any:
-            case = Case("", inputs, build)
+        def call(
+            *inputs: Any, build: tuple = (), pieces: tuple = (), max_numel: int | None = None
+        ) -> Any:
+            case = Case("", inputs, build, pieces)
             request = _request(self.exercise, case, self._seed, max_numel=max_numel)
             reply = self._ask(case, request, trial)
             trial.calls.append(Call(case, reply, None, held=reply.error is None))
@@ -280,8 +283,11 @@ class _Ended(Exception):
 def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
     """Return what a law calls, where nobody keeps the calls."""
 
-    def call(*inputs: Any, build: tuple = (), max_numel: int | None = None) -> Any:
-        request = _request(exercise, Case("", inputs, build), seed, max_numel=max_numel)
+    def call(
+        *inputs: Any, build: tuple = (), pieces: tuple = (), max_numel: int | None = None
+    ) -> Any:
+        case = Case("", inputs, build, pieces)
+        request = _request(exercise, case, seed, max_numel=max_numel)
         return answer.run(request).output
 
     return call
@@ -367,6 +373,8 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             Asked("gradients flow, and are right", 2, gradients),
             Asked("float64 goes in, float64 comes out", 1, doubles),
         ]
+    if "default float type" in (exercise.reference.__doc__ or ""):
+        asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
         asked.append(Asked(LARGE_NUMBERS, 1, enlarged))
@@ -413,7 +421,7 @@ def _request(
         device = given[0].device if given else None
         weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
     method = "__call__" if exercise.method in (None, "forward") else exercise.method
-    return Request(case.inputs, case.build, weights, method, **more)
+    return Request(case.inputs, case.build, weights, method, pieces=case.pieces, **more)
 
 
 def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explanation import explanation, first_failing, raised, sentence, smallest
 from course_lib.checking.trial import Call, Trial, Trying, cases, properties
 
+# they subtract the peak and sum the exponentials, so that a softmax is one line more
+PARTLY = ("logsumexp", "logaddexp")
 STUB = "Replace `raise NotImplementedError` by your own code."
 Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
 
@@ -186,6 +188,8 @@ def _is_solution(exercise: Exercise, description: Description) -> bool:
 def _forbidden(name: str) -> str:
     if name.startswith("course_lib."):
         return f"This calls the library's own `{name}`: here you build it yourself."
+    if name.rpartition(".")[2] in PARTLY:
+        return f"This calls `{name}`, which does the larger part of what you are to build."
     return f"This calls `{name}`, the ready-made version of what you are to build."
 
 

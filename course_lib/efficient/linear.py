@@ -1,6 +1,6 @@
-"""Linear attention: the words are summed up once, and every query reads the sum (lesson 14).
+"""Linear attention: the tokens are summed up once, and every query reads the sum (lesson 14).
 
-Time and memory for n words: O(n d^2) and O(n d), forward and backward; the causal form adds
+Time and memory for n tokens: O(n d^2) and O(n d), forward and backward; the causal form adds
 O(n chunk d) to the time and O(n d^2 / chunk) to the memory.
 Source: Katharopoulos et al. 2020 ("Transformers are RNNs"), sections 3.2 and 3.3.
 """
@@ -25,7 +25,7 @@ from course_lib.efficient.masking import (
 )
 from course_lib.efficient.variant import Variant
 
-CHUNK_WORDS = 128  # words that are read at once
+CHUNK_WORDS = 128  # tokens that are read at once
 
 
 def linear_attention(
@@ -41,16 +41,16 @@ def linear_attention(
     O(n d_k d_v), memory O(n (d_k + d_v)); yours may take more, but no tensor of n x n numbers.
     Source: Katharopoulos et al. 2020, eq. 5 and 7, and causal eq. 9.
     """
-    words = tuple(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
+    tokens = tuple(x.reshape(-1, *x.shape[-2:]) for x in (q, k, v))
     # keep S and z side by side in one state, with nothing in it yet
-    state = q.new_zeros(len(words[0]), q.shape[-1], v.shape[-1] + 1)
+    state = q.new_zeros(len(tokens[0]), q.shape[-1], v.shape[-1] + 1)
     if causal:
-        # causal: go through the words, each one adds itself to the state and reads it
-        output, _ = _Scan.apply(_read_and_add, state, *words)
+        # causal: go through the tokens, each one adds itself to the state and reads it
+        output, _ = _Scan.apply(_read_and_add, state, *tokens)
     else:
-        # otherwise: add all words to the state, then read it
-        _, state = _Scan.apply(_add, state, *words[1:])
-        output, _ = _Scan.apply(_read, state, words[0])
+        # otherwise: add all tokens to the state, then read it
+        _, state = _Scan.apply(_add, state, *tokens[1:])
+        output, _ = _Scan.apply(_read, state, tokens[0])
     return output.view(v.shape)
 
 
@@ -60,7 +60,7 @@ def _features(x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
 
 
 def _read_and_add(state: Tensor, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Let each word of a chunk read the state, and the words of the chunk up to itself."""
+    """Let each token of a chunk read the state, and the tokens of the chunk up to itself."""
     q, k, values = _features(q), _features(k), _with_ones(v)
     return _divide(q @ state + (q @ k.mT).tril() @ values), state + k.mT @ values
 
@@ -84,31 +84,31 @@ def _divide(sums: Tensor) -> Tensor:
 
 
 class _Scan(torch.autograd.Function):
-    """Go through the words chunk by chunk: step(state, *chunks) returns (result, next state).
+    """Go through the tokens chunk by chunk: step(state, *chunks) returns (result, next state).
 
     Nothing is kept but the states; going back, each chunk is computed again.
     """
 
     @staticmethod
-    def forward(ctx, step: Callable, state: Tensor, *words: Tensor):
+    def forward(ctx, step: Callable, state: Tensor, *tokens: Tensor):
         states, results = [], []
-        for rows in spans(words[0].shape[-2], CHUNK_WORDS):
+        for rows in spans(tokens[0].shape[-2], CHUNK_WORDS):
             states.append(state)
-            result, state = step(state, *(x[:, rows] for x in words))
+            result, state = step(state, *(x[:, rows] for x in tokens))
             results.append(result)
-        ctx.step, ctx.count = step, len(words)
-        ctx.save_for_backward(*words, *states)
+        ctx.step, ctx.count = step, len(tokens)
+        ctx.save_for_backward(*tokens, *states)
         return torch.cat(results, dim=-2), state.clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_results: Tensor, d_state: Tensor):
-        words, states = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
-        d_words = [torch.empty_like(x) for x in words]
+        tokens, states = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+        d_words = [torch.empty_like(x) for x in tokens]
         for rows, state in zip(
-            spans(words[0].shape[-2], CHUNK_WORDS)[::-1], states[::-1], strict=True
+            spans(tokens[0].shape[-2], CHUNK_WORDS)[::-1], states[::-1], strict=True
         ):
-            chunks = [x[:, rows] for x in words]
+            chunks = [x[:, rows] for x in tokens]
             inputs = [x.detach().requires_grad_() for x in (state, *chunks)]
             with torch.enable_grad():
                 outputs = ctx.step(*inputs)
@@ -119,7 +119,7 @@ class _Scan(torch.autograd.Function):
 
 
 def rule(q: Queries, k: Keys, v: Values, mask: Mask = None, *, causal: bool = False) -> Output:
-    """Read the sum of all words, or of those before: elu + 1 in the place of the softmax."""
+    """Read the sum of all tokens, or of those before: elu + 1 in the place of the softmax."""
     refuse_another_text(q, k)
     real, causal = read_mask(mask, q, k, causal)
     if real is not None:

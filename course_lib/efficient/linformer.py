@@ -1,6 +1,6 @@
-"""Linformer: a text of n words is summed up in k keys and k values (lesson 14).
+"""Linformer: the n keys and values of a text become k mixtures of them (lesson 14).
 
-Time and memory for n words: O(n k d) and O((n + k) d), forward and backward.
+Time and memory for n tokens: O(n k d) and O((n + k) d), forward and backward.
 Source: Wang et al. 2020a ("Linformer"), eq. 7.
 """
 
@@ -32,10 +32,10 @@ def linformer_attention(
     e: Float[Tensor, "n k"],
     f: Float[Tensor, "n k"],
 ) -> Float[Tensor, "... n d_v"]:
-    """Attend to k mixtures of the words: softmax(Q (E^T K)^T / sqrt(d_k)) F^T V.
+    """Attend to k mixtures of the tokens: softmax(Q (E^T K)^T / sqrt(d_k)) F^T V.
 
     With identities for `e` and `f` this is dense attention; otherwise it approximates it, as far as
-    its matrix of weights has a low rank. Every mixture holds words from both sides, so there is no
+    its matrix of weights has a low rank. Every mixture holds tokens from both sides, so there is no
     causal form. Time O(n k d), memory O((n + k) d), so no tensor holds n x n numbers. Source: Wang
     et al. 2020a, eq. 7, whose E and F are our e and f transposed. Raises ValueError for projections
     of another length than n, or of unequal shapes.
@@ -43,7 +43,7 @@ def linformer_attention(
     n = q.shape[-2]
     if e.shape != f.shape or len(e) != n:
         raise ValueError(
-            f"e and f must both have n = {n} rows, one for each word, and equally many columns, "
+            f"e and f must both have n = {n} rows, one for each token, and equally many columns, "
             f"not the shapes {tuple(e.shape)} and {tuple(f.shape)}: were they made for texts of "
             "another length?"
         )
@@ -58,7 +58,7 @@ def linformer_attention(
 
 
 class Linformer(nn.Module):
-    """Attend to `mixtures` of the words, learned for texts of up to n words, the same in all heads.
+    """Attend to `mixtures` of the tokens, learned for up to n tokens, the same in all heads.
 
     A shorter text is one filled up with zeros. Source: Wang et al. 2020a, section 4. Raises
     ValueError for longer texts.
@@ -70,17 +70,17 @@ class Linformer(nn.Module):
         self.f = nn.Parameter(torch.randn(n, mixtures) / n**0.5)
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask = None) -> Output:
-        """Attend; hidden words are in no mixture."""
+        """Attend; hidden tokens are in no mixture."""
         refuse_another_text(q, k)
         n, longest = k.shape[-2], len(self.e)
         if n > longest:
             raise ValueError(
-                f"these mixtures were made for texts of up to {longest} words, not {n}"
+                f"these mixtures were made for texts of up to {longest} tokens, not {n}"
             )
         real, _ = read_mask(mask, q, k)
         if real is not None:
             k, v = (x * real.unsqueeze(-1) for x in (k, v))
-        # a slice of all words would cost a copy of its gradient
+        # a slice of all tokens would cost a copy of its gradient
         e, f = (x if n == longest else x[:n] for x in (self.e, self.f))
         return linformer_attention(q, k, v, e, f)
 

@@ -1,6 +1,6 @@
-"""LSH attention: words look only at words that fall into the same bucket (lesson 14).
+"""LSH attention: tokens look only at tokens that fall into the same bucket (lesson 14).
 
-Time for n words, a round: O(n chunk d + n log n), forward and backward; memory O(n d), and one byte
+Time for n tokens, a round: O(n chunk d + n log n), forward and backward; memory O(n d), and a byte
 for each pair that a mask shows or hides, O(n chunk). Hashing into b buckets adds O(n b d), or with
 two hashes, one for each digit of the bucket, O(n sqrt(b) d).
 Source: Kitaev et al. 2020 ("Reformer"), section 2.
@@ -30,7 +30,7 @@ from course_lib.efficient.variant import Variant
 from course_lib.multi_head import MultiHeadAttention
 
 TILE_CHUNKS = 32  # chunks a tile
-WORDS_AT_ONCE = 2**16  # words of all heads that are attended to in one go
+WORDS_AT_ONCE = 2**16  # tokens of all heads that are attended to in one go
 BUCKETS_OF_ONE_DIGIT = 128  # more buckets than these are told by two digits
 
 
@@ -51,13 +51,13 @@ def draw_rotations(d: int, buckets: int, seed: int) -> Float[Tensor, "d half"]:
 def lsh_buckets(
     x: Float[Tensor, "... n d"], rotations: Float[Tensor, "d half"]
 ) -> Int[Tensor, "... n"]:
-    """Give each word the bucket of the direction in which it points: argmax [x R, -x R].
+    """Give each token the bucket of the direction in which it points: argmax [x R, -x R].
 
-    Words that point alike tend to share their bucket. Of equally large entries the first counts.
+    Tokens that point alike tend to share their bucket. Of equally large entries the first counts.
     Time O(n d b) and memory O(n b) for b buckets. Source: Kitaev et al. 2020, section 2, after
     Andoni et al. 2015.
     """
-    # measure how far each word reaches in each direction
+    # measure how far each token reaches in each direction
     along = x @ rotations
     # count the opposite directions too, and take the one in which it reaches farthest
     return torch.cat([along, -along], dim=-1).argmax(-1)
@@ -70,24 +70,24 @@ def lsh_attention(
     chunk: int,
     causal: bool = False,
 ) -> Float[Tensor, "... n d_v"]:
-    """Attend to words of the same bucket, within one chunk and the chunk before it.
+    """Attend to tokens of the same bucket, within one chunk and the chunk before it.
 
-    Sorted by bucket, and within one by their place in the text, the words are cut into chunks of
+    Sorted by bucket, and within one by their place in the text, the tokens are cut into chunks of
     equal length; the first chunk has none before it. Keys are the queries brought to length 1, so a
-    score is x_i . x_j / (|x_j| sqrt(d_k)); a word looks at itself only if it sees nothing else. One
-    bucket and chunk = n is dense attention in which no word looks at itself. With `causal`, no word
-    looks at a later one. Time O(n chunk d + n log n), and no tensor holds n x n numbers. Source:
-    Kitaev et al. 2020, section 2. Raises ValueError where `chunk` does not divide n.
+    score is x_i . x_j / (|x_j| sqrt(d_k)); a token looks at itself only if it sees nothing else.
+    One bucket and chunk = n is dense attention in which no token looks at itself. With `causal`, no
+    token looks at a later one. Time O(n chunk d + n log n), and no tensor holds n x n numbers.
+    Source: Kitaev et al. 2020, section 2. Raises ValueError where `chunk` does not divide n.
     """
     _refuse_remainder(qk.shape[-2], chunk)
-    # sort the words by bucket; within a bucket they keep their order
+    # sort the tokens by bucket; within a bucket they keep their order
     order, back = _sort(buckets, qk)
-    # let the words of each chunk see those of the same bucket, there and in the chunk before
+    # let the tokens of each chunk see those of the same bucket, there and in the chunk before
     tiles = _tiles(order, [_chains(back, buckets, chunk)], chunk, causal)
-    # attend in this order to keys of length 1, and put the words back
-    words = qk, F.normalize(qk, dim=-1), v
-    output, log_total = _attend_in(order, back, words, tiles, chunk)
-    # a word that sees nothing else looks at itself
+    # attend in this order to keys of length 1, and put the tokens back
+    tokens = qk, F.normalize(qk, dim=-1), v
+    output, log_total = _attend_in(order, back, tokens, tiles, chunk)
+    # a token that sees nothing else looks at itself
     return torch.where(log_total.isneginf().unsqueeze(-1), v, output)
 
 
@@ -98,7 +98,7 @@ def lsh_attention_in_rounds(
     chunk: int,
     causal: bool = False,
 ) -> Float[Tensor, "... n d_v"]:
-    """Attend to all that any round shows: like words that miss each other once may meet again.
+    """Attend to all that any round shows: like tokens that miss each other once may meet again.
 
     Each round has its own buckets. A pair counts in the first round that shows it, so this is dense
     attention under the union of what all rounds show: o_i = sum_r softmax(t_i)_r o_ir, t_ir being
@@ -124,13 +124,13 @@ def lsh_attention_in_rounds(
 def _in_rounds(
     qk: Tensor, v: Tensor, buckets: Tensor, chunk: int, causal: bool
 ) -> Float[Tensor, "text n d_v"]:
-    words, results, chains = (qk, F.normalize(qk, dim=-1), v), [], []
+    tokens, results, chains = (qk, F.normalize(qk, dim=-1), v), [], []
     for own in buckets:
         order, back = _sort(own, qk)
         chains.append(_chains(back, own, chunk))
         # show no pair that an earlier round has shown
         tiles = _tiles(order, chains, chunk, causal)
-        results.append(_attend_in(order, back, words, tiles, chunk))
+        results.append(_attend_in(order, back, tokens, tiles, chunk))
     # weigh the rounds by their sums of exponentials
     log_totals = torch.stack([log_total for _, log_total in results], dim=-1)
     shares = softmax(log_totals).unsqueeze(-2).unbind(-1)
@@ -143,14 +143,14 @@ def _in_rounds(
 def _refuse_remainder(n: int, chunk: int) -> None:
     if n % chunk:
         raise ValueError(
-            f"chunks of {chunk} words do not divide n = {n}: fill the text up to a whole number of "
-            "chunks, or choose another length"
+            f"chunks of {chunk} tokens do not divide n = {n}: fill the text up to a whole number "
+            "of chunks, or choose another length"
         )
 
 
-def _sort(buckets: Tensor, words: Tensor) -> tuple[Int[Tensor, "... n"], Int[Tensor, "... n"]]:
-    """Find the word that comes at each place, in the order of buckets, and the place of each."""
-    order = buckets.expand(words.shape[:-1]).argsort(dim=-1, stable=True)
+def _sort(buckets: Tensor, tokens: Tensor) -> tuple[Int[Tensor, "... n"], Int[Tensor, "... n"]]:
+    """Find the token that comes at each place, in the order of buckets, and the place of each."""
+    order = buckets.expand(tokens.shape[:-1]).argsort(dim=-1, stable=True)
     places = torch.arange(order.shape[-1], device=order.device).expand(order.shape)
     return order, torch.empty_like(order).scatter_(-1, order, places)
 
@@ -158,19 +158,19 @@ def _sort(buckets: Tensor, words: Tensor) -> tuple[Int[Tensor, "... n"], Int[Ten
 def _chains(
     back: Int[Tensor, "... n"], buckets: Int[Tensor, "... n"], chunk: int
 ) -> Int[Tensor, "... n"]:
-    """Number the words: i and j share a bucket, and j a near chunk, where i's less j's is 0 or 1.
+    """Number the tokens: i and j share a bucket, and j a near chunk, where i's less j's is 0 or 1.
 
-    A word's number is that of its chunk and twice that of its bucket. In sorted order both only
-    rise, so words of two buckets are 2 apart or more, in one bucket as far apart as their chunks.
-    Eight words, in the buckets 1 0 1 2 0 1 1 2, in chunks of four:
+    A token's number is that of its chunk and twice that of its bucket. In sorted order both only
+    rise, so tokens of two buckets are 2 apart or more, in one bucket as far apart as their chunks.
+    Eight tokens, in the buckets 1 0 1 2 0 1 1 2, in chunks of four:
 
-        word, sorted by bucket    1 4 0 2 | 5 6 3 7
+        token, sorted by bucket   1 4 0 2 | 5 6 3 7
         its bucket                0 0 1 1 | 1 1 2 2
         its chunk                 0 0 0 0 | 1 1 1 1
         its number                0 0 2 2 | 3 3 5 5
 
-    Word 5 (3) sees words 0 and 2 (3 - 2 = 1: its bucket, the chunk before) and 6 (3 - 3 = 0). It
-    sees neither word 4 (3 - 0 = 3) nor word 3 (3 - 5 = -2), which are in other buckets.
+    Token 5 (3) sees tokens 0 and 2 (3 - 2 = 1: its bucket, the chunk before) and 6 (3 - 3 = 0). It
+    sees neither token 4 (3 - 0 = 3) nor token 3 (3 - 5 = -2), which are in other buckets.
     """
     return (back // chunk + 2 * buckets).int()
 
@@ -181,24 +181,24 @@ def _tiles(
     chunk: int,
     causal: bool,
 ) -> list[Tile]:
-    """Let words in `order` see those next in their chain, not themselves (`causal`: none later).
+    """Let tokens in `order` see those next in their chain, not themselves (`causal`: none later).
 
     The last of the chains is this round's; what the others show was seen before. The texts stand
     one behind the other, and their chains have nothing to do with each other.
     """
-    words, n = order.flatten(), order.shape[-1]
-    texts = torch.arange(len(words) // n, device=order.device).unsqueeze(-1)
+    tokens, n = order.flatten(), order.shape[-1]
+    texts = torch.arange(len(tokens) // n, device=order.device).unsqueeze(-1)
     sorted_chains = (x.expand(order.shape).gather(-1, order).reshape(-1, n) for x in chains)
     *earlier, own = ((x + texts * (x.amax() + 2)).int().flatten() for x in sorted_chains)
     # the first chunk has none before it
-    edges = [0, *range(chunk, len(words), TILE_CHUNKS * chunk), len(words)]
+    edges = [0, *range(chunk, len(tokens), TILE_CHUNKS * chunk), len(tokens)]
     tiles = []
     for start, stop in pairwise(edges):
         rows, keys = slice(start, stop), slice(max(0, start - chunk), stop)
         # of all differences, 0 and 1 alone give 0 when they are halved and rounded down
         mask = _less(own, rows, keys, chunk) >> 1 == 0
         if causal:
-            mask &= _less(words, rows, keys, chunk) > 0
+            mask &= _less(tokens, rows, keys, chunk) > 0
         else:
             # at the end of its window, a chunk meets itself
             mask.diagonal(mask.shape[-1] - chunk, -2, -1).fill_(False)
@@ -219,17 +219,17 @@ def _less(
 def _attend_in(
     order: Tensor,
     back: Tensor,
-    words: tuple[Tensor, ...],
+    tokens: tuple[Tensor, ...],
     tiles: list[Tile],
     chunk: int,
 ) -> tuple[Float[Tensor, "... n d_v"], Float[Tensor, "... n"]]:
-    """Sort queries, keys and values, attend, and put the words back."""
+    """Sort queries, keys and values, attend, and put the tokens back."""
     n, texts = order.shape[-1], order.numel() // order.shape[-1]
     text = torch.arange(texts, device=order.device).unsqueeze(-1)
-    # a row of numbers for each word of each text, in the order in which heads lie in memory
+    # a row of numbers for each token of each text, in the order in which heads lie in memory
     there = (order.reshape(texts, n) * texts + text).flatten()
     back_again = (back.reshape(texts, n) + text * n).T.flatten()
-    rows = (x.reshape(texts, n, -1).transpose(0, 1).flatten(0, 1) for x in words)
+    rows = (x.reshape(texts, n, -1).transpose(0, 1).flatten(0, 1) for x in tokens)
     q, k, v = (_Permute.apply(x, there, back_again) for x in rows)
     output, log_total = attend(q, k, v, tiles, chunk)
     output = _Permute.apply(output, back_again, there).view(n, texts, -1).transpose(0, 1)
@@ -262,23 +262,23 @@ def rule(
     seed: int = 0,
     causal: bool = False,
 ) -> Output:
-    """Attend to words of the same bucket; queries and keys are one, as `SharedQueryKey` has them.
+    """Attend to tokens of the same bucket; queries and keys are one, as `SharedQueryKey` has them.
 
-    Hidden words get zeros. With `causal`, no word looks at a later one; but later words have their
-    part in the sorting, and so in whom a word meets. Raises ValueError for keys that are not the
-    queries.
+    Hidden tokens get zeros. With `causal`, no token looks at a later one; but later tokens are
+    sorted with the rest, and so change which keys a token sees. Raises ValueError
+    for keys that are not the queries.
     """
     refuse_another_text(q, k)
     if q is not k and not torch.equal(q, k):
         raise ValueError(
-            "LSH attention hashes words, so its queries are its keys: make the layer with "
-            "SharedQueryKey, and let the words attend to themselves"
+            "LSH attention hashes tokens, so its queries are its keys: make the layer with "
+            "SharedQueryKey, and let the tokens attend to themselves"
         )
     real, causal = read_mask(mask, q, k, causal)
     n, missing = q.shape[-2], -q.shape[-2] % chunk
     own = torch.stack([_hash(q.detach(), buckets, seed + i) for i in range(rounds)])
     if real is not None:
-        # hidden words get a bucket of their own, the last, and nothing to say
+        # hidden tokens get a bucket of their own, the last, and nothing to say
         own, v = own.masked_fill(~real, buckets), v * real.unsqueeze(-1)
     if missing:  # otherwise this would copy what it is given
         own = F.pad(own, (0, missing), value=buckets)
@@ -294,18 +294,18 @@ class SharedQueryKey(MultiHeadAttention):
         self.w_k = self.w_q
 
 
-def _hash(words: Float[Tensor, "... n d"], buckets: int, seed: int) -> Int[Tensor, "... n"]:
-    """Find the words' buckets; where there are many, digit by digit, each by directions of its own.
+def _hash(tokens: Float[Tensor, "... n d"], buckets: int, seed: int) -> Int[Tensor, "... n"]:
+    """Find the tokens' buckets; where there are many, digit by digit, each by its own directions.
 
     Source: Kitaev et al. 2020, not the text but the program that came with it.
     """
     bases, own = (
         _bases(buckets),
-        torch.zeros(words.shape[:-1], dtype=torch.long, device=words.device),
+        torch.zeros(tokens.shape[:-1], dtype=torch.long, device=tokens.device),
     )
-    rotations = draw_rotations(words.shape[-1], sum(bases), seed).to(words)
+    rotations = draw_rotations(tokens.shape[-1], sum(bases), seed).to(tokens)
     for base, directions in zip(bases, rotations.split([b // 2 for b in bases], -1), strict=True):
-        own = own * base + lsh_buckets(words, directions)
+        own = own * base + lsh_buckets(tokens, directions)
     return own
 
 

@@ -1,7 +1,7 @@
-"""Reversible blocks: what went in is computed back from what came out (lesson 14).
+"""Reversible blocks: the input is computed again from the output (lesson 14).
 
-Memory O(n d) whatever the depth, in place of O(layers n d); time: one more forward pass on the way
-back.
+Memory O(n d) at any depth, in place of O(layers n d); time: one more forward pass, during the
+backward pass.
 Source: Gomez et al. 2017 ("RevNet"), section 3; Kitaev et al. 2020 ("Reformer"), section 3.
 """
 
@@ -16,11 +16,12 @@ from torch.func import functional_call
 
 
 class ReversibleBlock(nn.Module):
-    """Add f to one half and g to the other: y1 = x1 + f(x2), y2 = x2 + g(y1).
+    """Add f to one stream and g to the other: y1 = x1 + f(x2), y2 = x2 + g(y1).
 
-    x = [x1, x2] are the halves of the last axis. f and g return the same each time they are called
-    (no dropout). Keeps nothing that `inverse` cannot compute. Source: Gomez et al. 2017, eq. 6 and
-    7.
+    x = [x1, x2], side by side on the last axis: halves of the channels in a RevNet, two copies of
+    the input in a Reformer, where f is attention and g the feed-forward network. Both return the
+    same each time they are called (no dropout). Source: Gomez et al. 2017, eq. 6 and 7; Kitaev et
+    al. 2020, section 3.
     """
 
     def __init__(self, f: Callable, g: Callable):
@@ -28,31 +29,31 @@ class ReversibleBlock(nn.Module):
         self.f, self.g = f, g
 
     def forward(self, x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
-        """Change one half by the other, then the other by the one."""
-        # cut each word into halves
+        """Let each stream change the other."""
+        # separate the two streams
         x1, x2 = halves(x)
-        # let the second half change the first, then the changed first half the second
+        # let the second stream change the first, then the changed first stream the second
         y1 = x1 + self.f(x2)
         y2 = x2 + self.g(y1)
         return torch.cat([y1, y2], dim=-1)
 
     def inverse(self, y: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
-        """Find what went in: x2 = y2 - g(y1), x1 = y1 - f(x2)."""
-        # cut each word into halves
+        """Return the x for which `forward` returns y."""
+        # separate the two streams
         y1, y2 = halves(y)
-        # take off what was added, the last first
+        # subtract what was added, the last first
         x2 = y2 - self.g(y1)
         x1 = y1 - self.f(x2)
         return torch.cat([x1, x2], dim=-1)
 
 
 class ReversibleSequence(nn.Module):
-    """Run reversible blocks one after another, and keep the last output alone.
+    """Run reversible blocks one after another, and store the last output alone.
 
-    Going back, each block computes its input again from its output, and gradients from both: they
-    equal autograd's. Activations take O(n d) memory for any number of blocks, and the time of
-    one more forward pass. f and g must not depend on other tensors that need gradients than their
-    input and their parameters. Source: Gomez et al. 2017, algorithm 1.
+    In the backward pass, each block computes its input again from its output, and gradients from
+    both: they equal autograd's. Activations take O(n d) memory for any number of blocks, and the
+    time of one more forward pass. f and g must not depend on other tensors that need gradients than
+    their input and their parameters. Source: Gomez et al. 2017, algorithm 1.
     """
 
     def __init__(self, blocks: Iterable[ReversibleBlock]):
@@ -66,9 +67,9 @@ class ReversibleSequence(nn.Module):
 
 
 def halves(x: Float[Tensor, "... n d"]) -> tuple[Tensor, ...]:
-    """Cut each word into two halves. Raises ValueError for words of an odd size."""
+    """Separate x1 and x2, the halves of the last axis. Raises ValueError for an odd size."""
     if x.shape[-1] % 2:
-        raise ValueError(f"a word is cut into equal halves, so d must be even, not {x.shape[-1]}")
+        raise ValueError(f"x1 and x2 are equal halves, so d must be even, not {x.shape[-1]}")
     return x.chunk(2, dim=-1)
 
 

@@ -32,8 +32,8 @@ def tiled_attention(
     # let each block of queries meet each block of keys
     queries, others = spans(q.shape[-2], block), spans(k.shape[-2], block)
     tiles = [(rows, [keys], None) for rows in queries for keys in others]
-    # go through the tiles: keep each row's peak, its sum of exponentials and its sum of values,
-    # and shrink both sums whenever the peak rises
+    # go through the tiles: keep each query's running maximum, its sum of exponentials and its
+    # weighted sum of values, and rescale both sums whenever the maximum rises
     output, _ = attend(q, k, v, tiles)
     return output
 

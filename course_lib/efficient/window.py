@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from course_lib.efficient.kernel import attend, spans
+from course_lib.efficient.kernel import Tile, attend, spans
 from course_lib.efficient.masking import (
     Keys,
     Mask,
@@ -23,8 +23,7 @@ from course_lib.efficient.masking import (
 )
 from course_lib.efficient.variant import Variant
 
-TILE_QUERIES = 128  # queries a tile: more waste scores that the mask hides, fewer cost calls
-CAUSAL_TILE_QUERIES = 64  # the same, where words look back alone
+TILE_QUERIES = 64  # queries a tile: more waste scores that the mask hides, fewer cost calls
 ROWS = TILE_QUERIES  # the name that solutions exported for teachers import
 
 
@@ -51,28 +50,32 @@ def window_attention(
     Time O(n width d), memory O(n d), so no tensor of the forward pass holds n x n numbers. Any n.
     Source: Beltagy et al. 2020, section 3.1.
     """
-    n, reach = q.shape[-2], width // 2
-    places, tiles = torch.arange(n, device=q.device), []
-    # cut the queries into blocks
-    for rows in spans(n, TILE_QUERIES):
-        # find the stretch of keys that any query of the block may see
-        keys = slice(max(0, rows.start - reach), min(n, rows.stop + reach))
-        # hide the pairs in it that are too far apart
-        distance = (places[rows].unsqueeze(-1) - places[keys]).abs()
-        tiles.append((rows, [keys], distance <= reach))
+    # cut the queries into blocks, and find for each block the stretch of keys that any query of it
+    # may see, with a mask that hides the pairs in this rectangle that are too far apart
+    tiles = near_tiles(q.shape[-2], width // 2, width // 2, q.device)
     # attend in each block to its own stretch
     output, _ = attend(q, k, v, tiles)
     return output
 
 
+def near_tiles(n: int, back: int, ahead: int, device: torch.device) -> list[Tile]:
+    """Cover the pairs with -ahead <= i - j <= back by a tile for each block of queries."""
+    block, back, ahead = min(n, TILE_QUERIES), min(n, back), min(n, ahead)
+    # in every block, a query sees one place further than the query before it
+    around = torch.ones(block, back + block + ahead, dtype=torch.bool, device=device)
+    near, tiles = around.triu().tril(back + ahead), []
+    for rows in spans(n, TILE_QUERIES):
+        first = rows.start - back
+        # the stretch is cut at the ends of the text, and the mask with it
+        keys = slice(max(0, first), min(n, rows.stop + ahead))
+        mask = near[: rows.stop - rows.start, keys.start - first : keys.stop - first]
+        tiles.append((rows, [keys], mask))
+    return tiles
+
+
 def attend_back(q: Queries, k: Keys, v: Values, reach: int) -> Output:
     """Attend where 0 <= i - j <= reach: the causal window."""
-    places, tiles = torch.arange(q.shape[-2], device=q.device), []
-    for rows in spans(q.shape[-2], CAUSAL_TILE_QUERIES):
-        keys = slice(max(0, rows.start - reach), rows.stop)
-        distance = places[rows].unsqueeze(-1) - places[keys]
-        tiles.append((rows, [keys], (distance >= 0) & (distance <= reach)))
-    return attend(q, k, v, tiles)[0]
+    return attend(q, k, v, near_tiles(q.shape[-2], reach, 0, q.device))[0]
 
 
 def rule(

@@ -6,6 +6,8 @@ from course_lib.files import ipynb
 
 NAME = re.compile("[A-Za-z0-9_]{1,60}")
 TAG = "question:"
+# what the lessons' own cells say until somebody has written there
+UNTOUCHED = "*Double-click here, and write.*"
 MOST, LONGEST = 50, 10_000  # questions of a notebook, characters of an answer
 
 
@@ -15,7 +17,7 @@ def in_words(notebook: dict) -> dict[str, str]:
     for cell in notebook["cells"]:
         for question in _questions(cell):
             if question in found or len(found) < MOST:
-                text = ipynb.text(cell).strip()[:LONGEST]
+                text = ipynb.text(cell).replace(UNTOUCHED, "").strip()[:LONGEST]
                 found[question] = text.encode("utf8", "replace").decode()
     return found
 

@@ -205,26 +205,31 @@ PART_ROLES: dict[str, Role] = {
 }
 
 
-def transformer(lit: Collection[str], alt: str) -> None:
+def transformer(
+    lit: Collection[str], alt: str, *, stacks: Collection[str] = ("encoder", "decoder")
+) -> None:
     """Show the Transformer of 2017 with these of its parts in colour: the map of the course.
 
-    Raises KeyError for a part that it does not have.
+    Where only one of the `stacks` is named, the other one stays grey. Raises KeyError for a part
+    that it does not have.
     """
     roles: dict[str, Role] = {part: PART_ROLES[part] for part in lit}
     diagram, step, size = Diagram(), 0.78, (3.7, 0.56)
 
-    def stack(parts: tuple[str, ...], x: float, below: str) -> list[Box]:
+    def stack(name: str, parts: tuple[str, ...], x: float, below: str) -> list[Box]:
         diagram.text(below, (x, -0.95), size=SMALL)
+        own = roles if name in stacks else {}
         boxes = [
-            diagram.box(part, (x, i * step), roles.get(part, "dim"), size=size)
+            diagram.box(part, (x, i * step), own.get(part, "dim"), size=size)
             for i, part in enumerate(parts)
         ]
         for lower, upper in pairwise([(x, -0.75), *boxes]):
             diagram.arrow(lower, upper, role="dim")
         return boxes
 
-    encoder = stack(BOTTOM + ENCODER, 2, "source tokens")
-    decoder = stack((*BOTTOM, *DECODER, "linear, softmax"), 8, "target tokens so far")
+    encoder = stack("encoder", BOTTOM + ENCODER, 2, "source tokens")
+    above = (*BOTTOM, *DECODER, "linear, softmax")
+    decoder = stack("decoder", above, 8, "target tokens so far")
     (_, up), (_, over) = encoder[-1].at, decoder[4].at
     corners = [(2, up + 0.75), (5, up + 0.75), (5, over)]
     diagram.arrow(encoder[-1], decoder[4], "keys, values", via=corners, role="dim")

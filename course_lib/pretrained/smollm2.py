@@ -5,7 +5,6 @@ pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from course_lib.add_norm import Norm, rms_norm
 from course_lib.data import store
 from course_lib.encoder import EncoderBlock, FeedForwardFactory
 from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
-from course_lib.key_value_cache import use_cache
+from course_lib.key_value_cache import KeyValueCache, cached
 from course_lib.masks import causal_mask
 from course_lib.positions import rotary
 from course_lib.pretrained.loading import Weights, needs_memory
@@ -38,26 +37,32 @@ GIGABYTES = 1.5
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 
 
-def turned_attention(rule: Rule, turn: Callable = rotary) -> Rule:
-    """Return the rule that turns queries and keys by their positions and then attends by `rule`.
+class TurnedAttention:
+    """Turn queries and keys by their positions, then attend by `rule`.
 
-    The queries are the last of the keys, so that a cache may hold the keys as they came.
+    `places` are the positions, which are set before each call: a cache that `rule` has keeps
+    turned keys, and what comes in are the new ones alone.
     """
 
-    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        places = torch.arange(k.shape[-2], device=k.device)
-        q = turn(q, places[k.shape[-2] - q.shape[-2] :], BASE)
-        return rule(q, turn(k, places, BASE), v, mask)
+    places: Tensor
 
-    return attend
+    def __init__(self, rule: Rule, turn: Callable = rotary):
+        self.rule, self.turn = rule, turn
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend as a rule does."""
+        # heads side by side: one call turns both
+        both = self.turn(torch.cat([q, k], dim=-3), self.places, BASE)
+        q, k = both.split([q.shape[-3], k.shape[-3]], dim=-3)
+        return self.rule(q, k, v, mask)
 
 
 class SmolLM2(nn.Module):
     """Words, thirty blocks with a causal mask, a last norm, and the words again as output.
 
     `rule(q, k, v, mask)` is how the heads attend, and `turn` how positions turn their queries and
-    keys; `norm_layer(x, gain)` normalises; `feed_forward` is as in `EncoderBlock`, and `block`
-    makes each block.
+    keys; `norm_layer(x, gain)` normalises; `feed_forward` is as in `EncoderBlock`, `block` makes
+    each block, and `cache(rule)` what keeps the keys and values of a text while it is written.
     """
 
     def __init__(
@@ -69,17 +74,22 @@ class SmolLM2(nn.Module):
         norm_layer: Callable = rms_norm,
         feed_forward: FeedForwardFactory = SwiGLU,
         block: Callable = EncoderBlock,
+        cache: Callable = KeyValueCache,
     ):
         super().__init__()
 
+        # the blocks' rules of attention, from the first block to the last
+        self.rules: list[TurnedAttention] = []
+
         def attention(d_model: int, heads: int) -> nn.Module:
-            return GroupedQueryAttention(d_model, heads, GROUPS, turned_attention(rule, turn))
+            self.rules.append(TurnedAttention(rule, turn))
+            return GroupedQueryAttention(d_model, heads, GROUPS, self.rules[-1])
 
         def without_bias(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
             return norm_layer(x, gain)
 
         parts = {"attention": attention, "feed_forward": feed_forward, "norm_layer": without_bias}
-        self.tokenizer = tokenizer
+        self.tokenizer, self.cache = tokenizer, cache
         self.words = nn.Embedding(VOCAB, D_MODEL)
         self.blocks = nn.ModuleList(
             block(D_MODEL, HEADS, D_FF, norm, **parts) for _ in range(LAYERS)
@@ -90,12 +100,22 @@ class SmolLM2(nn.Module):
         """Score every token as the next one, at each place."""
         return self.scores(self.states(tokens))
 
-    def states(self, tokens: Int[Tensor, "... n"]) -> Float[Tensor, "... n 576"]:
-        """Return what the last block knows at each place. Raises ValueError for a text too long."""
+    def states(self, tokens: Int[Tensor, "... n"], first: int = 0) -> Float[Tensor, "... n 576"]:
+        """Return the state of each token after the last block.
+
+        `first` is the position of the first of them, where a cache keeps those before. Raises
+        ValueError for a text too long.
+        """
         n = tokens.shape[-1]
-        if n > MAX_LENGTH:
-            raise ValueError(f"a text must have at most {MAX_LENGTH} tokens, but got {n}: cut it")
-        x, mask = self.words(tokens), causal_mask(n)
+        if first + n > MAX_LENGTH:
+            raise ValueError(
+                f"a text must have at most {MAX_LENGTH} tokens, but got {first + n}: cut it"
+            )
+        places = torch.arange(first, first + n, device=tokens.device)
+        for rule in self.rules:
+            rule.places = places
+        # a token alone has nothing to hide from
+        x, mask = self.words(tokens), causal_mask(n) if n > 1 else None
         for block in self.blocks:
             x = block(x, mask)
         return self.last_norm(x)
@@ -117,22 +137,55 @@ class SmolLM2(nn.Module):
                 f"written, but this one has {len(tokens)} already"
             )
         stream = decoders.DecodeStream()  # waits where a character takes several tokens
-        layers = [block.get_submodule("attention.sublayer.attention") for block in self.blocks]
-        with use_cache(layers) if cache else nullcontext():
-            new = tokens
-            for _ in range(max_new_tokens):
-                states = self.states(torch.tensor(new if cache else tokens))
+        for token in self.next_tokens(tokens, max_new_tokens, cache):
+            yield stream.step(self.tokenizer, token) or ""
+
+    def next_tokens(
+        self, tokens: list[int], max_new_tokens: int, cache: bool = True
+    ) -> Iterator[int]:
+        """Go on with tokens, always by the likeliest one, until STOP or `max_new_tokens`."""
+        step = self._cached() if cache else self.states
+        new = tokens
+        for _ in range(max_new_tokens):
+            # nobody asks for gradients here, and torch need not prepare for them
+            with torch.inference_mode():
+                read, first = (new, len(tokens) - len(new)) if cache else (tokens, 0)
+                states = step(torch.tensor(read), first)
                 new = [int(self.scores(states[-1]).argmax())]
-                if new == [STOP]:
-                    return
-                tokens = tokens + new
-                yield stream.step(self.tokenizer, new[0]) or ""
+            if new == [STOP]:
+                return
+            tokens = tokens + new
+            yield new[0]
+
+    def _cached(self) -> Callable:
+        """Return `states` with a cache of its own for each block, of one text."""
+        plain = [rule.rule for rule in self.rules]
+        caches = [cached(rule, self.cache) for rule in plain]
+
+        def attend_by(own: list[Rule]) -> None:
+            for rule, attention in zip(self.rules, own, strict=True):
+                rule.rule = attention
+
+        def states(tokens: Tensor, first: int) -> Tensor:
+            # the caches are in place during a step alone, so that two texts may be written in turn
+            attend_by(caches)
+            try:
+                return self.states(tokens, first)
+            finally:
+                attend_by(plain)
+
+        return states
 
     def answer(self, question: str, max_new_tokens: int, cache: bool = True) -> Iterator[str]:
         """Answer a question, in the form of talk that the model was trained on."""
-        talk = (("system", SYSTEM), ("user", question))
-        turns = "".join(f"<|im_start|>{who}\n{said}<|im_end|>\n" for who, said in talk)
-        return self.write(f"{turns}<|im_start|>assistant\n", max_new_tokens, cache)
+        return self.write(turns(question), max_new_tokens, cache)
+
+
+def turns(question: str) -> str:
+    """Return a question in the form of talk, up to where the model is to go on."""
+    talk = (("system", SYSTEM), ("user", question))
+    text = "".join(f"<|im_start|>{who}\n{said}<|im_end|>\n" for who, said in talk)
+    return f"{text}<|im_start|>assistant\n"
 
 
 def load(**parts: Any) -> SmolLM2:

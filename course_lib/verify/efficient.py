@@ -1,4 +1,4 @@
-"""Lesson 12: efficient attention, held against dense attention under the same mask."""
+"""Lessons 13 and 14: efficient attention, held against dense attention under the same mask."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from course_lib.efficient import kernel, lsh, memory_compressed, reversible, window
+from course_lib.efficient import bigbird, kernel, lsh, memory_compressed, reversible, window
 from course_lib.efficient.variants import VARIANTS
 from course_lib.verify.comparison import Comparison, Inputs, compare
 
@@ -54,6 +54,16 @@ def _attend_back(inputs: Inputs):
 
 @twin("BigBird")
 def _bigbird(inputs: Inputs):
+    return _listed(inputs, causal=False)
+
+
+@compare(bigbird.attend_back, "the same, the words before alone")
+def _bigbird_back(inputs: Inputs):
+    arguments, theirs = _listed(inputs, causal=True)
+    return bigbird.attend_back(*arguments), theirs
+
+
+def _listed(inputs: Inputs, causal: bool):
     blocks, block, longest = inputs.sizes(3, 2, 9)
     q, k, v = _words(inputs, blocks * block)
     listed = [set(inputs.sizes(longest, -1, blocks - 1)) for _ in range(blocks)]
@@ -62,6 +72,7 @@ def _bigbird(inputs: Inputs):
     neighbours = torch.tensor([[*row, *[-1] * (20 - len(row))] for row in listed])
     seen = [[j // block in row for j in range(blocks * block)] for row in listed]
     mask = torch.tensor(seen).repeat_interleave(block, dim=0)
+    mask = mask.tril() if causal else mask
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return (q, k, v, neighbours, block), theirs
 

@@ -79,6 +79,14 @@ def torch_block(
     return functional_call(layer, _torchs(weights), (x, memory), options)
 
 
+def torch_causal_block(weights: dict, heads: int, x: Tensor, mask: Tensor) -> Tensor:
+    """Run torch's encoder layer, norm first, where no word sees what `mask` hides."""
+    d_ff = len(weights["feed_forward.sublayer.b_1"])
+    kind = nn.TransformerEncoderLayer
+    layer = kind(x.shape[-1], heads, d_ff, dropout=0.0, batch_first=True, norm_first=True)
+    return functional_call(layer, _torchs(weights), x, {"src_mask": ~mask})
+
+
 def _torchs(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Give the weights of one of our blocks the names and shapes that torch's layers have."""
     layers = ["attention", "cross_attention", "feed_forward"]

@@ -260,3 +260,46 @@ def test_a_guess_earns_nothing_though_laws_hold_of_it():
     assert points(lambda x, y: x) == points(lambda x, y: 0 * x) == 0
     # wrong in another case, and yet no guess
     assert points(lambda x, y: x / 2 if x.any() else x + 1) > 0
+
+
+class Total:
+    """Keeps what it was given: each call returns its tokens plus all that came before."""
+
+    def __init__(self):
+        self.before = 0
+
+    def __call__(self, x):
+        self.before = self.before + x.sum(-2, keepdim=True)
+        return x + self.before
+
+
+class SharedTotal(Total):
+    before = 0
+
+    def __init__(self):
+        pass
+
+    def __call__(self, x):
+        type(self).before = type(self).before + x.sum(-2, keepdim=True)
+        return x + self.before
+
+
+class ForgetfulTotal(Total):
+    def __call__(self, x):
+        return x + x.sum(-2, keepdim=True)
+
+
+class ReturnsNothing(Total):
+    def __call__(self, x):
+        super().__call__(x)
+
+
+@pytest.mark.parametrize("answer", [Total, SharedTotal, ForgetfulTotal, ReturnsNothing])
+def test_one_object_is_called_with_a_text_in_pieces_and_another_text_has_another_object(answer):
+    exercise = exercise_of(Total, method="__call__", constructor=True)
+    texts = [torch.arange(12.0).reshape(6, 2), torch.ones(4, 3)]
+    exercise.draw = lambda draw: ((f"{i}", (x,), (), (1, len(x) - 1)) for i, x in enumerate(texts))
+    wrong = failing(exercise, answer)
+    assert (wrong == []) == (answer is Total)
+    if answer is not Total:
+        assert wrong[0] == "every case gives the right result"

@@ -276,3 +276,10 @@ def test_an_unpacked_file_goes_with_its_item(shelf):
     assert not file.exists()
     with pytest.raises(store.NotFetched):
         store.unpacked("lexicon", "lexicon/words.txt")
+
+
+def test_many_small_files_of_a_wheel_are_read_at_once(shelf):
+    put("lexicon", shelf)
+    found = store.read_matching("lexicon", "*/words.txt")
+    assert found == {"lexicon/words.txt": b"the words of lexicon " * 100}
+    assert store.read_matching("lexicon", "*.json") == {}

@@ -72,7 +72,7 @@ def test_in_a_block_it_is_dense_attention_under_its_mask(name, padded, draw, agr
 
 
 @pytest.mark.parametrize("padded", [False, True], ids=["alone", "padded"])
-@pytest.mark.parametrize("name", ["tiled", "window"])
+@pytest.mark.parametrize("name", ["tiled", "window", "BigBird"])
 def test_a_causal_one_is_dense_attention_that_looks_back(name, padded, draw, agree):
     x, causal = draw(3, N, D_MODEL), causal_mask(N)
     padding = padding_mask(LENGTHS, N) if padded else None
@@ -243,7 +243,7 @@ def test_many_buckets_are_told_by_two_digits_if_they_can_be(buckets, bases, draw
 
 def test_linformer_refuses_a_text_longer_than_its_projections(draw):
     x = draw(N + 7, D_MODEL)
-    with pytest.raises(ValueError, match="up to 47 words, not 48"):
+    with pytest.raises(ValueError, match="up to 47 tokens, not 48"):
         layer("Linformer")(x, x, x)
 
 

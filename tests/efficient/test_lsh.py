@@ -129,7 +129,7 @@ def test_an_odd_number_of_buckets_is_refused(buckets):
 
 def test_a_chunk_that_does_not_divide_the_text_is_refused(draw):
     qk, own = draw(10, 4), torch.zeros(1, 10).long()
-    message = "chunks of 4 words do not divide n = 10: fill the text up"
+    message = "chunks of 4 tokens do not divide n = 10: fill the text up"
     with pytest.raises(ValueError, match=message):
         lsh_attention(qk, qk, own[0], 4)
     with pytest.raises(ValueError, match=message):

@@ -2,7 +2,10 @@ import pytest
 import torch
 from torch import nn
 
+from course_lib.add_norm import Norm
 from course_lib.efficient.reversible import ReversibleBlock, ReversibleSequence
+from course_lib.feed_forward import FeedForward
+from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 
 
 def new_block(half=3, hidden=7):
@@ -73,3 +76,17 @@ def test_words_that_have_no_halves_are_refused(blocks):
     for run in (blocks[0], blocks[0].inverse, ReversibleSequence(blocks)):
         with pytest.raises(ValueError, match="equal halves, so d must be even, not 7"):
             run(x)
+
+
+def test_a_transformer_block_has_autograds_gradients_and_keeps_two_copies(draw, agree):
+    torch.manual_seed(0)
+
+    def new():
+        attention = AsSelfAttention(MultiHeadAttention(8, 2))
+        f = nn.Sequential(Norm(8), attention)
+        return ReversibleBlock(f, nn.Sequential(Norm(8), FeedForward(8, 32))).double()
+
+    blocks, x = [new() for _ in range(3)], draw(5, 8)
+    twice, plain = torch.cat([x, x], dim=-1), nn.Sequential(*blocks)
+    agree(ReversibleSequence(blocks)(twice), plain(twice), x, *plain.parameters())
+    assert kept(ReversibleSequence(blocks), twice) == 2 * x.numel() * 8 < kept(plain, twice) / 10

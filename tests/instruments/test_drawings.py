@@ -37,6 +37,14 @@ def test_only_what_the_transformer_has_can_be_lit():
         drawings.transformer({"convolution"}, "x")
 
 
+def test_a_stack_that_is_not_named_stays_grey(shown):
+    both = shown(lambda: drawings.transformer({"positions"}, "x"))
+    one = shown(lambda: drawings.transformer({"positions"}, "x", stacks=("decoder",)))
+    olive = drawings.ROLES["position"].lower()
+    counts = [data["image/svg+xml"].lower().count(f"stroke: {olive}") for data in (both, one)]
+    assert counts == [2, 1]
+
+
 def test_a_drawing_wider_than_a_page_is_refused():
     diagram = drawings.Diagram()
     diagram.arrow(diagram.box("left", (0, 0)), diagram.box("right", (14, 0)))

@@ -14,12 +14,16 @@ from course_lib import exercises
 from course_lib.checking import catalogue
 from course_lib.files.course_map import hours, lessons, topics
 from course_lib.files.paths import ROOT
+from course_lib.grading.by_hand import read_rubric
+from course_lib.grading.schema import BY_HAND
+from course_lib.grading.words import in_words
 from course_lib.instruments import results
 from experiments import claims
 from lessons.build import NOTEBOOKS, build, lesson_files
 from lessons.minutes import minutes
 
 FILES = lesson_files()
+RUBRICS = ROOT / "lessons" / "rubrics"
 
 
 @pytest.fixture(params=FILES, ids=lambda file: file.stem)
@@ -205,3 +209,14 @@ def test_no_cell_that_trains_has_an_assertion_without_a_sentence(lesson):
             nodes = ast.walk(ast.parse(cell.source))
             bare = [x for x in nodes if isinstance(x, ast.Assert) and x.msg is None]
             assert not bare, f"`training.expect` says what was expected:\n{cell.source}"
+
+
+def test_a_question_in_words_has_a_rubric_and_a_cell_to_write_in(lesson):
+    asked = in_words(build(lesson))
+    assert set(asked.values()) <= {""}, "the cell to write in says more than where to write"
+    rubric = RUBRICS / f"{lesson.stem[:2]}.csv"
+    assert rubric.is_file() == bool(asked)
+    if asked:
+        criteria = read_rubric(rubric.read_text("utf8"))
+        assert {x.exercise.removeprefix(BY_HAND) for x in criteria} == asked.keys()
+        assert sum(x.points for x in criteria) == 4

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 
 from course_lib.data import store
 from course_lib.encoder import EncoderBlock
+from course_lib.key_value_cache import KeyValueCache
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
 
@@ -72,3 +73,24 @@ def test_a_block_of_ones_own_stands_in_the_stack(model):
     assert all(type(block) is Block for block in twin.blocks)
     tokens = torch.tensor([3, 1, 4, 1, 5])
     torch.testing.assert_close(twin(tokens), model(tokens))
+
+
+def test_two_texts_may_be_written_in_turn(model):
+    texts = ["The capital of France is", "Once upon a time"]
+    both = list(zip(*(model.write(text, 4) for text in texts), strict=True))
+    alone = [list(model.write(text, 4)) for text in texts]
+    assert [list(pieces) for pieces in zip(*both, strict=True)] == alone
+
+
+def test_a_cache_of_ones_own_is_asked(model):
+    built = []
+
+    class Cache(KeyValueCache):
+        def __init__(self, attention):
+            super().__init__(attention)
+            built.append(self)
+
+    twin = smollm2.SmolLM2(model.tokenizer, cache=Cache)
+    twin.load_state_dict(model.state_dict(), assign=True)
+    assert "".join(twin.write("The capital of France is", 1)) == " Paris"
+    assert len(built) == smollm2.LAYERS

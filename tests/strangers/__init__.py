@@ -3,22 +3,22 @@
 Nobody tunes a check to these cells. `python -m tests.strangers first` says how they are judged.
 
 Whether a sentence is true of its answer, and helps, is nothing that a program can tell: it is read.
-A reading stands in `first.tsv` or `second.tsv`, beside the sentence that was read; where a check
-says something else today, that is unread.
+A reading is in `first.tsv`, `second.tsv` or `third.tsv`, beside the sentence that was read; where
+a check says something else today, that is unread.
 """
 
 import csv
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from nbformat import NotebookNode
 
 from course_lib.answers.process import ChildProcess
-from course_lib.checking.catalogue import load
+from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook_answers import find_answers, judge_attempt
 from course_lib.checking.verdict import Verdict
 from lessons.build import build, lesson_files
@@ -30,6 +30,7 @@ CELL = re.compile(r"^# %% (\S+) \| (right|wrong) \| (.+)\n", re.MULTILINE)
 CLASSES = {
     "accepted rightly": "right answers that pass",
     "refused wrongly": "right answers that do not",
+    "refused by the rules": "right numbers, by a function that the exercise forbids",
     "named": "wrong answers whose mistake is named: by the bank, or because a call is forbidden",
     "shown": "wrong answers whose mistake is shown by what differs, where, or by the exception",
     "unexplained": "wrong answers refused with nothing that helps",
@@ -51,7 +52,7 @@ class Try:
 
 
 def tries(people: str) -> Iterator[Try]:
-    """Yield the answers of a set, "first" or "second"."""
+    """Yield the answers of a set: "first", "second" or "third"."""
     for file in sorted((HERE / people).glob("*.py")):
         _, *parts = CELL.split(file.read_text())
         for exercise, kind, said, code in zip(*[iter(parts)] * 4, strict=True):
@@ -74,8 +75,13 @@ def notebook_of(one: Try) -> NotebookNode:
 
 def judged(one: Try, handle: ChildProcess, seed: int = 0) -> Verdict:
     """Judge an answer as `course check` does."""
-    submission = find_answers(notebook_of(one), one.exercise, [load(one.exercise)], alone=True)
-    return judge_attempt(submission.attempts[one.exercise], handle, seed)
+    lesson = load(one.exercise).lesson
+    exercises = [x for x in map(load, ids()) if x.lesson == lesson]
+    submission = find_answers(notebook_of(one), one.exercise, exercises, alone=True)
+    attempt = submission.attempts[one.exercise]
+    # the other cells of the notebook are stubs, in whose place `mine` gives the library's version
+    attempt = attempt.borrowing(attempt.neighbours)
+    return judge_attempt(replace(attempt, borrowed=()), handle, seed)
 
 
 def one_line(text: str) -> str:
@@ -93,6 +99,8 @@ def readings(people: str) -> dict[tuple[str, str, str], str]:
 def classified(one: Try, verdict: Verdict, read: dict[tuple[str, str, str], str]) -> str:
     """Say what a verdict is worth, as far as somebody has read it."""
     passed = verdict.status == "passed"
+    if one.right and verdict.status == "forbidden":
+        return "refused by the rules"
     if one.right:
         return "accepted rightly" if passed else "refused wrongly"
     said = read.get((one.exercise, one.said, one_line(verdict.message)))

@@ -14,7 +14,7 @@ from tests.strangers import CLASSES, classified, judged, one_line, readings, tri
 def main() -> None:
     """Judge each answer of a set; print the table, and keep every verdict in build/."""
     parser = argparse.ArgumentParser(prog="python -m tests.strangers", description=__doc__)
-    parser.add_argument("people", choices=("first", "second"))
+    parser.add_argument("people", choices=("first", "second", "third"))
     parser.add_argument("topic", nargs="?", default="", help="the beginning of exercises' ids")
     options = parser.parse_args()
     rows, read = [], readings(options.people)

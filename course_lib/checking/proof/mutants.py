@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from course_lib import attention
-from course_lib.answers import probe_layers
 from course_lib.answers.answer import InProcess, Reply, as_data, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Exercise
@@ -24,8 +23,9 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
     """Derive the mutants that apply to an exercise whose reference gave this reply.
 
     "first case only" always; "changes its input" where an input is a tensor; "detached" where the
-    output has a gradient to pass on, "float32 inside" where that is an input's; "... ignored" for
-    each argument, and for each of the constructor's that an object keeps. Where the reference calls
+    output has a gradient to pass on, "float32 inside" where that is an input's, "float32 always"
+    where there is none to follow; "... ignored" for each argument, and for each of the
+    constructor's. Where the reference calls
     `attention.softmax`: "softmax without its maximum", and "masked with a large number" if it
     hands a mask over.
     """
@@ -36,20 +36,20 @@ def mutants(exercise: Exercise, reply: Reply) -> dict[str, Callable]:
         derived["detached"] = _wrap(exercise, _detached)
         if any(is_float(x) for _, x in tensors(reply.inputs)):
             derived["float32 inside"] = _wrap(exercise, _float32)
+    if any(is_float(y) for _, y in tensors(reply.output)) and not any(tensors(reply.inputs)):
+        derived["float32 always"] = _wrap(exercise, _single)
     first = cases(exercise, 0)[0].case
     for name, place, value in _usual(exercise.parameters, first.inputs):
         derived[f"{name} ignored"] = _wrap(exercise, _ignoring(place, value))
     if exercise.method:
         constructor = list(inspect.signature(exercise.reference).parameters.values())
-        built = probe_layers.construct(exercise.reference, first.build)
         named = {x.name for x in constructor if x.kind is x.KEYWORD_ONLY}
-        for name in named if exercise.constructor else ():
+        # a constructor that is given may be written anew all the same
+        for name in named:
             derived[f"{name} ignored"] = _built(exercise, _as_given, without=name)
         by_place = [x for x in constructor if x.name not in named]
         for name, place, value in _usual(by_place, first.build):
-            # what only a given constructor looks at is nobody's to ignore
-            if exercise.constructor or name in vars(built):
-                derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value))
+            derived[f"{name} ignored"] = _built(exercise, _ignoring(place, value), without=name)
     calls: list[bool] = []  # whether each call of softmax came with a mask
     with _softmax_replaced(lambda scores, mask=None: _noted(calls, scores, mask)):
         for question in cases(exercise, 0):
@@ -159,6 +159,10 @@ def _float32(call: Callable, inputs: tuple) -> Any:
     dtype = next(x.dtype for _, x in tensors(inputs) if is_float(x))
     single = change_tensors(inputs, lambda x: x.float() if x.is_floating_point() else x)
     return change_tensors(call(*single), lambda y: y.to(dtype) if is_float(y) else y)
+
+
+def _single(call: Callable, inputs: tuple) -> Any:
+    return change_tensors(call(*inputs), lambda y: y.float() if is_float(y) else y)
 
 
 def _usual(parameters: list[inspect.Parameter], given: tuple) -> Iterator[tuple[str, int, Any]]:

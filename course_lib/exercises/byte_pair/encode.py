@@ -1,5 +1,7 @@
 """A new text in tokens: the merges, in the order in which they were learned."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.byte_pair import encode, merge, train
@@ -9,7 +11,7 @@ exercise = Exercise(
     reference=encode,
     lesson="10",
     title="A new text in tokens",
-    minutes=4,
+    minutes=3,
     difficulty=1,
     hints=(
         "The second merge may need tokens that the first one makes. So in which order do you "
@@ -38,7 +40,7 @@ def cases(draw: Draw):
     yield "a merge of a merged token", ([a, b, x, a, b, c], [(a, b), (256, c)])
     # b c is there until a b, which comes first, has taken its b
     yield "two merges want one token", ([x, a, b, c], [(a, b), (b, c)])
-    yield "the later merge stands further left", ([a, b, c, x], [(b, c), (a, b)])
+    yield "the later merge is further left", ([a, b, c, x], [(b, c), (a, b)])
     yield "a text of three letters", (text(draw, 40), learned(draw, 6))
     yield "many merges", (text(draw, 200), learned(draw, 25))
     yield "letters that no merge knows", (text(draw, 60, 5), learned(draw, 8))
@@ -62,7 +64,7 @@ def nothing_left(answer, draw: Draw):
     ids = text(draw, 80)
     merges = train(ids, 10)
     found = answer(ids, merges)
-    return found != ids and not set(zip(found, found[1:], strict=False)) & set(merges)
+    return found != ids and not set(pairwise(found)) & set(merges)
 
 
 @exercise.mistake(
@@ -152,7 +154,7 @@ def earliest_pair_first(ids, merges):
     numbers = {pair: 256 + i for i, pair in enumerate(merges)}
     found = list(ids)
     while True:
-        there = [pair for pair in zip(found, found[1:], strict=False) if pair in numbers]
+        there = [pair for pair in pairwise(found) if pair in numbers]
         if not there:
             return found
         best = min(there, key=numbers.__getitem__)

@@ -1,4 +1,6 @@
-"""One token for two neighbours, wherever they stand together."""
+"""One token for two neighbours, wherever they are neighbours."""
+
+from itertools import pairwise
 
 from course_lib.byte_pair import merge
 from course_lib.checking.exercise import Draw, Exercise
@@ -7,7 +9,7 @@ exercise = Exercise(
     reference=merge,
     lesson="10",
     title="Two tokens become one",
-    minutes=6,
+    minutes=4,
     difficulty=1,
     hints=(
         "Go through a a a by hand with the pair (a, a). After you have written the new token, "
@@ -51,7 +53,7 @@ def spelled_out(answer, draw: Draw):
 def none_left(answer, draw: Draw):
     for pair in ((97, 98), (98, 97), (97, 97)):
         merged = answer(draw.integers(97, 99, 60).tolist(), pair, 256)
-        if pair in zip(merged, merged[1:], strict=False) or 256 not in merged:
+        if pair in pairwise(merged) or 256 not in merged:
             return False
     return True
 
@@ -74,7 +76,7 @@ def overlapping(ids, pair, new):
 
 
 @exercise.mistake(
-    "The second half of each pair is still there: the new token stands for both. How many tokens "
+    "The second half of each pair is still there: the new token replaces both. How many tokens "
     "do you go on by after a merge?"
 )
 def second_half_kept(ids, pair, new):
@@ -123,8 +125,7 @@ def either_order(ids, pair, new):
 
 
 @exercise.mistake(
-    "After a merge one token too many was skipped. The new token stands for two: where is the "
-    "third?"
+    "After a merge one token too many was skipped. The new token replaces two: where is the third?"
 )
 def one_skipped(ids, pair, new):
     merged, i = [], 0

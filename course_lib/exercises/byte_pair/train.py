@@ -1,6 +1,7 @@
 """Learning a vocabulary: merge the commonest neighbours, count again, and go on."""
 
 from collections import Counter
+from itertools import pairwise
 
 from course_lib.byte_pair import merge, train
 from course_lib.checking.exercise import Draw, Exercise
@@ -9,7 +10,7 @@ exercise = Exercise(
     reference=train,
     lesson="10",
     title="Which pairs are worth a token?",
-    minutes=10,
+    minutes=7,
     difficulty=2,
     hints=(
         "Do two rounds by hand on a b a b a b c a b. Which pair wins the first round, what is "
@@ -36,7 +37,7 @@ def cases(draw: Draw):
     yield "a short text", (text(draw, 12), 3)
     yield "a text of three letters", (text(draw, 60), 6)
     yield "a longer text", (text(draw, 300, 5), 20)
-    # (a, a) stands here three times if overlaps count, and twice if not
+    # (a, a) occurs here three times if overlaps count, and twice if not
     yield "overlaps count", ([x, 97, 97, 97, 97, x, 98, 99, 1, 98, 99, 2, 98, 99], 1)
     # b c and a x are equally frequent
     yield "the first of equals wins", ([98, 99, 97, x, 3, 97, x, 98, 99], 1)
@@ -53,7 +54,7 @@ def commonest(answer, draw: Draw):
     ids = text(draw, 200, 4)
     merges = answer(ids, 10)
     for i, pair in enumerate(merges):
-        counts = Counter(zip(ids, ids[1:], strict=False))
+        counts = Counter(pairwise(ids))
         if counts[tuple(pair)] < max(counts.values()):
             return False
         ids = merge(ids, tuple(pair), 256 + i)
@@ -71,7 +72,7 @@ def learn(ids, count, *, first=256, least=2, best=None, count_pairs=None, renew=
     """Train in the way of the reference, with one thing changed."""
     merges = []
     for new in range(first, first + count):
-        pairs = (count_pairs or (lambda x: Counter(zip(x, x[1:], strict=False))))(ids)
+        pairs = (count_pairs or (lambda x: Counter(pairwise(x))))(ids)
         chosen = best(pairs) if best and pairs else max(pairs, key=pairs.get, default=(0, 0))
         if pairs[chosen] < least:
             break
@@ -86,7 +87,7 @@ def learn(ids, count, *, first=256, least=2, best=None, count_pairs=None, renew=
     "have become rarer, and there are new ones. When should they be counted?"
 )
 def counted_once(ids, count):
-    pairs = Counter(zip(ids, ids[1:], strict=False))
+    pairs = Counter(pairwise(ids))
     return [pair for pair, times in pairs.most_common(count) if times > 1]
 
 
@@ -138,7 +139,7 @@ def three_times(ids, count):
 
 @exercise.mistake(
     "Of equally frequent pairs the one with the largest numbers won: `max` over (count, pair) "
-    "compares the pairs themselves in a tie. Which of equals stands first in the text?"
+    "compares the pairs themselves in a tie. Which of equals comes first in the text?"
 )
 def largest_of_equals(ids, count):
     return learn(ids, count, best=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair)))
@@ -146,7 +147,7 @@ def largest_of_equals(ids, count):
 
 @exercise.mistake(
     "Of equally frequent pairs the one with the smallest numbers won. The tie goes to the pair "
-    "that stands first in the text: was the count sorted on the way?"
+    "that comes first in the text: was the count sorted on the way?"
 )
 def smallest_of_equals(ids, count):
     def best(pairs):
@@ -174,7 +175,7 @@ def rarest(ids, count):
 )
 def apart(ids, count):
     def count_pairs(ids):
-        firsts = dict.fromkeys(zip(ids, ids[1:], strict=False))
+        firsts = dict.fromkeys(pairwise(ids))
         return Counter({pair: merge(ids, pair, -1).count(-1) for pair in firsts})
 
     return learn(ids, count, count_pairs=count_pairs)
@@ -213,7 +214,7 @@ def in_place(ids, count):
 def max_of_nothing(ids, count):
     merges = []
     for i in range(count):
-        pairs = Counter(zip(ids, ids[1:], strict=False))
+        pairs = Counter(pairwise(ids))
         best = max(pairs, key=pairs.get)
         if pairs[best] < 2:
             break
@@ -245,7 +246,7 @@ def counted_by_hand(ids, count):
 def by_most_common(ids, count):
     merges = []
     for i in range(count):
-        [(best, times)] = Counter(zip(ids, ids[1:], strict=False)).most_common(1) or [(None, 0)]
+        [(best, times)] = Counter(pairwise(ids)).most_common(1) or [(None, 0)]
         if times <= 1:
             return merges
         merges.append(best)

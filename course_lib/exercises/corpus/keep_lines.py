@@ -14,7 +14,7 @@ exercise = Exercise(
         "Some rules are about a line and some about the whole page. Which ones can throw away a "
         "page whose every line is good?",
         "Which method of a string tells how it ends, and can be asked for several ends at once? "
-        "How are words counted if two blanks stand between them?",
+        "How are words counted if two blanks are between them?",
         "Some rules hold for upper and lower case. On what do you ask them, so that the line "
         "that you keep is still as it was?",
     ),
@@ -242,7 +242,7 @@ def joined_by_blanks(text):
 
 
 @exercise.mistake(
-    "The kept lines came as a list. What is to stand between two of them?", raises=AttributeError
+    "The kept lines came as a list. What should be between two of them?", raises=AttributeError
 )
 def as_list(text):
     found = keep_lines(text)

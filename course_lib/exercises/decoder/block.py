@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.add_norm import PreNorm
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.decoder import DecoderBlock
 from course_lib.masks import causal_mask
@@ -64,6 +65,18 @@ def cases(draw: Draw):
     yield "one word", (draw.normal(1, 4), draw.normal(3, 4)), (4, 2, 6)
     yield "one source word", (draw.normal(3, 4), draw.normal(1, 4)), (4, 2, 6)
     yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(3, 4)), (4, 2, 5)
+    parts = {
+        "attention": Probe("attention_to_all_alike"),
+        "feed_forward": Probe("network_of_one_matrix"),
+        "norm_layer": Probe("stretch_and_shift"),
+        "look_back": Probe("sum_of_seen"),
+    }
+    for name, part in parts.items():
+        yield (
+            f"another {name}",
+            (draw.normal(3, 6), draw.normal(3, 6), causal_mask(3), draw.mask(3, 3)),
+            (6, 2, 5, Named(name, part)),
+        )
 
 
 @exercise.property("under a causal mask no word sees its future, and each sees its past")
@@ -351,16 +364,14 @@ class InALoop(DecoderBlock):
 class Spelled(DecoderBlock):
     def forward(self, x, memory, mask=None, memory_mask=None):
         def norm(part, x):
-            centred = x - x.mean(-1, keepdim=True)
-            variance = x.var(-1, correction=0, keepdim=True)
-            return part.gain * centred * torch.rsqrt(variance + 1e-5) + part.bias
+            return part.norm_layer(x, part.gain, part.bias)
 
         parts = self.attention, self.cross_attention, self.feed_forward
-        back, across, network = (part.sublayer for part in parts)
+        across = self.cross_attention.sublayer.attention
         layers = (
-            lambda x: back.attention(x, x, x, mask),
-            lambda x: across.attention(x, memory, memory, memory_mask),
-            lambda x: (x @ network.w_1 + network.b_1).relu() @ network.w_2 + network.b_2,
+            lambda x: self.attention.sublayer(x, mask),
+            lambda x: across(x, memory, memory, memory_mask),
+            self.feed_forward.sublayer,
         )
         for part, layer in zip(parts, layers, strict=True):
             pre = isinstance(part, PreNorm)

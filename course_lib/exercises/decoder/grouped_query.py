@@ -140,6 +140,16 @@ def queries_averaged(q, k, v, mask=None):
 
 
 @exercise.mistake(
+    "The query heads of a group were averaged, and all of them have one result. Keys and values "
+    "are shared: what does each head keep for itself?"
+)
+def one_query_for_a_group(q, k, v, mask=None):
+    share = _share(q, k)
+    mean = q.unflatten(-3, (k.shape[-3], share)).mean(-3)
+    return attend(mean.repeat_interleave(share, -3), k, v, mask)
+
+
+@exercise.mistake(
     "Keys or values went in as they came, and their heads are fewer than the queries'. How can "
     "each query head find a partner of its own, among the keys and among the values?",
     raises=RuntimeError,

@@ -9,7 +9,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=bigbird_attention,
     lesson="13",
-    title="Each block to its own list",
+    title="Block-sparse attention",
     minutes=30,
     difficulty=3,
     optional=True,

@@ -1,4 +1,4 @@
-"""Attention without a square: the words are summed up once, and every query reads the sum."""
+"""Attention without a square: the tokens are summed up once, and every query reads the sum."""
 
 import torch
 from torch.nn import functional as F
@@ -10,48 +10,48 @@ exercise = Exercise(
     reference=linear_attention,
     lesson="14",
     title="Sum up once, read often",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
-        "Three matrices in a row: (phi(Q) phi(K)^T) V. Where else may the brackets stand, and "
+        "Three matrices in a row: (phi(Q) phi(K)^T) V. Where else may you put the brackets, and "
         "which sizes has the product inside them then?",
         "The weights of a row are to sum to one. The sum of phi(q) . phi(k_j) over all j is a dot "
         "product too: of phi(q) with what?",
-        "In the causal form, word i reads a sum over the words up to i. How does that sum differ "
-        "from the one that word i - 1 has read? Which function of torch keeps a running sum?",
+        "In the causal form, token i reads a sum over the tokens up to i. How does that sum differ "
+        "from the one that token i - 1 has read? Which function of torch keeps a running sum?",
     ),
     # queries, keys and values are equally many; a state of zeros is stretched to whatever it meets
     equivalent=("0 -> 1", "0 -> -1", "v.shape[-1] + 1 -> 1"),
 )
 
 
-def words(draw: Draw, *shape: int, d_k: int, d_v: int):
+def tokens(draw: Draw, *shape: int, d_k: int, d_v: int):
     return draw.normal(*shape, d_k), draw.normal(*shape, d_k), draw.normal(*shape, d_v)
 
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "two words", words(draw, 2, d_k=3, d_v=4)
-    yield "two words, causal", (*words(draw, 2, d_k=3, d_v=4), True)
-    yield "six words", words(draw, 6, d_k=2, d_v=5)
-    yield "six words, causal", (*words(draw, 6, d_k=2, d_v=5), True)
-    yield "not causal, and said so", (*words(draw, 5, d_k=4, d_v=2), False)
-    yield "one word", (*words(draw, 1, d_k=4, d_v=3), True)
-    yield "a batch of texts", words(draw, 2, 5, d_k=4, d_v=3)
-    yield "a batch of texts, causal", (*words(draw, 2, 5, d_k=4, d_v=3), True)
-    q, k, v = words(draw, 4, d_k=2, d_v=3)
-    yield "large numbers in the words", (100 * (1 + q.abs()), 100 * (1 + k.abs()), v)
-    q, k, v = words(draw, 4, d_k=3, d_v=2)
+    yield "two tokens", tokens(draw, 2, d_k=3, d_v=4)
+    yield "two tokens, causal", (*tokens(draw, 2, d_k=3, d_v=4), True)
+    yield "six tokens", tokens(draw, 6, d_k=2, d_v=5)
+    yield "six tokens, causal", (*tokens(draw, 6, d_k=2, d_v=5), True)
+    yield "not causal, and said so", (*tokens(draw, 5, d_k=4, d_v=2), False)
+    yield "one token", (*tokens(draw, 1, d_k=4, d_v=3), True)
+    yield "a batch of texts", tokens(draw, 2, 5, d_k=4, d_v=3)
+    yield "a batch of texts, causal", (*tokens(draw, 2, 5, d_k=4, d_v=3), True)
+    q, k, v = tokens(draw, 4, d_k=2, d_v=3)
+    yield "large numbers in the tokens", (100 * (1 + q.abs()), 100 * (1 + k.abs()), v)
+    q, k, v = tokens(draw, 4, d_k=3, d_v=2)
     k[:2] -= 500
-    yield "a word that reads nothing, causal", (q, k, v, True)
-    yield "two batch dimensions, causal", (*words(draw, 3, 2, 4, d_k=5, d_v=2), True)
-    yield "as many words as each has numbers", words(draw, 4, d_k=4, d_v=3)
+    yield "a token that reads nothing, causal", (q, k, v, True)
+    yield "two batch dimensions, causal", (*tokens(draw, 3, 2, 4, d_k=5, d_v=2), True)
+    yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 512
-    q, k, v = words(draw, n, d_k=2, d_v=3)
+    q, k, v = tokens(draw, n, d_k=2, d_v=3)
     return all(
         torch.allclose(
             answer(q, k, v, causal, max_numel=n * n // 4),
@@ -62,25 +62,25 @@ def no_square(answer, draw: Draw):
     )
 
 
-@exercise.property("in the causal form, a later word changes nothing for those before it")
+@exercise.property("in the causal form, a later token changes nothing for those before it")
 def hides_the_future(answer, draw: Draw):
-    q, k, v = words(draw, 6, d_k=3, d_v=4)
+    q, k, v = tokens(draw, 6, d_k=3, d_v=4)
     others = (torch.cat([x[:4], -x[4:]]) for x in (q, k, v))
     found, changed = answer(q, k, v, True), answer(*others, True)
     rests = torch.isclose(changed, found, atol=1e-5).all(-1)
     return rests[:4].all() and not rests[4:].any()
 
 
-@exercise.property("the last word of the causal form reads what every word reads without it")
+@exercise.property("the last token of the causal form reads what every token reads without it")
 def the_last_word(answer, draw: Draw):
-    q, k, v = words(draw, 7, d_k=3, d_v=4)
+    q, k, v = tokens(draw, 7, d_k=3, d_v=4)
     last, whole = answer(q, k, v, True)[-1], answer(q, k, v)
     return whole.std() > 0 and torch.allclose(last, whole[-1], atol=1e-5)
 
 
 @exercise.property("equal values come back as they are: each row of weights sums to one")
 def equal_values(answer, draw: Draw):
-    q, k, _ = words(draw, 6, d_k=3, d_v=1)
+    q, k, _ = tokens(draw, 6, d_k=3, d_v=1)
     v = draw.normal(4).expand(6, 4)
     return all(torch.allclose(answer(q, k, v, causal), v, atol=1e-5) for causal in (False, True))
 
@@ -123,13 +123,13 @@ def nothing_by_nothing(q, k, v, causal=False):
     return found / ((phi(q) * keys).sum(-1, keepdim=True) != 0)
 
 
-@exercise.mistake("`causal` is accepted and never used: every word reads the sum of all.")
+@exercise.mistake("`causal` is accepted and never used: every token reads the sum of all.")
 def never_causal(q, k, v, causal=False):
     return read(q, k, v)
 
 
 @exercise.mistake(
-    "The sums run always, as if every call were causal. What do they run over, where a word may "
+    "The sums run always, as if every call were causal. What do they run over, where a token may "
     "read the whole text?"
 )
 def always_causal(q, k, v, causal=False):
@@ -137,8 +137,8 @@ def always_causal(q, k, v, causal=False):
 
 
 @exercise.mistake(
-    "In the causal form, what is read is divided by a sum over the whole text: the first words get "
-    "too little. Over which words do the weights of word i sum to one?"
+    "In the causal form, what is read is divided by a sum over the whole text: the first tokens "
+    "get too little. Over which tokens do the weights of token i sum to one?"
 )
 def divided_by_all(q, k, v, causal=False):
     return read(q, k, v, causal, total=lambda k: k.sum(-2, keepdim=True))
@@ -160,6 +160,22 @@ def not_divided(q, k, v, causal=False):
     if causal:
         return (q.unsqueeze(-1) * (k.unsqueeze(-1) * v.unsqueeze(-2)).cumsum(-3)).sum(-2)
     return q @ (k.mT @ v)
+
+
+@exercise.mistake(
+    "The features are relu(x): whatever is negative weighs nothing, and has no gradient. Which "
+    "function is phi in the docstring?"
+)
+def relu_features(q, k, v, causal=False):
+    return read(q, k, v, causal, features=F.relu)
+
+
+@exercise.mistake(
+    "Queries and keys were divided by a root before their features were made. A score has no root "
+    "here: what is it made of?"
+)
+def divided_by_a_root(q, k, v, causal=False):
+    return read(q, k, v, causal, features=lambda x: phi(x / x.shape[-1] ** 0.25))
 
 
 @exercise.mistake(
@@ -218,7 +234,7 @@ def something_small(q, k, v, causal=False):
 
 
 @exercise.mistake(
-    "In the causal form, a word reads the words before it and not itself; the first one has "
+    "In the causal form, a token reads the tokens before it and not itself; the first one has "
     "nothing to read. Does it join the sum before it reads, or afterwards?"
 )
 def read_too_early(q, k, v, causal=False):

@@ -10,12 +10,12 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=linformer_attention,
     lesson="14",
-    title="A thousand words in sixteen",
-    minutes=12,
+    title="A thousand tokens in sixteen",
+    minutes=10,
     difficulty=2,
     hints=(
-        "A column of e says how much each of the n words gives to one mixture. Which product of e "
-        "and the keys mixes words, and leaves the columns of a key alone?",
+        "A column of e says how much each of the n tokens gives to one mixture. Which product of e "
+        "and the keys mixes tokens, and leaves the columns of a key alone?",
         "Write the shapes of Q, E, K, F and V below the formula. Which shape has each product, and "
         "which has the matrix of weights?",
         "A product of three matrices can be computed from the left or from the right, and gives "
@@ -30,7 +30,7 @@ exercise = Exercise(
 )
 
 
-def words(draw: Draw, *shape: int, d_k: int, d_v: int, mixtures: int):
+def tokens(draw: Draw, *shape: int, d_k: int, d_v: int, mixtures: int):
     return (
         draw.normal(*shape, d_k),
         draw.normal(*shape, d_k),
@@ -42,15 +42,15 @@ def words(draw: Draw, *shape: int, d_k: int, d_v: int, mixtures: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "three words in two", words(draw, 3, d_k=2, d_v=4, mixtures=2)
-    yield "seven words in four", words(draw, 7, d_k=3, d_v=5, mixtures=4)
-    yield "as many mixtures as words", words(draw, 5, d_k=3, d_v=2, mixtures=5)
-    yield "all in one mixture", words(draw, 4, d_k=3, d_v=2, mixtures=1)
-    yield "one word", words(draw, 1, d_k=4, d_v=3, mixtures=2)
-    yield "a batch of texts", words(draw, 2, 6, d_k=5, d_v=4, mixtures=3)
-    yield "two batch dimensions", words(draw, 3, 2, 5, d_k=3, d_v=6, mixtures=4)
-    yield "as many words as each has numbers", words(draw, 4, d_k=4, d_v=3, mixtures=2)
-    q, k, v, e, f = words(draw, 5, d_k=2, d_v=3, mixtures=4)
+    yield "three tokens in two", tokens(draw, 3, d_k=2, d_v=4, mixtures=2)
+    yield "seven tokens in four", tokens(draw, 7, d_k=3, d_v=5, mixtures=4)
+    yield "as many mixtures as tokens", tokens(draw, 5, d_k=3, d_v=2, mixtures=5)
+    yield "all in one mixture", tokens(draw, 4, d_k=3, d_v=2, mixtures=1)
+    yield "one token", tokens(draw, 1, d_k=4, d_v=3, mixtures=2)
+    yield "a batch of texts", tokens(draw, 2, 6, d_k=5, d_v=4, mixtures=3)
+    yield "two batch dimensions", tokens(draw, 3, 2, 5, d_k=3, d_v=6, mixtures=4)
+    yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3, mixtures=2)
+    q, k, v, e, f = tokens(draw, 5, d_k=2, d_v=3, mixtures=4)
     yield "projections of another length", (q, k, v, e[1:], f[1:])
     yield "projections of unequal shapes", (q, k, v, e, f[:, 1:])
 
@@ -58,21 +58,21 @@ def cases(draw: Draw):
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 1024
-    inputs = words(draw, n, d_k=2, d_v=3, mixtures=5)
+    inputs = tokens(draw, n, d_k=2, d_v=3, mixtures=5)
     found = answer(*inputs, max_numel=n * n // 4)
     return torch.allclose(found, linformer_attention(*inputs), atol=1e-4)
 
 
-@exercise.property("mixtures that are the words themselves give dense attention")
+@exercise.property("mixtures that are the tokens themselves give dense attention")
 def identity(answer, draw: Draw):
-    q, k, v, _, _ = words(draw, 6, d_k=3, d_v=4, mixtures=1)
+    q, k, v, _, _ = tokens(draw, 6, d_k=3, d_v=4, mixtures=1)
     found = answer(q, k, v, torch.eye(6), torch.eye(6))
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-5)
 
 
 @exercise.property("the order of the mixtures means nothing, that of keys against values does")
 def mixtures_in_any_order(answer, draw: Draw):
-    q, k, v, e, f = words(draw, 7, d_k=3, d_v=4, mixtures=3)
+    q, k, v, e, f = tokens(draw, 7, d_k=3, d_v=4, mixtures=3)
     found = answer(q, k, v, e, f)
     return torch.allclose(
         answer(q, k, v, e.flip(-1), f.flip(-1)), found, atol=1e-5
@@ -81,7 +81,7 @@ def mixtures_in_any_order(answer, draw: Draw):
 
 @exercise.property("large scores give right results, whether they rise or fall")
 def large_scores(answer, draw: Draw):
-    q, _, v, _, f = words(draw, 6, d_k=3, d_v=4, mixtures=6)
+    q, _, v, _, f = tokens(draw, 6, d_k=3, d_v=4, mixtures=6)
     q = 1 + q.abs()
     # from mixture to mixture the scores rise, or fall, by more than a thousand
     rising = 1000 * torch.arange(1.0, 7.0).unsqueeze(-1).repeat(1, 3)
@@ -157,15 +157,15 @@ def no_softmax(q, k, v, e, f):
 
 
 @exercise.mistake(
-    "The softmax ran over the words: each mixture shares itself out, and the weights of one query "
-    "do not sum to one. Along which axis do the mixtures stand?"
+    "The softmax ran over the tokens: each mixture shares itself out, and the weights of one query "
+    "do not sum to one. Which axis is that of the mixtures?"
 )
 def over_queries(q, k, v, e, f):
     return torch.softmax(q @ (e.mT @ k).mT / q.shape[-1] ** 0.5, -2) @ (f.mT @ v)
 
 
 @exercise.mistake(
-    "The queries were mixed too, so the result has a row for each mixture. Who asks: every word, "
+    "The queries were mixed too, so the result has a row for each mixture. Who asks: every token, "
     "or a summary?"
 )
 def queries_mixed(q, k, v, e, f):

@@ -1,4 +1,4 @@
-"""Words look only at words that point the same way, and find them by sorting."""
+"""Tokens look only at tokens that point the same way, and find them by sorting."""
 
 import torch
 from torch.nn import functional as F
@@ -14,15 +14,15 @@ exercise = Exercise(
     difficulty=3,
     optional=True,
     hints=(
-        "Eight words, in the buckets 1 0 1 2 0 1 1 2, and chunks of four. Write the words down in "
-        "the order of their buckets. Which words are in the first chunk, which in the second?",
-        "In that order, whom may the last word of bucket 1 look at? Three things decide: how far "
-        "back, which bucket, and that it is not the word itself. And a word that is left with "
+        "Eight tokens, in the buckets 1 0 1 2 0 1 1 2, and chunks of four. Write the tokens down "
+        "in the order of their buckets. Which tokens are in the first chunk, which in the second?",
+        "In that order, whom may the last token of bucket 1 look at? Three things decide: how far "
+        "back, which bucket, and that it is not the token itself. And a token that is left with "
         "nobody?",
-        "Everything is computed in sorted order, and has to go back. If `order` says which word "
-        "stands at a place, what says at which place a word stands?",
+        "Everything is computed in sorted order, and has to go back. If `order` says which token "
+        "is at a place, what says at which place a token is?",
         "Chunks side by side make an axis of their own. How do you lay beside each of them the one "
-        "before it, and what stands before the first?",
+        "before it, and what comes before the first?",
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
@@ -32,41 +32,41 @@ exercise = Exercise(
 )
 
 
-def words(draw: Draw, *shape: int, d_k: int, d_v: int, buckets: int):
+def tokens(draw: Draw, *shape: int, d_k: int, d_v: int, buckets: int):
     return draw.normal(*shape, d_k), draw.normal(*shape, d_v), draw.integers(0, buckets, *shape)
 
 
 @exercise.cases
 def cases(draw: Draw):
-    qk, v, one = words(draw, 4, d_k=3, d_v=2, buckets=1)
+    qk, v, one = tokens(draw, 4, d_k=3, d_v=2, buckets=1)
     yield "one bucket, one chunk", (qk, v, one, 4)
     yield "two buckets, one chunk", (qk, v, torch.tensor([1, 0, 1, 0]), 4)
-    yield "one bucket, three chunks", (*words(draw, 6, d_k=2, d_v=4, buckets=1), 2)
+    yield "one bucket, three chunks", (*tokens(draw, 6, d_k=2, d_v=4, buckets=1), 2)
     eight = torch.tensor([1, 0, 1, 2, 0, 1, 1, 2])
-    yield "eight words, two chunks", (draw.normal(8, 3), draw.normal(8, 5), eight, 4)
-    yield "twelve words, four chunks", (*words(draw, 12, d_k=4, d_v=2, buckets=3), 3)
+    yield "eight tokens, two chunks", (draw.normal(8, 3), draw.normal(8, 5), eight, 4)
+    yield "twelve tokens, four chunks", (*tokens(draw, 12, d_k=4, d_v=2, buckets=3), 3)
     lonely = torch.tensor([3, 0, 3, 1, 2, 3])
-    yield "words that are alone", (draw.normal(6, 2), draw.normal(6, 3), lonely, 3)
-    yield "chunks of one word", (*words(draw, 5, d_k=3, d_v=4, buckets=2), 1)
-    yield "one word", (*words(draw, 1, d_k=2, d_v=3, buckets=1), 1)
-    yield "a batch of texts", (*words(draw, 2, 8, d_k=3, d_v=4, buckets=3), 2)
-    yield "two batch dimensions", (*words(draw, 3, 2, 6, d_k=5, d_v=2, buckets=2), 3)
-    yield "two chunks, causal", (*words(draw, 8, d_k=3, d_v=2, buckets=2), 4, True)
-    yield "a word too many", (*words(draw, 7, d_k=3, d_v=2, buckets=2), 3)
-    yield "as many words as each has numbers", (*words(draw, 4, d_k=4, d_v=2, buckets=2), 2)
+    yield "tokens that are alone", (draw.normal(6, 2), draw.normal(6, 3), lonely, 3)
+    yield "chunks of one token", (*tokens(draw, 5, d_k=3, d_v=4, buckets=2), 1)
+    yield "one token", (*tokens(draw, 1, d_k=2, d_v=3, buckets=1), 1)
+    yield "a batch of texts", (*tokens(draw, 2, 8, d_k=3, d_v=4, buckets=3), 2)
+    yield "two batch dimensions", (*tokens(draw, 3, 2, 6, d_k=5, d_v=2, buckets=2), 3)
+    yield "two chunks, causal", (*tokens(draw, 8, d_k=3, d_v=2, buckets=2), 4, True)
+    yield "a token too many", (*tokens(draw, 7, d_k=3, d_v=2, buckets=2), 3)
+    yield "as many tokens as each has numbers", (*tokens(draw, 4, d_k=4, d_v=2, buckets=2), 2)
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
 def no_square(answer, draw: Draw):
     n = 512
-    inputs = words(draw, n, d_k=2, d_v=3, buckets=20)
+    inputs = tokens(draw, n, d_k=2, d_v=3, buckets=20)
     found = answer(*inputs, 32, max_numel=n * n // 4)
     return torch.allclose(found, lsh_attention(*inputs, 32), atol=1e-4)
 
 
-@exercise.property("one bucket and one chunk: dense attention in which no word looks at itself")
+@exercise.property("one bucket and one chunk: dense attention in which no token looks at itself")
 def dense(answer, draw: Draw):
-    qk, v, bucket = words(draw, 6, d_k=3, d_v=4, buckets=1)
+    qk, v, bucket = tokens(draw, 6, d_k=3, d_v=4, buckets=1)
     keys = qk / qk.norm(dim=-1, keepdim=True)
     scores = (qk @ keys.mT / 3**0.5).fill_diagonal_(-torch.inf)
     return torch.allclose(answer(qk, v, bucket, 6), scores.softmax(-1) @ v, atol=1e-5)
@@ -74,12 +74,12 @@ def dense(answer, draw: Draw):
 
 @exercise.property("which numbers the buckets have means nothing, as long as their order is kept")
 def numbers_of_buckets(answer, draw: Draw):
-    qk, v, buckets = words(draw, 8, d_k=3, d_v=4, buckets=3)
+    qk, v, buckets = tokens(draw, 8, d_k=3, d_v=4, buckets=3)
     found = answer(qk, v, buckets, 4)
     return found.std() > 0 and torch.allclose(answer(qk, v, 10 + 7 * buckets, 4), found, atol=1e-5)
 
 
-@exercise.property("a word of another bucket might as well be another word")
+@exercise.property("a token of another bucket might as well be another token")
 def another_bucket(answer, draw: Draw):
     qk, v = draw.normal(6, 3), draw.normal(6, 4)
     buckets = torch.tensor([1, 0, 1, 0, 1, 0])
@@ -91,10 +91,10 @@ def another_bucket(answer, draw: Draw):
 
 @exercise.property("large scores give right results, whether the largest are seen or hidden")
 def large_scores(answer, draw: Draw):
-    # words of one bucket come in pairs, which see each other alone, whatever they score
+    # tokens of one bucket come in pairs, which see each other alone, whatever they score
     one, v, buckets = draw.normal(4, 1, 3), draw.normal(8, 4), torch.arange(4).repeat_interleave(2)
     one = 1000 * (one.sign() + one)
-    qk, values, own = words(draw, 8, d_k=3, d_v=2, buckets=2)
+    qk, values, own = tokens(draw, 8, d_k=3, d_v=2, buckets=2)
     several = answer(1000 * qk, values, own, 4)
     return torch.allclose(several, lsh_attention(1000 * qk, values, own, 4), atol=1e-3) and all(
         torch.allclose(answer(torch.cat([one, other * one], 1).view(8, 3), v, buckets, 4), partner)
@@ -122,7 +122,7 @@ def with_the_one_before(x, chunk, first):
 
 
 def earlier(seen, causal):
-    """Keep what is seen of earlier words, where later ones are hidden."""
+    """Keep what is seen of earlier tokens, where later ones are hidden."""
     return seen.tril() if causal else seen
 
 
@@ -163,7 +163,7 @@ def in_chunks(qk, v, buckets, chunk, causal, **change):
 
 
 @exercise.mistake(
-    "All n x n scores were made, and nearly all of them hidden. Which words stand near each other, "
+    "All n x n scores were made, and nearly all of them hidden. Which tokens are near each other, "
     "once they are sorted by bucket?",
     raises=MemoryError,
 )
@@ -183,7 +183,7 @@ def square_of_scores(qk, v, buckets, chunk, causal=False):
 
 
 @exercise.mistake(
-    "All words of a bucket see each other, however far apart they stand when sorted, and n x n "
+    "All tokens of a bucket see each other, however far apart they are when sorted, and n x n "
     "scores were made for it. How far does a chunk look?",
     raises=MemoryError,
 )
@@ -206,7 +206,7 @@ def own_chunk_alone(qk, v, buckets, chunk, causal=False):
 
 
 @exercise.mistake(
-    "The first chunk sees the last one. What stands before the first chunk? (`torch.roll` brings "
+    "The first chunk sees the last one. What comes before the first chunk? (`torch.roll` brings "
     "back at the front what it pushes out at the end.)"
 )
 def first_sees_last(qk, v, buckets, chunk, causal=False):
@@ -214,22 +214,22 @@ def first_sees_last(qk, v, buckets, chunk, causal=False):
 
 
 @exercise.mistake(
-    "The words of a chunk see all its buckets, where they should see their own only. What is the "
-    "same in two words that may see each other?"
+    "The tokens of a chunk see all its buckets, where they should see their own only. What is the "
+    "same in two tokens that may see each other?"
 )
 def every_bucket(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, any_bucket=True)
 
 
 @exercise.mistake(
-    "Every word looks at itself, though it sees others. Its key is its own query: whom will it "
+    "Every token looks at itself, though it sees others. Its key is its own query: whom will it "
     "listen to most?"
 )
 def looks_at_itself(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, itself=True)
 
 
-@exercise.mistake("A word that sees nobody else gets zeros. It may look at itself, just then.")
+@exercise.mistake("A token that sees nobody else gets zeros. It may look at itself, just then.")
 def nothing_when_alone(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, zeros_alone=True)
 
@@ -248,23 +248,23 @@ def queries_shortened(qk, v, buckets, chunk, causal=False):
 
 
 @exercise.mistake(
-    "The results stand in the order of the buckets. The caller's words have another order: how do "
-    "they find back?"
+    "The results are in the order of the buckets. The caller's tokens have another order: how do "
+    "you restore it?"
 )
 def left_sorted(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, sorted=True)
 
 
 @exercise.mistake(
-    "The results were sorted once more, where they should have gone back. `order` says which word "
-    "stands at each place; what says at which place each word stands?"
+    "The results were sorted once more, where they should have gone back. `order` says which token "
+    "is at each place; what says at which place each token is?"
 )
 def sorted_twice(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, twice=True)
 
 
 @exercise.mistake(
-    "The chunks were cut from the text as it came. Words of one bucket are to stand together first."
+    "The chunks were cut from the text as it came. Tokens of one bucket must come together first."
 )
 def never_sorted(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, unsorted=True)
@@ -278,8 +278,8 @@ def unscaled(qk, v, buckets, chunk, causal=False):
 
 
 @exercise.mistake(
-    "`causal` is accepted and never asked: later words are seen. In the order of the buckets, what "
-    "says which of two words comes later in the text?"
+    "`causal` is accepted and never asked: later tokens are seen. In the order of the buckets, "
+    "what says which of two tokens comes later in the text?"
 )
 def causal_ignored(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, False)
@@ -312,8 +312,8 @@ def peak_of_all(qk, v, buckets, chunk, causal=False):
 
 
 @exercise.mistake(
-    "A word of another bucket was given the score -50. Where those of the word's own bucket score "
-    "less than that, it gets all the weight. Which score is below every other?"
+    "A token of another bucket was given the score -50. Where those of the token's own bucket "
+    "score less than that, it gets all the weight. Which score is below every other?"
 )
 def hidden_with_a_number(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, hidden=-50.0)
@@ -338,7 +338,7 @@ def chunk_by_chunk(qk, v, buckets, chunk, causal=False):
         other = own[..., rows].unsqueeze(-1) != own[..., seen].unsqueeze(-2)
         if causal:
             other = other | (order[..., rows].unsqueeze(-1) < order[..., seen].unsqueeze(-2))
-        # a word's own score is the lowest but one, that of a hidden word the lowest
+        # a token's own score is the lowest but one, that of a hidden token the lowest
         itself = places[rows].unsqueeze(-1) == places[seen]
         scores = scores.masked_fill(itself, -1e5).masked_fill(other, -1e9)
         found.append(scores.softmax(-1) @ values[..., seen, :])

@@ -1,4 +1,4 @@
-"""Words that point alike fall into one bucket."""
+"""Tokens that point alike fall into one bucket."""
 
 import torch
 
@@ -8,15 +8,15 @@ from course_lib.efficient.lsh import lsh_buckets
 exercise = Exercise(
     reference=lsh_buckets,
     lesson="14",
-    title="Which way does a word point?",
-    minutes=8,
+    title="Which way does a token point?",
+    minutes=6,
     difficulty=1,
     hints=(
         "In a plane, take two directions: right and up. How many buckets are there with their "
         "opposites, and where does each of them begin and end?",
-        "What does a dot product with a direction say of a word? And what would the one with the "
+        "What does a dot product with a direction say of a token? And what would the one with the "
         "opposite direction say?",
-        "The bucket is the number of a direction, not how far the word reaches in it. Which "
+        "The bucket is the number of a direction, not how far the token reaches in it. Which "
         "function returns the place of the largest number?",
     ),
 )
@@ -24,30 +24,30 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "four words, two directions", (draw.normal(4, 3), draw.normal(3, 2))
+    yield "four tokens, two directions", (draw.normal(4, 3), draw.normal(3, 2))
     yield "one direction and its opposite", (draw.normal(6, 3), draw.normal(3, 1))
-    yield "nine words, four directions", (draw.normal(9, 5), draw.normal(5, 4))
-    yield "one word", (draw.normal(1, 2), draw.normal(2, 3))
+    yield "nine tokens, four directions", (draw.normal(9, 5), draw.normal(5, 4))
+    yield "one token", (draw.normal(1, 2), draw.normal(2, 3))
     yield "a batch of texts", (draw.normal(2, 7, 4), draw.normal(4, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6))
     yield "in float64", (draw.normal(8, 3).double(), draw.normal(3, 5).double())
-    yield "as many words as each has numbers", (draw.normal(4, 4), draw.normal(4, 3))
+    yield "as many tokens as each has numbers", (draw.normal(4, 4), draw.normal(4, 3))
 
 
-@exercise.property("opposite words fall into opposite buckets, half the buckets apart")
+@exercise.property("opposite tokens fall into opposite buckets, half the buckets apart")
 def opposite(answer, draw: Draw):
     x, rotations = draw.normal(20, 3), draw.normal(3, 4)
     return ((answer(x, rotations) - answer(-x, rotations)).abs() == 4).all()
 
 
-@exercise.property("how long a word is does not matter, where it points does")
+@exercise.property("how long a token is does not matter, where it points does")
 def length(answer, draw: Draw):
     x, rotations = draw.normal(40, 3), draw.normal(3, 4)
     found = answer(x, rotations)
     return len(found.unique()) > 2 and torch.equal(answer(50 * x, rotations), found)
 
 
-@exercise.property("a word that is one of the directions has its number, the opposite one's too")
+@exercise.property("a token that is one of the directions has its number, the opposite one's too")
 def directions(answer, draw: Draw):
     rotations = torch.linalg.qr(draw.normal(4, 4)).Q
     found = answer(torch.cat([rotations.mT, -rotations.mT]), rotations)
@@ -56,14 +56,14 @@ def directions(answer, draw: Draw):
 
 @exercise.mistake(
     "Only half of the buckets are in use: the opposite directions were not counted. Where does a "
-    "word belong that points away from all of them?"
+    "token belong that points away from all of them?"
 )
 def no_opposites(x, rotations):
     return (x @ rotations).argmax(-1)
 
 
 @exercise.mistake(
-    "Every word fell into the bucket opposite its own. Do the directions come first, and then "
+    "Every token fell into the bucket opposite its own. Do the directions come first, and then "
     "their opposites? And is it the largest number whose place is taken?"
 )
 def opposite_bucket(x, rotations):
@@ -72,7 +72,7 @@ def opposite_bucket(x, rotations):
 
 
 @exercise.mistake(
-    "A word and its opposite share a bucket: the absolute value has forgotten which of the two "
+    "A token and its opposite share a bucket: the absolute value has forgotten which of the two "
     "ends it was."
 )
 def without_sign(x, rotations):
@@ -80,8 +80,8 @@ def without_sign(x, rotations):
 
 
 @exercise.mistake(
-    "Each direction stands beside its own opposite, so the buckets have other numbers: [x R, -x R] "
-    "has all directions first, then all opposites."
+    "Each direction is followed by its own opposite, so the buckets have other numbers: [x R, "
+    "-x R] has all directions first, then all opposites."
 )
 def in_pairs(x, rotations):
     along = x @ rotations
@@ -89,7 +89,7 @@ def in_pairs(x, rotations):
 
 
 @exercise.mistake(
-    "Every direction was asked only on which side of it the word lies, and the answers were read "
+    "Every direction was asked only on which side of it the token lies, and the answers were read "
     "as digits: another hash, with many more buckets. Here the direction that fits best counts."
 )
 def by_signs(x, rotations):
@@ -98,7 +98,7 @@ def by_signs(x, rotations):
 
 
 @exercise.mistake(
-    "This is how far each word reaches, not in which direction: the largest number itself, where "
+    "This is how far each token reaches, not in which direction: the largest number itself, where "
     "its place was asked."
 )
 def the_reach(x, rotations):
@@ -107,8 +107,8 @@ def the_reach(x, rotations):
 
 
 @exercise.mistake(
-    "The words were compared with each other, not the directions: there is one number for each "
-    "direction. Along which axis do the directions stand?"
+    "The tokens were compared with each other, not the directions: there is one number for each "
+    "direction. Which axis is that of the directions?"
 )
 def over_words(x, rotations):
     along = x @ rotations
@@ -116,8 +116,8 @@ def over_words(x, rotations):
 
 
 @exercise.mistake(
-    "The opposite words were put below the words, so that there are twice as many rows. Along "
-    "which axis do the directions stand?"
+    "The opposite tokens were put below the tokens, so that there are twice as many rows. Along "
+    "which axis should they be joined?"
 )
 def beneath(x, rotations):
     along = x @ rotations
@@ -125,7 +125,7 @@ def beneath(x, rotations):
 
 
 @exercise.mistake(
-    "The result of the whole text is one number: `argmax` without an axis looks at all words "
+    "The result of the whole text is one number: `argmax` without an axis looks at all tokens "
     "together."
 )
 def one_for_all(x, rotations):
@@ -134,8 +134,8 @@ def one_for_all(x, rotations):
 
 
 @exercise.mistake(
-    "The axis over which the largest was sought is still there, with the size 1. A text of n words "
-    "has n buckets."
+    "The axis over which the largest was sought is still there, with the size 1. A text of n "
+    "tokens has n buckets."
 )
 def axis_kept(x, rotations):
     along = x @ rotations

@@ -1,4 +1,4 @@
-"""A few words become one: keys and values by a convolution that takes long steps."""
+"""A few tokens become one: keys and values by a convolution that takes long steps."""
 
 import torch
 from torch.nn import functional as F
@@ -9,19 +9,19 @@ from course_lib.efficient.memory_compressed import compress
 exercise = Exercise(
     reference=compress,
     lesson="14",
-    title="Three words, one memory",
+    title="Three tokens, one memory",
     minutes=15,
     difficulty=2,
     optional=True,
     hints=(
-        "Seven words, a stride of three, a width of three: which words does state 0 cover, which "
+        "Seven tokens, a stride of three, a width of three: which tokens does state 0 cover, which "
         "state 1, which state 2? How many of them does the text not have?",
-        "With a width of four and a stride of two, neighbouring states share words. With a width "
-        "of one and a stride of two, some words belong to nobody. Does your way bear both?",
-        "For one place w of the window, all states meet the same matrix W_w at once. Which words "
+        "With a width of four and a stride of two, neighbouring states share tokens. With a width "
+        "of one and a stride of two, some tokens belong to nobody. Does your way bear both?",
+        "For one place w of the window, all states meet the same matrix W_w at once. Which tokens "
         "do they bring, and what does a slice with a step give you?",
     ),
-    # of a word that no state reaches nothing is seen
+    # of a token that no state reaches nothing is seen
     equivalent=("0 -> -1",),
     forbidden=(
         "torch.conv1d",
@@ -39,22 +39,22 @@ def text(draw: Draw, *shape: int, width: int, d_in: int, d_out: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "six words, three each", (*text(draw, 6, width=3, d_in=2, d_out=4), 3)
-    yield "seven words, three each", (*text(draw, 7, width=3, d_in=4, d_out=2), 3)
-    yield "words shared by two states", (*text(draw, 8, width=4, d_in=3, d_out=5), 2)
-    yield "words left out", (*text(draw, 9, width=2, d_in=2, d_out=3), 4)
-    yield "every other word", (*text(draw, 6, width=1, d_in=3, d_out=2), 2)
-    yield "a state for each word", (*text(draw, 4, width=3, d_in=2, d_out=5), 1)
+    yield "six tokens, three each", (*text(draw, 6, width=3, d_in=2, d_out=4), 3)
+    yield "seven tokens, three each", (*text(draw, 7, width=3, d_in=4, d_out=2), 3)
+    yield "tokens shared by two states", (*text(draw, 8, width=4, d_in=3, d_out=5), 2)
+    yield "tokens left out", (*text(draw, 9, width=2, d_in=2, d_out=3), 4)
+    yield "every other token", (*text(draw, 6, width=1, d_in=3, d_out=2), 2)
+    yield "a state for each token", (*text(draw, 4, width=3, d_in=2, d_out=5), 1)
     yield "a window longer than the text", (*text(draw, 3, width=5, d_in=2, d_out=4), 2)
-    yield "words as wide as states", (*text(draw, 8, width=3, d_in=3, d_out=3), 3)
-    yield "one word", (*text(draw, 1, width=2, d_in=4, d_out=3), 3)
+    yield "tokens as wide as states", (*text(draw, 8, width=3, d_in=3, d_out=3), 3)
+    yield "one token", (*text(draw, 1, width=2, d_in=4, d_out=3), 3)
     yield "a batch of texts", (*text(draw, 2, 7, width=3, d_in=5, d_out=4), 2)
     yield "two batch dimensions", (*text(draw, 3, 2, 5, width=2, d_in=3, d_out=4), 3)
-    yield "as many words as each has numbers", (*text(draw, 3, width=2, d_in=3, d_out=4), 2)
-    yield "no word from state to state", (*text(draw, 4, width=2, d_in=3, d_out=2), 0)
+    yield "as many tokens as each has numbers", (*text(draw, 3, width=2, d_in=3, d_out=4), 2)
+    yield "no token from state to state", (*text(draw, 4, width=2, d_in=3, d_out=2), 0)
 
 
-@exercise.property("one word reaches those states alone whose windows cover it")
+@exercise.property("one token reaches those states alone whose windows cover it")
 def who_covers_it(answer, draw: Draw):
     x, weight = text(draw, 10, width=3, d_in=2, d_out=4)
     found = answer(x, weight, 2)
@@ -70,7 +70,7 @@ def moved(answer, draw: Draw):
     return found.std() > 0 and torch.allclose(answer(x[3:], weight, 3), found[1:], atol=1e-5)
 
 
-@exercise.property("matrices that pick words give back those words, in their order")
+@exercise.property("matrices that pick tokens give back those tokens, in their order")
 def picked(answer, draw: Draw):
     x = draw.normal(7, 3)
     return all(
@@ -83,18 +83,18 @@ def picked(answer, draw: Draw):
 
 
 def windows(x, width, stride, missing):
-    """Cut a text, with so many words of zeros behind it, into windows."""
+    """Cut a text, with so many tokens of zeros behind it, into windows."""
     return F.pad(x, (0, 0, 0, missing)).unfold(-2, width, stride)
 
 
 def states(x, weight, stride):
-    words = windows(x, len(weight), stride, len(weight) - 1)
-    return torch.einsum("...ndw,wdo->...no", words, weight)
+    tokens = windows(x, len(weight), stride, len(weight) - 1)
+    return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
 @exercise.mistake(
-    "The last words are missing: a state that reaches past the text was not made. What are the "
-    "words after the last one to be?"
+    "The last tokens are missing: a state that reaches past the text was not made. What are the "
+    "tokens after the last one to be?"
 )
 def incomplete_dropped(x, weight, stride):
     if x.shape[-2] < len(weight):
@@ -114,71 +114,71 @@ def filled_to_a_stride(x, weight, stride):
 
 
 @exercise.mistake(
-    "There may be one state too many, which covers nothing but zeros: a state begins at a word of "
+    "There may be one state too many, which covers nothing but zeros: a state begins at a token of "
     "the text. How many zeros can the last state need at most?"
 )
 def one_state_too_many(x, weight, stride):
-    words = windows(x, len(weight), stride, len(weight))
-    return torch.einsum("...ndw,wdo->...no", words, weight)
+    tokens = windows(x, len(weight), stride, len(weight))
+    return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
 @exercise.mistake(
-    "The zeros were put in front of the text, so every state stands too far to the left. Which "
-    "word does state 0 begin with?"
+    "The zeros were put in front of the text, so every state begins too far to the left. Which "
+    "token does state 0 begin with?"
 )
 def zeros_in_front(x, weight, stride):
     count = -(-x.shape[-2] // stride)
     missing = max(0, (count - 1) * stride + len(weight) - x.shape[-2])
-    words = F.pad(x, (0, 0, missing, 0)).unfold(-2, len(weight), stride)
-    return torch.einsum("...ndw,wdo->...no", words, weight)
+    tokens = F.pad(x, (0, 0, missing, 0)).unfold(-2, len(weight), stride)
+    return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
 @exercise.mistake(
-    "The windows are centred on their first word. State i covers words i stride to "
+    "The windows are centred on their first token. State i covers tokens i stride to "
     "i stride + width - 1: nothing to the left."
 )
 def centred(x, weight, stride):
     side = len(weight) // 2
     padded = F.pad(x, (0, 0, side, len(weight) - 1))
     count = -(-x.shape[-2] // stride)
-    words = padded.unfold(-2, len(weight), stride)[..., :count, :, :]
-    return torch.einsum("...ndw,wdo->...no", words, weight)
+    tokens = padded.unfold(-2, len(weight), stride)[..., :count, :, :]
+    return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
 @exercise.mistake(
-    "The matrices were taken from the other end: weight[0] met the rightmost word of a state."
+    "The matrices were taken from the other end: weight[0] met the rightmost token of a state."
 )
 def reversed_window(x, weight, stride):
     return states(x, weight.flip(0), stride)
 
 
-@exercise.mistake("There is a state for every word: `stride` is accepted and never used.")
+@exercise.mistake("There is a state for every token: `stride` is accepted and never used.")
 def stride_ignored(x, weight, stride):
     return states(x, weight, 1)
 
 
 @exercise.mistake(
     "The windows were laid end to end, as if the stride were the width. How far is it from the "
-    "first word of one state to the first word of the next?"
+    "first token of one state to the first token of the next?"
 )
 def end_to_end(x, weight, stride):
     return states(x, weight, len(weight))
 
 
 @exercise.mistake(
-    "Each state is its first word alone: only weight[0] was used. Who else is in the window?"
+    "Each state is its first token alone: only weight[0] was used. Who else is in the window?"
 )
 def first_word_alone(x, weight, stride):
     return x[..., ::stride, :] @ weight[0] + 0 * weight.sum()
 
 
 @exercise.mistake(
-    "The words of a window were summed before they met a matrix, so their order is lost. Each "
+    "The tokens of a window were summed before they met a matrix, so their order is lost. Each "
     "place has a matrix of its own."
 )
 def order_lost(x, weight, stride):
-    words = windows(x, len(weight), stride, len(weight) - 1)
-    return words.sum(-1) @ weight.sum(0)
+    tokens = windows(x, len(weight), stride, len(weight) - 1)
+    return tokens.sum(-1) @ weight.sum(0)
 
 
 @exercise.mistake(
@@ -189,11 +189,11 @@ def averaged(x, weight, stride):
     return states(x, weight, stride) / len(weight)
 
 
-@exercise.mistake("Behind the text its last word was repeated, where words of zeros belong.")
+@exercise.mistake("Behind the text its last token was repeated, where tokens of zeros belong.")
 def last_word_repeated(x, weight, stride):
     behind = x[..., -1:, :].expand(*x.shape[:-2], len(weight) - 1, x.shape[-1])
-    words = torch.cat([x, behind], dim=-2).unfold(-2, len(weight), stride)
-    return torch.einsum("...ndw,wdo->...no", words, weight)
+    tokens = torch.cat([x, behind], dim=-2).unfold(-2, len(weight), stride)
+    return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
 @exercise.alternative
@@ -207,6 +207,6 @@ def place_by_place(x, weight, stride):
 def state_by_state(x, weight, stride):
     found = []
     for start in range(0, x.shape[-2], stride):
-        words = x[..., start : start + len(weight), :]
-        found.append(torch.einsum("...wd,wdo->...o", words, weight[: words.shape[-2]]))
+        tokens = x[..., start : start + len(weight), :]
+        found.append(torch.einsum("...wd,wdo->...o", tokens, weight[: tokens.shape[-2]]))
     return torch.stack(found, dim=-2)

@@ -6,7 +6,7 @@ from course_lib.efficient.cost import operations
 exercise = Exercise(
     reference=operations,
     lesson="13",
-    title="What a meeting costs",
+    title="The paper's count",
     minutes=6,
     difficulty=1,
     optional=True,

@@ -11,7 +11,7 @@ exercise = Exercise(
     method="inverse",
     lesson="14",
     title="There and back again",
-    minutes=10,
+    minutes=6,
     difficulty=2,
     hints=(
         "Read `forward` line by line. At the end you hold y1 and y2. Which of the two sums can you "
@@ -30,15 +30,15 @@ AHEAD = Probe("ahead", (1,))
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "one word", (draw.normal(1, 4),), (LINEAR, LINEAR)
-    yield "three words, layers that mix them", (draw.normal(3, 4),), (MEAN, Probe("whole_mean"))
+    yield "one token", (draw.normal(1, 4),), (LINEAR, LINEAR)
+    yield "three tokens, layers that mix them", (draw.normal(3, 4),), (MEAN, Probe("whole_mean"))
     yield "two different layers", (draw.normal(5, 4),), (LINEAR, MEAN)
     yield "the same two, exchanged", (draw.normal(5, 4),), (MEAN, LINEAR)
-    yield "wider words", (draw.normal(4, 6),), (Probe("linear", (3, 3)), AHEAD)
-    yield "the narrowest words", (draw.normal(3, 2),), (AHEAD, MEAN)
+    yield "wider tokens", (draw.normal(4, 6),), (Probe("linear", (3, 3)), AHEAD)
+    yield "the narrowest tokens", (draw.normal(3, 2),), (AHEAD, MEAN)
     yield "a batch of texts", (draw.normal(2, 5, 4),), (LINEAR, LINEAR)
     yield "two batch dimensions", (draw.normal(3, 2, 5, 6),), (Probe("linear", (3, 3)), MEAN)
-    yield "as many words as each has numbers", (draw.normal(4, 4),), (LINEAR, MEAN)
+    yield "as many tokens as each has numbers", (draw.normal(4, 4),), (LINEAR, MEAN)
 
 
 @exercise.property("what went in comes back")
@@ -94,7 +94,7 @@ class Forward(ReversibleBlock):
         return self(y)
 
 
-@exercise.mistake("Both halves are right, and stand in the wrong order: x is [x1, x2].")
+@exercise.mistake("Both halves are right, but in the wrong order: x is [x1, x2].")
 class HalvesExchanged(ReversibleBlock):
     def inverse(self, y):
         y1, y2 = halves(y)
@@ -129,8 +129,7 @@ class GivenTheOldHalf(ReversibleBlock):
 
 
 @exercise.mistake(
-    "The halves were interleaved: every other number was taken. Where does `forward` cut a word in "
-    "two?"
+    "The halves were interleaved: every other number was taken. Where does `forward` cut x in two?"
 )
 class EveryOther(ReversibleBlock):
     def inverse(self, y):
@@ -164,7 +163,7 @@ class InPlace(ReversibleBlock):
 
 @exercise.mistake(
     "The right results, but no gradient passes through f and g: `.detach()`, `.data` or `no_grad` "
-    "cut it off. A caller may want to learn through the way back as well."
+    "cut it off. A caller may want gradients through the inverse as well."
 )
 class LayersDetached(ReversibleBlock):
     def inverse(self, y):

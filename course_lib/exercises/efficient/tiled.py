@@ -10,17 +10,17 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=tiled_attention,
     lesson="13",
-    title="A softmax that never sees its row",
-    minutes=30,
+    title="Attention by tiles",
+    minutes=25,
     difficulty=3,
     hints=(
-        "Forget the peak for a moment: two sums make a row of attention, one of exponentials, one "
-        "of exponentials times values. Can each of them be had from the first keys, and then go on "
-        "with the next?",
-        "Now with a peak. After the first tile the sums hold exp(s - 3), say. The second tile has "
-        "a score of 5, and wants exp(s - 5). By which number must both sums be multiplied?",
-        "Before the first tile there is no peak at all. Which number is below every score, and "
-        "what does it make of the first shrinking?",
+        "Forget the maximum for a moment: two sums make a row of attention, one of exponentials, "
+        "one of exponentials times values. Can each of them be had from the first keys, and then "
+        "go on with the next?",
+        "Now with a maximum. After the first tile the sums hold exp(s - 3), say. The second tile "
+        "has a score of 5, and wants exp(s - 5). By which number must both sums be multiplied?",
+        "Before the first tile there is no maximum at all. Which number is below every score, and "
+        "what does it make of the first factor?",
         "When is the sum of values divided by the sum of exponentials: in each tile, or once?",
     ),
     # a result does not say how large its tiles were
@@ -70,7 +70,7 @@ def any_tile(answer, draw: Draw):
 
 
 @exercise.property(
-    "large scores give right results, whether the peak comes first or last", points=2
+    "large scores give right results, whether the maximum comes first or last", points=2
 )
 def large_scores(answer, draw: Draw):
     q, k, v = words(draw, 8, d_k=4, d_v=3)
@@ -87,7 +87,7 @@ def large_scores(answer, draw: Draw):
 
 @exercise.property("a long row of scores is never there whole")
 def no_row(answer, draw: Draw):
-    n, block = 512, 8
+    n, block = 256, 8
     q, k, v = draw.normal(block, 1), draw.normal(n, 1), draw.normal(n, 1)
     found = answer(q, k, v, block, max_numel=block * n - 1)
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-4)
@@ -137,7 +137,7 @@ def whole_rows(q, k, v, block):
 
 
 @exercise.mistake(
-    "The peak began at -1000, and scores far below that all have the exponential 0: their row "
+    "The maximum began at -1000, and scores far below that all have the exponential 0: their row "
     "divides 0 by 0. Which number is below every score?"
 )
 def peak_from_a_number(q, k, v, block):
@@ -145,8 +145,8 @@ def peak_from_a_number(q, k, v, block):
 
 
 @exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32, and no peak was subtracted. "
-    "What must be done to the sums, when a later tile brings a higher peak?"
+    "Large scores give NaN: exp(90) no longer fits into a float32, and no maximum was subtracted. "
+    "What must be done to the sums, when a later tile brings a higher maximum?"
 )
 def no_peak(q, k, v, block):
     total = found = 0
@@ -157,24 +157,24 @@ def no_peak(q, k, v, block):
 
 
 @exercise.mistake(
-    "The peak rose, and the sums stayed as they were: what they hold was measured from the old "
-    "peak, what is added from the new one."
+    "The maximum rose, and the sums stayed as they were: what they hold was measured from the old "
+    "maximum, what is added from the new one."
 )
 def nothing_shrinks(q, k, v, block):
     return online(q, k, v, block, shrink_total=False, shrink_found=False)
 
 
 @exercise.mistake(
-    "The sum of exponentials shrinks when the peak rises, the sum of values does not. By which "
-    "peak were its weights measured?"
+    "The sum of exponentials shrinks when the maximum rises, the sum of values does not. By which "
+    "maximum were its weights measured?"
 )
 def values_do_not_shrink(q, k, v, block):
     return online(q, k, v, block, shrink_found=False)
 
 
 @exercise.mistake(
-    "The sum of values shrinks when the peak rises, the sum of exponentials does not. By which "
-    "peak was it measured?"
+    "The sum of values shrinks when the maximum rises, the sum of exponentials does not. By which "
+    "maximum was it measured?"
 )
 def total_does_not_shrink(q, k, v, block):
     return online(q, k, v, block, shrink_total=False)
@@ -189,8 +189,8 @@ def grows(q, k, v, block):
 
 
 @exercise.mistake(
-    "The peak fell: where a later tile is lower than an earlier one, its own peak was taken, and "
-    "the sums grow beyond every number. Which of two peaks belongs to all the keys so far?"
+    "The maximum fell: where a later tile is lower than an earlier one, its own maximum was taken, "
+    "and the sums grow beyond every number. Which of two maxima belongs to all the keys so far?"
 )
 def peak_of_the_newest_tile(q, k, v, block):
     return online(q, k, v, block, newest_peak=True)
@@ -203,6 +203,27 @@ def peak_of_the_newest_tile(q, k, v, block):
 def mean_of_blocks(q, k, v, block):
     blocks = zip(k.split(block, -2), v.split(block, -2), strict=True)
     return torch.stack([attend(q, *part) for part in blocks]).mean(0)
+
+
+@exercise.mistake(
+    "Each block of queries met its own block of keys, and no other: the tiles beside the diagonal "
+    "were never computed. How many tiles does a row of blocks have?",
+    raises=RuntimeError,
+)
+def diagonal_tiles(q, k, v, block):
+    tiles = zip(*(x.split(block, -2) for x in (q, k, v)), strict=False)
+    return torch.cat([attend(*tile) for tile in tiles], dim=-2)
+
+
+@exercise.mistake(
+    "Keys that fill no whole block were left out. What is the last block where `block` does not "
+    "divide their number?"
+)
+def whole_blocks_alone(q, k, v, block):
+    n = k.shape[-2] // block * block
+    if n == 0:
+        return v.new_full((*q.shape[:-1], v.shape[-1]), torch.nan)
+    return online(q, k[..., :n, :], v[..., :n, :], block)
 
 
 @exercise.mistake(
@@ -263,8 +284,8 @@ def unscaled(q, k, v, block):
 
 
 @exercise.mistake(
-    "The peak began at 0, and scores far below 0 all have the exponential 0: their row divides 0 "
-    "by 0. Which number is below every score?"
+    "The maximum began at 0, and scores far below 0 all have the exponential 0: their row "
+    "divides 0 by 0. Which number is below every score?"
 )
 def peak_from_zero(q, k, v, block):
     q = q / q.shape[-1] ** 0.5

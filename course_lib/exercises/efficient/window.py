@@ -10,8 +10,8 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=window_attention,
     lesson="13",
-    title="A look at the neighbours",
-    minutes=25,
+    title="Window attention",
+    minutes=20,
     difficulty=3,
     hints=(
         "A text of 1000 words has a million scores. With a window of five, how many of them does "
@@ -21,12 +21,6 @@ exercise = Exercise(
         "still too far apart?",
         "At the ends of the text, a window is cut. What does Python make of a slice that begins at "
         "-1? And if you fill up with zeros instead, what is the exponential of the score 0?",
-    ),
-    # the mask hides whatever a stretch has too many; places have one axis
-    equivalent=(
-        "max(0, rows.start - reach) -> 0",
-        "min(n, rows.stop + reach) -> n",
-        "-1 -> 1",
     ),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
@@ -158,6 +152,29 @@ def stretch_not_masked(q, k, v, width):
         rows = q[..., start : start + size, :]
         found.append(attend(rows, k[..., keys, :], v[..., keys, :]))
     return torch.cat(found, dim=-2)
+
+
+@exercise.mistake(
+    "Some words see others that are too far away: a block of words shares one stretch of keys, and "
+    "nothing is hidden in it. How far is its first word from the last key of the stretch?"
+)
+def short_blocks_not_masked(q, k, v, width):
+    n, reach, found = q.shape[-2], width // 2, []
+    size = max(reach, 1)
+    for start in range(0, n, size):
+        keys = slice(max(0, start - reach), start + size + reach)
+        found.append(attend(q[..., start : start + size, :], k[..., keys, :], v[..., keys, :]))
+    return torch.cat(found, dim=-2)
+
+
+@exercise.mistake(
+    "No word sees beyond the borders of its block: the first and the last word of a block miss "
+    "their neighbours on one side. Where does the stretch of keys of a block begin and end?"
+)
+def blocks_with_borders(q, k, v, width):
+    size = max(width // 2, 1)
+    cut = zip(*(x.split(size, dim=-2) for x in (q, k, v)), strict=True)
+    return torch.cat([attend(*piece) for piece in cut], dim=-2)
 
 
 @exercise.mistake(

@@ -46,7 +46,7 @@ def both_sides(answer, draw: Draw):
     return row == row[::-1] and row.count(True) == 2 * side + 1
 
 
-@exercise.property("whoever sees a word is seen by it, and everybody sees himself")
+@exercise.property("if word i sees word j, then j sees i; and every word sees itself")
 def mutual(answer, draw: Draw):
     mask = answer(draw.number(31, 90), draw.number(2, 30))
     return torch.equal(mask, mask.mT) and mask.diagonal().all() and not mask.all()

@@ -5,6 +5,7 @@ from functools import reduce
 import torch
 from torch.nn import functional as F
 
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.encoder import Encoder
 
@@ -50,6 +51,11 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.integers(0, 6, 3, 2, 4),), (6, 1, 6, 2, 5, 8, "pre")
     yield "more words than there is room for", (draw.integers(0, 5, 4),), (5, 1, 4, 2, 6, 3)
     yield "one word", (draw.integers(0, 5, 1),), (5, 1, 4, 2, 6, 3)
+    yield (
+        "other blocks",
+        (draw.integers(0, 7, 4), draw.mask(4, 4)),
+        (7, 2, 6, 3, 5, 8, "post", Named("block", Probe("sum_of_seen"))),
+    )
 
 
 @exercise.property("the same words in another order are another sentence")

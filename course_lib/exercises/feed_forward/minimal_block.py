@@ -2,7 +2,7 @@
 
 import torch
 
-from course_lib.answers.probe_layers import Probe
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.feed_forward import MinimalBlock
 from course_lib.masks import causal_mask
@@ -35,6 +35,8 @@ def cases(draw: Draw):
     yield "a batch of sentences", (draw.normal(3, 5, 4),), (4, 7)
     yield "two batch dimensions", (draw.normal(2, 3, 4, 2),), (2, 5)
     yield "other positions", (draw.normal(3, 4),), (4, 5, Probe("counted_positions"))
+    other = Named("attention", Probe("sum_of_seen"))
+    yield "another attention", (draw.normal(3, 4),), (4, 5, other)
 
 
 @exercise.property("a later token changes nothing for those before it, and something for itself")
@@ -322,11 +324,9 @@ class Spelled(MinimalBlock):
     def forward(self, x):
         n, d_model = x.shape[-2:]
         x = self.positions(n, d_model).to(x) + x
-        q, k, v = (x @ w for w in (self.attention.w_q, self.attention.w_k, self.attention.w_v))
         future = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
-        scores = (q @ k.mT / d_model**0.5).masked_fill(future, -torch.inf)
-        ff = self.feed_forward
-        hidden = (scores.softmax(-1) @ v @ ff.w_1 + ff.b_1).clamp(min=0)
+        seen, ff = self.attention(x, ~future), self.feed_forward
+        hidden = (seen @ ff.w_1 + ff.b_1).clamp(min=0)
         return hidden @ ff.w_2 + ff.b_2
 
 

@@ -9,17 +9,17 @@ exercise = Exercise(
     reference=cross_entropy,
     lesson="10",
     title="How surprised is the model?",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "Write -log of a softmax's entry as a sum of two terms. Which of them needs all logits, "
         "and which one only the target's?",
         "exp(1000) is infinite, and log of a probability that has become 0 is too. Which function "
         "of torch gives the logarithm of a sum of exponentials without either?",
-        "A target that is ignored may be -100, which is the place of no token. What may stand in "
-        "for it while you look up, if its loss is dropped afterwards?",
+        "A target that is ignored may be -100, which is the place of no token. What may take "
+        "its place while you look up, if its loss is dropped afterwards?",
         "If every target is ignored, there is nothing to divide by. Which harmless number could "
-        "stand there?",
+        "take its place?",
     ),
     forbidden=(
         "torch.nn.functional.cross_entropy",
@@ -27,7 +27,7 @@ exercise = Exercise(
         "torch.nn.CrossEntropyLoss",
         "torch.nn.NLLLoss",
     ),
-    # any token may stand in for one that is ignored, and any number but 0 below a sum of nothing
+    # any token may replace one that is ignored, and any number but 0 below a sum of nothing
     equivalent=("0 -> 1",),
 )
 
@@ -218,7 +218,7 @@ def empty_is_nan(logits, targets, ignore=None):
 
 @exercise.mistake(
     "What is ignored was looked up before it was dropped, and it may be the place of no token. "
-    "What could stand in for it?",
+    "What could take its place?",
     raises=(IndexError, RuntimeError),
 )
 def looked_up_too_early(logits, targets, ignore=None):

@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=examples,
     lesson="10",
     title="Windows and what comes next",
-    minutes=7,
+    minutes=5,
     difficulty=1,
     hints=(
         "Write down the inputs and the targets of tokens 5 6 7 8 9, for windows of 2 and a stride "
@@ -101,7 +101,7 @@ def stride_ignored(tokens, length, stride):
 
 
 @exercise.mistake(
-    "The windows stand side by side: each begins where the last one ended. Where does window i "
+    "The windows are side by side: each begins where the last one ended. Where does window i "
     "begin, by the docstring?"
 )
 def stride_of_the_length(tokens, length, stride):

@@ -11,7 +11,7 @@ exercise = Exercise(
     method="forward",
     lesson="10",
     title="The whole language model",
-    minutes=7,
+    minutes=6,
     difficulty=2,
     hints=(
         "The constructor made five parts. In which order does the drawing above pass them?",

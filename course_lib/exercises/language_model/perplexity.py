@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=perplexity,
     lesson="10",
     title="Undecided among how many?",
-    minutes=5,
+    minutes=3,
     difficulty=1,
     hints=(
         "A model that gives each of 8 tokens the same probability loses log 8 at every token. "
@@ -48,7 +48,7 @@ def equally_likely(answer, draw: Draw):
     return torch.allclose(answer(losses), torch.tensor(float(n)), rtol=1e-4)
 
 
-@exercise.property("what stands in the places of padding does not matter, not even infinity")
+@exercise.property("the losses of padding do not matter, not even infinity")
 def padding(answer, draw: Draw):
     losses, mask = draw.normal(3, 5).abs(), draw.mask(3, 5)
     found = answer(losses, mask)
@@ -135,8 +135,8 @@ def empty_is_nan(losses, mask=None):
 
 
 @exercise.mistake(
-    "Padding was multiplied by 0, and infinity times 0 is NaN. How can a place be dropped whatever "
-    "stands in it?"
+    "Padding was multiplied by 0, and infinity times 0 is NaN. How can a loss be dropped "
+    "whatever it is?"
 )
 def times_the_mask(losses, mask=None):
     if mask is None:

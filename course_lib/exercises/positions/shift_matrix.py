@@ -202,7 +202,8 @@ def one_place_repeated(offset, d_model):
         raise ValueError(f"{d_model} columns are no pairs")
     speeds = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
-    return torch.matrix_exp(offset * torch.kron(torch.diag(speeds), quarter)).float()
+    moved = torch.matrix_exp(offset * torch.kron(torch.diag(speeds), quarter))
+    return moved.to(torch.get_default_dtype())
 
 
 @exercise.alternative

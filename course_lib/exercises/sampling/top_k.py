@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=top_k,
     lesson="10",
     title="Only the k likeliest",
-    minutes=6,
+    minutes=4,
     difficulty=1,
     hints=(
         "Which logit gives a probability of 0 after the softmax?",

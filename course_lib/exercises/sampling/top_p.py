@@ -1,5 +1,7 @@
 """Draw only among the likeliest tokens that together have the probability p."""
 
+from itertools import pairwise
+
 import torch
 
 from course_lib.checking.exercise import Draw, Exercise
@@ -9,13 +11,13 @@ exercise = Exercise(
     reference=top_p,
     lesson="10",
     title="As many as are needed",
-    minutes=9,
+    minutes=7,
     difficulty=2,
     hints=(
         "Probabilities are 0.5, 0.3, 0.15 and 0.05, and p is 0.7. Which tokens stay? By which sum "
         "do you see that the second one is still needed, and the third is not?",
         "The first token always stays, even if it alone has more than p. What is the sum of all "
-        "that stand before it?",
+        "that come before the first?",
         "The running sum lives in the sorted order. How do you bring its answer back to the "
         "places of the vocabulary?",
     ),
@@ -63,9 +65,7 @@ def monotone(answer, draw: Draw):
     logits = spread(draw, 3, 30)
     kept = [answer(logits, p) != -torch.inf for p in (0.2, 0.5, 0.8, 0.97)]
     counts = [int(x.sum()) for x in kept]
-    return counts == sorted(set(counts)) and all(
-        (b | ~a).all() for a, b in zip(kept, kept[1:], strict=False)
-    )
+    return counts == sorted(set(counts)) and all((b | ~a).all() for a, b in pairwise(kept))
 
 
 def hide(logits, p, needed, filler=-torch.inf, shares=None, sign=-1):

@@ -53,6 +53,8 @@ exercise = Exercise(
         "names ** 0.5 -> names",
         "names ** 0.5 -> names * 0.5",
         "0.5 -> 1.5",
+        # tried on sentences of float32
+        "float32 always",
     ),
 )
 

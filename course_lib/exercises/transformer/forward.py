@@ -3,6 +3,7 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.masks import causal_mask, shift_right
 from course_lib.transformer import Transformer
@@ -69,6 +70,13 @@ def cases(draw: Draw):
         )
     yield "one word in", (draw.integers(0, 5, 1), draw.integers(0, 5, 3)), (5, 1, 4, 2, 6, 4)
     yield "one word out", (draw.integers(0, 5, 3), draw.integers(0, 5, 1)), (5, 1, 4, 2, 6, 4)
+    blocks = {"encoder_block": "sum_of_seen", "decoder_block": "sum_of_seen_and_memory"}
+    for name, layer in blocks.items():
+        yield (
+            f"two layers, another {name}",
+            (draw.integers(0, 7, 3), draw.integers(0, 7, 3), draw.mask(1, 3)),
+            (7, 2, 4, 2, 5, 6, "post", True, Named(name, Probe(layer))),
+        )
 
 
 @exercise.property("no place sees a later target word, and each sees those before it and its own")

@@ -487,6 +487,9 @@ def bigbird_attention(
 
 
 # %% efficient/bigbird | wrong | not divided by the root of d_k
+from course_lib.attention import dot_scores, softmax
+
+
 def bigbird_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -2784,6 +2787,9 @@ def tiled_attention(
 
 
 # %% efficient/tiled | wrong | a block that does not divide the keys loses the rest
+from course_lib.attention import softmax
+
+
 def tiled_attention(
     q: Float[Tensor, "... query d_k"],
     k: Float[Tensor, "... key d_k"],
@@ -2809,6 +2815,9 @@ def tiled_attention(
 
 
 # %% efficient/tiled | wrong | keys cut by the number of queries
+from course_lib.attention import softmax
+
+
 def tiled_attention(
     q: Float[Tensor, "... query d_k"],
     k: Float[Tensor, "... key d_k"],
@@ -3050,6 +3059,9 @@ def window_attention(
 
 
 # %% efficient/window | wrong | the padding's zeros take part in the softmax
+from course_lib.attention import softmax
+
+
 def window_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],
@@ -3161,6 +3173,9 @@ def window_attention(
 
 
 # %% efficient/window | wrong | not divided by the root of d_k
+from course_lib.attention import softmax
+
+
 def window_attention(
     q: Float[Tensor, "... n d_k"],
     k: Float[Tensor, "... n d_k"],

@@ -1,0 +1,396 @@
+"""A step of the key-value cache: new tokens come in, and look at all that were read before."""
+
+import torch
+from torch import Tensor
+
+from course_lib.answers.probe_layers import Probe
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.key_value_cache import KeyValueCache
+from course_lib.masks import causal_mask
+from course_lib.self_attention import scaled_dot_product_attention
+
+SOFTMAX, NO_SOFTMAX = (Probe("attention_by_softmax"),), (Probe("attention_without_softmax"),)
+
+exercise = Exercise(
+    reference=KeyValueCache,
+    method="__call__",
+    constructor=True,
+    lesson="09",
+    title="Read each token once",
+    minutes=15,
+    difficulty=2,
+    hints=(
+        "A first call brings 4 tokens, a second call 1. How many queries, keys and values does the "
+        "attention need in the second call, and which of them has nobody handed you?",
+        "What must be left on `self` at the end of a call, so that the next one finds it? And what "
+        "is there before the first call?",
+        "The axis of tokens is the last but one, with a batch and without. In which order do old "
+        "and new have to be, if the queries are the last of the keys?",
+        "Lesson 05's `causal_mask(n_q, n_k)` takes two numbers. How many queries does this call "
+        "bring, and how many keys are there by now?",
+    ),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two tokens, one at a time", _text(draw, 2, 1, 1, 3, 3), SOFTMAX, (1, 1)
+    yield "five tokens, one at a time", _text(draw, 5, 2, 2, 3, 4), SOFTMAX, (1,) * 5
+    yield "a prompt of four, then one at a time", _text(draw, 6, 2, 2, 4, 3), SOFTMAX, (4, 1, 1)
+    yield "two calls of more than one token", _text(draw, 5, 3, 3, 2, 4), SOFTMAX, (2, 3)
+    yield "one token, then three", _text(draw, 4, 2, 2, 3, 5), SOFTMAX, (1, 3)
+    yield "the whole text in one call", _text(draw, 4, 3, 3, 2, 3), SOFTMAX, (4,)
+    yield "heads that share their keys", _text(draw, 5, 4, 2, 3, 2), SOFTMAX, (3, 1, 1)
+    yield "a batch of texts", _text(draw, 4, 2, 1, 3, 5, 3), SOFTMAX, (2, 1, 1)
+    yield "two batch dimensions", _text(draw, 4, 2, 2, 5, 3, 2, 3), SOFTMAX, (1, 2, 1)
+    yield "one token", _text(draw, 1, 2, 2, 3, 4), SOFTMAX, (1,)
+    yield "as many tokens as each has numbers", _text(draw, 3, 2, 1, 3, 2), SOFTMAX, (2, 1)
+    yield "another attention", _text(draw, 5, 2, 2, 3, 4), NO_SOFTMAX, (2, 1, 2)
+
+
+def _text(draw: Draw, n, heads, groups, d_k, d_v, *batch) -> tuple[Tensor, ...]:
+    """Draw the queries, keys and values of a text of n tokens."""
+    q, k = draw.normal(*batch, heads, n, d_k), draw.normal(*batch, groups, n, d_k)
+    return q, k, draw.normal(*batch, groups, n, d_v)
+
+
+@exercise.property("however a text is cut into calls, the result is that of attention without one")
+def any_cut(answer, draw: Draw):
+    q, k, v = _text(draw, 6, 2, 2, 4, 3, 2)
+    whole = scaled_dot_product_attention(q, k, v, causal_mask(6))
+    cuts = [(1,) * 6, (6,), (3, 3), (1, 4, 1), (5, 1), (2, 1, 3)]
+    found = [answer(q, k, v, build=SOFTMAX, pieces=cut) for cut in cuts]
+    return all(torch.allclose(each, whole, atol=1e-5) for each in found)
+
+
+@exercise.property("a token changes the results from its own place on, and none before")
+def each_token_counts(answer, draw: Draw):
+    q, k, v = _text(draw, 5, 2, 2, 3, 4)
+    for cut in ((1,) * 5, (2, 3)):
+        plain = answer(q, k, v, build=SOFTMAX, pieces=cut)
+        for place in range(5):
+            here = torch.arange(5).unsqueeze(-1) == place
+            again = answer(
+                q, torch.where(here, -k, k), torch.where(here, -v, v), build=SOFTMAX, pieces=cut
+            )
+            moved = (again - plain).abs().amax((0, -1)) > 1e-4
+            if moved.tolist() != [i >= place for i in range(5)]:
+                return False
+    return True
+
+
+@exercise.property("a new object has read nothing: one text does not see another")
+def texts_apart(answer, draw: Draw):
+    first, second = _text(draw, 3, 2, 2, 3, 4), _text(draw, 4, 2, 2, 3, 4)
+    found = [
+        answer(*text, build=SOFTMAX, pieces=(1,) * text[0].shape[-2])
+        for text in (first, second, first)
+    ]
+    return torch.equal(found[0], found[2])
+
+
+@exercise.property("old queries are not asked again: a call of one token makes one row of scores")
+def one_row_a_call(answer, draw: Draw):
+    q, k, v = _text(draw, 100, 1, 1, 2, 2)
+    found = answer(q, k, v, build=SOFTMAX, pieces=(1,) * 100, max_numel=100 * 100 - 1)
+    whole = scaled_dot_product_attention(q, k, v, causal_mask(100))
+    return torch.allclose(found, whole, atol=1e-5)
+
+
+class InSteps(KeyValueCache):
+    """The reference in steps, so that a mistake is one step gone wrong."""
+
+    def __call__(self, q, k, v):
+        k, v = self.joined(k, v)
+        return self.attention(q, k, v, self.mask(q, k))
+
+    def joined(self, k, v):
+        if self.kept:
+            k, v = (self.together(*pair) for pair in zip(self.kept, (k, v), strict=True))
+        self.kept = k, v
+        return k, v
+
+    def together(self, old, new):
+        return torch.cat([old, new], dim=-2)
+
+    def mask(self, q, k):
+        return causal_mask(q.shape[-2], k.shape[-2]).to(q.device)
+
+
+@exercise.mistake(
+    "Each call sees its own tokens alone: nothing is left of earlier calls. What has to be on "
+    "`self` when the next one comes?"
+)
+class NothingKept(InSteps):
+    def joined(self, k, v):
+        return k, v
+
+
+@exercise.mistake(
+    "Each call sees its own tokens and those of the call before. What was put together, old and "
+    "new, has to be kept, not the new alone."
+)
+class LastCallAlone(InSteps):
+    def joined(self, k, v):
+        new = k, v
+        if self.kept:
+            k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+        self.kept = new
+        return k, v
+
+
+@exercise.mistake(
+    "Each call sees its own tokens and those of the very first call. Is what you keep replaced "
+    "when more comes in?"
+)
+class FirstCallAlone(InSteps):
+    def joined(self, k, v):
+        new = k, v
+        if self.kept:
+            k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+        else:
+            self.kept = new
+        return k, v
+
+
+@exercise.mistake(
+    "The keys are kept and the values are not, so there are more weights than values. What does "
+    "each weight multiply?",
+    raises=RuntimeError,
+)
+class KeysAlone(InSteps):
+    def joined(self, k, v):
+        kept, _ = super().joined(k, v)
+        return kept, v
+
+
+@exercise.mistake(
+    "The values are kept and the keys are not, so old tokens have no score. Which two tensors does "
+    "attention read of every token?",
+    raises=RuntimeError,
+)
+class ValuesAlone(InSteps):
+    def joined(self, k, v):
+        _, kept = super().joined(k, v)
+        return k, kept
+
+
+@exercise.mistake(
+    "New tokens were put before the old ones. A causal mask goes by places, and here the queries "
+    "are the last of the keys: which order does it need?"
+)
+class NewOnesFirst(InSteps):
+    def together(self, old, new):
+        return torch.cat([new, old], dim=-2)
+
+
+@exercise.mistake(
+    "Keys and values were kept, but added up and not put one behind the other. Each token needs a "
+    "row of its own.",
+    raises=RuntimeError,
+)
+class AddedUp(InSteps):
+    def together(self, old, new):
+        return old + new
+
+
+@exercise.mistake(
+    "Old and new were put together along the heads, so there are more heads and not more tokens. "
+    "Which axis, counted from the end, holds the tokens?",
+    raises=RuntimeError,
+)
+class AlongTheHeads(InSteps):
+    def together(self, old, new):
+        return torch.cat([old, new], dim=-3)
+
+
+@exercise.mistake(
+    "Old and new were put together along the columns, so a key is longer than a query. Which axis, "
+    "counted from the end, holds the tokens?",
+    raises=RuntimeError,
+)
+class AlongTheColumns(InSteps):
+    def together(self, old, new):
+        return torch.cat([old, new], dim=-1)
+
+
+@exercise.mistake(
+    "Right without a batch: the tokens were looked for on axis 1. There may be batch dimensions "
+    "before, so count from the end.",
+    raises=RuntimeError,
+)
+class TokensOnAxis1(InSteps):
+    def together(self, old, new):
+        return torch.cat([old, new], dim=1)
+
+
+@exercise.mistake(
+    "Right with one batch dimension: the tokens were looked for on axis 2. There may be none, or "
+    "two, so count from the end.",
+    raises=(RuntimeError, IndexError),
+)
+class TokensOnAxis2(InSteps):
+    def together(self, old, new):
+        return torch.cat([old, new], dim=2)
+
+
+@exercise.mistake(
+    "Right one at a time, but tokens that come in one call see those after them. Which mask has "
+    "the attention been given?"
+)
+class NoMask(InSteps):
+    def mask(self, q, k):
+        return None
+
+
+@exercise.mistake(
+    "The mask is square, for the new tokens alone, and there are more keys than that. How many "
+    "columns does it need?",
+    raises=RuntimeError,
+)
+class MaskOfTheNewAlone(InSteps):
+    def mask(self, q, k):
+        return causal_mask(q.shape[-2]).to(q.device)
+
+
+@exercise.mistake(
+    "The mask counts from the first key, so a new token sees only the beginning of the text. The "
+    "queries are the last of the keys: where does the diagonal have to end?"
+)
+class MaskFromTheFirstKey(InSteps):
+    def mask(self, q, k):
+        return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
+
+
+@exercise.mistake(
+    "The new tokens see all the old ones and, of the new, only those before them. May a token look "
+    "at itself?",
+)
+class NotItself(InSteps):
+    def mask(self, q, k):
+        n_q, n_k = q.shape[-2], k.shape[-2]
+        itself = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(n_k - n_q - 1)
+        itself[..., 0] = True
+        return itself
+
+
+@exercise.mistake("The mask is turned round: True means that a query may look.")
+class MaskInverted(InSteps):
+    def mask(self, q, k):
+        hidden = ~super().mask(q, k)
+        hidden[..., 0] = True
+        return hidden
+
+
+@exercise.mistake(
+    "`attention` changes nothing: the object attends by a rule of its own, whatever it was given. "
+    "What does the constructor keep, and what do you call in the end?"
+)
+class OwnAttention(InSteps):
+    def __init__(self, attention):
+        super().__init__(Probe("attention_by_softmax").make())
+
+
+@exercise.mistake(
+    "Results came back for all tokens so far. The caller has those of earlier calls already: which "
+    "queries does this call bring?",
+    raises=MemoryError,
+)
+class AllRows(InSteps):
+    queries: tuple = ()
+
+    def __call__(self, q, k, v):
+        self.queries = (*self.queries, q)
+        return super().__call__(torch.cat(self.queries, dim=-2), k, v)
+
+
+@exercise.mistake(
+    "Right results, but the queries of all calls were kept and asked again. The result of an old "
+    "token is known, and nobody needs it a second time: what does a call of one token have to "
+    "compute?",
+    raises=MemoryError,
+)
+class AskedAgain(AllRows):
+    def __call__(self, q, k, v):
+        return super().__call__(q, k, v)[..., -q.shape[-2] :, :]
+
+
+@exercise.mistake(
+    "Right results, but no gradient reaches the keys and values of earlier calls: `.detach()` or "
+    "`no_grad` cut it off. Writing needs none; a layer that is to equal plain attention does."
+)
+class KeptDetached(InSteps):
+    def together(self, old, new):
+        return torch.cat([old.detach(), new], dim=-2)
+
+
+@exercise.mistake(
+    "Keys and values changed places when they were put together. In which order were they kept?",
+    raises=RuntimeError,
+)
+class Exchanged(InSteps):
+    def joined(self, k, v):
+        if self.kept:
+            old_values, old_keys = self.kept
+            k, v = torch.cat([old_keys, k], dim=-2), torch.cat([old_values, v], dim=-2)
+        self.kept = k, v
+        return k, v
+
+
+@exercise.mistake(
+    "Right on the processor, but on a graphics card the mask stays behind: `causal_mask` is given "
+    "numbers and knows nothing of q. How can it be brought to the device of q?"
+)
+class MaskElsewhere(InSteps):
+    def mask(self, q, k):
+        return causal_mask(q.shape[-2], k.shape[-2])
+
+
+@exercise.mistake("The object returned nothing. What comes after `return`?")
+class NothingReturned(InSteps):
+    def __call__(self, q, k, v):
+        super().__call__(q, k, v)
+
+
+@exercise.alternative
+class ListsOfPieces:
+    def __init__(self, attention):
+        self.attention, self.keys, self.values = attention, [], []
+
+    def __call__(self, q, k, v):
+        self.keys.append(k)
+        self.values.append(v)
+        k, v = torch.cat(self.keys, dim=-2), torch.cat(self.values, dim=-2)
+        places = torch.arange(k.shape[-2], device=q.device)
+        own = places[-q.shape[-2] :].unsqueeze(-1)
+        return self.attention(q, k, v, places <= own)
+
+
+@exercise.alternative
+class RowByRow:
+    def __init__(self, attention):
+        self.attention, self.k, self.v = attention, None, None
+
+    def __call__(self, q, k, v):
+        rows = []
+        for i in range(q.shape[-2]):
+            here = slice(i, i + 1)
+            self.k = k[..., here, :] if self.k is None else torch.cat([self.k, k[..., here, :]], -2)
+            self.v = v[..., here, :] if self.v is None else torch.cat([self.v, v[..., here, :]], -2)
+            rows.append(self.attention(q[..., here, :], self.k, self.v, None))
+        return torch.cat(rows, dim=-2)
+
+
+@exercise.alternative
+class EmptyAtFirst:
+    def __init__(self, attention):
+        self.attention = attention
+        self.k = self.v = None
+
+    def __call__(self, q, k, v):
+        old_k = k[..., :0, :] if self.k is None else self.k
+        old_v = v[..., :0, :] if self.v is None else self.v
+        self.k, self.v = torch.cat((old_k, k), dim=-2), torch.cat((old_v, v), dim=-2)
+        n_q, n_k = q.size(-2), self.k.size(-2)
+        mask = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(diagonal=n_k - n_q)
+        return self.attention(q, self.k, self.v, mask)

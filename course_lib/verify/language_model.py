@@ -1,0 +1,56 @@
+"""Lesson 10: the loss and the model, held against torch's."""
+
+import torch
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from course_lib import language_model
+from course_lib.masks import causal_mask
+from course_lib.verify.comparison import Inputs, compare
+from course_lib.verify.torch_stacks import draw_sizes, draw_weights, part, torch_causal_block
+
+
+@compare(language_model.cross_entropy, "`F.cross_entropy`, some targets ignored")
+def _cross_entropy(inputs: Inputs):
+    batch, [vocab] = inputs.batch(), inputs.sizes(1, 2)
+    logits = inputs.normal(*batch, vocab)
+    count = logits[..., 0].numel()
+    counted = inputs.mask(2, count)[1]
+    counted[0] = True
+    targets = torch.tensor(inputs.sizes(count, 0, vocab - 1)).where(counted, -100)
+    theirs = F.cross_entropy(logits.reshape(count, vocab), targets, ignore_index=-100)
+    ours = language_model.cross_entropy(logits, targets.reshape(logits.shape[:-1]), -100)
+    return ours, theirs
+
+
+@compare(language_model.perplexity, "`torch.masked.mean`, then `exp`")
+def _perplexity(inputs: Inputs):
+    losses = inputs.normal(*inputs.batch(), *inputs.sizes(2))
+    mask = inputs.mask(*losses.shape)
+    mask[..., 0, 0] = True
+    return language_model.perplexity(losses, mask), torch.masked.mean(losses, mask=mask).exp()
+
+
+@compare(language_model.TokenEmbedding, "`F.embedding`")
+def _token_embedding(inputs: Inputs):
+    vocab, d_model, n = inputs.sizes(3)
+    ours = language_model.TokenEmbedding(vocab, d_model)
+    weights = draw_weights(inputs, ours)
+    tokens = torch.tensor(inputs.sizes(n, 0, vocab - 1))
+    return functional_call(ours, weights, tokens), F.embedding(tokens, weights["table"])
+
+
+@compare(language_model.LanguageModel, "a stack of torch's encoder layers, causal, output tied")
+def _language_model(inputs: Inputs):
+    sizes = draw_sizes(inputs)
+    ours = language_model.LanguageModel(*sizes.values())
+    weights = draw_weights(inputs, ours)
+    batch, n = inputs.sizes(2, 1, 4)
+    tokens = torch.tensor(inputs.sizes(batch * n, 0, sizes["vocab"] - 1)).reshape(batch, n)
+    x = F.embedding(tokens, weights["embedding.table"]) + weights["positions.table"][:n]
+    for i in range(sizes["layers"]):
+        block = part(weights, f"blocks.{i}.")
+        x = torch_causal_block(block, sizes["heads"], x, causal_mask(n))
+    gain, bias = weights["last_norm.gain"], weights["last_norm.bias"]
+    x = F.layer_norm(x, x.shape[-1:], gain, bias)
+    return functional_call(ours, weights, tokens), F.linear(x, weights["embedding.table"])

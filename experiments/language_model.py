@@ -1,0 +1,140 @@
+"""Lesson 10: what each step buys, from counting and nanoGPT's settings to a model of both.
+
+Every rung gets the same seconds of the processor on one thread, its counting included, and adds
+one idea to the rung before it. The loss is that of the held-out tenth, measured off the clock. A
+run can be ended at any time: what is in results/language_model.json is not measured again.
+"""
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from course_lib.data import shakespeare
+from course_lib.instruments import results
+from course_lib.ngrams import NGrams, occurrences
+from experiments.recipes import Predictor, Rung, ladder, train
+
+LESSON = "10"
+NAME = "language_model"
+COMMAND = "make results LESSON=10"
+SEEDS = (0, 1, 2)
+CHARACTERS = 1_115_394  # of the complete works: as many as tiny Shakespeare has
+HELD_OUT = 0.1
+SECONDS = 341.0
+WRITTEN, TEMPERATURE = 200, 0.8  # characters of a sample
+
+
+def held_out_loss(predictor: Predictor, tokens: Tensor) -> float:
+    """Return the mean loss in nats of all tokens but the first."""
+    found = predictor(tokens[:-1]).gather(-1, tokens[1:].unsqueeze(-1))
+    return -found.log().mean().item()
+
+
+def write(predictor: Predictor, tokens: Tensor, count: int, seed: int) -> Tensor:
+    """Write on, a token at a time, each drawn at the temperature TEMPERATURE."""
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        chances = predictor(tokens[-predictor.n :])[-1]
+        drawn = torch.multinomial(chances ** (1 / TEMPERATURE), 1, generator=generator)
+        tokens = torch.cat([tokens, drawn])
+    return tokens[-count:]
+
+
+def text() -> str:
+    """Return the characters that all rungs learn from and are measured on."""
+    return shakespeare.complete_works()[:CHARACTERS]
+
+
+def split() -> tuple[Tensor, Tensor, str]:
+    """Return the tokens to learn from, those held out, and the vocabulary."""
+    vocab = "".join(sorted(set(text())))
+    numbers = {character: number for number, character in enumerate(vocab)}
+    tokens = torch.tensor([numbers[character] for character in text()])
+    cut = round((1 - HELD_OUT) * len(tokens))
+    return tokens[:cut], tokens[cut:], vocab
+
+
+def sample(predictor: Predictor, held_out: Tensor, vocab: str) -> str:
+    """Return what it writes after the first held-out line, by a fixed seed."""
+    line = 1 + held_out.tolist().index(vocab.index("\n"))
+    return "".join(vocab[x] for x in write(predictor, held_out[:line], WRITTEN, seed=0).tolist())
+
+
+def measure_counting() -> dict[str, Any]:
+    """Count, plainly and as Kneser and Ney do; return losses, seconds and samples."""
+    tokens, held_out, vocab = split()
+    found = {}
+    for name, settings in {"plain": (5, occurrences), "kneser_ney": (7,)}.items():
+        start = time.process_time()
+        predictor = Predictor(NGrams(tokens, len(vocab), *settings), n=256)
+        seconds = time.process_time() - start
+        loss = round(held_out_loss(predictor, held_out), 4)
+        written = sample(predictor, held_out, vocab)
+        found[name] = {"loss": loss, "seconds": round(seconds, 1), "sample": written}
+    return found
+
+
+def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
+    """Train one rung; return what it came to."""
+    tokens, held_out, vocab = split()
+    start = time.process_time()
+    predictor, steps = train(rung, tokens, len(vocab), SECONDS, seed)
+    seconds = time.process_time() - start
+    parameters = predictor.model.parameters() if isinstance(predictor.model, nn.Module) else ()
+    return {
+        "loss": round(held_out_loss(predictor, held_out), 4),
+        "seconds": round(seconds, 1),
+        "steps": steps,
+        "passes": round(steps * rung.batch * rung.n / len(tokens), 2),
+        "parameters": sum(parameter.numel() for parameter in parameters),
+        "sample": sample(predictor, held_out, vocab),
+    }
+
+
+def measure() -> dict[str, Any]:
+    """Measure what is not kept yet, all rungs of a seed before the next seed; keep each at once.
+
+    Several such runs may go on side by side: each keeps what it finds beside what the others kept.
+    """
+    torch.set_num_threads(1)
+    for seed in SEEDS:
+        for name, rung in ladder().items():
+            if str(seed) not in _kept()["rungs"].get(name, {"runs": {}})["runs"]:
+                found = measure_one(rung, seed)
+                print(f"{rung.title}, seed {seed}: {found['loss']} nats", flush=True)
+                _keep(name, seed, found)
+    return _kept()
+
+
+def _kept() -> dict[str, Any]:
+    try:
+        return results.load(NAME)["figures"]
+    except FileNotFoundError:
+        return {"seconds": SECONDS, "counting": measure_counting(), "rungs": {}}
+
+
+def _keep(name: str, seed: int, found: dict[str, Any]) -> None:
+    figures = _kept()
+    runs = {rung: those["runs"] for rung, those in figures["rungs"].items()}
+    runs[name] = dict(sorted((runs.get(name, {}) | {str(seed): found}).items()))
+    figures["rungs"] = {
+        rung: {"title": settings.title, "runs": runs[rung]}
+        for rung, settings in ladder().items()
+        if rung in runs
+    }
+    whole = [x for x in SEEDS if all(str(x) in runs.get(rung, {}) for rung in ladder())]
+    seconds = sum(run["seconds"] for those in runs.values() for run in those.values())
+    results.save(NAME, figures, command=COMMAND, seeds=whole, seconds=seconds)
+
+
+def table(figures: dict[str, Any]) -> list[str]:
+    """Return a line for each rung: its title, and the loss of each seed."""
+    lines = [f"{'nats a character, held out':34} by seed"]
+    for name, counted in figures["counting"].items():
+        lines.append(f"{'counting, ' + name:34} {counted['loss']:.3f}")
+    for rung in figures["rungs"].values():
+        losses = "  ".join(f"{run['loss']:.3f}" for run in rung["runs"].values())
+        lines.append(f"{rung['title']:34} {losses}")
+    return lines
