@@ -273,9 +273,10 @@ print(
 measured = mean_loss(d=64, steps=800)
 reveal(guess, (round(predicted, 3), round(measured, 3)))
 print(f"predicted {predicted:.3f}, measured {measured:.3f}")
+assert abs(predicted / measured - 1) < 0.03 and predicted < measured
 
 # %% tags=["hide-input"]
-title = "TODO title"
+title = "The line through four sizes predicts the fifth within 2%"
 figure, ax = plots.axes(title, "parameters N", "held-out loss (nats)", size=(7, 4))
 for budget, colour in zip((200, 800), plots.COLOURS):
     found = [mean_loss(d=d, steps=budget) for d in sizes]
@@ -288,10 +289,16 @@ ax.plot(larger, measured, "o", color=plots.COLOURS[3], markersize=7)
 ax.text(larger, predicted - 0.07, "predicted", ha="center", color="0.4", size="small")
 ax.text(larger, measured + 0.04, "measured", ha="center", color=plots.COLOURS[3], size="small")
 ax.set(xlim=(1200, 200_000))
-plots.show(figure, "TODO alt")
+plots.show(
+    figure,
+    "Held-out loss against parameters, both logarithmic. At 800 steps four sizes from 1,536 to "
+    "24,576 parameters have 2.59, 2.35, 2.22 and 2.13 nats, nearly on a straight line. The dashed "
+    "line through them predicts 1.93 for 98,304 parameters; measured 1.97. At 200 steps all four "
+    "losses are higher.",
+)
 
 # %% [markdown]
-# TODO what it means.
+# The prediction was made from models of at most a quarter of the size, and is wrong by less than 2%. It is also too hopeful, and there is a reason for that. All five models saw the same 1.6 million characters, and a larger model could use more of them. Kaplan et al. fitted $L(N)$ to models that had as many tokens as they could use. So the loss depends on parameters *and* on tokens. Which of the two is worth more?
 
 # %% [markdown]
 # ## Larger, or longer?
