@@ -45,9 +45,12 @@ class KeyValueCache:
 
 def cached(rule: Rule, cache: Callable[[Rule], Callable] = KeyValueCache) -> Rule:
     """Return a rule that attends by `rule` with a cache of its own, for one layer and one text."""
-    step = cache(rule)
-    # the mask that comes knows the new tokens alone; the cache makes one for all
-    return lambda q, k, v, mask=None: step(q, k, v)
+    return as_rule(cache(rule))
+
+
+def as_rule(cache: Callable[..., Tensor]) -> Rule:
+    """Return a cache as a rule: the mask that comes knows the new tokens alone, and is left out."""
+    return lambda q, k, v, mask=None: cache(q, k, v)
 
 
 @contextmanager

@@ -643,7 +643,8 @@ training.expect(claim, share > 0.8, round(share, 2), attending)
 # The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
 #
 # $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = \tanh(q_i W_q + k_j W_k) \cdot v}$$
-#
+
+# %% [markdown]
 # Why a dot product at all? Vectors are similar if they are near each other, and $-\tfrac12 \lVert q - k_j\rVert^2 = q \cdot k_j - \tfrac12\lVert q\rVert^2 - \tfrac12\lVert k_j\rVert^2$. The softmax does not notice $\lVert q\rVert^2$, which is the same for all keys, nor $\lVert k_j\rVert^2$ where all keys have the same norm. What is left is the dot product. (Lesson 06 divides it by $\sqrt{d_k}$.)
 
 # %% [markdown]

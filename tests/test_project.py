@@ -30,6 +30,7 @@ ORDER = [
     ["byte_pair", "corpus", "ngrams", "muon", "squared_relu", "hashed_ngrams"],
     ["language_model", "sampling", "corrected_counts"],
     ["scaling", "mixture", "pretraining"],
+    ["vision", "state_space", "delta_rule", "speculative"],
     ["efficient"],
     ["data", "instruments"],
     ["pretrained"],

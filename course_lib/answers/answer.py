@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from course_lib.answers import allocation, forbidden_calls, probe_layers
+from course_lib.answers import allocation, counting, forbidden_calls, probe_layers
 from course_lib.answers.source import find_source, functions, names_used
 
 PRINTED_CHARACTERS = 2_000
@@ -35,10 +35,11 @@ class Request:
     non-contiguous, after a call on other numbers of the same sizes that should leave no trace. The
     last inputs are passed by the names in `keywords`. `watch` names functions, and operations of
     torch (`aten._softmax`), whose call is reported. With `settings` it is an error to change those
-    of torch, and so is a tensor of more than `max_numel` numbers, made on the way. `default_dtype`
-    is torch's default float type during the call, by its name. With `pieces` the inputs are cut
-    into so many tokens each, one object is called with piece after piece, and what it returns is
-    put together again: the output of an object that keeps what it was given.
+    of torch, and so is a tensor of more than `max_numel` numbers, made on the way, and so are more
+    than `max_calls` operations of torch. `default_dtype` is torch's default float type during the
+    call, by its name. With `pieces` the inputs are cut into so many tokens each, one object is
+    called with piece after piece, and what it returns is put together again: the output of an
+    object that keeps what it was given.
     """
 
     inputs: tuple
@@ -51,6 +52,7 @@ class Request:
     watch: tuple[str, ...] = ()
     settings: bool = False
     max_numel: int | None = None
+    max_calls: int | None = None
     default_dtype: str = "float32"
     pieces: tuple[int, ...] = ()
 
@@ -155,7 +157,8 @@ class InProcess:
                     torch.manual_seed(UNLIKELY_SEED)
                 torch.set_default_dtype(getattr(torch, request.default_dtype))
                 settings = _settings()
-                with allocation.tensors_up_to(request.max_numel):
+                bounded = allocation.tensors_up_to(request.max_numel)
+                with bounded, counting.calls_up_to(request.max_calls):
                     with forbidden_calls.watching(request.watch, self._answer) as seen:
                         call, weights = self._callable(request)
                         if request.scattered:

@@ -59,8 +59,9 @@ class Case:
 class Property:
     """A law beside equality, its sentence and its points.
 
-    `holds(answer, draw)` calls `answer(*inputs, build=(), pieces=(), max_numel=None)` and returns
-    whether the law holds. No tensor that the call makes may hold more than `max_numel` numbers.
+    `holds(answer, draw)` calls `answer(*inputs, build=(), pieces=(), max_numel=None,
+    max_calls=None)` and returns whether the law holds. No tensor that the call makes may hold more
+    than `max_numel` numbers, and it may make no more than `max_calls` operations of torch.
     """
 
     sentence: str
@@ -98,6 +99,7 @@ class Exercise:
     the reference's own is added. `tolerance` is for float32; float64 is held to 1e-9.
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `small_only` says why a reference with an exponential is not tried on large numbers.
+    `no_gradient` says why the gradients of a result with floats are not judged.
     `optional` says that no lesson needs it: it is marked so, and `course progress` goes past it.
     `id` is known once `catalogue` has loaded the file.
     """
@@ -115,6 +117,7 @@ class Exercise:
     tolerance: float = 1e-5
     canonical: Callable[[Any], Any] = lambda result: result
     small_only: str = ""
+    no_gradient: str = ""
     optional: bool = False
     id: str = ""
     properties: list[Property] = field(default_factory=list)

@@ -1,7 +1,10 @@
 """What a notebook calls: check, hint, solution, mine and reveal."""
 
 import hashlib
+import linecache
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking import as_graded, cells, hints, one_page, panel
+from course_lib.checking import as_graded, cells, hints, one_page, panel, predictions
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.library import solution_text
@@ -136,10 +139,15 @@ def _digest(text: bytes) -> str:
 
 
 def reveal(guess: Any, measured: Any) -> None:
-    """Print a measurement beside the guess that was made before it."""
+    """Print a measurement beside the guess that was made before it; the first guess is kept."""
     shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
     said = "You made no guess" if guess is None else f"You said {guess}"
     print(f"{said}; measured: {shown}.")
+    if guess is not None and (workspace := Workspace.find()):
+        cell = "".join(linecache.getlines(sys._getframe(1).f_code.co_filename))
+        # a prediction that cannot be kept is no reason to stop
+        with suppress(OSError):
+            predictions.note(workspace, cell, guess, measured, shown)
 
 
 def _keep(workspace: Workspace, exercise_id: str, answer: Callable[[], Any]) -> None:

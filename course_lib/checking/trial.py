@@ -212,11 +212,9 @@ class Trying:
         return reply
 
     def _obeys(self, law: Property, trial: Trial) -> bool:
-        def call(
-            *inputs: Any, build: tuple = (), pieces: tuple = (), max_numel: int | None = None
-        ) -> Any:
+        def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: int) -> Any:
             case = Case("", inputs, build, pieces)
-            request = _request(self.exercise, case, self._seed, max_numel=max_numel)
+            request = _request(self.exercise, case, self._seed, **bounds)
             reply = self._ask(case, request, trial)
             trial.calls.append(Call(case, reply, None, held=reply.error is None))
             return reply.output
@@ -283,11 +281,8 @@ class _Ended(Exception):
 def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
     """Return what a law calls, where nobody keeps the calls."""
 
-    def call(
-        *inputs: Any, build: tuple = (), pieces: tuple = (), max_numel: int | None = None
-    ) -> Any:
-        case = Case("", inputs, build, pieces)
-        request = _request(exercise, case, seed, max_numel=max_numel)
+    def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: int) -> Any:
+        request = _request(exercise, Case("", inputs, build, pieces), seed, **bounds)
         return answer.run(request).output
 
     return call
@@ -368,11 +363,10 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     if refused:
         asked.append(Asked(REFUSALS, 1, refused))
     if gradients:
+        asked.append(Asked("gradients flow, and are right", 2, gradients))
+    if gradients or exercise.no_gradient:
         doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
-        asked += [
-            Asked("gradients flow, and are right", 2, gradients),
-            Asked("float64 goes in, float64 comes out", 1, doubles),
-        ]
+        asked.append(Asked("float64 goes in, float64 comes out", 1, doubles))
     if "default float type" in (exercise.reference.__doc__ or ""):
         asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
     if gradients and exponentials and not exercise.small_only:
@@ -520,7 +514,12 @@ def _same_error(a: Question, b: Question) -> bool:
 
 
 def differentiable(exercise: Exercise, reply: Reply) -> bool:
-    """Tell whether a reply has floats in its output, and an input of floats or weights."""
+    """Tell whether a reply has floats in its output, and an input of floats or weights.
+
+    Where an exercise says why gradients are not judged, none has any.
+    """
+    if exercise.no_gradient:
+        return False
     sources = exercise.method is not None or any(is_float(x) for _, x in tensors(reply.inputs))
     return sources and any(is_float(x) for _, x in tensors(reply.output))
 

@@ -19,8 +19,8 @@ from course_lib.files.errors import CommandError
 
 # the modules, in the order in which `course --help` shows them
 COMMANDS = (
-    "learn", "check", "progress", "list_exercises", "hint", "solution", "reset", "race", "fetch",
-    "doctor", "verify", "grade", "upload", "export",
+    "learn", "check", "progress", "list_exercises", "hint", "solution", "reset", "race",
+    "certificate", "fetch", "doctor", "verify", "grade", "upload", "export",
 )  # fmt: skip
 
 

@@ -115,7 +115,7 @@ ITEMS = {
             size=92_871_040,
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("09",),
+            lessons=("09", "15"),
         ),
         Item(
             name="marian",
@@ -140,6 +140,21 @@ ITEMS = {
             lessons=("10", "11"),
             # only data is read, so the Python that the package asks for is not needed
             options=("--python-version", "3.14", "--only-binary", ":all:"),
+        ),
+        Item(
+            name="digits",
+            requirement="scikit-learn==1.8.0",
+            file="scikit_learn-1.8.0-cp312-cp312-win_amd64.whl",
+            sha256="35c007dedb2ffe38fe3ee7d201ebac4a2deccd2408e8621d53067733e3c74809",
+            size=8_019_359,
+            licence="BSD-3-Clause; the digits CC BY 4.0",
+            what="1,797 handwritten digits of 8 x 8 pixels",
+            lessons=("15",),
+            # one small file of data is read, and this is the smallest wheel that holds it
+            options=(
+                *("--platform", "win_amd64", "--python-version", "3.12"),
+                *("--only-binary", ":all:"),
+            ),
         ),
     )
 }

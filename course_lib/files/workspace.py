@@ -3,11 +3,13 @@
 workspace/01_rnn_limits.ipynb            theirs; never overwritten
 workspace/.course/records/rnn/cell.json  one file an exercise, so two notebooks never collide
 workspace/.course/answers/rnn/cell.py    the source of a passed answer, able to stand alone
+workspace/.course/guesses/<a cell's key>.json   the first guess made there, and what was measured
 workspace/.course/backups/rnn/           what `course reset` took out
 workspace/.course/releases.json          which release of each notebook was handed out
 """
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +29,16 @@ class Record:
     passed: bool = False
     attempts: int = 0
     hints: int = 0
+    when: str = ""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A prediction as it was typed, what was measured then, and how near the two were."""
+
+    said: str
+    measured: str
+    verdict: str
     when: str = ""
 
 
@@ -93,6 +105,21 @@ class Workspace:
             return self._file("answers", exercise_id, "py").read_text("utf8")
         except OSError:
             return None
+
+    def note_guess(self, key: str, guess: Guess) -> None:
+        """Keep the first guess that is made under a key; later ones know more. Raises OSError."""
+        path = self._file("guesses", key, "json")
+        if not path.exists():
+            now = datetime.now().isoformat(timespec="seconds")
+            write_atomically(path, json.dumps(asdict(replace(guess, when=now)), indent=1))
+
+    def guesses(self) -> dict[str, Guess]:
+        """Return the guesses by their keys; unreadable ones are left out."""
+        kept = {}
+        for path in (self.folder / MARK / "guesses").glob("*.json"):
+            with suppress(OSError, ValueError, TypeError):
+                kept[path.stem] = Guess(**json.loads(path.read_text("utf8")))
+        return kept
 
     def back_up(self, name: str, content: str | bytes, ending: str = "py") -> Path:
         """Keep what is about to be replaced, and return where. Raises OSError."""

@@ -5,7 +5,8 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
 
 FOLDER = ROOT / "results"
+UNFINISHED = ROOT / "build" / "experiments"
 
 
 def save(
@@ -41,7 +43,25 @@ def save(
     text = re.sub(r"\[\n[\d\s.,e+-]*\]", lambda numbers: json.dumps(json.loads(numbers[0])), text)
     path = FOLDER / f"{name}.json"
     write_atomically(path, text + "\n")
+    (UNFINISHED / f"{name}.json").unlink(missing_ok=True)
     return path
+
+
+def once(name: str, settings: Any, key: str, measure: Callable[[], Any]) -> Any:
+    """Return what `measure()` gives, kept until `save`: an experiment that was stopped goes on.
+
+    It is plain data, kept under `key` in build/experiments/NAME.json. What was kept with other
+    settings is thrown away.
+    """
+    path, done = UNFINISHED / f"{name}.json", {}
+    settings = json.loads(json.dumps(settings))
+    with suppress(OSError, ValueError):
+        kept = json.loads(path.read_text("utf8"))
+        done = kept["done"] if kept["settings"] == settings else {}
+    if key not in done:
+        done[key] = measure()
+        write_atomically(path, json.dumps({"settings": settings, "done": done}))
+    return done[key]
 
 
 def load(name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Allal et al. 2025, https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct. I
 pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from course_lib.add_norm import Norm, rms_norm
 from course_lib.data import store
 from course_lib.encoder import EncoderBlock, FeedForwardFactory
 from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
-from course_lib.key_value_cache import KeyValueCache, cached
+from course_lib.key_value_cache import KeyValueCache, as_rule
 from course_lib.masks import causal_mask
 from course_lib.positions import rotary
 from course_lib.pretrained.loading import Weights, needs_memory
@@ -144,7 +144,7 @@ class SmolLM2(nn.Module):
         self, tokens: list[int], max_new_tokens: int, cache: bool = True
     ) -> Iterator[int]:
         """Go on with tokens, always by the likeliest one, until STOP or `max_new_tokens`."""
-        step = self._cached() if cache else self.states
+        step = self._by(self.cache(rule.rule) for rule in self.rules) if cache else self.states
         new = tokens
         for _ in range(max_new_tokens):
             # nobody asks for gradients here, and torch need not prepare for them
@@ -157,10 +157,29 @@ class SmolLM2(nn.Module):
             tokens = tokens + new
             yield new[0]
 
-    def _cached(self) -> Callable:
-        """Return `states` with a cache of its own for each block, of one text."""
-        plain = [rule.rule for rule in self.rules]
-        caches = [cached(rule, self.cache) for rule in plain]
+    def scoring(self) -> Callable[[list[int], int], Tensor]:
+        """Return score(tokens, rows) for one text that grows, and may lose its end again.
+
+        It returns the scores of the next token after each of the last `rows` tokens. What comes
+        before these is read once, and must be what it was in the call before.
+        """
+        caches = [KeyValueCache(rule.rule) for rule in self.rules]
+        step, read = self._by(caches), 0
+
+        def score(tokens: list[int], rows: int) -> Tensor:
+            nonlocal read
+            known = min(read, len(tokens) - rows)
+            # forget all tokens but those that are known
+            for cache in caches:
+                cache.kept = tuple(x[..., :known, :] for x in cache.kept)
+            read = len(tokens)
+            return self.scores(step(torch.tensor(tokens[known:]), known)[-rows:])
+
+        return score
+
+    def _by(self, caches: Iterable[Callable]) -> Callable:
+        """Return `states` by these caches, one for each block, of one text."""
+        plain, cached = [rule.rule for rule in self.rules], list(map(as_rule, caches))
 
         def attend_by(own: list[Rule]) -> None:
             for rule, attention in zip(self.rules, own, strict=True):
@@ -168,7 +187,7 @@ class SmolLM2(nn.Module):
 
         def states(tokens: Tensor, first: int) -> Tensor:
             # the caches are in place during a step alone, so that two texts may be written in turn
-            attend_by(caches)
+            attend_by(cached)
             try:
                 return self.states(tokens, first)
             finally:

@@ -7,6 +7,7 @@ from course_lib.verify import (
     add_norm,
     attention,
     decoder,
+    delta_rule,
     efficient,
     encoder,
     feed_forward,
@@ -25,8 +26,10 @@ from course_lib.verify import (
     self_attention,
     squared_relu,
     start,
+    state_space,
     swiglu,
     transformer,
+    vision,
     windows,
 )
 from course_lib.verify.comparison import Comparison, Row, measure
@@ -57,6 +60,9 @@ IN_ORDER_OF_LESSONS = (
     sampling,
     scaling,
     mixture,
+    vision,
+    state_space,
+    delta_rule,
     efficient,
 )
 COMPARISONS: list[Comparison] = [

@@ -18,12 +18,13 @@ import course_lib
 from course_lib.answers import process as answer_process
 from course_lib.answers.source import stub
 from course_lib.checking import catalogue
+from course_lib.checking.predictions import asked
 from course_lib.command_line import shared
 from course_lib.command_line.main import COMMANDS, _parser, main
 from course_lib.data import store
 from course_lib.files import ipynb
 from course_lib.files.course_map import course_map
-from course_lib.files.workspace import Workspace
+from course_lib.files.workspace import Guess, Workspace
 from course_lib.verify import Row, as_markdown
 
 ID = "start/hello"
@@ -267,6 +268,27 @@ def test_progress_goes_past_optional_exercises_and_comes_back_to_them(workspace,
             workspace.note_check(x.id, "passed", 10, 10)
     assert main(["progress"]) == 0
     assert f"Next: {optional.id}, in lesson 01" in capsys.readouterr().out
+
+
+def test_a_certificate_shows_what_was_built_and_predicted_with_every_string_escaped(
+    workspace, capsys
+):
+    place, other = list(asked())[:2]
+    workspace.note_check(ID, "passed", 10, 10)
+    workspace.keep(ID, RIGHT)
+    workspace.note_guess(place.key, Guess("<script>7</script>", "8", "near"))
+    workspace.note_guess(other.key, Guess("I do not know", "8", ""))
+    workspace.note_guess("a cell of an older release", Guess("1", "1", "right"))
+    assert main(["certificate"]) == 0
+    said = capsys.readouterr().out
+    assert "exercises passed: 1 of " in said
+    assert "lines of your own code: 2\n" in said
+    assert "predictions made: 2 of " in said
+    assert "(0 right, 1 near, 0 off, 1 for you to judge)" in said
+    page = (workspace.folder / "certificate.html").read_text("utf8")
+    assert "&lt;script&gt;7&lt;/script&gt;" in page
+    assert "<script" not in page
+    assert "http" not in page
 
 
 def test_progress_has_an_end(workspace, capsys):

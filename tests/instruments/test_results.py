@@ -8,6 +8,7 @@ from course_lib.instruments import results
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "FOLDER", tmp_path)
+    monkeypatch.setattr(results, "UNFINISHED", tmp_path / "unfinished")
     return tmp_path
 
 
@@ -23,6 +24,25 @@ def test_results_are_kept_with_what_made_them(folder):
     assert kept["versions"].keys() == {"python", "torch", "course"}
     assert kept["machine"]["processor"]
     assert list(folder.iterdir()) == [path]
+
+
+def test_an_experiment_that_was_stopped_goes_on_until_it_is_saved(folder):
+    made = []
+
+    def measure():
+        made.append(len(made))
+        return {"share": len(made)}
+
+    settings = {"sizes": (1, 2)}
+    assert results.once("trial", settings, "a", measure) == {"share": 1}
+    assert results.once("trial", settings, "a", measure) == {"share": 1}
+    assert results.once("trial", settings, "b", measure) == {"share": 2}
+    # other settings, or a damaged file, begin anew
+    assert results.once("trial", {"sizes": (1, 3)}, "a", measure) == {"share": 3}
+    (folder / "unfinished" / "trial.json").write_text("{")
+    assert results.once("trial", settings, "a", measure) == {"share": 4}
+    save({})
+    assert results.once("trial", settings, "a", measure) == {"share": 5}
 
 
 def test_a_figure_that_is_no_number_leaves_the_old_results(folder):

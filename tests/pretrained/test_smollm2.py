@@ -40,6 +40,17 @@ def test_its_perplexity_is_the_known_one(model):
     assert round(loss.exp().item(), 1) == 38.6
 
 
+def test_a_text_that_grows_and_loses_its_end_is_scored_like_one_read_at_once(model):
+    tokens = model.tokenizer.encode(OPENING).ids[:12]
+    score = model.scoring()
+    score(tokens[:6], 1)
+    # two tokens that are not the text's, and are taken back
+    score([*tokens[:6], 5, 6], 3)
+    found = score(tokens[:9], 3)
+    whole = model(torch.tensor(tokens[:9]))[-3:]
+    assert torch.allclose(found, whole, atol=1e-3)
+
+
 @pytest.mark.parametrize("text", ["naïve café, 1234", "日本語 😀", "  two  spaces\n\ttab"])
 def test_every_text_comes_back_from_its_tokens(model, text):
     assert model.tokenizer.decode(model.tokenizer.encode(text).ids) == text

@@ -1,0 +1,99 @@
+"""Predictions: what a learner guessed before a measurement, and how near it came."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from course_lib.files import ipynb
+from course_lib.files.course_map import lessons
+from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Guess, Workspace
+
+RIGHT, NEAR = 1.1, 2.0  # up to these factors a number is right, or near
+QUESTION = re.compile(r"\*\*([^*]+\?)\*\*")
+LONGEST = 200  # characters of a guess, and of what was measured, that are kept
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A place where a lesson asks for a prediction; `key` is by which its guess is kept."""
+
+    key: str
+    lesson: str
+    question: str
+
+
+def note(workspace: Workspace, cell: str, guess: Any, measured: Any, shown: str) -> None:
+    """Keep the first guess that was made in a cell, and what was measured. Raises OSError."""
+    said, shown = (" ".join(str(x).split())[:LONGEST] for x in (guess, shown))
+    workspace.note_guess(key(cell), Guess(said, shown, verdict(guess, measured)))
+
+
+def key(cell: str) -> str:
+    """Name a cell by its text, however its lines end."""
+    text = "\n".join(line.rstrip() for line in cell.strip().splitlines())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def verdict(guess: Any, measured: Any) -> str:
+    """Return "right", "near", "off", or "" where the two cannot be compared by a machine.
+
+    A number is right within a tenth, near within a factor of two. Of several numbers, the worst
+    counts. A word is right where the measured text begins with it.
+    """
+    guess, measured = _plain(guess), _plain(measured)
+    if isinstance(guess, str) and isinstance(measured, str):
+        begins = measured.casefold().startswith(guess.strip().casefold())
+        return "right" if begins and guess.strip() else ""
+    if isinstance(guess, bool) or isinstance(measured, bool):
+        return ("right" if guess is measured else "off") if type(guess) is type(measured) else ""
+    if isinstance(guess, list) and isinstance(measured, list):
+        if len(guess) != len(measured):
+            return "off" if all(isinstance(x, int | float) for x in guess + measured) else ""
+        found = {verdict(a, b) for a, b in zip(guess, measured, strict=True)} or {"right"}
+        return next(x for x in ("", "off", "near", "right") if x in found)
+    if isinstance(guess, int | float) and isinstance(measured, int | float):
+        return _of_numbers(guess, measured)
+    return ""
+
+
+def _of_numbers(guess: float, measured: float) -> str:
+    if guess == measured:
+        return "right"
+    if not guess * measured > 0:
+        return "off"
+    factor = max(guess / measured, measured / guess)
+    return "right" if factor <= RIGHT else "near" if factor <= NEAR else "off"
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers, words and lists of them; a dict's values, and a tensor's numbers."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        value = list(value.values())
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _plainly(question: str) -> str:
+    """Leave out the marks of Markdown and of mathematics."""
+    return " ".join(re.sub(r"\\[,;!]|[$`\\]", "", question).split())
+
+
+def asked() -> Iterator[Asked]:
+    """List the places where the lessons ask for a prediction, in their order."""
+    for lesson in lessons():
+        if lesson.file is None:
+            continue
+        with suppress(ipynb.NotANotebook):
+            notebook = ipynb.read(ROOT / "notebooks" / f"{lesson.file.stem}.ipynb")
+            question = lesson.question
+            for cell in notebook["cells"]:
+                text = ipynb.text(cell)
+                if cell["cell_type"] != "code":
+                    question = (QUESTION.findall(text) or [question])[-1]
+                elif re.search(r"^\s*reveal\(", text, flags=re.MULTILINE):
+                    yield Asked(key(text), lesson.number, _plainly(question))

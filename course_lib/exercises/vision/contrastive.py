@@ -1,0 +1,166 @@
+"""Two encoders meet: each image is to find its own text among all of the batch, and back."""
+
+import torch
+from torch.nn import functional as F
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.vision import contrastive_loss
+
+exercise = Exercise(
+    reference=contrastive_loss,
+    lesson="15",
+    optional=True,
+    title="Which text belongs to which image",
+    minutes=10,
+    difficulty=2,
+    hints=(
+        "Four images and four texts give a matrix of 4 x 4 cosines. Where in it are the right "
+        "pairs, and what should a row look like after a softmax?",
+        "A row is a question with b answers, one of which is right: a classification. Which loss "
+        "have you used for that since lesson 10, and what are its targets here?",
+        "Cosines are between -1 and 1, so a softmax over them is nearly flat. What does dividing "
+        "by a small temperature do to it? And what do the columns ask that the rows do not?",
+    ),
+    forbidden=("torch.nn.functional.cosine_embedding_loss", "torch.nn.CosineEmbeddingLoss"),
+    # vectors of two axes: the last one is the second one
+    equivalent=("-1 -> 1",),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two pairs", (draw.normal(2, 3), draw.normal(2, 3), 1.0)
+    yield "four pairs, a lower temperature", (draw.normal(4, 3), draw.normal(4, 3), 0.2)
+    yield "as many pairs as numbers", (draw.normal(3, 3), draw.normal(3, 3), 0.5)
+    yield "more pairs than numbers", (draw.normal(6, 2), draw.normal(6, 2), 0.3)
+    images = draw.normal(5, 4)
+    yield "texts near their images", (images, images + draw.normal(5, 4) / 4, 0.1)
+    yield "vectors of unlike lengths", (draw.normal(3, 5) * 20, draw.normal(3, 5) / 20, 0.7)
+    yield "a temperature of one, as a whole number", (draw.normal(7, 4), draw.normal(7, 4), 1)
+    yield "one pair", (draw.normal(1, 4), draw.normal(1, 4), 0.5)
+
+
+@exercise.property("the lengths of the vectors do not matter, their directions do")
+def lengths(answer, draw: Draw):
+    images, texts = draw.normal(4, 5), draw.normal(4, 5)
+    longer = images * (1 + 5 * draw.normal(4, 1).abs()), texts * (1 + draw.normal(4, 1).abs())
+    found = [answer(*pair, 0.3) for pair in ((images, texts), longer, (-images, texts))]
+    return torch.allclose(found[0], found[1], atol=1e-4) and (found[2] - found[0]).abs() > 1e-3
+
+
+@exercise.property("to exchange images and texts changes nothing, to exchange two texts does")
+def symmetry(answer, draw: Draw):
+    images, texts = draw.normal(4, 5), draw.normal(4, 5)
+    order = torch.tensor([1, 0, 2, 3])
+    one, other, wrong = (
+        answer(*pair, 0.3) for pair in ((images, texts), (texts, images), (images, texts[order]))
+    )
+    return torch.allclose(one, other, atol=1e-5) and (wrong - one).abs() > 1e-3
+
+
+@exercise.property("where all vectors are equal, every guess is as good: the loss is log b")
+def equal_vectors(answer, draw: Draw):
+    one = draw.normal(1, 4)
+    values = [answer(one.expand(b, 4), one.expand(b, 4), 0.1) for b in (2, 7)]
+    return torch.allclose(torch.stack(values), torch.tensor([2.0, 7.0]).log(), atol=1e-4)
+
+
+def sides(images, texts, temperature):
+    """Return the loss of the rows and that of the columns."""
+    scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    own = torch.arange(len(scores), device=scores.device)
+    return F.cross_entropy(scores, own), F.cross_entropy(scores.mT, own)
+
+
+@exercise.mistake(
+    "The vectors were not brought to length one, so these are dot products and not cosines: a long "
+    "vector would win every comparison."
+)
+def dot_products(images, texts, temperature):
+    scores = images @ texts.mT / temperature
+    own = torch.arange(len(scores), device=scores.device)
+    return (F.cross_entropy(scores, own) + F.cross_entropy(scores.mT, own)) / 2
+
+
+@exercise.mistake(
+    "Only the rows are asked: each image looks for its text. Each text also looks for its image."
+)
+def rows_alone(images, texts, temperature):
+    return sides(images, texts, temperature)[0]
+
+
+@exercise.mistake(
+    "Only the columns are asked: each text looks for its image. Each image also looks for its text."
+)
+def columns_alone(images, texts, temperature):
+    return sides(images, texts, temperature)[1]
+
+
+@exercise.mistake("The two losses were added. What is asked for is their mean.")
+def added(images, texts, temperature):
+    return sum(sides(images, texts, temperature))
+
+
+@exercise.mistake(
+    "The cosines were multiplied by the temperature. A low temperature is to make the softmax "
+    "sharper: is that dividing or multiplying?"
+)
+def multiplied(images, texts, temperature):
+    return sum(sides(images, texts, 1 / temperature)) / 2
+
+
+@exercise.mistake("The temperature is accepted and never used.")
+def no_temperature(images, texts, temperature):
+    return sum(sides(images, texts, 1.0)) / 2
+
+
+@exercise.mistake(
+    "The lengths were taken over the batch, along the wrong axis: which axis are the numbers of "
+    "one vector on?"
+)
+def normalised_over_the_batch(images, texts, temperature):
+    scores = F.normalize(images, dim=0) @ F.normalize(texts, dim=0).mT / temperature
+    own = torch.arange(len(scores), device=scores.device)
+    return (F.cross_entropy(scores, own) + F.cross_entropy(scores.mT, own)) / 2
+
+
+@exercise.mistake(
+    "A softmax ran before the cross-entropy, which has one inside it. It wants logits."
+)
+def softmax_twice(images, texts, temperature):
+    scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    own = torch.arange(len(scores), device=scores.device)
+    rows, columns = (F.cross_entropy(x.softmax(-1), own) for x in (scores, scores.mT))
+    return (rows + columns) / 2
+
+
+@exercise.mistake(
+    "One softmax runs over all b x b pairs. Each row, and each column, is a question of its own."
+)
+def over_all_pairs(images, texts, temperature):
+    scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    return -scores.flatten().log_softmax(0).unflatten(0, scores.shape).diagonal().mean()
+
+
+@exercise.mistake(
+    "The right pairs are pulled together, and nothing pushes the others apart: every encoder that "
+    "gives one vector to all reaches the best loss."
+)
+def pulled_alone(images, texts, temperature):
+    return -(F.normalize(images, dim=-1) * F.normalize(texts, dim=-1)).sum(-1).mean() / temperature
+
+
+@exercise.alternative
+def by_logarithms(images, texts, temperature):
+    images = images / images.norm(dim=1, keepdim=True)
+    texts = texts / texts.norm(dim=1, keepdim=True)
+    scores = torch.einsum("id,jd->ij", images, texts) / temperature
+    right = scores.diagonal()
+    return (scores.logsumexp(1) + scores.logsumexp(0) - 2 * right).mean() / 2
+
+
+@exercise.alternative
+def by_cosines(images, texts, temperature):
+    scores = F.cosine_similarity(images[:, None], texts[None], dim=-1) / temperature
+    losses = [-x.log_softmax(-1).diagonal().mean() for x in (scores, scores.T)]
+    return sum(losses) / 2
