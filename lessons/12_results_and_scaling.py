@@ -1,14 +1,14 @@
 # %% [markdown]
 # # 12 · Results and scaling
 #
-# **90 minutes, of which 80 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+# **135 minutes, of which 85 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
 # Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Since then, Transformers have become ten thousand times larger, and better with every step. What exactly did they win? And if more of everything helps, how much does it help, and of what should you buy more?
 
 # %% [markdown]
 # You will count the parameters and the training operations of any Transformer without running it. You will measure how the loss falls with size, and predict the loss of a larger model before it is trained. At the end, a layer gets more parameters without more work for a token, and a model learns from text with holes.
 #
-# You need lessons 08 and 10. The models here are tiny, from 1,536 parameters up; the laws that you fit are the ones that are used for models a million times larger.
+# You need lessons 08 and 10; sections marked "(optional)" are not needed later. The models here are tiny, from 1,536 parameters up; the laws that you fit are the ones that are used for models a million times larger.
 
 # %%
 import torch
@@ -25,8 +25,9 @@ from course_lib.language_model import LanguageModel
 SEED = 0  # of the trainings below: another one trains other models
 
 # %%
-softmax, feed_forward = mine("attention/softmax"), mine("feed_forward/position_wise")
-cross_entropy = mine("language_model/cross_entropy")
+from course_lib.feed_forward import FeedForward
+
+softmax, cross_entropy = mine("attention/softmax"), mine("language_model/cross_entropy")
 
 # %% tags=["hide-input"]
 drawings.transformer(
@@ -231,6 +232,7 @@ def mean_loss(**wanted):
     return sum(found) / len(found)
 
 
+# %%
 *sizes, _ = sorted({row["d"] for row in kept})  # the largest one is for later
 parameters = [float(estimate_parameters(2, d, d, 4 * d)) for d in sizes]
 losses = [mean_loss(d=d, steps=800) for d in sizes]
@@ -352,7 +354,7 @@ reveal(guess, round(d / n))
 print(f"{n / 1e9:.0f} billion parameters, {d / 1e12:.1f} trillion tokens: {d / n:.0f} for each")
 
 # %% [markdown]
-# ## More parameters, the same work: a mixture of experts
+# ## More parameters, the same work: a mixture of experts (optional)
 #
 # More parameters help, and each of them costs six operations for every token. Does it have to? A **mixture of experts** has several feed-forward networks, and sends each token to a few of them. A small matrix, the **router**, scores the experts; the $k$ best are used, weighted by a softmax over their scores (Shazeer et al. 2017):
 #
@@ -520,8 +522,6 @@ plots.show(
 # Is the mixture better than one network with the same operations for each token?
 
 # %% tags=["training"]
-from course_lib.feed_forward import FeedForward
-
 models["one network"] = trained(FeedForward, 128, next_character_loss)
 with torch.no_grad():
     losses["one network"] = next_character_loss(models["one network"], stretches).item()

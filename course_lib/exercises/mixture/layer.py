@@ -12,6 +12,7 @@ exercise = Exercise(
     lesson="12",
     title="A mixture of experts",
     minutes=20,
+    optional=True,
     difficulty=3,
     hints=(
         "`route(x, self.w, self.k)` says which experts each token chose. For one expert, which "

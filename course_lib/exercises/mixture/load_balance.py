@@ -10,6 +10,7 @@ exercise = Exercise(
     lesson="12",
     title="No expert alone",
     minutes=8,
+    optional=True,
     difficulty=2,
     hints=(
         "Ten tokens chose two experts each. How many choices are there, and what is the share of "

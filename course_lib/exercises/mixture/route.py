@@ -10,6 +10,7 @@ exercise = Exercise(
     lesson="12",
     title="Choose the experts",
     minutes=8,
+    optional=True,
     difficulty=1,
     hints=(
         "x w has one score for each token and expert. Which function of torch returns the k "
