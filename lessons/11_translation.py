@@ -152,8 +152,14 @@ for ax, batches, gap in ((panels[0], [[lengths[i] for i in few]], 0), (panels[1]
         for length in batch:
             ax.barh(y, length, color=plots.COLOURS[0], height=0.85)
             ax.barh(
-                y, max(batch) - length, left=length, color="none", edgecolor="0.6", hatch="///",
-                height=0.85, linewidth=0.5,
+                y,
+                max(batch) - length,
+                left=length,
+                color="none",
+                edgecolor="0.6",
+                hatch="///",
+                height=0.85,
+                linewidth=0.5,
             )
             y += 1
         y += gap
@@ -340,8 +346,15 @@ needs("homeassistant")
 # %% tags=["training"]
 with training.seeded(SEED):
     model = Transformer(
-        pieces.get_vocab_size(), 2, 64, 4, 256, translating.MAX_LENGTH, norm="pre",
-        encoder_block=EncoderBlock, decoder_block=DecoderBlock,
+        pieces.get_vocab_size(),
+        2,
+        64,
+        4,
+        256,
+        translating.MAX_LENGTH,
+        norm="pre",
+        encoder_block=EncoderBlock,
+        decoder_block=DecoderBlock,
     )
 batches = translating.batches(examples, 800, SEED, by_tokens=by_tokens)
 

@@ -18,6 +18,7 @@ from course_lib.masks import causal_mask
 from course_lib.multi_head import MultiHeadAttention, score_variance, split_heads
 from course_lib.positions import shift_matrix, sinusoidal
 from course_lib.rnn import unroll
+from course_lib.scaling import estimate_parameters, training_flops
 from course_lib.self_attention import SelfAttention, scaled_dot_product_attention
 from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
 from course_lib.windows import layers_needed, receptive_field
@@ -84,6 +85,13 @@ def test_d04_the_waves_start_at_2_pi_and_end_before_10000_times_that():
     assert periods[-1] < 10000 * 2 * math.pi, "the paper's slowest wave falls short"
     torch.testing.assert_close(theirs[-1].item(), 10000 * 2 * math.pi)
     torch.testing.assert_close(periods[1:], theirs[:-1], rtol=1e-5, atol=0)
+
+
+def test_d05_twelve_needs_a_network_four_times_as_wide():
+    layers, d = 96, 12288
+    four, one = (estimate_parameters(layers, d, d, d_ff) for d_ff in (4 * d, d))
+    assert four == 12 * layers * d**2
+    assert one == 6 * layers * d**2
 
 
 def test_d06_the_number_of_tokens_is_in_no_parameters_shape():
@@ -171,6 +179,15 @@ def test_d14_stacked_windows_reach_further_than_length_over_width():
     assert receptive_field(layers_needed(n - 1, width), width) >= n
     assert receptive_field(layers_needed(n - 1, width) - 1, width) < n
     assert receptive_field(n // width, width) < n, "the lectures' n / window layers fall short"
+
+
+def test_d07_a_training_cost_is_a_count_which_time_does_not_change():
+    model = torch.nn.Linear(8, 5, bias=False)
+    x = torch.randn(3, 8, requires_grad=True)
+    with FlopCounterMode(display=False) as counter:
+        model(x).sum().backward()
+    # forward once, backward twice as much: 6 N D, however long it took
+    assert counter.get_total_flops() == training_flops(model.weight.numel(), tokens=3)
 
 
 def test_d08_words_as_rows_and_words_as_columns_are_transposes_and_their_mixture_is_neither():

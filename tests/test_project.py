@@ -31,6 +31,7 @@ ORDER = [
     ["language_model", "sampling", "corrected_counts"],
     ["schedules", "label_smoothing", "batching", "beam_search", "bleu"],
     ["chrf"],
+    ["scaling", "mixture", "pretraining"],
     ["vision", "state_space", "delta_rule", "speculative"],
     ["efficient"],
     ["data", "instruments"],

@@ -1,0 +1,150 @@
+"""A number that is 1 while all experts are used alike, and grows when some are preferred."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.mixture import load_balance
+
+exercise = Exercise(
+    reference=load_balance,
+    lesson="12",
+    title="No expert alone",
+    minutes=8,
+    optional=True,
+    difficulty=2,
+    hints=(
+        "Ten tokens chose two experts each. How many choices are there, and what is the share of "
+        "an expert that was chosen five times?",
+        "Counting has no gradient. Which of the two factors can carry one back to the router?",
+        "Let all experts have the same share and the same mean probability. What is the sum of "
+        "the products, and which factor makes it 1?",
+    ),
+)
+
+
+def choices(draw: Draw, tokens: int, experts: int, k: int):
+    scores = 2 * draw.normal(tokens, experts)
+    return torch.softmax(scores, -1), scores.topk(k).indices
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two tokens, two experts", choices(draw, 2, 2, 1)
+    yield "five tokens, three experts", choices(draw, 5, 3, 1)
+    yield "two choices each", choices(draw, 6, 4, 2)
+    yield "as many tokens as experts", choices(draw, 4, 4, 3)
+    yield "one token", choices(draw, 1, 5, 2)
+    yield "many tokens", choices(draw, 50, 7, 3)
+    probabilities, chosen = choices(draw, 8, 3, 1)
+    yield "all tokens in one expert", (probabilities, torch.full_like(chosen, 2))
+
+
+@exercise.property("it is 1 where all experts have equal shares and probabilities")
+def even(answer, draw: Draw):
+    chosen = torch.arange(12)[draw.normal(12).argsort()].remainder(4).reshape(6, 2)
+    found = answer(torch.full((6, 4), 0.25), chosen)
+    return found.shape == () and torch.isclose(found, torch.tensor(1.0), atol=1e-5)
+
+
+@exercise.property("one expert for everything, and surely, gives the number of experts")
+def one_for_all(answer, draw: Draw):
+    experts, favourite = 5 + draw.number(0, 4), draw.number(0, 5)
+    surely = torch.zeros(7, experts)
+    surely[:, favourite] = 1
+    found = answer(surely, torch.full((7, 1), favourite))
+    return torch.isclose(found, torch.tensor(float(experts)), atol=1e-4)
+
+
+def share(probabilities, chosen):
+    return torch.bincount(chosen.flatten(), minlength=probabilities.shape[1]) / chosen.numel()
+
+
+@exercise.mistake("The factor is missing that makes an even use 1: how many experts are there?")
+def without_the_factor(probabilities, chosen):
+    return load_balance(probabilities, chosen) / probabilities.shape[-1]
+
+
+@exercise.mistake(
+    "The choices were divided by the number of tokens. With k choices a token the shares then sum "
+    "to k: what do they have to sum to?"
+)
+def shares_of_tokens(probabilities, chosen):
+    return load_balance(probabilities, chosen) * chosen.shape[-1]
+
+
+@exercise.mistake(
+    "Only the first choice of each token was counted. How many choices did each make?"
+)
+def first_choice(probabilities, chosen):
+    return load_balance(probabilities, chosen[:, :1])
+
+
+@exercise.mistake(
+    "The shares were multiplied with themselves. They are counts, without a gradient: where do the "
+    "probabilities come in?"
+)
+def shares_squared(probabilities, chosen):
+    found = share(probabilities, chosen).to(probabilities)
+    return probabilities.shape[-1] * found.square().sum() + 0 * probabilities.sum()
+
+
+@exercise.mistake(
+    "The mean probabilities were multiplied with themselves, and nobody counted the choices."
+)
+def probabilities_squared(probabilities, chosen):
+    return probabilities.shape[-1] * probabilities.mean(0).square().sum()
+
+
+@exercise.mistake(
+    "The probabilities were summed over the tokens, so the result grows with the text. Which mean "
+    "is asked?"
+)
+def sum_of_probabilities(probabilities, chosen):
+    return load_balance(probabilities, chosen) * len(probabilities)
+
+
+@exercise.mistake(
+    "The number of tokens took the place of the number of experts. Which axis is which?"
+)
+def times_tokens(probabilities, chosen):
+    return load_balance(probabilities, chosen) * len(probabilities) / probabilities.shape[-1]
+
+
+@exercise.mistake(
+    "The products were averaged over the experts where they are summed: with the factor, 1 became "
+    "1 / experts."
+)
+def mean_of_products(probabilities, chosen):
+    found = share(probabilities, chosen).to(probabilities)
+    return probabilities.shape[-1] * (found * probabilities.mean(0)).mean()
+
+
+@exercise.mistake(
+    "The right number, but without a gradient: nothing would push the router. Which factor carries "
+    "it, and what cut it off?"
+)
+def detached(probabilities, chosen):
+    return load_balance(probabilities, chosen).detach()
+
+
+@exercise.mistake(
+    "Each token's own choices were multiplied with its own probabilities. Share and "
+    "mean are taken over all tokens first."
+)
+def token_by_token(probabilities, chosen):
+    tokens = probabilities.gather(-1, chosen).mean()
+    return probabilities.shape[-1] * tokens
+
+
+@exercise.alternative
+def by_bincount(probabilities, chosen):
+    experts = probabilities.shape[1]
+    counts = torch.bincount(chosen.reshape(-1), minlength=experts).to(probabilities)
+    return experts * (counts / counts.sum()) @ (probabilities.sum(0) / len(probabilities))
+
+
+@exercise.alternative
+def expert_by_expert(probabilities, chosen):
+    experts = range(probabilities.shape[-1])
+    shares = [(chosen == expert).to(probabilities).mean() for expert in experts]
+    return len(experts) * torch.stack(shares) @ probabilities.mean(0)

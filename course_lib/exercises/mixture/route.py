@@ -1,0 +1,176 @@
+"""Which experts a token is sent to, and how much each of them counts."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.mixture import route
+
+exercise = Exercise(
+    reference=route,
+    lesson="12",
+    title="Choose the experts",
+    minutes=8,
+    optional=True,
+    difficulty=1,
+    hints=(
+        "x w has one score for each token and expert. Which function of torch returns the k "
+        "largest of a row together with their places?",
+        "The weights of a token's k experts sum to 1. Is the softmax taken over all experts, or "
+        "over the chosen ones?",
+        "Return two tensors of the same shape. Which of them holds whole numbers, and does the "
+        "other one still have a gradient?",
+    ),
+    forbidden=("torch.softmax", "torch.nn.functional.softmax", "torch.Tensor.softmax"),
+)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two tokens, two of three experts", (draw.normal(2, 4), draw.normal(4, 3), 2)
+    yield "one expert each", (draw.normal(5, 4), draw.normal(4, 3), 1)
+    yield "all experts", (draw.normal(4, 2), draw.normal(2, 3), 3)
+    yield "as many experts as numbers", (draw.normal(5, 4), draw.normal(4, 4), 2)
+    yield "a token alone", (draw.normal(6), draw.normal(6, 5), 3)
+    yield "a batch of sentences", (draw.normal(2, 5, 4), draw.normal(4, 7), 2)
+    yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6), 3)
+    yield "no expert", (draw.normal(2, 4), draw.normal(4, 3), 0)
+    yield "more than there are", (draw.normal(2, 4), draw.normal(4, 3), 4)
+
+
+@exercise.property("the weights of each token are positive, fall, and sum to 1")
+def shares(answer, draw: Draw):
+    _, weights = answer(draw.normal(2, 9, 4), draw.normal(4, 8), 3)
+    sums = weights.sum(-1)
+    falling = (weights[..., :-1] >= weights[..., 1:]).all()
+    return (weights > 0).all() and falling and torch.allclose(sums, torch.ones(2, 9), atol=1e-5)
+
+
+@exercise.property("an expert that points where a token points is chosen first")
+def first_choice(answer, draw: Draw):
+    experts = torch.linalg.qr(draw.normal(6, 6)).Q
+    order = draw.normal(6).argsort()
+    chosen, _ = answer(9 * experts[:, order].mT, experts, 2)
+    return torch.equal(chosen[:, 0], order)
+
+
+def parts(x, w, k):
+    """Score, and keep the k highest: the scores, the kept ones, and their places."""
+    if not 1 <= k <= w.shape[-1]:
+        raise ValueError("no such number of experts")
+    return x @ w, *(x @ w).topk(k, dim=-1)
+
+
+@exercise.mistake(
+    "The weights are those of a softmax over all experts, so those of the chosen ones sum to less "
+    "than 1. Over which scores does the docstring take it?"
+)
+def softmax_over_all(x, w, k):
+    scores, _, experts = parts(x, w, k)
+    return experts, torch.softmax(scores, -1).gather(-1, experts)
+
+
+@exercise.mistake(
+    "The weights are the scores themselves: they may be negative, and do not sum to 1. What makes "
+    "weights of scores?"
+)
+def scores_as_weights(x, w, k):
+    _, kept, experts = parts(x, w, k)
+    return experts, kept
+
+
+@exercise.mistake(
+    "Each of the chosen experts weighs 1 / k. The one with the highest score should weigh most."
+)
+def equal_weights(x, w, k):
+    _, kept, experts = parts(x, w, k)
+    return experts, torch.ones_like(kept) / k
+
+
+@exercise.mistake(
+    "The k lowest scores were kept. `argsort` sorts upwards: which end is the highest?"
+)
+def lowest(x, w, k):
+    parts(x, w, k)
+    kept, experts = (x @ w).topk(k, dim=-1, largest=False)
+    return experts, torch.softmax(kept, -1)
+
+
+@exercise.mistake(
+    "The right experts in the order of their numbers, and not of their scores: the highest score "
+    "comes first."
+)
+def by_number(x, w, k):
+    _, kept, experts = parts(x, w, k)
+    experts, order = experts.sort(-1)
+    return experts, torch.softmax(kept.gather(-1, order), -1)
+
+
+@exercise.mistake(
+    "Weights and experts have changed places. The docstring says in which order they are returned."
+)
+def exchanged(x, w, k):
+    return route(x, w, k)[::-1]
+
+
+@exercise.mistake(
+    "The softmax ran over the tokens, so that a token's weights depend on the other tokens. Which "
+    "axis holds the chosen experts?"
+)
+def over_the_tokens(x, w, k):
+    _, kept, experts = parts(x, w, k)
+    return experts, torch.softmax(kept, 0)
+
+
+@exercise.mistake("One expert was chosen for each token, whatever k is.")
+def one_alone(x, w, k):
+    parts(x, w, k)
+    return route(x, w, 1)
+
+
+@exercise.mistake(
+    "The right results, but the weights have no gradient: the router could never learn. What cuts "
+    "it off, `no_grad`, `.detach()`, `.data`, or `.item()`?"
+)
+def detached(x, w, k):
+    experts, weights = route(x, w, k)
+    return experts, weights.detach()
+
+
+@exercise.mistake(
+    "The exponentials overflow: exp(100) is infinite in float32. Subtract the maximum first, as "
+    "your softmax of lesson 02 does."
+)
+def no_maximum(x, w, k):
+    _, kept, experts = parts(x, w, k)
+    return experts, kept.exp() / kept.exp().sum(-1, keepdim=True)
+
+
+@exercise.mistake(
+    "No expert, or more than there are, is not refused as the docstring says.",
+    accepts=True,
+    raises=RuntimeError,
+)
+def any_number(x, w, k):
+    kept, experts = (x @ w).topk(min(k, w.shape[-1]), dim=-1)
+    return experts, torch.softmax(kept, -1)
+
+
+@exercise.alternative
+def by_sorting(x, w, k):
+    if k < 1 or k > w.shape[1]:
+        raise ValueError(k)
+    scores = torch.einsum("...d,de->...e", x, w)
+    experts = scores.argsort(dim=-1, descending=True)[..., :k]
+    exponentials = (scores.gather(-1, experts) - scores.amax(-1, keepdim=True)).exp()
+    return experts, exponentials / exponentials.sum(-1, keepdim=True)
+
+
+@exercise.alternative
+def by_hiding(x, w, k):
+    if not 0 < k <= w.shape[1]:
+        raise ValueError(k)
+    scores = x @ w
+    values, experts = scores.sort(-1, descending=True)
+    weights = (values - values[..., :1]).exp()
+    weights = torch.cat([weights[..., :k], torch.zeros_like(weights[..., k:])], -1)
+    return experts[..., :k], (weights / weights.sum(-1, keepdim=True))[..., :k]

@@ -1,0 +1,373 @@
+"""Hide some tokens, and remember what they were: BERT's task."""
+
+import torch
+from torch import Tensor
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.pretraining import mask_tokens
+
+MASK, VOCAB, SPECIAL = 90, 80, (0, 1, 2)
+
+
+def without_inputs(result):
+    """Keep of the inputs what every right answer has in common: the shares, in a long text."""
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Tensor)):
+        return result
+    inputs, targets = result
+    chosen = targets != -100
+    if inputs.shape != targets.shape or chosen.sum() < 1000:
+        return torch.zeros_like(inputs), targets
+    found = inputs[chosen]
+    _, counts = found.unique(return_counts=True)
+    stays = (found == targets[chosen]).float().mean()
+    shares = torch.stack([counts.max() / len(found), stays]).mul(10).round()
+    return torch.cat([shares, torch.tensor([len(counts) > VOCAB / 2])]), chosen.shape
+
+
+exercise = Exercise(
+    reference=mask_tokens,
+    lesson="12",
+    title="Hide and ask",
+    minutes=15,
+    difficulty=2,
+    canonical=without_inputs,
+    equivalent=(
+        # a uniform number is hardly ever just the bound; `share` 1 would miss none
+        "fate < 0.8 -> fate <= 0.8",
+        "fate < 0.9 -> fate <= 0.9",
+        "fate >= 0.8 -> fate > 0.8",
+        "uniform() < share -> uniform() <= share",
+    ),
+    hints=(
+        "Draw one uniform number for each token. Which tokens are chosen if you compare it with "
+        "`share`, and which of them must never be?",
+        "A second uniform number decides what becomes of a chosen token. Below 0.8 it is masked: "
+        "between which two numbers does it become a random one?",
+        "The loss asks only for the chosen tokens. What is the target of one that was chosen and "
+        "stays as it is, and what of one that was not chosen?",
+        "Where do all random numbers come from, if the same seed is to give the same result and "
+        "torch's own generator must stay untouched?",
+    ),
+)
+
+
+def text(draw: Draw, *shape: int):
+    return draw.integers(0, VOCAB, *shape)
+
+
+@exercise.cases
+def cases(draw: Draw):
+    seed = draw.number(0, 1000)
+    yield "five tokens, all chosen", (3 + text(draw, 5), 1.0, MASK, 90, SPECIAL, seed)
+    yield "five tokens, none chosen", (text(draw, 5), 0.0, MASK, VOCAB, SPECIAL, seed)
+    some = torch.tensor([0, 7, 1, 9, 2])
+    yield "three special ones, which stay", (some, 1.0, MASK, VOCAB, SPECIAL, seed)
+    yield "a batch of sentences", (text(draw, 3, 7), 1.0, MASK, VOCAB, SPECIAL, seed)
+    yield "two batch dimensions", (text(draw, 2, 3, 4), 1.0, MASK, VOCAB, SPECIAL, seed)
+    yield "one token", (3 + text(draw, 1), 1.0, MASK, 90, SPECIAL, seed)
+    yield "nothing is special", (draw.integers(0, 3, 2, 6), 1.0, MASK, VOCAB, (), seed)
+    yield "more than all", (text(draw, 5), 1.5, MASK, VOCAB, SPECIAL, seed)
+    yield "less than none", (text(draw, 5), -0.1, MASK, VOCAB, SPECIAL, seed)
+
+
+def many(answer, draw: Draw, share: float = 0.5):
+    """Ask for many tokens: tokens, inputs, targets, and which id the mask has."""
+    tokens, mask = text(draw, 40, 500), draw.number(VOCAB, 99)
+    return tokens, *answer(tokens, share, mask, VOCAB, SPECIAL, draw.number(0, 1000)), mask
+
+
+def near(found, expected: float, tokens: int) -> bool:
+    """Allow six standard deviations of a share of so many tokens."""
+    return abs(float(found) - expected) < 6 * (expected * (1 - expected) / tokens) ** 0.5
+
+
+@exercise.property("the targets are the original tokens, or -100")
+def targets_are_the_tokens(answer, draw: Draw):
+    tokens, _, targets, _ = many(answer, draw)
+    chosen = targets != -100
+    return chosen.any() and not chosen.all() and torch.equal(targets[chosen], tokens[chosen])
+
+
+@exercise.property("so large a share of the tokens that are not special is chosen")
+def share_chosen(answer, draw: Draw):
+    for share in (0.15, 0.6):
+        tokens, _, targets, _ = many(answer, draw, share)
+        allowed = tokens >= 3
+        if not near((targets[allowed] != -100).float().mean(), share, int(allowed.sum())):
+            return False
+    return True
+
+
+@exercise.property("special tokens are never chosen, and share 1 chooses all others")
+def special_kept(answer, draw: Draw):
+    tokens, inputs, targets, _ = many(answer, draw, 1.0)
+    special = tokens < 3
+    kept = torch.equal(inputs[special], tokens[special]) and (targets[special] == -100).all()
+    return kept and torch.equal(targets[~special], tokens[~special])
+
+
+@exercise.property("tokens that are not chosen stay as they are; share 0 changes nothing")
+def others_stay(answer, draw: Draw):
+    tokens, inputs, targets, _ = many(answer, draw)
+    others = targets == -100
+    same, unchanged, none, _ = many(answer, draw, 0.0)
+    nothing = torch.equal(same, unchanged) and (none == -100).all()
+    return nothing and torch.equal(inputs[others], tokens[others]) and (inputs != tokens).any()
+
+
+@exercise.property("of the chosen, 80 % are masked, 10 % random, and 10 % stay", points=2)
+def fates(answer, draw: Draw):
+    tokens, inputs, targets, mask = many(answer, draw, 0.9)
+    chosen = targets != -100
+    count = int(chosen.sum())
+    masked = (inputs[chosen] == mask).float().mean()
+    stays = (inputs[chosen] == tokens[chosen]).float().mean()
+    # a random token is the old one, once in VOCAB times
+    return near(masked, 0.8, count) and near(stays, 0.1 + 0.1 / VOCAB, count)
+
+
+@exercise.property("random tokens are any id below vocab, each as likely")
+def any_token(answer, draw: Draw):
+    tokens, inputs, targets, mask = many(answer, draw, 1.0)
+    random = (targets != -100) & (inputs != mask) & (inputs != tokens)
+    counts = torch.bincount(inputs[random], minlength=VOCAB)
+    return len(counts) == VOCAB and counts.min() > 0 and counts.max() < 4 * counts.float().mean()
+
+
+@exercise.property("the same seed makes the same choice, another seed another one")
+def seeded(answer, draw: Draw):
+    tokens = text(draw, 6, 50)
+    first, again, other = (
+        answer(tokens, 0.5, MASK, VOCAB, SPECIAL, seed) for seed in (5, 5, draw.number(6, 99))
+    )
+    same = all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    return same and not torch.equal(first[1], other[1])
+
+
+@exercise.property("each row, and each place, is chosen by itself")
+def independent(answer, draw: Draw):
+    tokens = torch.full((60, 60), 9)
+    _, targets = answer(tokens, 0.5, MASK, VOCAB, SPECIAL, draw.number(0, 1000))
+    chosen = (targets != -100).float()
+    return all(0.1 < part < 0.9 for axis in (0, 1) for part in chosen.mean(axis).tolist())
+
+
+class Steps:
+    """The steps of the reference, so that each mistake is one step gone wrong."""
+
+    masked, noisy = 0.8, 0.9
+
+    def __call__(self, tokens, share, mask, vocab, special, seed):
+        if not 0 <= share <= 1:
+            raise ValueError("a probability")
+        generator = self.generator(tokens, seed)
+        chosen = self.choose(tokens, share, special, generator)
+        fate = torch.rand(tokens.shape, generator=generator, device=tokens.device)
+        noise = self.noise(tokens, vocab, generator)
+        inputs = torch.where(chosen & (fate < self.masked), mask, tokens)
+        inputs = torch.where(chosen & (fate >= self.masked) & (fate < self.noisy), noise, inputs)
+        return inputs, self.targets(tokens, inputs, chosen)
+
+    def generator(self, tokens, seed):
+        return torch.Generator(tokens.device).manual_seed(seed)
+
+    def choose(self, tokens, share, special, generator):
+        drawn = torch.rand(tokens.shape, generator=generator, device=tokens.device)
+        return self.allowed(tokens, special) & (drawn < share)
+
+    def allowed(self, tokens, special):
+        return ~torch.isin(tokens, torch.tensor(special, dtype=tokens.dtype, device=tokens.device))
+
+    def noise(self, tokens, vocab, generator):
+        return torch.randint(vocab, tokens.shape, generator=generator, device=tokens.device)
+
+    def targets(self, tokens, inputs, chosen):
+        return torch.where(chosen, tokens, -100)
+
+
+def steps(made):
+    """Make a function with the exercise's signature of a class of steps."""
+
+    def answer(tokens, share, mask, vocab, special, seed):
+        return made()(tokens, share, mask, vocab, special, seed)
+
+    answer.__name__ = answer.__qualname__ = made.__name__
+    return answer
+
+
+@exercise.mistake(
+    "All chosen tokens are masked. Later the model reads texts without a mask: what becomes of the "
+    "other 20 %?"
+)
+@steps
+class AllMasked(Steps):
+    masked = 1.0
+
+
+@exercise.mistake(
+    "The chosen tokens are masked or random, and none stays as it is: 80 %, 10 %, and what is left?"
+)
+@steps
+class NoneStays(Steps):
+    noisy = 1.0
+
+
+@exercise.mistake("A chosen token is masked or stays, and none becomes a random one.")
+@steps
+class NoNoise(Steps):
+    noisy = 0.8
+
+
+@exercise.mistake(
+    "Masked and random have changed places: 10 % of the chosen are masked. Which of the two is the "
+    "rule, and which the exception?"
+)
+@steps
+class Exchanged(Steps):
+    masked, noisy = 0.1, 0.9
+
+
+@exercise.mistake(
+    "Special tokens were chosen too: the model would be asked for the padding and for the ends of "
+    "sentences."
+)
+@steps
+class SpecialToo(Steps):
+    def allowed(self, tokens, special):
+        return torch.ones_like(tokens, dtype=torch.bool)
+
+
+@exercise.mistake(
+    "Only the first of the special tokens is left alone. `special` is a tuple: how do you compare "
+    "each token with all of them?"
+)
+@steps
+class FirstSpecialAlone(Steps):
+    def allowed(self, tokens, special):
+        return ~torch.isin(tokens, torch.tensor(special[:1], dtype=tokens.dtype))
+
+
+@exercise.mistake(
+    "The tokens that are not chosen are the ones asked for. Where is the target -100?"
+)
+@steps
+class TargetsOfTheOthers(Steps):
+    def targets(self, tokens, inputs, chosen):
+        return torch.where(chosen, -100, tokens)
+
+
+@exercise.mistake(
+    "Every token is asked for, chosen or not: a model that sees a token can copy it. Where is the "
+    "target -100?"
+)
+@steps
+class AllTargets(Steps):
+    def targets(self, tokens, inputs, chosen):
+        return tokens.clone()
+
+
+@exercise.mistake(
+    "The targets were taken from the inputs, after they were hidden: the model is asked to say "
+    "the mask. What was there before?"
+)
+@steps
+class HiddenTargets(Steps):
+    def targets(self, tokens, inputs, chosen):
+        return torch.where(chosen, inputs, -100)
+
+
+@exercise.mistake(
+    "Chosen tokens that stay as they are were not asked for. They are chosen like the others: the "
+    "model cannot know which of the tokens it sees are right."
+)
+@steps
+class ChangedTargetsAlone(Steps):
+    def targets(self, tokens, inputs, chosen):
+        return torch.where(chosen & (inputs != tokens), tokens, -100)
+
+
+@exercise.mistake(
+    "The targets of tokens that are not asked for are 0, which is a token like any other. Which "
+    "number does torch's cross-entropy ignore?"
+)
+@steps
+class ZeroIgnored(Steps):
+    def targets(self, tokens, inputs, chosen):
+        return torch.where(chosen, tokens, 0)
+
+
+@exercise.mistake(
+    "The seed changes nothing: the choice is another one at each call, or the same for every seed. "
+    "Where is the generator made, and is it used?"
+)
+@steps
+class OwnSeed(Steps):
+    def generator(self, tokens, seed):
+        return torch.Generator(tokens.device).manual_seed(0)
+
+
+@exercise.mistake(
+    "One choice was made for all rows: a place is hidden in every sentence or in none. How many "
+    "numbers must be drawn?"
+)
+@steps
+class OneRowForAll(Steps):
+    def choose(self, tokens, share, special, generator):
+        drawn = torch.rand(tokens.shape[-1], generator=generator)
+        return self.allowed(tokens, special) & (drawn < share)
+
+
+@exercise.mistake(
+    "One random token serves the whole text. Each is drawn by itself, from the ids below `vocab`."
+)
+@steps
+class OneNoiseForAll(Steps):
+    def noise(self, tokens, vocab, generator):
+        return torch.randint(vocab, (), generator=generator).expand_as(tokens)
+
+
+@exercise.mistake(
+    "A share that is no probability is accepted. The docstring says what should be raised.",
+    accepts=True,
+)
+@steps
+class AnyShare(Steps):
+    def __call__(self, tokens, share, mask, vocab, special, seed):
+        return super().__call__(tokens, min(max(share, 0), 1), mask, vocab, special, seed)
+
+
+@exercise.alternative
+def one_draw_alone(tokens, share, mask, vocab, special, seed):
+    if share < 0 or share > 1:
+        raise ValueError(share)
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.rand(tokens.shape, generator=generator)
+    chosen = drawn < share
+    for token in special:
+        chosen = chosen & (tokens != token)
+    inputs, targets = tokens.clone(), torch.full_like(tokens, -100)
+    targets[chosen] = tokens[chosen]
+    # within the chosen, drawn / share is uniform again
+    inputs[chosen & (drawn < 0.8 * share)] = mask
+    noisy = chosen & (drawn >= 0.8 * share) & (drawn < 0.9 * share)
+    inputs[noisy] = torch.randint(vocab, (int(noisy.sum()),), generator=generator)
+    return inputs, targets
+
+
+@exercise.alternative
+def token_by_token(tokens, share, mask, vocab, special, seed):
+    import random
+
+    if not 0 <= share <= 1:
+        raise ValueError(share)
+    draws = random.Random(seed)
+    inputs, targets = tokens.flatten().tolist(), []
+    for place, token in enumerate(inputs):
+        if token in special or draws.random() >= share:
+            targets.append(-100)
+            continue
+        targets.append(token)
+        fate = draws.random()
+        if fate < 0.9:
+            inputs[place] = mask if fate < 0.8 else draws.randrange(vocab)
+    return tuple(torch.tensor(x).reshape(tokens.shape) for x in (inputs, targets))

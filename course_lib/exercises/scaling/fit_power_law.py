@@ -1,0 +1,221 @@
+"""The straight line between logarithms."""
+
+import torch
+
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.scaling import fit_power_law
+
+exercise = Exercise(
+    reference=fit_power_law,
+    lesson="12",
+    title="A straight line between logarithms",
+    minutes=12,
+    difficulty=2,
+    tolerance=1e-4,
+    hints=(
+        "Take the logarithm of both sides of y = c x^(-a). What was multiplied is now added: what "
+        "is the slope of that line?",
+        "The least-squares slope is a sum of products of deviations from the mean, divided by a "
+        "sum of squares. Whose deviations are squared?",
+        "The line goes through the point of the two means. How high is it where log x is 0, and "
+        "what is c if that height is its logarithm?",
+    ),
+    equivalent=(
+        # any run will do to see whether they are all the same
+        "0 -> 1",
+        "0 -> -1",
+    ),
+    forbidden=("torch.linalg.lstsq", "torch.linalg.pinv", "torch.linalg.solve", "torch.lstsq"),
+)
+
+
+def runs(draw: Draw, count: int, noise: float = 0.1):
+    """Draw sizes over some powers of ten, and losses that fall as they grow."""
+    # sizes apart from each other, so that the slope is well determined
+    log_x = draw.normal(count).abs() / 2 + torch.arange(count) * 4 / count
+    exponent, log_c = 0.2 + draw.normal(1).abs() / 5, 1 + draw.normal(1).abs()
+    return log_x.exp(), (log_c - exponent * log_x + noise * draw.normal(count)).exp()
+
+
+@exercise.cases
+def cases(draw: Draw):
+    yield "two runs", (torch.tensor([1.0, 4.0]), torch.tensor([8.0, 2.0]))
+    yield "three runs on a line", runs(draw, 3, noise=0.0)
+    yield "five runs", runs(draw, 5)
+    yield "many runs", runs(draw, 20, noise=0.3)
+    x, y = runs(draw, 6)
+    yield "in any order", (x[[3, 0, 5, 1, 4, 2]], y[[3, 0, 5, 1, 4, 2]])
+    yield "what grows has a negative exponent", (x, y.reciprocal())
+    yield "a loss of 0", (x, y * torch.tensor([1.0, 1, 1, 0, 1, 1]))
+    yield "a size of 0", (x * torch.tensor([1.0, 1, 1, 1, 0, 1]), y)
+    yield "a negative size", (x * torch.tensor([1.0, 1, -1, 1, 1, 1]), y)
+    yield "all sizes the same", (torch.full((4,), 3.0), y[:4])
+
+
+@exercise.property("runs that are exactly on a power law give its coefficient and exponent")
+def found_again(answer, draw: Draw):
+    x, _ = runs(draw, 7)
+    for coefficient, exponent in ((3.0, 0.07), (0.5, 1.0), (40.0, -0.4)):
+        found = answer(x, coefficient * x**-exponent)
+        if not torch.allclose(torch.stack(found), torch.tensor([coefficient, exponent]), rtol=1e-3):
+            return False
+    return True
+
+
+@exercise.property("another unit of y changes the coefficient alone, by that factor")
+def another_unit(answer, draw: Draw):
+    x, y = runs(draw, 6)
+    (c, a), (again, same) = answer(x, y), answer(x, 100 * y)
+    return bool(torch.isclose(again, 100 * c, rtol=1e-3) and torch.isclose(same, a, rtol=1e-3))
+
+
+def fitted(x, y, slope):
+    """Return what a slope leads to."""
+    return (y.log().mean() - slope * x.log().mean()).exp(), -slope
+
+
+def slope(x, y):
+    d_x = x - x.mean()
+    return (d_x * (y - y.mean())).sum() / d_x.square().sum()
+
+
+def refused(x, y):
+    """Raise what the reference raises, so that a mistake is one step gone wrong."""
+    fit_power_law(x.detach(), y.detach())
+
+
+@exercise.mistake(
+    "The exponent has the wrong sign. The line falls, so its slope is negative; the formula has "
+    "the minus already."
+)
+def slope_as_exponent(x, y):
+    coefficient, exponent = fit_power_law(x, y)
+    return coefficient, -exponent
+
+
+@exercise.mistake(
+    "The coefficient is its own logarithm: the height of the line at log x = 0 is log c. What is c?"
+)
+def logarithm_of_the_coefficient(x, y):
+    coefficient, exponent = fit_power_law(x, y)
+    return coefficient.log(), exponent
+
+
+@exercise.mistake(
+    "This is a straight line through x and y themselves. Between which two quantities is a power "
+    "law a straight line?"
+)
+def without_logarithms(x, y):
+    refused(x, y)
+    falls = slope(x, y)
+    return y.mean() - falls * x.mean(), -falls
+
+
+@exercise.mistake(
+    "The logarithm of y was taken, that of x was not: that is an exponential law, y = c exp(-a x)."
+)
+def exponential_law(x, y):
+    refused(x, y)
+    falls = slope(x, y.log())
+    return (y.log().mean() - falls * x.mean()).exp(), -falls
+
+
+@exercise.mistake(
+    "The line goes through the origin: the deviations were measured from 0 and not from the means. "
+    "Then c would be 1."
+)
+def through_the_origin(x, y):
+    refused(x, y)
+    return fitted(x, y, (x.log() * y.log()).sum() / x.log().square().sum())
+
+
+@exercise.mistake(
+    "The sum of products was divided by the squares of y's deviations: that is the line that "
+    "predicts x from y, turned around. Whose errors does the fit make least?"
+)
+def other_regression(x, y):
+    refused(x, y)
+    return fitted(x, y, slope(y.log(), x.log()))
+
+
+@exercise.mistake(
+    "The slope was taken from the first and the last run alone. What do the runs between them say?"
+)
+def first_and_last(x, y):
+    refused(x, y)
+    log_x, log_y = x.log(), y.log()
+    return fitted(x, y, (log_y[-1] - log_y[0]) / (log_x[-1] - log_x[0]))
+
+
+@exercise.mistake(
+    "Logarithms to base 10 went in, and the coefficient came back with base e: undo the logarithm "
+    "that was taken."
+)
+def two_bases(x, y):
+    coefficient, exponent = fit_power_law(x, y)
+    return coefficient.log10().exp(), exponent
+
+
+@exercise.mistake(
+    "The slope was divided by the number of runs twice: a mean of products over a sum of squares. "
+    "Take the mean of both, or the sum of both."
+)
+def mean_over_sum(x, y):
+    refused(x, y)
+    return fitted(x, y, slope(x.log(), y.log()) / len(x))
+
+
+@exercise.mistake(
+    "Exponent and coefficient have changed places. The docstring says in which order they are "
+    "returned."
+)
+def exchanged(x, y):
+    return fit_power_law(x, y)[::-1]
+
+
+@exercise.mistake(
+    "The mean of y was taken before its logarithm. The line goes through the mean of the "
+    "logarithms: which of the two comes first?"
+)
+def logarithm_of_the_mean(x, y):
+    _, exponent = fit_power_law(x, y)
+    return (y.mean().log() + exponent * x.log().mean()).exp(), exponent
+
+
+@exercise.mistake(
+    "Where a number has no logarithm, this returns NaN or infinity, and no plot shows it. "
+    "The docstring says what should be raised.",
+    accepts=True,
+)
+def anything_goes(x, y):
+    return fitted(x, y, slope(x.log(), y.log()))
+
+
+@exercise.mistake(
+    "All x the same is not refused: the divisor is 0, and the result NaN. Through how many points "
+    "must a line go?",
+    accepts=True,
+)
+def one_size_accepted(x, y):
+    if (x <= 0).any() or (y <= 0).any():
+        raise ValueError("positive numbers are needed")
+    return fitted(x, y, slope(x.log(), y.log()))
+
+
+@exercise.alternative
+def by_covariance(x, y):
+    if x.min() <= 0 or y.min() <= 0 or len(x.unique()) < 2:
+        raise ValueError("a power law needs positive numbers and two sizes")
+    covariance = torch.cov(torch.stack([x.log(), y.log()]))
+    slope = covariance[0, 1] / covariance[0, 0]
+    return torch.exp(y.log().mean() - slope * x.log().mean()), -slope
+
+
+@exercise.alternative
+def by_normal_equations(x, y):
+    if x.min() <= 0 or y.min() <= 0 or x.min() == x.max():
+        raise ValueError("a power law needs positive numbers and two sizes")
+    log_x, log_y, n = x.log(), y.log(), len(x)
+    top = n * (log_x * log_y).sum() - log_x.sum() * log_y.sum()
+    slope = top / (n * (log_x**2).sum() - log_x.sum() ** 2)
+    return ((log_y - slope * log_x).sum() / n).exp(), 0 - slope

@@ -1,0 +1,79 @@
+"""Scaling laws: what a model costs, and what its size buys (lesson 12)."""
+
+from jaxtyping import Float
+from torch import Tensor
+
+
+def estimate_parameters(layers: int, d_model: int, d_attention: int, d_ff: int) -> int:
+    """Count the weights of a stack's matrices: 2 d_model layers (2 d_attention + d_ff).
+
+    Embeddings, biases and norms are left out. `d_attention` is the size of all heads' queries
+    together. Source: Kaplan et al. 2020, table 1.
+
+    >>> estimate_parameters(layers=96, d_model=12288, d_attention=12288, d_ff=4 * 12288)
+    173946175488
+    """
+    # four matrices of attention: queries, keys, values, output
+    attention = 4 * d_model * d_attention
+    # two of the feed-forward network
+    network = 2 * d_model * d_ff
+    return layers * (attention + network)
+
+
+def training_flops(
+    parameters: int, tokens: int, layers: int = 0, context: int = 0, d_attention: int = 0
+) -> int:
+    """Count the floating-point operations of a training: 3 (2 N + 2 layers context d_attention) D.
+
+    D tokens in all; a multiply-add is two operations, and the backward pass takes twice as many as
+    the forward pass. With the defaults, which leave out the scores and averages of attention, it
+    is 6 N D. A number of operations, not a rate. Source: Kaplan et al. 2020, section 2.1.
+    """
+    # each weight takes part in one multiply-add a token
+    matrices = 2 * parameters
+    # each token attends to `context` others
+    attention = 2 * layers * context * d_attention
+    # forward once, backward twice as much
+    return 3 * (matrices + attention) * tokens
+
+
+def fit_power_law(
+    x: Float[Tensor, " runs"], y: Float[Tensor, " runs"]
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Fit y = coefficient x^(-exponent); returns (coefficient, exponent).
+
+    Least squares between the logarithms, where a power law is a straight line. Source: Kaplan et
+    al. 2020, eq. 1.1 to 1.3. Raises ValueError for numbers that are not positive, and where all x
+    are the same.
+    """
+    if min(x.min(), y.min()) <= 0:
+        raise ValueError("a power law relates positive numbers: x or y has a 0 or less")
+    if (x == x[0]).all():
+        raise ValueError("a line needs two points: all x are the same")
+    # take logarithms, between which a power law is a straight line
+    log_x, log_y = x.log(), y.log()
+    # the slope of the least-squares line
+    deviation = log_x - log_x.mean()
+    slope = (deviation * log_y).sum() / deviation.square().sum()
+    # its height at x = 1, where the logarithm is 0
+    coefficient = (log_y.mean() - slope * log_x.mean()).exp()
+    return coefficient, -slope
+
+
+def compute_optimal(
+    flops: float, a: float, b: float, alpha: float, beta: float
+) -> tuple[float, float]:
+    """Find the parameters N and tokens D, 6 N D = flops, that make a / N^alpha + b / D^beta least.
+
+    Source: Hoffmann et al. 2022, eq. 4: N = G (C/6)^(beta / (alpha + beta)) and
+    D = (C/6) / N, with G = (alpha a / (beta b))^(1 / (alpha + beta)). Raises ValueError for an
+    argument that is not positive.
+    """
+    if min(flops, a, b, alpha, beta) <= 0:
+        raise ValueError("flops, a, b, alpha and beta are positive numbers")
+    # how many parameters times tokens the budget pays for
+    pairs = flops / 6
+    # where the two terms fall equally fast
+    balance = (alpha * a / (beta * b)) ** (1 / (alpha + beta))
+    parameters = balance * pairs ** (beta / (alpha + beta))
+    return parameters, pairs / parameters

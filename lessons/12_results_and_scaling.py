@@ -1,0 +1,663 @@
+# %% [markdown]
+# # 12 · Results and scaling
+#
+# **135 minutes, of which 85 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+#
+# Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Since then, Transformers have become ten thousand times larger, and better with every step. What exactly did they win? And if more of everything helps, how much does it help, and of what should you buy more?
+
+# %% [markdown]
+# You will count the parameters and the training operations of any Transformer without running it. You will measure how the loss falls with size, and predict the loss of a larger model before it is trained. At the end, a layer gets more parameters without more work for a token, and a model learns from text with holes.
+#
+# You need lessons 08 and 10; sections marked "(optional)" are not needed later. The models here are tiny, from 1,536 parameters up; the laws that you fit are the ones that are used for models a million times larger.
+
+# %%
+import torch
+from einops import einsum
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from course_lib.data import characters
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import drawings, plots, results, training
+from course_lib.language_model import LanguageModel
+
+# %% tags=["parameters"]
+SEED = 0  # of the trainings below: another one trains other models
+
+# %%
+from course_lib.feed_forward import FeedForward
+
+softmax, cross_entropy = mine("attention/softmax"), mine("language_model/cross_entropy")
+
+# %% tags=["hide-input"]
+drawings.transformer(
+    {"feed-forward", "self-attention", "masked self-attention", "cross-attention"},
+    "The Transformer of 2017. Attention and feed-forward networks of both stacks are lit: their "
+    "matrices are what this lesson counts, and the feed-forward network is what it replaces.",
+)
+
+# %% [markdown]
+# ## The table of 2017
+#
+# This is what made the Transformer famous: table 2 of the paper, as lectures L1, L2 and L3 show it. **BLEU** (lesson 11) says how good the translations are, English to German; the cost is the number of operations of the training. The numbers in the cell are quoted, not measured.
+#
+# **How many times as many operations as the base Transformer did the best model before it, the ensemble of ConvS2S, take?**
+
+# %%
+guess = None  # a factor
+
+# %%
+quoted = {  # Vaswani et al. 2017, table 2: BLEU from English to German, and training FLOPs
+    "GNMT + RL": (24.6, 2.3e19),
+    "ConvS2S": (25.16, 9.6e18),
+    "mixture of experts": (26.03, 2.0e19),
+    "GNMT, ensemble": (26.30, 1.8e20),
+    "ConvS2S, ensemble": (26.36, 7.7e19),
+    "Transformer, base": (27.3, 3.3e18),
+    "Transformer, big": (28.4, 2.3e19),
+}
+factor = quoted["ConvS2S, ensemble"][1] / quoted["Transformer, base"][1]
+reveal(guess, round(factor))
+
+# %% tags=["hide-input"]
+title = "Quoted: the base Transformer is better than all before it, at the lowest cost"
+figure, ax = plots.axes(title, "training operations", "BLEU, English to German", size=(7, 3.6))
+for name, (bleu, flops) in quoted.items():
+    colour = plots.COLOURS[0] if "Transformer" in name else "0.45"
+    ax.semilogx(flops, bleu, "o", color=colour)
+    left = name in ("GNMT, ensemble", "Transformer, big")
+    ax.annotate(
+        name,
+        (flops, bleu),
+        xytext=(-7 if left else 7, 5 if name == "ConvS2S, ensemble" else -4),
+        textcoords="offset points",
+        ha="right" if left else "left",
+        size="small",
+        color=colour,
+    )
+ax.set(xlim=(2e18, 4e20), ylim=(24, 29))
+plots.show(
+    figure,
+    "BLEU against training operations, logarithmic, seven models of Vaswani et al. 2017, table 2. "
+    "Transformer base: 27.3 at 3.3e18; big: 28.4 at 2.3e19. The five others have 24.6 to 26.4 at "
+    "9.6e18 to 1.8e20.",
+)
+
+# %% [markdown]
+# The base model took the fewest operations of all in the table and was better than every ensemble. What a number of operations is, and how one can know it, is the next question: the paper does not count them.
+#
+# > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s, often written FLOPS). What a training costs is a *number* of operations (FLOPs): it is the same on a slow machine and on a fast one.
+
+# %% [markdown]
+# ## How large is a model?
+#
+# The operations depend on the parameters, so count these first. One block has four matrices of attention, and two of its feed-forward network:
+#
+# $$N = n_{layer}\,\big(\underbrace{4\, d_{model}\, d_{attn}}_{W_Q,\ W_K,\ W_V,\ W_O} + \underbrace{2\, d_{model}\, d_{ff}}_{W_1,\ W_2}\big) = 2\, d_{model}\, n_{layer}\,(2\, d_{attn} + d_{ff})$$
+#
+# $d_{attn}$ is the size of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020).
+
+# %%
+# exercise: scaling/parameters
+
+# %%
+check("scaling/parameters", estimate_parameters)
+
+# %%
+estimate_parameters = mine("scaling/parameters")
+
+# %% [markdown]
+# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". **If all three were the same, what would stand in place of the 12?**
+
+# %%
+guess = None  # a number
+
+# %%
+d = 12288
+factors = [estimate_parameters(1, d, d, d_ff) / d**2 for d_ff in (d, 4 * d)]
+reveal(guess, factors[0])
+print(f"d_ff = d: {factors[0]:.0f} d^2 for each layer; d_ff = 4 d: {factors[1]:.0f} d^2")
+assert factors == [6, 12]
+
+# %% [markdown]
+# Twelve needs $d_{ff} = 4d$, which nearly all models have. Now test the estimate. The paper of GPT-3 prints the sizes of eight models (Brown et al. 2020, table 2.1). **Add the embedding, 50,257 tokens of $d$ numbers. For which of the eight is the estimate off by more than 3%?**
+
+# %%
+guess = None  # the printed sizes of those, such as ["125M"]
+
+# %%
+printed = {  # layers, d_model
+    "125M": (12, 768), "350M": (24, 1024), "760M": (24, 1536), "1.3B": (24, 2048),
+    "2.7B": (32, 2560), "6.7B": (32, 4096), "13.0B": (40, 5140), "175.0B": (96, 12288),
+}  # fmt: skip
+UNIT = {"M": 1e6, "B": 1e9}
+off = []
+for size, (layers, d) in printed.items():
+    ours = estimate_parameters(layers, d, d, 4 * d) + 50_257 * d
+    ratio = ours / (float(size[:-1]) * UNIT[size[-1]])
+    off += [size] if abs(ratio - 1) > 0.03 else []
+    print(f"{size:>6}: {ours / UNIT[size[-1]]:6.1f}{size[-1]}, {ratio:.3f} of the printed size")
+reveal(guess, off)
+assert off == []
+
+# %% [markdown]
+# None. Two numbers, layers and width, tell the size of every GPT-3 within 3%. For the models of lesson 09 the formula needs one look more: MiniLM has $d_{attn} = d$ and $d_{ff} = 4d$, but SmolLM2 shares keys and values among heads, and its SwiGLU has three matrices.
+
+# %%
+minilm = estimate_parameters(6, 384, 384, 4 * 384)
+smollm2 = 30 * (2 * 576 * 576 + 2 * 576 * 192 + 3 * 576 * 1536)
+print(f"MiniLM:  {minilm / 1e6:5.1f} M of 22.7 M, the rest is its embeddings")
+print(f"SmolLM2: {smollm2 / 1e6:5.1f} M of 134.5 M, the rest is its embedding")
+assert smollm2 + 49_152 * 576 + 61 * 576 == 134_515_008
+
+# %% [markdown]
+# ## How much work is a training?
+#
+# In a forward pass every weight takes part in one **multiply-add** for each token: two operations. The backward pass computes two products of the same size: one for the gradient of the weight, one for the gradient of what it multiplied. So a training on $D$ tokens takes
+#
+# $$C = 3\,\big(\underbrace{2N}_{\text{matrices}} + \underbrace{2\, n_{layer}\, n_{ctx}\, d_{attn}}_{\text{scores, averages}}\big)\, D \;\approx\; 6\,N\,D$$
+#
+# operations. A token sees half of the context on average, under a causal mask: that is why the second term has a 2 and not a 4.
+
+# %%
+# exercise: scaling/training_flops
+
+# %%
+check("scaling/training_flops", training_flops)
+
+# %%
+training_flops = mine("scaling/training_flops")
+
+# %% [markdown]
+# PyTorch can count the operations that a model really executes. Take the language model of lesson 10 with a layer of 64 numbers and a context of 64. **Which share of the operations that torch counts does $6ND$ explain, if the output layer is counted in $N$?**
+
+# %%
+guess = None  # a share, such as 0.5
+
+# %% tags=["nbval-check-output"]
+from torch.utils.flop_counter import FlopCounterMode
+
+model = LanguageModel(vocab=84, layers=2, d_model=64, heads=4, d_ff=256, max_length=64)
+tokens = torch.randint(84, (8, 64))
+with FlopCounterMode(display=False) as counter:
+    cross_entropy(model(tokens), tokens).backward()
+counted = counter.get_total_flops()
+n, d = estimate_parameters(2, 64, 64, 256) + 84 * 64, tokens.numel()
+shares = [training_flops(n, d) / counted, training_flops(n, d, 2, 64, 64) / counted]
+reveal(guess, round(shares[0], 2))
+print(f"torch counts {counted:,}; 6 N D is {shares[0]:.3f} of it, with attention {shares[1]:.3f}")
+
+# %% [markdown]
+# The rest is attention. With its term the formula is still short, because torch computes all scores and hides half of them, while the formula counts only those that are seen. Twice the term closes the gap:
+
+# %%
+assert training_flops(n, d, 2, 2 * 64, 64) == counted
+
+# %% [markdown]
+# Now the paper. Its footnote says how the costs of the table were found: "we estimate the number of floating point operations used to train a model by multiplying the training time, the number of GPUs used, and an estimate of the sustained single-precision floating-point capacity of each GPU". So it is a rate times a time, after all. The base model took 12 hours on 8 GPUs, at 9.5 TFLOP/s. **Its 100,000 steps had about 25,000 source and 25,000 target tokens each. What does $6ND$ say, as a share of the table's $3.3 \cdot 10^{18}$?**
+
+# %%
+guess = None  # a share
+
+# %%
+table = 12 * 3600 * 8 * 9.5e12
+# each token passes one stack: a source token the encoder, a target token the decoder
+encoder = estimate_parameters(6, 512, 512, 2048)
+decoder = encoder + 6 * 4 * 512 * 512 + 37_000 * 512  # with cross-attention and output layer
+ours = training_flops(encoder, 25_000 * 100_000) + training_flops(decoder, 25_000 * 100_000)
+reveal(guess, round(ours / table, 2))
+print(f"the table's way: {table:.1e}; by 6 N D: {ours:.1e}, a share of {ours / table:.2f}")
+assert 3.2e18 < table < 3.4e18 and 0.25 < ours / table < 0.35
+
+# %% [markdown]
+# About three tenths. So the table does not say how much work the training was, but how much the machines could have done in that time. Its comparison is still fair as long as all its rows were estimated alike.
+
+# %% [markdown]
+# ## What size buys
+#
+# `make results LESSON=12` has trained language models of five sizes on Shakespeare's works by the character, with two layers and a context of 64. Each ran for 200 and for 800 steps of 2,048 tokens, from three seeds, every run with its own learning rate that falls to zero. Look first at the longer runs:
+
+# %%
+kept = results.load("scaling")["figures"]["rows"]
+
+
+def runs(**wanted):
+    """Return the kept runs with these settings."""
+    return [row for row in kept if wanted.items() <= row.items()]
+
+
+def mean_loss(**wanted):
+    """Return the mean held-out loss over the seeds."""
+    found = [row["loss"] for row in runs(**wanted)]
+    return sum(found) / len(found)
+
+
+# %%
+*sizes, _ = sorted({row["d"] for row in kept})  # the largest one is for later
+parameters = [float(estimate_parameters(2, d, d, 4 * d)) for d in sizes]
+losses = [mean_loss(d=d, steps=800) for d in sizes]
+for d, count, loss in zip(sizes, parameters, losses):
+    print(f"d_model {d:2}: {count:8,.0f} parameters, {loss:.3f} nats for each character")
+
+# %% [markdown]
+# Kaplan et al. 2020 found that the loss of a language model falls as a **power law**,
+#
+# $$L(N) = c\, N^{-\alpha} \qquad\Longleftrightarrow\qquad \log L = \log c - \alpha \log N,$$
+#
+# a straight line between logarithms. The least-squares line through $(x_i, y_i) = (\log N_i, \log L_i)$ has the slope
+#
+# $$-\alpha = \frac{\sum_i (x_i - \bar x)(y_i - \bar y)}{\sum_i (x_i - \bar x)^2}, \qquad \log c = \bar y + \alpha \bar x.$$
+
+# %%
+# exercise: scaling/fit_power_law
+
+# %%
+check("scaling/fit_power_law", fit_power_law)
+
+# %%
+fit_power_law = mine("scaling/fit_power_law")
+
+# %% [markdown]
+# Fit the line to these four. The fifth model has four times the parameters of the largest one, and was trained for as many steps. The fit does not see it. **Which loss does the line predict for it, and which loss do you expect?**
+
+# %%
+guess = None  # two losses, in nats
+
+# %%
+coefficient, exponent = fit_power_law(torch.tensor(parameters), torch.tensor(losses))
+larger = float(estimate_parameters(2, 64, 64, 4 * 64))
+predicted = (coefficient * larger**-exponent).item()
+print(
+    f"L(N) = {coefficient:.2f} N^(-{exponent:.3f}) predicts {predicted:.3f} for N = {larger:,.0f}"
+)
+
+# %%
+measured = mean_loss(d=64, steps=800)
+reveal(guess, (round(predicted, 3), round(measured, 3)))
+print(f"predicted {predicted:.3f}, measured {measured:.3f}")
+assert abs(predicted / measured - 1) < 0.03 and predicted < measured
+
+# %% tags=["hide-input"]
+title = "The line through four sizes predicts the fifth within 2%"
+figure, ax = plots.axes(title, "parameters N", "held-out loss (nats)", size=(7, 4))
+for budget, colour in zip((200, 800), plots.COLOURS):
+    found = [mean_loss(d=d, steps=budget) for d in sizes]
+    ax.loglog(parameters, found, "o-", color=colour, linewidth=1, markersize=4)
+    ax.text(parameters[-1] * 1.08, found[-1], f"{budget} steps", color=colour, va="center")
+line = torch.tensor([parameters[0], larger])
+ax.plot(line, coefficient * line**-exponent, "--", color="0.4", linewidth=1)
+ax.plot(larger, predicted, "s", color="0.4", fillstyle="none", markersize=9)
+ax.plot(larger, measured, "o", color=plots.COLOURS[3], markersize=7)
+ax.text(larger, predicted - 0.07, "predicted", ha="center", color="0.4", size="small")
+ax.text(larger, measured + 0.04, "measured", ha="center", color=plots.COLOURS[3], size="small")
+ax.set(xlim=(1200, 200_000))
+plots.show(
+    figure,
+    "Held-out loss against parameters, both logarithmic. At 800 steps four sizes from 1,536 to "
+    "24,576 parameters have 2.59, 2.35, 2.22 and 2.13 nats, nearly on a straight line. The dashed "
+    "line through them predicts 1.93 for 98,304 parameters; measured 1.97. At 200 steps all four "
+    "losses are higher.",
+)
+
+# %% [markdown]
+# The prediction was made from models of at most a quarter of the size, and is wrong by less than 2%. It is also too hopeful, and there is a reason for that. All five models saw the same 1.6 million characters, and a larger model could use more of them. Kaplan et al. fitted $L(N)$ to models that had as many tokens as they could use. So the loss depends on parameters *and* on tokens. Which of the two is worth more?
+
+# %% [markdown]
+# ## Larger, or longer?
+#
+# Four times the operations can pay for four times the parameters, or for four times the tokens. Begin with $d_{model} = 16$ and 200 steps. **Which lowers the loss more: twice the width (four times the parameters), or 800 steps?**
+
+# %%
+guess = None  # "larger" or "longer"
+
+# %%
+start = mean_loss(d=16, steps=200)
+ways = {
+    "larger": mean_loss(d=32, steps=200),
+    "longer": mean_loss(d=16, steps=800),
+}
+reveal(guess, min(ways, key=ways.get))
+print(f"{start:.3f} at first;", ", ".join(f"{name}: {loss:.3f}" for name, loss in ways.items()))
+assert ways["longer"] < ways["larger"] - 0.1 < start - 0.1
+
+# %% [markdown]
+# Longer, by far. (Two hundred steps are few for a model of any size, so this is no law.) With every further step the next one buys less, and so it is with size: somewhere there is a balance.
+
+# %% [markdown]
+# A budget of operations can train a large model on few tokens or a small one on many. Hoffmann et al. 2022 describe the loss by both,
+#
+# $$L(N, D) = E + \frac{a}{N^{\alpha}} + \frac{b}{D^{\beta}} \qquad \text{with} \qquad 6\,N D = C.$$
+#
+# $E$ is what no model can remove: even the best reader cannot know the next character. Put $D = C / (6N)$ into the loss, and set its derivative by $N$ to zero: $\alpha a N^{-\alpha} = \beta b D^{-\beta}$. So
+#
+# $$N^* = G \Big(\frac{C}{6}\Big)^{\frac{\beta}{\alpha + \beta}}, \qquad D^* = \frac{C}{6 N^*}, \qquad G = \Big(\frac{\alpha\, a}{\beta\, b}\Big)^{\frac{1}{\alpha + \beta}}.$$
+
+# %%
+# exercise: scaling/compute_optimal
+
+# %%
+check("scaling/compute_optimal", compute_optimal)
+
+# %%
+compute_optimal = mine("scaling/compute_optimal")
+
+# %% [markdown]
+# Try it with the law that the paper fitted to its own 400 models, and the budget of its model Chinchilla. **How many tokens for each parameter does it recommend?** (GPT-3 had 300 billion tokens for 175 billion parameters: 1.7.)
+
+# %%
+guess = None  # tokens for each parameter
+
+# %%
+paper = {"a": 406.4, "b": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al. 2022, eq. 10
+n, d = compute_optimal(5.76e23, **paper)
+reveal(guess, round(d / n))
+print(f"{n / 1e9:.0f} billion parameters, {d / 1e12:.1f} trillion tokens: {d / n:.0f} for each")
+
+# %% [markdown]
+# ## More parameters, the same work: a mixture of experts (optional)
+#
+# More parameters help, and each of them costs six operations for every token. Does it have to? A **mixture of experts** has several feed-forward networks, and sends each token to a few of them. A small matrix, the **router**, scores the experts; the $k$ best are used, weighted by a softmax over their scores (Shazeer et al. 2017):
+#
+# $$y = \sum_{e\, \in\, \mathrm{top}_k(xW)} \mathrm{softmax}_k(xW)_e \; \mathrm{FFN}_e(x) \qquad \underset{d_{model} \times experts}{W}$$
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+token = diagram.box("token $x$", (0, 2.4), "stream", size=(2.2, 0.7))
+router = diagram.box("router: $x W$, top 2", (0, 0.6), "weights", size=(3.2, 0.7))
+diagram.arrow(token, router)
+total = diagram.box("sum $y$", (10.4, 2.4), "stream", size=(2.0, 0.7))
+shares = {1: "0.7", 3: "0.3"}
+for i in range(4):
+    role = "network" if i in shares else "plain"
+    expert = diagram.box(f"expert {i}", (5.4, 4.2 - 1.2 * i), role, size=(2.4, 0.7))
+    if i in shares:
+        height = expert.at[1]
+        diagram.arrow(token, expert, via=[(2.6, 2.4), (2.6, height)], role="stream")
+        diagram.arrow(expert, total, via=[(8.4, height), (8.4, 2.4)], role="stream")
+        diagram.text(f"× {shares[i]}", (7.5, height + 0.28), size=10)
+diagram.show(
+    "A token x goes to the router, which scores four experts and chooses the best two: expert 1 "
+    "with weight 0.7 and expert 3 with weight 0.3. The token goes through these two feed-forward "
+    "networks only. Their results, times the weights, are added to y. Experts 0 and 2 do not see "
+    "the token.",
+)
+
+# %%
+# exercise: mixture/route
+
+# %%
+check("mixture/route", route)
+
+# %%
+route = mine("mixture/route")
+
+# %%
+# exercise: mixture/layer
+
+# %%
+check("mixture/layer", Mixture)
+
+# %%
+Mixture = mine("mixture/layer")
+
+# %% [markdown]
+# **A layer with 512 numbers for a token, $d_{ff} = 2048$, 8 experts and $k = 2$: how many times the parameters of one feed-forward network has it, and how many times the operations?**
+
+# %%
+guess = None  # (parameters, operations)
+
+# %%
+one, eight = 2 * 512 * 2048, Mixture(512, 2048, experts=8, k=2)
+many = sum(w.numel() for name, w in eight.named_parameters() if "experts" in name and w.dim() == 2)
+x = torch.randn(64, 512)
+with FlopCounterMode(display=False) as counter:
+    eight(x)
+work = counter.get_total_flops() / (2 * one * len(x))
+reveal(guess, (many // one, round(work, 1)))
+print(f"{many // one} times the parameters, {work:.3f} times the operations")
+assert many == 8 * one and 2 < work < 2.01
+
+# %% [markdown]
+# Eight times the parameters at twice the operations, plus a little for the router. But nothing in the formula makes a token choose different experts. If one expert is a little better at first, it is chosen more often, so it learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With $f_e$ for expert $e$'s share of all choices and $\bar p_e$ for its mean probability,
+#
+# $$L_{balance} = experts \cdot \sum_e f_e\, \bar p_e .$$
+#
+# It is 1 if all experts are used alike. Counting has no gradient, so it works through $\bar p$.
+
+# %%
+# exercise: mixture/load_balance
+
+# %%
+check("mixture/load_balance", load_balance)
+
+# %%
+load_balance = mine("mixture/load_balance")
+
+# %% [markdown]
+# Put your mixture into the language model, in place of the feed-forward network, and keep $L_{balance}$ of each layer. Eight experts of 64 hidden numbers, of which each token uses two, have the operations of one network of 128.
+
+# %%
+from functools import partial
+
+from course_lib.encoder import EncoderBlock
+
+
+class Measured(Mixture):
+    def forward(self, x):
+        chosen, _ = route(x, self.w, self.k)
+        probabilities = softmax(x @ self.w).flatten(0, -2)
+        self.chosen, self.balance = chosen, load_balance(probabilities, chosen.flatten(0, -2))
+        return super().forward(x)
+
+
+def eight_experts(d_model, d_ff):
+    return Measured(d_model, d_ff, experts=8, k=2)
+
+
+# %% [markdown]
+# Train it twice for 300 steps: once for the next character alone, once with $0.01 \cdot L_{balance}$ added for each layer. **What share of the tokens will the busiest expert get in each case, where 2 of 8 experts for each token make 0.25 on average?**
+
+# %%
+guess = None  # two shares: (without, with the balance loss)
+
+# %% tags=["training"]
+learning, held_out = characters.split()
+stretches = next(characters.batches(held_out, 64, 256, 0))
+
+
+def next_character_loss(model, batch):
+    return cross_entropy(model(batch[0]), batch[1])
+
+
+def trained(feed_forward, d_ff, loss):
+    with training.seeded(SEED):
+        block = partial(EncoderBlock, feed_forward=feed_forward)
+        model = LanguageModel(84, 2, 32, 4, d_ff, 64, block=block)
+    batches = characters.batches(learning, 64, 32, SEED)
+    training.train(model, batches, loss, steps=300, learning_rate=5e-3, seconds=30)
+    return model
+
+
+# %% tags=["training"]
+def balanced_loss(model, batch):
+    layers = [layer for layer in model.modules() if isinstance(layer, Measured)]
+    return next_character_loss(model, batch) + 0.01 * sum(layer.balance for layer in layers)
+
+
+models, busiest, losses = {}, {}, {}
+for name, loss in (("without", next_character_loss), ("with", balanced_loss)):
+    models[name] = trained(eight_experts, 64, loss)
+    with torch.no_grad():
+        losses[name] = next_character_loss(models[name], stretches).item()
+    layers = [layer for layer in models[name].modules() if isinstance(layer, Measured)]
+    counts = [torch.bincount(layer.chosen.flatten(), minlength=8) for layer in layers]
+    busiest[name] = [2 * count / count.sum() for count in counts]
+
+# %% tags=["training"]
+largest = [round(max(share.max().item() for share in busiest[name]), 2) for name in busiest]
+reveal(guess, tuple(largest))
+claim = "without the balance loss, the busiest expert gets at least 0.1 more of the tokens"
+training.expect(claim, largest[0] > largest[1] + 0.1, largest, *models.values())
+
+# %% tags=["training", "hide-input"]
+title = "The balance loss spreads the tokens over the experts"
+figure, (first, second) = plots.panels(title, ["layer 1", "layer 2"], size=(8, 3))
+for ax, layer in ((first, 0), (second, 1)):
+    for place, (name, shares) in enumerate(busiest.items()):
+        at = torch.arange(8) + (place - 0.5) * 0.4
+        label = f"{name} balance loss"
+        ax.bar(at, shares[layer], 0.4, color=plots.COLOURS[place], label=label)
+    ax.axhline(0.25, color="0.4", linestyle="--", linewidth=1)
+    ax.set(xlabel="expert", ylim=(0, 1), xticks=range(8))
+first.set_ylabel("share of the tokens")
+second.legend(frameon=False, fontsize="small", loc="upper left")
+plots.show(
+    figure,
+    "Share of the tokens that use each of eight experts, in two layers, with and without the "
+    "balance loss. Without it the shares are far apart; with it they are near 0.25, the dashed "
+    "line, which is what equal use gives.",
+)
+
+# %% [markdown]
+# Is the mixture better than one network with the same operations for each token?
+
+# %% tags=["training"]
+models["one network"] = trained(FeedForward, 128, next_character_loss)
+with torch.no_grad():
+    losses["one network"] = next_character_loss(models["one network"], stretches).item()
+print(", ".join(f"{name}: {loss:.3f}" for name, loss in losses.items()))
+claim = "with so few steps, four times the parameters change the loss by less than 0.1"
+near = max(losses.values()) - min(losses.values()) < 0.1
+training.expect(claim, near, {name: round(x, 3) for name, x in losses.items()}, *models.values())
+
+# %% [markdown]
+# It is not: after 300 steps, all three are about as good. Each expert has seen a quarter of the tokens. In the table of 2017 the mixture of experts was the best of the models that are not Transformers, with more operations. Today's largest language models use mixtures (DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion), after trillions of tokens.
+
+# %% [markdown]
+# ## Long texts: the table of Liu et al. (optional)
+#
+# L1 and L2 show a second table: writing the first paragraphs of Wikipedia articles from the texts that these cite (Liu et al. 2018). Quoted; $L$ is the length of the input, ROUGE-L compares with the real article:
+#
+# | model | $L$ | test perplexity | ROUGE-L |
+# |:-|-:|-:|-:|
+# | seq2seq with attention | 500 | 5.05 | 12.7 |
+# | encoder-decoder Transformer | 500 | 2.47 | 34.2 |
+# | decoder alone | 4,000 | 2.22 | 33.6 |
+# | decoder, memory-compressed attention | 11,000 | 2.05 | 36.2 |
+# | the same, 128 experts | 11,000 | 1.93 | 37.9 |
+# | the same, 256 experts | 7,500 | 1.90 | 38.8 |
+
+# %% [markdown]
+# Every row changes two things at once, the model and the length of its input, so the table does not say which of them helped. Two of its parts are yours to build: the mixture above, and memory-compressed attention in lesson 14. **From the first row to the second the perplexity falls from 5.05 to 2.47. How many bits for each token is that?**
+
+# %%
+guess = None  # bits
+
+# %%
+bits = torch.log2(torch.tensor([5.04952, 2.46645]))
+saved = (bits[0] - bits[1]).item()
+reveal(guess, round(saved, 2))
+print(f"{bits[0]:.2f} bits before, {bits[1]:.2f} bits after: {saved:.2f} saved")
+assert 1.0 < saved < 1.1
+
+# %% [markdown]
+# ## Read first, then learn the task
+#
+# L1 and L2 end with a third table, the leaderboard of **GLUE**, nine tasks on English sentences. All six models at its top, from 90.3 to 90.8 points, are Transformers, and all are **pretrained**: trained first on plain text without labels, then **fine-tuned** on each task. GPT predicts the next token. BERT (Devlin et al. 2019) fills holes, so that its encoder may read both sides.
+
+# %% [markdown]
+# How does one make holes? Choose 15% of the tokens, and ask for these. If all of them became the token [MASK], the model would never learn to read a text without one, and such are the texts of its tasks. So, of the chosen tokens,
+#
+# | share | the model reads | its target |
+# |-:|:-|:-|
+# | 80% | [MASK] | the token |
+# | 10% | a random token | the token |
+# | 10% | the token itself | the token |
+#
+# and for all other tokens there is no target: torch's cross-entropy ignores $-100$.
+
+# %%
+# exercise: pretraining/mask_tokens
+
+# %%
+check("pretraining/mask_tokens", mask_tokens)
+
+# %%
+mask_tokens = mine("pretraining/mask_tokens")
+
+# %% [markdown]
+# Here it is on a line of Shakespeare, by the character; a box is the mask. **In a text of 1,000 characters with a share of 0.15, how many different characters does the model read on average in place of the right ones?**
+
+# %%
+guess = None  # how many are wrong or hidden
+
+# %% tags=["nbval-check-output"]
+line = "Shall I compare thee to a summer's day?"
+inputs, targets = mask_tokens(characters.encode(line), 0.15, 84, 84, (), seed=1)
+symbols = [*characters.vocab(), "▢"]
+print("".join(symbols[i] for i in inputs))
+print("".join("^" if t != -100 else " " for t in targets))
+text = learning[:100_000]
+inputs, targets = mask_tokens(text, 0.15, 84, 84, (), seed=0)
+wrong = (inputs != text).float().mean().item()
+reveal(guess, round(1000 * wrong))
+print(f"asked: {(targets != -100).float().mean():.3f}, changed: {wrong:.3f}")
+
+# %% [markdown]
+# 15% are asked for, and a little over 13% are changed: 0.15 × 0.9, and a random character is sometimes the right one. So a masked model learns from 15 tokens of 100, where a language model learns from every one. That is the price of reading both sides. What it buys shows in the tasks: MiniLM of lesson 09, which finds sentences by their meaning, began as such a model. It cannot write a text from left to right, because at the end of what is written there is no right side.
+
+# %% [markdown]
+# ## Break it
+#
+# - Give `Mixture` $k = 1$. The softmax over one score is 1, whatever the score. Does the router's matrix still get a gradient from `next_character_loss`? And from the balance loss?
+# - Put the sizes of your own laptop's favourite model into `estimate_parameters`. Is the printed size within 3%?
+# - Let `mask_tokens` mask all chosen tokens, always. What would a model that was trained so have to do with a text that has no mask, such as those of GLUE?
+
+# %% [markdown]
+# ## What to remember
+#
+# A Transformer's size follows from two numbers, and the operations of its training from its size and its tokens. Its loss falls as a power law, so that small models predict a larger one. A budget has a best size. A mixture of experts has more parameters for the same work, and a masked model reads both sides at the price of learning from fewer tokens.
+#
+# | | |
+# |:-|:-|
+# | parameters | $N = 2\,d_{model}\,n_{layer}\,(2\,d_{attn} + d_{ff})$; $12\,n_{layer}\,d^2$ for $d_{ff} = 4d$ |
+# | training operations | $C = 3\,(2N + 2\,n_{layer}\,n_{ctx}\,d_{attn})\,D \approx 6ND$ |
+# | power law | $L = c\,N^{-\alpha}$, a straight line between logarithms |
+# | best size | $\alpha a N^{-\alpha} = \beta b D^{-\beta}$, with $6ND = C$ |
+# | mixture of experts | $y = \sum_{e \in \mathrm{top}_k} \mathrm{softmax}_k(xW)_e\, \mathrm{FFN}_e(x)$ |
+# | balance loss | $experts \cdot \sum_e f_e\, \bar p_e$ |
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. A model has d = 1,024, 24 layers and d_ff = 4,096. About how many parameters have its blocks?</summary>
+#
+# 12 · 24 · 1,024² = 302 million.
+# </details>
+#
+# <details><summary>2. A training takes 10²¹ operations. How long does it take on a processor with 10¹⁴ FLOP/s?</summary>
+#
+# At best 10⁷ seconds, 116 days; longer if the processor waits for memory part of the time.
+# </details>
+#
+# <details><summary>3. Loss and size follow L = 5 N^(−0.1). How many times larger must a model be to halve its loss?</summary>
+#
+# 2^(1/0.1) = 2¹⁰ = 1,024 times.
+# </details>
+#
+# <details><summary>4. α = β. Twice the budget: how many times as large should the model be?</summary>
+#
+# √2 times, and it should read √2 times as many tokens.
+# </details>
+#
+# <details><summary>5. A mixture has 64 experts, of which each token uses 2. Why may it need more memory than one network, although it does little more work?</summary>
+#
+# All 64 experts must be at hand, since any token may choose any of them.
+# </details>
+
+# %% [markdown]
+# ## Next, and further reading
+#
+# Everything so far attended to every pair of tokens. Lesson 13 asks what happens to the cost when a text has fifty thousand of them.
+#
+# Vaswani et al. 2017 (table 2, section 6.1); Kaplan et al. 2020 and Hoffmann et al. 2022 (scaling laws); Brown et al. 2020 (GPT-3); Shazeer et al. 2017 and Fedus et al. 2022 (mixtures of experts); DeepSeek-AI 2024; Liu et al. 2018; Devlin et al. 2019 (BERT). Lectures: L1, L2 and L3.
