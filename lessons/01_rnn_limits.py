@@ -525,7 +525,10 @@ print(f"each step back keeps {rate:.2f} of it")
 assert 5_000 < smaller < 100_000 and 0.55 < rate < 0.67
 
 # %% [markdown]
-# Far better than the RNN, but gates alone do not do it. A fresh gate is half open, and lets about half of the state pass; the formula has two more paths, through the proposal and through the gates. The lines in the figure are three stored runs of each cell, averaged over all directions of the gradient (the norm of the whole Jacobian). The dots are your RNN and GRU: one direction, which may be off by a factor of three. (The two LSTM lines belong to the next section.) The black line is a network that has been *trained*: g2p-en's encoder, on words of 14 letters and the end mark.
+# Far better than the RNN, but gates alone do not do it. A fresh gate is half open, and lets about half of the state pass; the formula has two more paths, through the proposal and through the gates.
+
+# %% [markdown]
+# The lines in the figure are three stored runs of each cell, averaged over all directions of the gradient (the norm of the whole Jacobian). The dots are your RNN and GRU: one direction, which may be off by a factor of three. (The two LSTM lines belong to the next section.) The black line is a network that has been *trained*: g2p-en's encoder, on words of 14 letters and the end mark.
 
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
@@ -806,7 +809,7 @@ reveal(guess, steady)
 assert steady == ["g2p-en"] and min(falls["c once"], falls["c at every step"]) > 0.1
 
 # %% [markdown]
-# The two small models lose far more than this rule predicts. Hearing $c$ again at every step helps a little, with a third more parameters. For g2p-en the rule predicts $0.961^{12} = 0.62$ right at 12 letters, and 0.49 are: its error per letter grows from 0.04 to 0.06, the small model's from 0.09 to 0.27. So 256 numbers *can* carry 12 letters far better than our 64 do, if not quite as well as 4 (unless it has met these very words in training). Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
+# The two small models lose far more than this rule predicts. Hearing $c$ at every step helps a little. For g2p-en the rule predicts $0.961^{12} = 0.62$ right at 12 letters, and 0.49 are: its error per letter grows from 0.04 to 0.06, the small model's from 0.09 to 0.27. So 256 numbers *can* carry 12 letters far better than our 64 do, if not quite as well as 4. (It may have met these words.) Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
 
 # %% [markdown]
 # ## Suspect four again

@@ -212,7 +212,7 @@ class Trying:
         return reply
 
     def _obeys(self, law: Property, trial: Trial) -> bool:
-        def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: int) -> Any:
+        def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
             case = Case("", inputs, build, pieces)
             request = _request(self.exercise, case, self._seed, **bounds)
             reply = self._ask(case, request, trial)
@@ -281,7 +281,7 @@ class _Ended(Exception):
 def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
     """Return what a law calls, where nobody keeps the calls."""
 
-    def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: int) -> Any:
+    def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
         request = _request(exercise, Case("", inputs, build, pieces), seed, **bounds)
         return answer.run(request).output
 
