@@ -24,7 +24,7 @@ from course_lib.instruments import drawings, plots, results, training
 SEED = 0  # of the trainings below: another one trains other models
 
 # %%
-from course_lib.data import characters
+from course_lib.data import characters, needs
 from course_lib.feed_forward import FeedForward
 from course_lib.language_model import LanguageModel
 
@@ -453,6 +453,9 @@ load_balance = mine("mixture/load_balance")
 # Put your mixture into the language model, in place of the feed-forward network, and keep $L_{balance}$ of each layer. Eight experts of 64 hidden numbers, of which each token uses two, have the operations of one network of 128.
 
 # %%
+needs("shakespeare")
+
+# %%
 from functools import partial
 
 from course_lib.encoder import EncoderBlock
@@ -567,6 +570,9 @@ training.expect(claim, near, {name: round(x, 3) for name, x in losses.items()}, 
 # Every row changes two things at once, the model and the length of its input, so the table does not say which of them helped. Two of its parts are yours to build: the mixture above, and memory-compressed attention in lesson 14. **From the first row to the second the perplexity falls from 5.05 to 2.47. How many bits for each token is that?**
 
 # %%
+needs()
+
+# %%
 guess = None  # bits
 
 # %%
@@ -605,6 +611,9 @@ mask_tokens = mine("pretraining/mask_tokens")
 # Here it is on a line of Shakespeare, by the character; a box is the mask. **In a text of 1,000 characters with a share of 0.15, how many different characters does the model read on average in place of the right ones?**
 
 # %%
+needs("shakespeare")
+
+# %%
 guess = None  # how many are wrong or hidden
 
 # %% tags=["nbval-check-output"]
@@ -613,7 +622,7 @@ inputs, targets = mask_tokens(characters.encode(line), 0.15, 84, 84, (), seed=1)
 symbols = [*characters.vocab(), "▢"]
 print("".join(symbols[i] for i in inputs))
 print("".join("^" if t != -100 else " " for t in targets))
-text = learning[:100_000]
+text = characters.split()[0][:100_000]
 inputs, targets = mask_tokens(text, 0.15, 84, 84, (), seed=0)
 wrong = (inputs != text).float().mean().item()
 reveal(guess, round(1000 * wrong))
