@@ -329,6 +329,36 @@ def sum_of_seen_and_memory() -> Callable:
 
 
 @layer
+def doubled_table() -> Callable:
+    """Make of (vocab, d_model) a table of tokens whose rows are read twice as large."""
+
+    class DoubledTable(nn.Module):
+        def __init__(self, vocab: int, d_model: int):
+            super().__init__()
+            self.table = nn.Parameter(torch.randn(vocab, d_model))
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            return 2 * self.table[tokens]
+
+    return DoubledTable
+
+
+@layer
+def number_added() -> Callable:
+    """Make of (max_length, d_model) a layer that adds each place's number to its word."""
+
+    class NumberAdded(nn.Module):
+        def __init__(self, max_length: int, d_model: int):
+            super().__init__()
+            self.share = 1 / (max_length * d_model)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + self.share * torch.arange(x.shape[-2]).to(x).unsqueeze(-1)
+
+    return NumberAdded
+
+
+@layer
 def counted_positions() -> Callable:
     """Describe each position by its number, in every column."""
     return lambda n, d_model: torch.arange(float(n)).unsqueeze(-1).expand(n, d_model)

@@ -3,6 +3,7 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.language_model import LanguageModel
 
@@ -38,6 +39,15 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.integers(0, 6, 3, 2, 4),), (6, 1, 6, 2, 5, 8)
     yield "one token", (draw.integers(0, 5, 1),), (5, 1, 4, 2, 6, 3)
     yield "an odd d_model", (draw.integers(0, 6, 3),), (6, 2, 5, 1, 4, 3)
+    others = {
+        "embedding": "doubled_table",
+        "positions": "number_added",
+        "block": "sum_of_seen",
+        "norm_layer": "stretch_and_shift",
+    }
+    for name, probe in others.items():
+        build = (7, 2, 4, 2, 5, 6, Named(name, Probe(probe)))
+        yield f"another {name}", (draw.integers(0, 7, 4),), build
     yield "more tokens than there is room for", (draw.integers(0, 5, 4),), (5, 1, 4, 2, 6, 3)
 
 
@@ -266,7 +276,7 @@ class LastPlaceAlone(InSteps):
     "Right, as long as there is room. A text that is too long is to raise a ValueError: "
     "`self.positions` does that when it is called, its table alone does not.",
     accepts=True,
-    raises=RuntimeError,
+    raises=(RuntimeError, AttributeError),
 )
 class LengthNotAsked(InSteps):
     def embed(self, tokens):
@@ -287,14 +297,12 @@ class EmbeddingDetached(InSteps):
 @exercise.alternative
 class Spelled(LanguageModel):
     def forward(self, tokens):
-        n = tokens.size(-1)
-        if n > len(self.positions.table):
-            raise ValueError("too many tokens")
-        x = F.embedding(tokens, self.embedding.table) + self.positions.table[:n]
-        past = torch.arange(n, device=x.device)
+        x = self.embedding(tokens)
+        x = self.positions(x)
+        past = torch.arange(tokens.size(-1), device=x.device)
         for i in range(len(self.blocks)):
             x = self.blocks[i](x, past[:, None] >= past)
-        return self.last_norm(x) @ self.embedding.table.mT
+        return F.linear(self.last_norm(x), self.embedding.table)
 
 
 @exercise.alternative

@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.vision import VisionTransformer, patches
 
@@ -35,6 +36,8 @@ def cases(draw: Draw):
     yield "three channels, nine patches", (draw.normal(3, 6, 6),), (5, 3, 6, 2, 2, 4, 1, 7)
     yield "a batch of images", (draw.normal(3, 2, 4, 4),), (4, 2, 4, 2, 3, 6, 2, 8)
     yield "two batch dimensions", (draw.normal(2, 3, 1, 4, 4),), (3, 1, 4, 1, 1, 4, 2, 6)
+    build = (3, 2, 4, 2, 2, 4, 2, 6, Named("block", Probe("sum_of_seen")))
+    yield "another block", (draw.normal(2, 4, 4),), build
     yield "a smaller image", (draw.normal(1, 2, 2),), (3, 1, 4, 2, 1, 4, 2, 6)
     yield "an image that is not square", (draw.normal(2, 4, 2),), (3, 2, 4, 2, 1, 4, 2, 6)
 
