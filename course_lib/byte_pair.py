@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-Pair = tuple[int, int]
 
-
-def merge(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+def merge(ids: Sequence[int], pair: tuple[int, int], new: int) -> list[int]:
     """Write one token, `new`, for each occurrence of two neighbours.
 
     Occurrences are found from the left, and do not overlap. Source: Sennrich et al. 2016,
@@ -31,7 +29,7 @@ def merge(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
     return merged
 
 
-def train(ids: Sequence[int], count: int) -> list[Pair]:
+def train(ids: Sequence[int], count: int) -> list[tuple[int, int]]:
     """Learn at most `count` merges, in the order in which they are to be applied.
 
     Each round merges the most frequent pair of neighbours, overlaps counted; of equally frequent
@@ -57,7 +55,7 @@ def train(ids: Sequence[int], count: int) -> list[Pair]:
     return merges
 
 
-def encode(ids: Sequence[int], merges: Sequence[Pair]) -> list[int]:
+def encode(ids: Sequence[int], merges: Sequence[tuple[int, int]]) -> list[int]:
     """Apply the merges to a text's bytes, in the order in which they were learned.
 
     >>> encode(list(b"cab"), [(97, 98), (256, 256)])
@@ -70,7 +68,7 @@ def encode(ids: Sequence[int], merges: Sequence[Pair]) -> list[int]:
     return found
 
 
-def pieces(merges: Sequence[Pair]) -> list[bytes]:
+def pieces(merges: Sequence[tuple[int, int]]) -> list[bytes]:
     """Spell every token: the 256 bytes, then what each merge makes."""
     spelled = [bytes([i]) for i in range(256)]
     for left, right in merges:
@@ -78,7 +76,7 @@ def pieces(merges: Sequence[Pair]) -> list[bytes]:
     return spelled
 
 
-def decode(ids: Sequence[int], merges: Sequence[Pair]) -> str:
+def decode(ids: Sequence[int], merges: Sequence[tuple[int, int]]) -> str:
     """Return the text of these tokens; bytes that are no text become the mark for a lost character.
 
     Raises ValueError for a token that no merge has made.

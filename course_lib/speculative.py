@@ -15,7 +15,7 @@ Score = Callable[[list[int], int], Float[Tensor, "rows vocab"]]
 def accept(
     drafted: Int[Tensor, " m"],
     draft: Float[Tensor, "m vocab"],
-    target: Float[Tensor, "{m}+1 vocab"],
+    target: Float[Tensor, "m+1 vocab"],
     uniform: Float[Tensor, " m"],
 ) -> tuple[int, Float[Tensor, " vocab"]]:
     """Accept the first drafted tokens that a test passes: returns (count, probabilities).

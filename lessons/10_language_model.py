@@ -28,7 +28,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from course_lib.add_norm import Norm
-from course_lib.byte_pair import Pair
 from jaxtyping import Bool
 
 causal_mask, EncoderBlock = mine("masks/causal"), mine("encoder/block")

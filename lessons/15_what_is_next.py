@@ -26,11 +26,13 @@ SEED = 0  # of the trainings below: another one trains other models
 # %%
 from functools import partial
 from time import process_time
+from course_lib.add_norm import Norm
 from course_lib.data import digits, needs
+from course_lib.encoder import EncoderBlock
+from course_lib.positions import LearnedPositions
 
 torch.set_num_threads(1)  # so that CPU time is time
 
-EncoderBlock = mine("encoder/block")
 linear_attention = mine("efficient/linear")
 
 

@@ -48,7 +48,7 @@ def test_draws_follow_the_probabilities_and_a_seed_repeats_them():
     assert not only.any()
 
 
-@pytest.mark.parametrize("temperature", [0, -1, float("nan")])
+@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
     with pytest.raises(ValueError, match=r"must be positive.*argmax for the limit 0"):
         temper(torch.zeros(3), temperature)

@@ -10,7 +10,7 @@ from course_lib.checking import catalogue
     [
         ("attention/softmax", "Next: `attention/dot_scores` (8 minutes · ●○○)."),
         ("attention/additive_scores", "Next: `self_attention/parameter_free` of lesson 03 ("),
-        ("efficient/reversible", "This was the last exercise of the course."),
+        ("speculative/accept", "This was the last exercise of the course."),
     ],
 )
 def test_what_is_next_is_what_stands_next_in_the_notebooks(exercise_id, said):

@@ -444,7 +444,7 @@ def parameter_free(x, causal=False):
     total = e.sum(-1, keepdim=True)
     return e / total.masked_fill(total == 0, 1) @ x
 """,
-        "Every case gives a wrong result",
+        "what the right one would be if no token looked at itself",
     ),
     "a size exchanged with a seed": (
         "efficient/neighbours",

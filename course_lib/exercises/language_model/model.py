@@ -303,8 +303,3 @@ class Spelled(LanguageModel):
         for i in range(len(self.blocks)):
             x = self.blocks[i](x, past[:, None] >= past)
         return F.linear(self.last_norm(x), self.embedding.table)
-
-
-@exercise.alternative
-class InOrder(InSteps):
-    pass

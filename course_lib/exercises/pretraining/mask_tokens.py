@@ -152,188 +152,148 @@ def independent(answer, draw: Draw):
     return all(0.1 < part < 0.9 for axis in (0, 1) for part in chosen.mean(axis).tolist())
 
 
-class Steps:
-    """The steps of the reference, so that each mistake is one step gone wrong."""
-
-    masked, noisy = 0.8, 0.9
-
-    def __call__(self, tokens, share, mask, vocab, special, seed):
-        if not 0 <= share <= 1:
-            raise ValueError("a probability")
-        generator = self.generator(tokens, seed)
-        chosen = self.choose(tokens, share, special, generator)
-        fate = torch.rand(tokens.shape, generator=generator, device=tokens.device)
-        noise = self.noise(tokens, vocab, generator)
-        inputs = torch.where(chosen & (fate < self.masked), mask, tokens)
-        inputs = torch.where(chosen & (fate >= self.masked) & (fate < self.noisy), noise, inputs)
-        return inputs, self.targets(tokens, inputs, chosen)
-
-    def generator(self, tokens, seed):
-        return torch.Generator(tokens.device).manual_seed(seed)
-
-    def choose(self, tokens, share, special, generator):
-        drawn = torch.rand(tokens.shape, generator=generator, device=tokens.device)
-        return self.allowed(tokens, special) & (drawn < share)
-
-    def allowed(self, tokens, special):
-        return ~torch.isin(tokens, torch.tensor(special, dtype=tokens.dtype, device=tokens.device))
-
-    def noise(self, tokens, vocab, generator):
-        return torch.randint(vocab, tokens.shape, generator=generator, device=tokens.device)
-
-    def targets(self, tokens, inputs, chosen):
-        return torch.where(chosen, tokens, -100)
+def hidden(
+    tokens, share, mask, vocab, special, seed, masked=0.8, noisy=0.9, rows=None, noises=None
+):
+    """Hide tokens, in as many ways as there are mistakes: the inputs, and which were chosen."""
+    if not 0 <= share <= 1:
+        raise ValueError("a probability is needed")
+    draws = torch.Generator(tokens.device).manual_seed(seed)
+    rows = tokens.shape if rows is None else rows
+    noises = tokens.shape if noises is None else noises
+    spared = torch.tensor(special, dtype=tokens.dtype, device=tokens.device)
+    chosen = torch.rand(rows, generator=draws, device=tokens.device) < share
+    chosen = chosen & ~torch.isin(tokens, spared)
+    fate = torch.rand(tokens.shape, generator=draws, device=tokens.device)
+    noise = torch.randint(vocab, noises, generator=draws, device=tokens.device)
+    inputs = torch.where(chosen & (fate < masked), mask, tokens)
+    return torch.where(chosen & (fate >= masked) & (fate < noisy), noise, inputs), chosen
 
 
-def steps(made):
-    """Make a function with the exercise's signature of a class of steps."""
-
-    def answer(tokens, share, mask, vocab, special, seed):
-        return made()(tokens, share, mask, vocab, special, seed)
-
-    answer.__name__ = answer.__qualname__ = made.__name__
-    return answer
+def asked(tokens, inputs, chosen):
+    """Ask for what was chosen."""
+    return inputs, torch.where(chosen, tokens, -100)
 
 
 @exercise.mistake(
     "All chosen tokens are masked. Later the model reads texts without a mask: what becomes of the "
     "other 20 %?"
 )
-@steps
-class AllMasked(Steps):
-    masked = 1.0
+def all_masked(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, masked=1.0))
 
 
 @exercise.mistake(
     "The chosen tokens are masked or random, and none stays as it is: 80 %, 10 %, and what is left?"
 )
-@steps
-class NoneStays(Steps):
-    noisy = 1.0
+def none_stays(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noisy=1.0))
 
 
 @exercise.mistake("A chosen token is masked or stays, and none becomes a random one.")
-@steps
-class NoNoise(Steps):
-    noisy = 0.8
+def no_noise(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noisy=0.8))
 
 
 @exercise.mistake(
     "Masked and random have changed places: 10 % of the chosen are masked. Which of the two is the "
     "rule, and which the exception?"
 )
-@steps
-class Exchanged(Steps):
-    masked, noisy = 0.1, 0.9
+def exchanged(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, masked=0.1))
 
 
 @exercise.mistake(
     "Special tokens were chosen too: the model would be asked for the padding and for the ends of "
     "sentences."
 )
-@steps
-class SpecialToo(Steps):
-    def allowed(self, tokens, special):
-        return torch.ones_like(tokens, dtype=torch.bool)
+def special_too(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, (), seed))
 
 
 @exercise.mistake(
     "Only the first of the special tokens is left alone. `special` is a tuple: how do you compare "
     "each token with all of them?"
 )
-@steps
-class FirstSpecialAlone(Steps):
-    def allowed(self, tokens, special):
-        return ~torch.isin(tokens, torch.tensor(special[:1], dtype=tokens.dtype))
+def first_special_alone(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special[:1], seed))
 
 
 @exercise.mistake(
     "The tokens that are not chosen are the ones asked for. Where is the target -100?"
 )
-@steps
-class TargetsOfTheOthers(Steps):
-    def targets(self, tokens, inputs, chosen):
-        return torch.where(chosen, -100, tokens)
+def targets_of_the_others(tokens, share, mask, vocab, special, seed):
+    inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
+    return asked(tokens, inputs, ~chosen)
 
 
 @exercise.mistake(
     "Every token is asked for, chosen or not: a model that sees a token can copy it. Where is the "
     "target -100?"
 )
-@steps
-class AllTargets(Steps):
-    def targets(self, tokens, inputs, chosen):
-        return tokens.clone()
+def all_targets(tokens, share, mask, vocab, special, seed):
+    inputs, _ = hidden(tokens, share, mask, vocab, special, seed)
+    return inputs, tokens.clone()
 
 
 @exercise.mistake(
     "The targets were taken from the inputs, after they were hidden: the model is asked to say "
     "the mask. What was there before?"
 )
-@steps
-class HiddenTargets(Steps):
-    def targets(self, tokens, inputs, chosen):
-        return torch.where(chosen, inputs, -100)
+def hidden_targets(tokens, share, mask, vocab, special, seed):
+    inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
+    return inputs, torch.where(chosen, inputs, -100)
 
 
 @exercise.mistake(
     "Chosen tokens that stay as they are were not asked for. They are chosen like the others: the "
     "model cannot know which of the tokens it sees are right."
 )
-@steps
-class ChangedTargetsAlone(Steps):
-    def targets(self, tokens, inputs, chosen):
-        return torch.where(chosen & (inputs != tokens), tokens, -100)
+def changed_targets_alone(tokens, share, mask, vocab, special, seed):
+    inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
+    return asked(tokens, inputs, chosen & (inputs != tokens))
 
 
 @exercise.mistake(
     "The targets of tokens that are not asked for are 0, which is a token like any other. Which "
     "number does torch's cross-entropy ignore?"
 )
-@steps
-class ZeroIgnored(Steps):
-    def targets(self, tokens, inputs, chosen):
-        return torch.where(chosen, tokens, 0)
+def zero_ignored(tokens, share, mask, vocab, special, seed):
+    inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
+    return inputs, torch.where(chosen, tokens, 0)
 
 
 @exercise.mistake(
     "The seed changes nothing: the choice is another one at each call, or the same for every seed. "
     "Where is the generator made, and is it used?"
 )
-@steps
-class OwnSeed(Steps):
-    def generator(self, tokens, seed):
-        return torch.Generator(tokens.device).manual_seed(0)
+def own_seed(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, 0))
 
 
 @exercise.mistake(
     "One choice was made for all rows: a place is hidden in every sentence or in none. How many "
     "numbers must be drawn?"
 )
-@steps
-class OneRowForAll(Steps):
-    def choose(self, tokens, share, special, generator):
-        drawn = torch.rand(tokens.shape[-1], generator=generator)
-        return self.allowed(tokens, special) & (drawn < share)
+def one_row_for_all(tokens, share, mask, vocab, special, seed):
+    inputs, chosen = hidden(tokens, share, mask, vocab, special, seed, rows=tokens.shape[-1:])
+    return asked(tokens, inputs, chosen)
 
 
 @exercise.mistake(
     "One random token serves the whole text. Each is drawn by itself, from the ids below `vocab`."
 )
-@steps
-class OneNoiseForAll(Steps):
-    def noise(self, tokens, vocab, generator):
-        return torch.randint(vocab, (), generator=generator).expand_as(tokens)
+def one_noise_for_all(tokens, share, mask, vocab, special, seed):
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noises=()))
 
 
 @exercise.mistake(
     "A share that is no probability is accepted. The docstring says what should be raised.",
     accepts=True,
 )
-@steps
-class AnyShare(Steps):
-    def __call__(self, tokens, share, mask, vocab, special, seed):
-        return super().__call__(tokens, min(max(share, 0), 1), mask, vocab, special, seed)
+def any_share(tokens, share, mask, vocab, special, seed):
+    share = min(max(share, 0), 1)
+    return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed))
 
 
 @exercise.alternative
