@@ -11,7 +11,15 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from course_lib.answers.answer import Answer, InProcess, Reply, Request, change_tensors, tensors
+from course_lib.answers.answer import (
+    Answer,
+    Foreign,
+    InProcess,
+    Reply,
+    Request,
+    change_tensors,
+    tensors,
+)
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
 from course_lib.checking.forbidden_operations import watched
@@ -319,7 +327,10 @@ def _shaped(output: Any, of_tensor: Callable[[Tensor], Tensor], number: int) -> 
     """Return another value of the same type and shape."""
     if isinstance(output, int | float):
         return type(output)(number)
-    return change_tensors(output, of_tensor) if any(tensors(output)) else type(output)()
+    if any(tensors(output)):
+        return change_tensors(output, of_tensor)
+    # what is no data has no value of its own that anybody could guess
+    return None if isinstance(output, Foreign) else type(output)()
 
 
 def _unit_matrix(y: Tensor) -> Tensor:
