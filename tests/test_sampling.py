@@ -48,10 +48,10 @@ def test_draws_follow_the_probabilities_and_a_seed_repeats_them():
     assert not only.any()
 
 
-@pytest.mark.parametrize("temperature", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("temperature", [0, -1, float("nan")])
 def test_a_temperature_that_is_not_positive_is_refused(temperature):
     with pytest.raises(ValueError, match=r"must be positive.*argmax for the limit 0"):
-        temper(torch.zeros(3), temperature)
+        inspect.unwrap(temper)(torch.zeros(3), temperature)
 
 
 def test_what_cannot_be_sampled_from_is_refused_in_one_sentence():
