@@ -43,11 +43,6 @@ class KeyValueCache:
         return self.attention(q, k, v, mask)
 
 
-def cached(rule: Rule, cache: Callable[[Rule], Callable] = KeyValueCache) -> Rule:
-    """Return a rule that attends by `rule` with a cache of its own, for one layer and one text."""
-    return as_rule(cache(rule))
-
-
 def as_rule(cache: Callable[..., Tensor]) -> Rule:
     """Return a cache as a rule: the mask that comes knows the new tokens alone, and is left out."""
     return lambda q, k, v, mask=None: cache(q, k, v)
@@ -60,7 +55,7 @@ def use_cache(
     """Let each layer's rule of attention have a cache inside the block, for one text."""
     with ExitStack() as stack:
         for layer in layers:
-            stack.enter_context(replaced_rule(layer, lambda rule: cached(rule, cache)))
+            stack.enter_context(replaced_rule(layer, lambda rule: as_rule(cache(rule))))
         yield
 
 
