@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 import torch
+from einops import einops
 from torch import Tensor, nn
 
 from course_lib.answers import allocation, counting, forbidden_calls, probe_layers
@@ -286,8 +287,13 @@ class _Bounded(io.StringIO):
 
 @contextlib.contextmanager
 def _settings_kept() -> Iterator[None]:
-    """Let an answer find torch as it is by default, and leave it so for the next one."""
+    """Let an answer find torch as it is by default, and leave it so for the next one.
+
+    einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
+    as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
+    """
     dtype = torch.get_default_dtype()
+    einops._reconstruct_from_shape.cache_clear()
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         try:
             yield

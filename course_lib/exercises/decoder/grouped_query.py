@@ -21,8 +21,6 @@ exercise = Exercise(
         "Two ways of repeating give (a, b, a, b) and (a, a, b, b). Which of them lets neighbours "
         "share, and which size should the groups divide without a rest?",
     ),
-    # einops repeats 2.0 times as it does 2 times
-    equivalent=("heads // groups -> heads / groups",),
     forbidden=(
         "torch.nn.functional.scaled_dot_product_attention",
         "torch.nn.functional.multi_head_attention_forward",
