@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12 · Results and scaling
 #
-# **138 minutes, of which 89 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+# **142 minutes, of which 89 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
 # Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Today's largest Transformers have ten thousand times its parameters. What exactly did the first one win? And if more of everything helps, how much does it help, and of what should you buy more?
 
@@ -24,6 +24,8 @@ from course_lib.instruments import drawings, plots, results, training
 SEED = 0  # of the trainings below: another one trains other models
 
 # %%
+import time
+
 from course_lib.data import characters, needs
 from course_lib.feed_forward import FeedForward
 from course_lib.language_model import LanguageModel
@@ -220,6 +222,52 @@ assert 3.2e18 < table < 3.4e18 and 0.25 < ours / table < 0.35
 
 # %% [markdown]
 # About three tenths. So the table does not say how much work the training was, but how much the machines could have done in that time. Its comparison is still fair as long as all its rows were estimated alike.
+
+# %% [markdown]
+# ## What would GPT-2 cost? (optional)
+#
+# Now you can price a training before you pay for it. The smallest GPT-2 has 12 layers, a width of 768, a context of 1,024 and 50,257 tokens. Twenty tokens for each parameter is a usual budget (why twenty, we ask below). **How many days would that take on your machine?**
+
+# %%
+guess = None  # days
+
+# %%
+layers, width, context, vocab = 12, 768, 1024, 50_257
+n = estimate_parameters(layers, width, width, 4 * width) + vocab * width  # with the output layer
+assert 123e6 < n < 124e6
+square = torch.randn(1024, 1024)
+start = time.perf_counter()
+for _ in range(20):
+    square @ square
+here = 20 * 2 * 1024**3 / (time.perf_counter() - start)
+print(f"{n / 1e6:.1f} M parameters; this machine: {here / 1e9:.0f} billion operations a second")
+
+
+def days(tokens, rate):
+    return training_flops(n, tokens, layers, context, width) / rate / 86_400
+
+
+# %%
+A100 = 312e12  # operations a second, of bfloat16, as its data sheet has them
+budgets = {"20 for each parameter": 20 * n, "nanoGPT's": 600_000 * 480 * 1024}
+for name, tokens in budgets.items():
+    print(f"{name:22} {tokens:8.1e} tokens: {days(tokens, here):9,.0f} days here, ", end="")
+    print(f"{days(tokens, 8 * A100):.2f} on eight A100 that never wait")
+reveal(guess, round(days(20 * n, here)))
+
+# %% [markdown]
+# A GPU waits a lot. nanoGPT's README says that the second training runs "for about 4 days" on eight A100 (quoted). **Which share of the time did these GPUs compute?**
+
+# %%
+guess = None  # a share
+
+# %% tags=["nbval-check-output"]
+reveal(guess, round(days(budgets["nanoGPT's"], 8 * A100) / 4, 2))
+
+# %% [markdown]
+# Near the share that we found for the paper of 2017. PaLM's training, with a chip and a program made for it, reached 46% (Chowdhery et al. 2022, quoted).
+#
+# If you have GPUs: `torchrun --nproc-per-node=8 -m experiments.at_scale --tokens train.bin --vocab 50257` trains lesson 10's model with lesson 10's loop on eight of them. Each has a copy of the model and an eighth of every batch, and the gradients are averaged before each step. A test of the course runs it in two processes and in one: the losses are equal.
 
 # %% [markdown]
 # ## What size buys
