@@ -11,10 +11,11 @@ from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
 from course_lib.answers.source import source_of
-from course_lib.checking.catalogue import load, what_is_next
+from course_lib.checking.catalogue import load
 from course_lib.checking.difference import kind
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explanation import is_on_meta
+from course_lib.checking.standing import standing
 from course_lib.checking.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
@@ -149,7 +150,7 @@ def _next_steps(verdict: Verdict) -> list[str]:
         return [f'Stuck? `hint("{verdict.exercise}")` asks a question that helps.']
     return [
         f'`solution("{verdict.exercise}")` prints the library\'s version.',
-        what_is_next(verdict.exercise),
+        str(standing(verdict.exercise, has_passed=True)),
     ]
 
 
