@@ -22,10 +22,11 @@ from course_lib.checking.verdict import Failure, Verdict
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
 SHOWN_CHARACTERS = 300
 SIGNS = {"passed": "✓", "not attempted": "○"}
-COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#d08700"}
+COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#c47f00"}
 ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
 # of a property that holds, one that does not, and one that wrong results leave open
 MARKS = {True: "✓", False: "✗", None: "-"}
+LINES = "max-width:60em;line-height:1.45"
 Rows = list[tuple[str, str]]
 
 
@@ -39,11 +40,8 @@ class Section(NamedTuple):
 
 def text(verdict: Verdict, everything: bool = False) -> str:
     """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
-    points = f"{verdict.points} of {verdict.max_points} points"
-    lines, sections = (
-        [f"{_headline(verdict)}, {points}", f"  {verdict.message}"],
-        _sections(verdict),
-    )
+    sign, headline = _headline(verdict)
+    lines, sections = [f"{sign} {headline}", f"  {verdict.message}"], _sections(verdict)
     for section in sections:
         closed = section.folded and not everything
         width = max((len(label) for label, _ in section.rows), default=0)
@@ -61,15 +59,23 @@ def text(verdict: Verdict, everything: bool = False) -> str:
 def html(verdict: Verdict) -> str:
     """Show a verdict as HTML that follows the colours of the page around it."""
     solved = verdict.status == "passed"
+    sign, headline = _headline(verdict)
     return _template().render(
         colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
-        headline=_headline(verdict),
+        sign=sign,
+        headline=headline,
         message=verdict.message,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
         next_steps=_next_steps(verdict),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
+
+
+def plain_html(told: str) -> str:
+    """Show sentences as HTML: Jupyter breaks the lines of what is printed inside of words."""
+    lines = [Markup("<div>{}</div>").format(code(line)) for line in told.splitlines()]
+    return Markup('<div style="{}">{}</div>').format(LINES, Markup("").join(lines))
 
 
 def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
@@ -94,7 +100,8 @@ TEMPLATE = """
 {%- set small = "opacity:.75;margin-top:.6em" -%}
 {%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
                ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
-{%- set font = "font-family:var(--jp-code-font-family,monospace);white-space:pre" -%}
+{%- set font = "font-family:var(--jp-code-font-family,"
+               ~ "var(--vscode-editor-font-family,monospace));white-space:pre" -%}
 {%- macro table(rows) -%}
   <table style="border-collapse:collapse;margin:.1em 0">
   {%- for label, value in rows -%}
@@ -108,7 +115,8 @@ TEMPLATE = """
 {%- endmacro -%}
 <div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
 {#- -#} max-width:60em;line-height:1.45;overflow-x:auto">
-{#- -#}<div style="font-weight:600;color:{{ colour }}">{{ headline }}</div>
+{#- -#}<div style="font-weight:600">
+{#- -#}<span style="color:{{ colour }}">{{ sign }}</span> {{ headline }}</div>
 {#- -#}<div>{{ message | code }}</div>
 {%- for section in sections -%}
   {%- if section.folded -%}
@@ -139,9 +147,11 @@ def _template() -> Any:
     return environment.from_string(TEMPLATE)
 
 
-def _headline(verdict: Verdict) -> str:
+def _headline(verdict: Verdict) -> tuple[str, str]:
+    """Return the sign of a verdict, and what it says in a line."""
     said = {"passed": "passed", "not attempted": "not attempted yet"}.get(verdict.status, "not yet")
-    return f"{SIGNS.get(verdict.status, '✗')} {verdict.exercise}: {said}"
+    points = f"{verdict.points} of {verdict.max_points} points"
+    return SIGNS.get(verdict.status, "✗"), f"{verdict.exercise}: {said}, {points}"
 
 
 def _next_steps(verdict: Verdict) -> list[str]:

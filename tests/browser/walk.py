@@ -1,0 +1,182 @@
+"""A newcomer's way through Lab, step after step: each test goes on where the last one stopped."""
+
+import shutil
+
+import pytest
+
+pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
+
+from course_lib.files.workspace import Workspace
+from tests.browser.lab import learning, opened
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PROGRAM = next(filter(None, map(shutil.which, PROGRAMS)), None)
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="the browser walk needs Chromium: none is here")
+
+CHECK, HINT = 'check("start/hello", double)', 'hint("start/hello")'
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    return Workspace(tmp_path_factory.mktemp("newcomer") / "workspace")
+
+
+@pytest.fixture(scope="module")
+def lab(workspace):
+    with learning(workspace.folder) as address, opened(PROGRAM, address) as lab:
+        yield lab
+
+
+def test_learn_opens_lesson_00(lab):
+    assert lab.page.title().startswith("00_start_her")
+    assert lab.notebook.locator("h1").first.inner_text().startswith("00 · Start here")
+    lab.picture("01-lab-opens-on-lesson-00")
+
+
+def test_a_prediction_is_revealed_and_kept(lab, workspace):
+    lab.go_to("guess = None  # two English tokens")
+    lab.write("guess = None  # two English tokens", 'guess = ("cat", "black")')
+    lab.run_to("reveal(guess, (best[1], best[2]))")
+    said = lab.panel("reveal(guess, (best[1]").inner_text()
+    assert said.strip() == "You said ('cat', 'black'); measured: ('cat', 'black')."
+    [guess] = workspace.guesses().values()
+    assert guess.verdict == "right"
+    lab.picture("02-prediction-revealed")
+
+
+def test_pictures_are_drawn(lab):
+    lab.go_to("guess = None  # gigabytes")
+    lab.idle()
+    pictures = lab.notebook.locator(".jp-OutputArea-output img, .jp-OutputArea-output svg")
+    assert pictures.count() == 2
+    for number, name in enumerate(("heat-map", "course-map")):
+        lab.looks(f"03-{name}", pictures.nth(number))
+
+
+def test_an_exercise_that_is_not_begun_says_so(lab):
+    lab.run_to(CHECK)
+    assert "○ start/hello: not attempted yet" in lab.panel(CHECK).inner_text()
+    lab.looks("04-not-attempted", lab.panel(CHECK))
+
+
+def test_a_wrong_answer_is_diagnosed(lab, workspace):
+    lab.write("def double", "return x**2")
+    said = lab.check(CHECK)
+    assert "✗ start/hello: not yet, 0 of 10 points" in said
+    assert "The result is the square of the input." in said
+    assert workspace.record("start/hello").attempts == 1
+    assert not workspace.record("start/hello").passed
+    lab.panel(CHECK).locator("summary", has_text="Tried:").click()
+    assert "doubling a sum" in lab.panel(CHECK).inner_text()
+    lab.looks("05-wrong-answer", lab.panel(CHECK))
+
+
+def test_a_syntax_error_does_not_pass_on_the_old_function(lab):
+    lab.write("def double", "return 2 * (x")
+    assert "is not Python" in lab.check(CHECK)
+    lab.looks("06-syntax-error", lab.panel(CHECK))
+
+
+def test_hints_come_one_after_another(lab, workspace):
+    assert lab.check(HINT).startswith("Hint 1 of 2.")
+    assert lab.check(HINT).startswith("Hint 2 of 2.")
+    assert workspace.record("start/hello").hints == 2
+    lab.picture("07-hint", lab.cell(HINT))
+
+
+def test_a_right_answer_passes_and_is_kept(lab, workspace):
+    lab.write("def double", "return 2 * x")
+    said = lab.check(CHECK)
+    assert "✓ start/hello: passed, 10 of 10 points" in said
+    assert "Lesson 00: 1 of 1 exercises, about 15 minutes left. Next: rnn/cell of lesson 01" in said
+    record = workspace.record("start/hello")
+    assert (record.passed, record.points, record.attempts) == (True, 10, 3)
+    lab.panel(CHECK).locator("summary", has_text="The library's version").click()
+    lab.looks("08-right-answer", lab.panel(CHECK))
+
+
+def test_the_next_cells_run_on_ones_own(lab):
+    lab.run_to('double = mine("start/hello")')
+    assert lab.panel('double = mine("start/hello")').inner_text().strip() == "double: your own"
+
+
+def test_the_map_is_ticked_and_leads_to_the_next_lesson(lab):
+    lab.run_to("Markdown(course_map())")
+    table = lab.panel("Markdown(course_map())")
+    assert "✓ 1 of 1" in table.locator("tr", has_text="Start here").inner_text()
+    lab.looks("09-map-of-the-course", table)
+    lab.save()
+    table.get_by_role("link", name="What an RNN cannot do").click()
+    lab.notebook.locator("h1", has_text="01 · What an RNN cannot do").wait_for()
+    lab.ready()
+    lab.picture("10-lesson-01")
+
+
+def test_a_lesson_with_a_real_model_runs(lab):
+    lab.run_to("the first {agree} sounds are right")
+    said = lab.panel("the first {agree} sounds are right").inner_text()
+    assert "the first 5 sounds are right; 16 are written, 32 are wanted" in said
+
+
+def test_the_panel_says_how_much_of_the_lesson_is_left(lab, workspace):
+    lab.go_to("def rnn_cell")
+    lab.write("def rnn_cell", "return torch.tanh(w_x @ x + h @ w_h + b)")
+    said = lab.check('check("rnn/cell", rnn_cell)')
+    assert "✗ rnn/cell: not yet" in said
+    lab.looks("11-wrong-sizes", lab.panel('check("rnn/cell"'))
+    lab.write("def rnn_cell", "return torch.tanh(x @ w_x + h @ w_h + b)")
+    said = lab.check('check("rnn/cell", rnn_cell)')
+    assert "✓ rnn/cell: passed, 11 of 11 points" in said
+    assert "Lesson 01: 1 of 8 exercises, about 85 minutes left. Next: rnn/unroll" in said
+    assert workspace.answer("rnn/cell")
+
+
+def test_a_restarted_kernel_goes_on_with_what_has_passed(lab):
+    lab.menu("Kernel", "Restart Kernel…")
+    lab.page.locator(".jp-Dialog .jp-mod-accept").click()
+    lab.idle()
+    lab.run_cell("from course_lib.exercises import check")
+    assert lab.check('rnn_cell = mine("rnn/cell")') == "rnn_cell: your own"
+    lab.picture("12-kernel-restarted")
+
+
+def test_a_reloaded_page_keeps_its_panels(lab):
+    lab.save()
+    lab.page.reload()
+    lab.ready()
+    panel = lab.panel('check("rnn/cell", rnn_cell)').locator("div[style]").first
+    assert "passed, 11 of 11 points" in panel.inner_text()
+    border = panel.evaluate("panel => getComputedStyle(panel).borderLeftWidth")
+    assert border == "4px"
+    lab.picture("13-page-reloaded", lab.panel('check("rnn/cell", rnn_cell)'))
+
+
+def test_a_slider_moves_its_picture(lab):
+    lab.open("02_attention.ipynb")
+    lab.run_to("@interact(temperature=")
+    slider = lab.panel("@interact(temperature=")
+    image = slider.locator("img")
+    before = image.get_attribute("src")
+    lab.looks("14-slider", slider)
+    slider.get_by_role("slider").focus()
+    for _ in range(5):
+        lab.page.keyboard.press("ArrowRight")
+    lab.idle()
+    lab.page.wait_for_timeout(1000)
+    assert image.get_attribute("src") != before
+    lab.picture("15-slider-moved", slider)
+
+
+def test_a_training_shows_its_bar(lab):
+    lab.go_to("one_vector = trained(None)")
+    lab.page.keyboard.press("Shift+Enter")
+    bar = lab.panel("one_vector = trained(None)")
+    bar.wait_for()
+    lab.page.wait_for_timeout(1000)
+    lab.picture("16-training", bar)
+    lab.idle()
+    lab.looks("17-trained", bar)
+
+
+def test_the_browser_has_nothing_to_complain_of(lab):
+    assert lab.complaints == []
