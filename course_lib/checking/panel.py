@@ -62,6 +62,7 @@ def html(verdict: Verdict) -> str:
     sign, headline = _headline(verdict)
     return _template().render(
         colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
+        lines=LINES,
         sign=sign,
         headline=headline,
         message=verdict.message,
@@ -103,18 +104,19 @@ TEMPLATE = """
 {%- set font = "font-family:var(--jp-code-font-family,"
                ~ "var(--vscode-editor-font-family,monospace));white-space:pre" -%}
 {%- macro table(rows) -%}
-  <table style="border-collapse:collapse;margin:.1em 0">
+  <div style="overflow-x:auto"><table style="border-collapse:collapse;margin:.1em 0">
   {%- for label, value in rows -%}
     <tr style="background:none">
-    {#- -#}<td style="{{ cell }}{% if label in signs %};color:{{ signs[label] }}{% endif %}">
+    {#- -#}<td style="{{ cell }};white-space:nowrap
+    {%- if label in signs %};color:{{ signs[label] }}{% endif %}">
     {{- label }}</td>
     {#- -#}<td style="{{ cell }}{% if label not in signs %};{{ font }}{% endif %}">
     {{- value }}</td></tr>
   {%- endfor -%}
-  </table>
+  </table></div>
 {%- endmacro -%}
 <div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
-{#- -#} max-width:60em;line-height:1.45;overflow-x:auto">
+{#- -#} {{ lines }}">
 {#- -#}<div style="font-weight:600">
 {#- -#}<span style="color:{{ colour }}">{{ sign }}</span> {{ headline }}</div>
 {#- -#}<div>{{ message | code }}</div>
@@ -128,7 +130,8 @@ TEMPLATE = """
 {%- endfor -%}
 {%- if solution -%}
   <details style="{{ small }}"><summary style="cursor:pointer">The library's version</summary>
-  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0">{{ solution }}</pre></details>
+  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0;overflow-x:auto">
+  {{- solution }}</pre></details>
 {%- endif -%}
 {%- for line in next_steps -%}
   <div style="{{ small }}">{{ line | code }}</div>

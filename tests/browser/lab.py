@@ -34,7 +34,7 @@ def learning(workspace: Path) -> Iterator[str]:
         "JUPYTERLAB_SETTINGS_DIR": str(own / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
         "IPYTHONDIR": str(own / "ipython"),
-        "COURSE_CLOCK": "0.1",  # trainings end early: their bar is looked at, not their result
+        "COURSE_CLOCK": "0.2",  # trainings end early: their bar is looked at, not their result
         "PYTHONPATH": str(ROOT),
     }
     command = [sys.executable, "-m", "course_lib.command_line", "learn", "--no-browser"]
@@ -128,8 +128,11 @@ class Lab:
         return self.notebook.locator(".jp-CodeCell", has=source).first
 
     def panel(self, text: str) -> Locator:
-        """What the cell with this source shows below itself."""
-        return self.cell(text).locator(".jp-OutputArea-output").first
+        """What the cell with this source shows first, below itself."""
+        panel = self.cell(text).locator(".jp-OutputArea-output").first
+        # Lab draws nothing that is far away, and a drawing has to be there before it is read
+        panel.scroll_into_view_if_needed()
+        return panel
 
     def run(self) -> None:
         """Run the active cell and wait for what it shows."""
