@@ -19,6 +19,7 @@ PATIENCE = 20_000  # milliseconds that a step may take on a busy machine
 START = 90  # seconds that Lab may
 # what Lab itself complains of, with or without the course
 LABS_OWN: tuple[str, ...] = ()
+CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf8")
 NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 
 
@@ -202,14 +203,29 @@ class Lab:
         return path
 
     def looks(self, name: str, what: Locator) -> None:
-        """Keep a thing's pictures: in light and dark, in a window and on a phone."""
+        """Keep a thing's pictures: in light and dark, in a window and on a phone.
+
+        Raises AssertionError where its text is hard to read.
+        """
+        hard = {}
         for scheme in ("light", "dark"):
-            self.page.emulate_media(color_scheme=scheme)
+            self.theme(scheme)
+            hard[scheme] = what.evaluate(CONTRAST)
             for width, size in (("wide", WIDE), ("phone", PHONE)):
                 self.resize(size)
                 self.picture(f"{name}-{scheme}-{width}", what)
-        self.page.emulate_media(color_scheme="light")
+        self.theme("light")
         self.resize(WIDE)
+        assert hard == {"light": [], "dark": []}
+
+    def theme(self, scheme: str) -> None:
+        """Let the system's colours be light or dark, and wait until Lab's are."""
+        self.page.emulate_media(color_scheme=scheme)  # type: ignore
+        self.page.wait_for_function(
+            """dark => (getComputedStyle(document.body)
+                .getPropertyValue('--jp-layout-color0').trim() === 'white') !== dark""",
+            arg=scheme == "dark",
+        )
 
     def resize(self, size: dict[str, int]) -> None:
         """Give the window another size; on a phone, the list of files is closed, as one would."""

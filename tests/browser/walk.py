@@ -6,8 +6,10 @@ import pytest
 
 pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
 
+from course_lib.checking import panel
+from course_lib.exercises import verdict
 from course_lib.files.workspace import Workspace
-from tests.browser.lab import learning, opened
+from tests.browser.lab import CONTRAST, PICTURES, learning, opened
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PROGRAM = next(filter(None, map(shutil.which, PROGRAMS)), None)
@@ -47,8 +49,10 @@ def test_a_prediction_is_revealed_and_kept(lab, workspace):
 def test_pictures_are_drawn(lab):
     lab.go_to("guess = None  # gigabytes")
     lab.idle()
-    pictures = lab.notebook.locator(".jp-OutputArea-output img, .jp-OutputArea-output svg")
+    pictures = lab.notebook.locator(".jp-OutputArea-output img")
     assert pictures.count() == 2
+    for picture in pictures.all():
+        assert len(picture.get_attribute("alt").split()) > 30
     lab.looks("03-heat-map", pictures.nth(0))
     lab.picture("03-course-map", pictures.nth(1))
 
@@ -124,7 +128,7 @@ def test_the_panel_says_how_much_of_the_lesson_is_left(lab, workspace):
     lab.write("def rnn_cell", "return torch.tanh(w_x @ x + h @ w_h + b)")
     said = lab.check('check("rnn/cell", rnn_cell)')
     assert "✗ rnn/cell: not yet" in said
-    lab.looks("11-wrong-sizes", lab.panel('check("rnn/cell"'))
+    lab.picture("11-wrong-sizes", lab.panel('check("rnn/cell"'))
     lab.write("def rnn_cell", "return torch.tanh(x @ w_x + h @ w_h + b)")
     said = lab.check('check("rnn/cell", rnn_cell)')
     assert "✓ rnn/cell: passed, 11 of 11 points" in said
@@ -156,6 +160,8 @@ def test_a_slider_moves_its_picture(lab):
     lab.open("02_attention.ipynb")
     lab.run_to("@interact(temperature=")
     slider = lab.cell("@interact(temperature=").locator(".jp-OutputArea").first
+    label = slider.locator(".widget-label").first
+    assert label.evaluate("label => label.scrollWidth <= label.clientWidth")
     image = slider.locator("img")
     before = image.get_attribute("src")
     lab.picture("14-slider", slider)
@@ -178,5 +184,38 @@ def test_a_training_shows_its_bar(lab):
     lab.picture("17-trained", bar)
 
 
+# what VS Code's notebooks say of tables and of code (backLayerWebView.ts, 2025), by its themes
+VS_CODE = """<style>
+  body {{ color: {ink}; background: {paper}; font: 13px sans-serif; margin: 8px;
+          --vscode-editor-font-family: monospace }}
+  table, thead, tr, th, td, tbody {{ border: none !important; border-collapse: collapse }}
+  table, th, tr {{ vertical-align: middle; text-align: right }}
+  th, td {{ padding: 4px 8px }}
+  tr:nth-child(even) {{ background-color: rgba(130, 130, 130, 0.08) }}
+  code {{ color: {code} }}
+</style><div>{panel}</div>"""
+THEMES = {
+    "light": {"ink": "#3b3b3b", "paper": "#ffffff", "code": "#3b3b3b"},
+    "dark": {"ink": "#cccccc", "paper": "#1f1f1f", "code": "#d0d0d0"},
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_panel_is_itself_in_vs_code(lab, theme):
+    shown = panel.html(verdict("start/hello", lambda x: x**2))
+    page = lab.page.context.new_page()
+    page.set_viewport_size({"width": 700, "height": 320})
+    page.set_content(VS_CODE.format(panel=shown, **THEMES[theme]))
+    page.locator("summary").click()
+    for cell in page.locator("td").all():
+        assert cell.evaluate("cell => getComputedStyle(cell).textAlign") == "left"
+        row = cell.locator("..").evaluate("row => getComputedStyle(row).backgroundColor")
+        assert row == "rgba(0, 0, 0, 0)"
+    assert page.locator("body > div").evaluate(CONTRAST) == []
+    page.screenshot(path=PICTURES / f"18-vs-code-{theme}.png", full_page=True)
+    page.close()
+
+
 def test_the_browser_has_nothing_to_complain_of(lab):
+    (PICTURES / "console.txt").write_text("\n\n".join(lab.complaints), "utf8")
     assert lab.complaints == []
