@@ -98,7 +98,9 @@ def code(sentence: str) -> Markup:
 
 
 TEMPLATE = """
-{%- set small = "opacity:.75;margin-top:.6em" -%}
+{%- set below = "margin-top:.6em" -%}
+{%- set small = "opacity:.75;" ~ below -%}
+{%- set folded = "cursor:pointer;opacity:.75" -%}
 {%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
                ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
 {%- set font = "font-family:var(--jp-code-font-family,"
@@ -122,14 +124,15 @@ TEMPLATE = """
 {#- -#}<div>{{ message | code }}</div>
 {%- for section in sections -%}
   {%- if section.folded -%}
-    <details style="{{ small }}"><summary style="cursor:pointer">{{ section.heading }}</summary>
+    <details style="{{ below }}"><summary style="{{ folded }}">
+    {{- section.heading }}</summary>
     {{- table(section.rows) }}</details>
   {%- else -%}
     <div style="{{ small }}">{{ section.heading }}</div>{{ table(section.rows) }}
   {%- endif -%}
 {%- endfor -%}
 {%- if solution -%}
-  <details style="{{ small }}"><summary style="cursor:pointer">The library's version</summary>
+  <details style="{{ below }}"><summary style="{{ folded }}">The library's version</summary>
   {#- -#}<pre style="{{ font }};background:none;margin:.3em 0;overflow-x:auto">
   {{- solution }}</pre></details>
 {%- endif -%}

@@ -216,7 +216,7 @@ class Lab:
                 self.picture(f"{name}-{scheme}-{width}", what)
         self.theme("light")
         self.resize(WIDE)
-        assert hard == {"light": [], "dark": []}
+        assert hard == {"light": [], "dark": []}, hard
 
     def theme(self, scheme: str) -> None:
         """Let the system's colours be light or dark, and wait until Lab's are."""

@@ -185,7 +185,7 @@ def test_a_training_shows_its_bar(lab):
 
 
 # what VS Code's notebooks say of tables and of code (backLayerWebView.ts, 2025), by its themes
-VS_CODE = """<style>
+VS_CODE = """<!DOCTYPE html><style>
   body {{ color: {ink}; background: {paper}; font: 13px sans-serif; margin: 8px;
           --vscode-editor-font-family: monospace }}
   table, thead, tr, th, td, tbody {{ border: none !important; border-collapse: collapse }}
@@ -203,8 +203,7 @@ THEMES = {
 @pytest.mark.parametrize("theme", THEMES)
 def test_a_panel_is_itself_in_vs_code(lab, theme):
     shown = panel.html(verdict("start/hello", lambda x: x**2))
-    page = lab.page.context.new_page()
-    page.set_viewport_size({"width": 700, "height": 320})
+    page = lab.page.context.browser.new_page(viewport={"width": 700, "height": 320})
     page.set_content(VS_CODE.format(panel=shown, **THEMES[theme]))
     page.locator("summary").click()
     for cell in page.locator("td").all():
