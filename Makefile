@@ -19,8 +19,7 @@ quick: .venv/.test
 	@$(BIN)/python -m tests --quick
 
 # a newcomer's way through Lab, in this system's Chromium; pictures of it in build/browser
-browser: .venv/.test
-	@$(INSTALL) -e ".[browser]"
+browser: .venv/.browser
 	@$(BIN)/python -m pytest -n0 --durations=0 --durations-min=0.1 -rs tests/browser/walk.py
 
 # figures over several seeds: all lessons, or LESSON=02
@@ -56,4 +55,8 @@ clean:
 
 .venv/.test: .venv/.learn
 	@$(INSTALL) -e ".[dev]"
+	@touch $@
+
+.venv/.browser: .venv/.test
+	@$(INSTALL) -e ".[browser]"
 	@touch $@
