@@ -61,7 +61,8 @@ def watch(path: Path) -> None:
     with ChildProcess() as child:
         # the seconds that a first verdict would wait for
         child.describe()
-        [load(exercise_id) for exercise_id in ids()]
+        for exercise_id in ids():
+            load(exercise_id)
         for file in saved:
             old, new = last.get(file), _read(file)
             if isinstance(new, str):
