@@ -15,7 +15,7 @@ from course_lib.files.paths import ROOT
 
 PICTURES = ROOT / "build" / "browser"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 860}
-PATIENCE = 20_000  # milliseconds that a step may take on a busy machine
+PATIENCE = 60_000  # milliseconds that a step may take on a busy machine
 START = 90  # seconds that Lab may
 # what Lab itself complains of, with or without the course: that no language server is installed
 # for its code completion, and that a kernel was restarted
