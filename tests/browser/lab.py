@@ -187,7 +187,7 @@ class Lab:
     def save(self) -> None:
         """Save the notebook and wait until it is on the disk."""
         self.page.keyboard.press("Control+s")
-        self.page.locator(".jp-mod-dirty").wait_for(state="detached")
+        self.page.locator(".lm-TabBar-tab.lm-mod-current.jp-mod-dirty").wait_for(state="detached")
 
     def open(self, name: str) -> None:
         """Open a notebook from the list of files."""

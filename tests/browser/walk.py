@@ -149,6 +149,7 @@ def test_a_reloaded_page_keeps_its_panels(lab):
     lab.save()
     lab.page.reload()
     lab.ready()
+    lab.open("01_rnn_limits.ipynb")  # Lab may have another tab in front
     panel = lab.panel('check("rnn/cell", rnn_cell)').locator("div[style]").first
     assert "passed, 11 of 11 points" in panel.inner_text()
     border = panel.evaluate("panel => getComputedStyle(panel).borderLeftWidth")
