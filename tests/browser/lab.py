@@ -105,6 +105,8 @@ class Lab:
     def ready(self) -> None:
         """Wait until a notebook is there and its kernel waits for work."""
         self.notebook.locator(".jp-Cell").first.wait_for()
+        # what is run before the kernel is connected, Lab forgets
+        self.page.locator("#jp-main-statusbar", has_text="| Idle").wait_for()
         self.idle()
 
     def idle(self) -> None:

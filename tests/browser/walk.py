@@ -139,7 +139,7 @@ def test_the_panel_says_how_much_of_the_lesson_is_left(lab, workspace):
 def test_a_restarted_kernel_goes_on_with_what_has_passed(lab):
     lab.menu("Kernel", "Restart Kernel…")
     lab.page.locator(".jp-Dialog .jp-mod-accept").click()
-    lab.idle()
+    lab.ready()
     lab.run_cell("from course_lib.exercises import check")
     assert lab.check('rnn_cell = mine("rnn/cell")') == "rnn_cell: your own"
     lab.picture("12-kernel-restarted")
