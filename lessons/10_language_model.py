@@ -853,7 +853,7 @@ print("The likeliest, always:", write(k=1, count=100))
 from ipywidgets import FloatSlider, IntSlider, interact
 
 SLIDERS = {
-    "temperature": FloatSlider(value=0.8, min=0.1, max=2),
+    "temperature": FloatSlider(value=0.8, min=0.1, max=2, style={"description_width": "6em"}),
     "p": FloatSlider(value=0.95, min=0.05, max=1, step=0.05),
     "k": IntSlider(value=77, min=1, max=77),
 }
