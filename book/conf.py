@@ -1,0 +1,29 @@
+"""What Sphinx is told: which extensions, which theme, and that nothing comes from elsewhere."""
+
+from course_lib import __version__
+
+project, author, copyright = "The Transformer, step by step", "", "CC BY 4.0"  # noqa: A001
+release = __version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "book.rendering"]
+
+# lessons are committed as they ran
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors, myst_heading_slug_func = 3, "book.rendering.anchor"
+smartquotes = False
+
+# a docstring writes code in single backquotes, and shapes in its signature
+default_role = "literal"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+maximum_signature_line_length = 80
+
+html_theme = "furo"
+html_title = project
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files, html_js_files = ["book.css"], ["book.js"]
+html_copy_source = False  # the sources of the pages are the notebooks
+html_use_index = True
+pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"
