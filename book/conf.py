@@ -2,13 +2,13 @@
 
 from course_lib import __version__
 
-project, author, copyright = "The Transformer, step by step", "", "CC BY 4.0"  # noqa: A001
+project = "The Transformer, step by step"
 release = __version__
 extensions = ["myst_nb", "sphinx.ext.autodoc", "book.rendering"]
 
 # lessons are committed as they ran
 nb_execution_mode = "off"
-nb_merge_streams = True
+nb_merge_streams, nb_render_markdown_format = True, "myst"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors, myst_heading_slug_func = 3, "book.rendering.anchor"
 smartquotes = False
@@ -25,5 +25,5 @@ html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files, html_js_files = ["book.css"], ["book.js"]
 html_copy_source = False  # the sources of the pages are the notebooks
-html_use_index = True
+html_show_copyright = False
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"

@@ -1,6 +1,10 @@
-"""Write what Sphinx reads: lessons with their hints, docstrings, topics, results, references."""
+"""Write what Sphinx reads: lessons with their hints, docstrings, and the pages of the repository.
+
+`pages/*.md` are templates. What is written holds no answer to an exercise.
+"""
 
 import ast
+import json
 import re
 import shutil
 from pathlib import Path
@@ -16,43 +20,46 @@ from course_lib.files.course_map import Lesson
 from course_lib.files.paths import ROOT
 
 HERE = Path(__file__).parent
-CLAIM = "application/vnd.course.claim+json"
+XRAYS = HERE / "xray"
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(HERE / "pages"), undefined=jinja2.StrictUndefined
 )
-LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
+CLAIM = "application/vnd.course.claim+json"
+PICTURE = "image/svg+xml"
 HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"
+LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
+LINK = re.compile(r"\[([^][]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)")
+REPOSITORY = ("TOPICS.md", "RESULTS.md", "REFERENCES.md")
 
 
 def write(folder: Path) -> None:
-    """Write all pages into a folder, which holds nothing else."""
+    """Write all pages into a folder, which then holds nothing else."""
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "lessons").mkdir(parents=True)
-    (folder / "api").mkdir()
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for name in ("lessons", "components", "xray"):
+        (folder / name).mkdir(parents=True)
+    shutil.copytree(ROOT / "results", folder / "results")
+    for path in notebooks():
         notebook = nbformat.read(path, as_version=4)
         nbformat.write(for_readers(notebook), folder / "lessons" / path.name)
-    shown = {"lessons": course_map.lessons(), "topics": course_map.topics()}
-    (folder / "index.md").write_text(_page("index.md", **shown), "utf8")
     for lesson, modules in components().items():
-        page = _page("api.md", lesson=lesson, modules=modules)
-        (folder / "api" / f"{lesson.number}.md").write_text(page, "utf8")
+        path = folder / "components" / f"{lesson.number}.md"
+        _page(path, "lesson", lesson=lesson, modules=modules)
+    for name in REPOSITORY:
+        (folder / name).write_text(_linked((ROOT / name).read_text("utf8")), "utf8")
+    kept = {x.stem: json.loads(x.read_text("utf8")) for x in sorted(ROOT.glob("results/*.json"))}
+    _page(folder / "provenance.md", "provenance", kept=kept)
+    xrays = {x.name: _title(x) for x in sorted(XRAYS.glob("*.html"))}
+    for name in xrays:
+        shutil.copy(XRAYS / name, folder / "xray")
+    if xrays:
+        _page(folder / "xray.md", "xray", xrays=xrays)
+    _page(folder / "components.md", "components", lessons=components())
+    _page(folder / "index.md", "index", lessons=course_map.lessons(), xrays=xrays)
 
 
-def components() -> dict[Lesson, list[str]]:
-    """Name the modules of each lesson that has some, as their docstrings say."""
-    of_lesson: dict[str, list[str]] = {}
-    files = [*(ROOT / "course_lib").glob("[!_]*.py"), *(ROOT / "course_lib/efficient").glob("*.py")]
-    for file in sorted(files):
-        name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        docstring = ast.get_docstring(ast.parse(file.read_text("utf8"))) or ""
-        number = LESSON.search(docstring)
-        of_lesson.setdefault(number[1] if number else "00", []).append(name)
-    return {x: of_lesson[x.number] for x in course_map.lessons() if x.number in of_lesson}
-
-
-def _page(name: str, **shown: object) -> str:
-    return TEMPLATES.get_template(name).render(shown)
+def notebooks() -> list[Path]:
+    """List the notebooks, as they are committed: executed, and without an answer."""
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def for_readers(notebook: NotebookNode) -> NotebookNode:
@@ -63,16 +70,50 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
         cells.append(cell)
         if cell.cell_type != "code":
             continue
+        # a panel says that nobody has answered yet, a claim is for those who measure
+        checks = cell.source.startswith("check(")
+        cell.outputs = [x for x in cell.outputs if not checks and CLAIM not in x.get("data", {})]
         for output in cell.outputs:
-            if alt := output.get("metadata", {}).get("image/svg+xml", {}).get("alt"):
-                cell.metadata["mystnb"] = {"image": {"alt": alt}}
-        if cell.source.startswith("check("):
-            cell.outputs = []
-        cell.outputs = [x for x in cell.outputs if CLAIM not in x.get("data", {})]
+            if PICTURE in output.get("data", {}):
+                cell.metadata["mystnb"] = {"image": {"alt": output.metadata[PICTURE]["alt"]}}
         if exercise_id := cell.metadata.get("exercise"):
-            cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
             told = hints[exercise_id]
             folded = [HINT.format(n, len(told), code(x)) for n, x in enumerate(told, start=1)]
+            cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
             cells.append(new_markdown_cell("\n".join(folded)))
     notebook.cells = cells
     return notebook
+
+
+def components() -> dict[Lesson, list[str]]:
+    """Name the modules of each lesson that has some, as their docstrings say."""
+    of_lesson: dict[str, list[str]] = {}
+    files = [*(ROOT / "course_lib").glob("[!_]*.py"), *(ROOT / "course_lib/efficient").glob("*.py")]
+    for file in sorted(files):
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        number = LESSON.search(ast.get_docstring(ast.parse(file.read_text("utf8"))) or "")
+        of_lesson.setdefault(number[1] if number else "00", []).append(name)
+    return {x: of_lesson[x.number] for x in course_map.lessons() if x.number in of_lesson}
+
+
+def _linked(text: str) -> str:
+    """Let the links of a page of the repository lead to pages of the book, or nowhere."""
+    for exercise in course_map.exercises():
+        text = text.replace(f"`{exercise.id}`", f"[`{exercise.id}`](#{exercise.id})")
+    return LINK.sub(_link, text)
+
+
+def _link(found: re.Match) -> str:
+    words, path, anchor = found[1], found[2], found[3] or ""
+    if path.startswith("notebooks/"):
+        return f"[{words}]({path.replace('notebooks', 'lessons', 1)}{anchor})"
+    return found[0] if path.startswith("results/") or path in REPOSITORY else words
+
+
+def _title(page: Path) -> str:
+    found = re.search(r"<title>(.*?)</title>", page.read_text("utf8"))
+    return found[1] if found else page.stem
+
+
+def _page(path: Path, template: str, **shown: object) -> None:
+    path.write_text(TEMPLATES.get_template(f"{template}.md").render(shown), "utf8")

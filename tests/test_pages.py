@@ -232,7 +232,8 @@ def test_the_results_page_shows_the_kept_results():
 def section(number, heading):
     """Return a link to a lesson's section, by the name that JupyterLab gives it."""
     [stem] = [x.file.stem for x in lessons() if x.number == number and x.file]
-    return f"[{number} {plain(heading)}](notebooks/{stem}.ipynb#{quote(lab_anchor(heading))})"
+    anchor = quote(lab_anchor(heading), safe=":,?!'&")
+    return f"[{number} {plain(heading)}](notebooks/{stem}.ipynb#{anchor})"
 
 
 def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured():
@@ -242,17 +243,17 @@ def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured
         sum(bool(x.measured) for x in every),
     )
     rows = [
-        f"{len(every)} of {len(every)} topics are taught, {exercised} are built in an exercise, and "
-        f"{measured} are measured.",
+        f"{len(every)} of {len(every)} topics are taught, {exercised} are built in an exercise, "
+        f"and {measured} are measured.",
         "",
         "| | topic | taught in | exercises | measured in |",
         "|:-|:-|:-|:-|:-|",
     ]
     for x in every:
-        built = ", ".join(f"`{name}`" for name in x.exercises.split()) or "–"
+        built = "<br>".join(f"`{name}`" for name in x.exercises.split()) or "–"
         places = [section(*x.measured.split(" ", 1))] if x.measured else []
         places += [f"[{name}.json](results/{name}.json)" for name in x.results.split()]
-        taught, shown = section(x.lesson, x.section), ", ".join(places) or "–"
+        taught, shown = section(x.lesson, x.section), "<br>".join(places) or "–"
         rows.append(f"| {x.id} | {x.topic} | {taught} | {built} | {shown} |")
     hold("TOPICS.md", "## Topics\n\n", "\n\n## ", "\n".join(rows))
     rows = ["| | printed | what holds | shown in |", "|:-|:-|:-|:-|"]

@@ -1,0 +1,125 @@
+"""The laws of the book, held by `make book` on the site that it has built in build/book."""
+
+import html
+import re
+import shutil
+from functools import cache
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from course_lib.answers.source import source_of, stub
+from course_lib.checking.catalogue import ids, load
+from course_lib.files.paths import ROOT
+
+SITE = ROOT / "build" / "book"
+PAGES = sorted(SITE.rglob("*.html"))
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+MEGABYTE = 1_000_000
+# what a page loads by itself, where a link waits for a click
+LOADED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\"([^\"]+)\"")
+LINKED = re.compile(r"<a\b[^>]*?\bhref=\"([^\"]+)\"")
+NAMED = re.compile(r"\bid=\"([^\"]+)\"")
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="`make book` builds the site first")
+
+
+@pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(SITE)))
+def page(request):
+    return request.param
+
+
+@cache
+def read(page):
+    return page.read_text("utf8")
+
+
+@cache
+def names(page):
+    return set(map(html.unescape, NAMED.findall(read(page))))
+
+
+def target(page, address):
+    """Return the file and the name that an address leads to from a page."""
+    parts = urlsplit(html.unescape(address))
+    return (page.parent / unquote(parts.path)).resolve() if parts.path else page, parts.fragment
+
+
+def test_links_inside_lead_somewhere(page):
+    for address in LINKED.findall(read(page)):
+        if urlsplit(address).scheme not in ("http", "https"):
+            file, name = target(page, address)
+            assert file.is_file(), address
+            assert not name or unquote(name) in names(file), address
+
+
+def test_nothing_is_loaded_from_elsewhere(page):
+    for address in LOADED.findall(read(page)):
+        assert not urlsplit(address).netloc, address
+        assert urlsplit(address).scheme in ("", "data"), address
+    for style in SITE.rglob("*.css"):
+        assert not re.search(r"@import|url\([\"']?(?:https?:)?//", read(style)), style
+
+
+def loaded(page):
+    """List the files that a page loads, those of its style sheets too."""
+    found = {target(page, address)[0] for address in LOADED.findall(read(page))}
+    for style in [x for x in found if x.suffix == ".css"]:
+        inside = re.findall(r"url\([\"']?([^\"')]+)", read(style))
+        found |= {target(style, x)[0] for x in inside if not x.startswith("data:")}
+    return {page, *(x for x in found if x.is_file())}
+
+
+def test_a_page_is_light(page):
+    weight = sum(file.stat().st_size for file in loaded(page))
+    assert weight < (MEGABYTE if page == SITE / "index.html" else 3 * MEGABYTE)
+
+
+def own_lines(exercise):
+    """List the lines that a solution has and its stub has not, without spaces."""
+    given = [*map(squeezed, stub(exercise.reference, exercise.methods).splitlines())]
+    lines = source_of(exercise.reference).splitlines()
+    code = [squeezed(x) for x in lines if not x.lstrip().startswith("#")]
+    return [x for x in code if x not in given and len(x) > 8]
+
+
+def squeezed(text):
+    return "".join(text.split())
+
+
+def test_no_page_holds_a_solution(page):
+    text = squeezed(html.unescape(re.sub(r"<[^>]+>", "", read(page))))
+    for name in ids():
+        lines = own_lines(load(name))
+        assert not lines or any(line not in text for line in lines), name
+
+
+def test_every_exercise_is_shown_with_its_hints_folded():
+    lessons = "".join(read(page) for page in PAGES if page.parent.name == "lessons")
+    told = re.findall(r"<details class=.hint.><summary>Hint 1 of (\d+)</summary>", lessons)
+    assert list(map(int, told)) == [len(load(name).hints) for name in ids()]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    name = next(filter(shutil.which, BROWSERS), None)
+    if not name:
+        pytest.skip("axe needs Chromium: install it, and run `make book` again")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=shutil.which(name), args=["--no-sandbox"]
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_that_keeps_a_reader_out(page, scheme, browser):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    with browser.new_context(color_scheme=scheme) as context:
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        tab.evaluate("document.querySelectorAll('details').forEach(x => x.open = true)")
+        found = axe.run(tab)
+    assert not found.response["violations"], found.generate_report()
