@@ -1,18 +1,20 @@
-"""Build the site in build/book, and check it: `python -m book`."""
+"""Build the site in build/book: `python -m book`. `make book` then holds its laws as well."""
 
 import shutil
 import sys
 
 from sphinx.cmd.build import main as sphinx
 
-from book import pages
+from book import mending, pages
 from course_lib.files.paths import ROOT
 
 PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "book"
 
 if __name__ == "__main__":
-    pages.write(PAGES)
     shutil.rmtree(SITE, ignore_errors=True)
-    # warnings are errors, all of them told
-    code = sphinx(["-qEW", "--keep-going", "-c", str(pages.HERE), str(PAGES), str(SITE)])
-    sys.exit(code)
+    pages.write(PAGES)
+    # warnings are errors, all of them told; what Sphinx would keep for the next time is not kept
+    failed = sphinx(["-qEW", "--keep-going", "-c", str(pages.HERE), str(PAGES), str(SITE)])
+    shutil.rmtree(SITE / ".doctrees", ignore_errors=True)
+    mending.mend(SITE)
+    sys.exit(failed)

@@ -9,6 +9,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "book.rendering"]
 # lessons are committed as they ran
 nb_execution_mode = "off"
 nb_merge_streams, nb_render_markdown_format = True, "myst"
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors, myst_heading_slug_func = 3, "book.rendering.anchor"
 smartquotes = False
