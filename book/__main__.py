@@ -17,4 +17,6 @@ if __name__ == "__main__":
     failed = sphinx(["-qEW", "--keep-going", "-c", str(pages.HERE), str(PAGES), str(SITE)])
     shutil.rmtree(SITE / ".doctrees", ignore_errors=True)
     mending.mend(SITE)
+    if pages.XRAYS.is_dir():
+        shutil.copytree(pages.XRAYS, SITE / "xray")
     sys.exit(failed)

@@ -35,7 +35,7 @@ REPOSITORY = ("TOPICS.md", "RESULTS.md", "REFERENCES.md")
 def write(folder: Path) -> None:
     """Write all pages into a folder, which then holds nothing else."""
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("lessons", "components", "xray"):
+    for name in ("lessons", "components"):
         (folder / name).mkdir(parents=True)
     shutil.copytree(ROOT / "results", folder / "results")
     for path in notebooks():
@@ -49,8 +49,6 @@ def write(folder: Path) -> None:
     kept = {x.stem: json.loads(x.read_text("utf8")) for x in sorted(ROOT.glob("results/*.json"))}
     _page(folder / "provenance.md", "provenance", kept=kept)
     xrays = {x.name: _title(x) for x in sorted(XRAYS.glob("*.html"))}
-    for name in xrays:
-        shutil.copy(XRAYS / name, folder / "xray")
     if xrays:
         _page(folder / "xray.md", "xray", xrays=xrays)
     _page(folder / "components.md", "components", lessons=components())
