@@ -7,6 +7,7 @@ import ast
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import jinja2
@@ -24,6 +25,7 @@ XRAYS = HERE / "xray"
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(HERE / "pages"), undefined=jinja2.StrictUndefined
 )
+WHOLE = "08_encoder_and_decoder.ipynb"  # its first picture is the whole Transformer
 CLAIM = "application/vnd.course.claim+json"
 PICTURE = "image/svg+xml"
 HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"
@@ -38,9 +40,11 @@ def write(folder: Path) -> None:
     for name in ("lessons", "components"):
         (folder / name).mkdir(parents=True)
     shutil.copytree(ROOT / "results", folder / "results")
-    for path in notebooks():
-        notebook = nbformat.read(path, as_version=4)
-        nbformat.write(for_readers(notebook), folder / "lessons" / path.name)
+    lessons = {path.name: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
+    for name, notebook in lessons.items():
+        nbformat.write(notebook, folder / "lessons" / name)
+    drawing, alt = next(pictures(lessons[WHOLE].cells))
+    (folder / "transformer.svg").write_text(drawing, "utf8")
     for lesson, modules in components().items():
         path = folder / "components" / f"{lesson.number}.md"
         _page(path, "lesson", lesson=lesson, modules=modules)
@@ -52,7 +56,7 @@ def write(folder: Path) -> None:
     if xrays:
         _page(folder / "xray.md", "xray", xrays=xrays)
     _page(folder / "components.md", "components", lessons=components())
-    _page(folder / "index.md", "index", lessons=course_map.lessons(), xrays=xrays)
+    _page(folder / "index.md", "index", lessons=course_map.lessons(), xrays=xrays, alt=alt)
 
 
 def notebooks() -> list[Path]:
@@ -71,9 +75,8 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
         # a panel says that nobody has answered yet, a claim is for those who measure
         checks = cell.source.startswith("check(")
         cell.outputs = [x for x in cell.outputs if not checks and CLAIM not in x.get("data", {})]
-        for output in cell.outputs:
-            if PICTURE in output.get("data", {}):
-                cell.metadata["mystnb"] = {"image": {"alt": output.metadata[PICTURE]["alt"]}}
+        for _, alt in pictures([cell]):
+            cell.metadata["mystnb"] = {"image": {"alt": alt}}
         if exercise_id := cell.metadata.get("exercise"):
             told = hints[exercise_id]
             folded = [HINT.format(n, len(told), code(x)) for n, x in enumerate(told, start=1)]
@@ -81,6 +84,14 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             cells.append(new_markdown_cell("\n".join(folded)))
     notebook.cells = cells
     return notebook
+
+
+def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
+    """List the pictures that cells show, each with the text for those who do not see it."""
+    for cell in cells:
+        for output in cell.get("outputs", []):
+            if PICTURE in output.get("data", {}):
+                yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
 
 
 def components() -> dict[Lesson, list[str]]:
