@@ -21,6 +21,18 @@ LOADED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\
 LINKED = re.compile(r"<a\b[^>]*?\bhref=\"([^\"]+)\"")
 NAMED = re.compile(r"\bid=\"([^\"]+)\"")
 
+# all that is folded; of the thousands of words of code one in each colour, against each ground
+UNFOLD = """() => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+  const seen = new Set();
+  for (const word of document.querySelectorAll("pre span[class]")) {
+    const ground = word.closest(".cell_input, .cell_output, dd, section")?.className;
+    const kind = `${word.className} on ${ground}`;
+    if (seen.has(kind)) word.replaceWith(...word.childNodes);
+    seen.add(kind);
+  }
+}"""
+
 pytestmark = pytest.mark.skipif(not PAGES, reason="`make book` builds the site first")
 
 
@@ -122,9 +134,10 @@ def test_axe_finds_nothing_that_keeps_a_reader_out_in_light_and_dark(page, brows
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     tab = browser.new_page()
     tab.goto(page.as_uri())
-    tab.evaluate("document.querySelectorAll('details').forEach(x => x.open = true)")
+    tab.evaluate(UNFOLD)
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
-        found = axe.run(tab)
+        # what is right is not listed, which takes longer than to find it
+        found = axe.run(tab, options={"resultTypes": ["violations"]})
         assert not found.response["violations"], f"{scheme}\n{found.generate_report()}"
     tab.close()
