@@ -27,6 +27,7 @@ TEMPLATES = jinja2.Environment(
 )
 WHOLE = "08_encoder_and_decoder.ipynb"  # its first picture is the whole Transformer
 CLAIM = "application/vnd.course.claim+json"
+WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 PICTURE = "image/svg+xml"
 HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"
 LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
@@ -72,9 +73,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
         cells.append(cell)
         if cell.cell_type != "code":
             continue
-        # a panel says that nobody has answered yet, a claim is for those who measure
-        checks = cell.source.startswith("check(")
-        cell.outputs = [x for x in cell.outputs if not checks and CLAIM not in x.get("data", {})]
+        cell.outputs = [x for x in cell.outputs if _tells(x, cell.source)]
         for _, alt in pictures([cell]):
             cell.metadata["mystnb"] = {"image": {"alt": alt}}
         if exercise_id := cell.metadata.get("exercise"):
@@ -84,6 +83,18 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             cells.append(new_markdown_cell("\n".join(folded)))
     notebook.cells = cells
     return notebook
+
+
+def _tells(output: NotebookNode, source: str) -> bool:
+    """Tell whether an output says something to a reader; drop its lines that do not.
+
+    Those are the panel of a check and whose `mine` is, since nobody has answered here, and a claim,
+    which is for those who measure.
+    """
+    if output.output_type == "stream":
+        output.text = WHOSE.sub("", output.text)
+        return bool(output.text)
+    return not source.startswith("check(") and CLAIM not in output.get("data", {})
 
 
 def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
