@@ -31,21 +31,14 @@ from course_lib.instruments import results
 
 SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0
 STEM = "03_self_attention"
-POINTS = {
-    "self_attention/parameter_free": 12,
-    "self_attention/project": 11,
-    "self_attention/scaled_dot_product": 12,
-    "self_attention/layer": 11,
-}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The source of a cell, and the status and points that it is to get."""
+    """The source of a cell, and whether it is to pass."""
 
     source: str
-    status: str
-    points: int
+    passes: bool
 
 
 SOURCES = {
@@ -80,35 +73,37 @@ class SelfAttention(nn.Module):
     def forward(self, x, mask=None):
         return scaled_dot_product_attention(*project(x, self.w_q, self.w_k, self.w_v), mask)
 ''',
+    "self_attention/by_hand": '''
+def pointer_weights(names):
+    own, wanted, number = torch.eye(2 * names + 1).split([names, names, 1], dim=1)
+    return 100 * names**0.5 * wanted, own, number
+''',
 }  # fmt: skip
-RIGHT = {
-    exercise_id: Answer(source, "passed", POINTS[exercise_id])
-    for exercise_id, source in SOURCES.items()
-}
+RIGHT = {exercise_id: Answer(source, True) for exercise_id, source in SOURCES.items()}
 NOT_SCALED = RIGHT["self_attention/scaled_dot_product"].source.replace(" / q.shape[-1] ** 0.5", "")
 DETACHED = RIGHT["self_attention/project"].source.replace("x @ w for", "(x @ w).detach() for")
 WITHOUT_MASK = RIGHT["self_attention/layer"].source.replace("self.w_v), mask)", "self.w_v))")
 PLAIN_SUM = "def parameter_free(x, causal=False):\n    return x @ x.mT @ x\n"
+TOO_SMALL = SOURCES["self_attention/by_hand"].replace("100 * ", "")
 STUB = "def parameter_free(x, causal=False):\n    raise NotImplementedError\n"
 WRONG = {
-    "self_attention/parameter_free": Answer(PLAIN_SUM, "known mistake", 1),
-    "self_attention/project": Answer(DETACHED, "wrong", 9),
-    "self_attention/scaled_dot_product": Answer(NOT_SCALED, "known mistake", 3),
-    "self_attention/layer": Answer(WITHOUT_MASK, "known mistake", 1),
+    "self_attention/parameter_free": Answer(PLAIN_SUM, False),
+    "self_attention/project": Answer(DETACHED, False),
+    "self_attention/scaled_dot_product": Answer(NOT_SCALED, False),
+    "self_attention/layer": Answer(WITHOUT_MASK, False),
+    "self_attention/by_hand": Answer(TOO_SMALL, False),
 }
-# the layer calls `project`, and its gradients are lost with those
 PARTLY = RIGHT | {
-    "self_attention/parameter_free": Answer(STUB, "not attempted", 0),
+    "self_attention/parameter_free": Answer(STUB, False),
     "self_attention/project": WRONG["self_attention/project"],
-    "self_attention/layer": Answer(RIGHT["self_attention/layer"].source, "wrong", 9),
 }
 
 
-def breaking(line: str, status: str = "error") -> dict[str, Answer]:
+def breaking(line: str) -> dict[str, Answer]:
     """Return right answers, one of which begins with a line that breaks it and no other."""
     exercise_id = "self_attention/parameter_free"
     source = RIGHT[exercise_id].source.replace("    scores =", f"    {line}\n    scores =", 1)
-    return RIGHT | {exercise_id: Answer(source, status, 0)}
+    return RIGHT | {exercise_id: Answer(source, False)}
 
 
 CRASH = 'torch.segment_reduce(x, "sum", lengths=torch.tensor([2**40]), unsafe=True)'
@@ -116,7 +111,7 @@ NOT_THERE = "from course_lib.multi_head import split_heads"  # it belongs to a l
 BROKEN = [
     breaking("return ("),
     breaking("raise SystemExit"),
-    breaking("import os; os._exit(0)", "forbidden"),
+    breaking("import os; os._exit(0)"),
     breaking(CRASH),
     breaking(NOT_THERE),
 ]
@@ -148,11 +143,10 @@ def write(release: Path, paths: list[Path], numbers: list[int]) -> None:
 
 
 def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
-    """Tell whether an entry of the results says of each answer what it is."""
-    verdicts = {name: (x["status"], x["points"]) for name, x in entry["exercises"].items()}
+    """Tell whether the right answers of an entry of the results pass, and no others."""
     status = "graded" if given else "unreadable"
-    expected = {name: (x.status, x.points) for name, x in given.items()}
-    return entry["status"] == status and verdicts == expected
+    passed = {name: x["status"] == "passed" for name, x in entry["exercises"].items()}
+    return entry["status"] == status and passed == {x: a.passes for x, a in given.items()}
 
 
 def by_course(folder: Path, out: Path) -> float:
@@ -179,7 +173,7 @@ def in_workers(paths: list[Path], level: Level) -> list[float]:
     times: list[float] = []
 
     def work(processors: Set[int]) -> None:
-        worker = Worker(Rules(level, SEED, list(POINTS)), processors)
+        worker = Worker(Rules(level, SEED, list(SOURCES)), processors)
         worker.judge(paths[0].read_bytes())
         while True:
             try:
@@ -200,8 +194,11 @@ def in_workers(paths: list[Path], level: Level) -> list[float]:
     return times
 
 
-def by_nbgrader(folder: Path, numbers: list[int], environment: dict[str, str]) -> float:
-    """Return the seconds that nbgrader takes for these submissions, in one batch."""
+def by_nbgrader(folder: Path, points: dict[int, float], environment: dict[str, str]) -> float:
+    """Return the seconds that nbgrader takes for these submissions, in one batch.
+
+    It is to find the same points.
+    """
     export("nbgrader", "03", folder)
 
     def nbgrader(*words: str) -> None:
@@ -209,20 +206,23 @@ def by_nbgrader(folder: Path, numbers: list[int], environment: dict[str, str]) -
         subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
 
     nbgrader("generate_assignment", STEM)
-    paths = [folder / "submitted" / f"{n:03}" / STEM / f"{STEM}.ipynb" for n in numbers]
-    write(folder / "release" / STEM / f"{STEM}.ipynb", paths, numbers)
+    paths = [folder / "submitted" / f"{n:03}" / STEM / f"{STEM}.ipynb" for n in points]
+    write(folder / "release" / STEM / f"{STEM}.ipynb", paths, list(points))
     start = time.perf_counter()
     nbgrader("autograde", STEM)
     seconds = time.perf_counter() - start
     nbgrader("export")
     with (folder / "grades.csv").open(encoding="utf8", newline="") as file:
-        scores = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
-    assert scores == {n: score(n) for n in numbers}
+        found = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
+    assert found == points, (found, points)
     return seconds
 
 
-def by_otter(folder: Path, numbers: list[int], environment: dict[str, str]) -> float:
-    """Return the seconds that otter takes for these submissions, one after another."""
+def by_otter(folder: Path, points: dict[int, float], environment: dict[str, str]) -> float:
+    """Return the seconds that otter takes for these submissions, one after another.
+
+    It is to find the same points.
+    """
     export("otter", "03", folder)
 
     def otter(*words: str | Path) -> None:
@@ -230,21 +230,17 @@ def by_otter(folder: Path, numbers: list[int], environment: dict[str, str]) -> f
         subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
 
     otter("generate", "--tests-dir", "tests", "--no-environment")
-    paths = [folder / f"{n:03}" / f"{STEM}.ipynb" for n in numbers]
-    write(folder / f"{STEM}.ipynb", paths, numbers)
+    paths = [folder / f"{n:03}" / f"{STEM}.ipynb" for n in points]
+    write(folder / f"{STEM}.ipynb", paths, list(points))
     start = time.perf_counter()
     for path in paths:
         otter("run", path, "--autograder", "autograder.zip", "--output-dir", path.parent)
     seconds = time.perf_counter() - start
-    for number, path in zip(numbers, paths, strict=True):
+    for path, wanted in zip(paths, points.values(), strict=True):
         graded = json.loads((path.parent / "results.json").read_text("utf8"))
-        assert sum(test.get("score", 0) for test in graded["tests"]) == score(number)
+        found = sum(test.get("score", 0) for test in graded["tests"])
+        assert found == wanted, (path, found, wanted)
     return seconds
-
-
-def score(number: int) -> int:
-    """Return the points that a submission is to get."""
-    return sum(answer.points for answer in answers(number).values())
 
 
 def measure(folder: Path, count: int, peers: bool) -> dict:
@@ -269,8 +265,12 @@ def measure(folder: Path, count: int, peers: bool) -> dict:
         environment = environments.environment(environments.GRADERS)
         # a file that is no notebook is no work
         numbers = [n for n in range(count) if answers(n) is not TRUNCATED][:BY_PEERS]
+        entries = {int(entry["student"]): entry["exercises"] for entry in graded["submissions"]}
+        points: dict[int, float] = {
+            n: sum(x["points"] for x in entries[n].values()) for n in numbers
+        }
         for name, grade in tqdm({"nbgrader": by_nbgrader, "otter": by_otter}.items()):
-            taken = grade(folder / name, numbers, environment)
+            taken = grade(folder / name, points, environment)
             figures[name] = {
                 "submissions": len(numbers),
                 "seconds": round(taken, 2),
