@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
 INSTALL = $(BIN)/python install.py -c constraints.txt $(PIP_ARGS)
 
-.PHONY: learn test quick browser results claims bench notebooks clean
+.PHONY: learn test quick browser results claims bench notebooks book clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -40,6 +40,11 @@ bench: .venv/.test
 notebooks: .venv/.test
 	@$(BIN)/python -m lessons $(LESSON)
 
+# the course as a static site in build/book, and its laws
+book: .venv/.book
+	@$(BIN)/python -m book
+	@$(BIN)/python -m pytest tests/book
+
 clean:
 	rm -rf .venv build *.egg-info
 
@@ -59,4 +64,8 @@ clean:
 
 .venv/.browser: .venv/.test
 	@$(INSTALL) -e ".[browser]"
+	@touch $@
+
+.venv/.book: .venv/.test
+	@$(INSTALL) -e ".[book]"
 	@touch $@

@@ -1,8 +1,8 @@
 """The laws of the pages: what they show is what the course says, and what they name is there.
 
-After a change of panels, lessons, exercises or kept results,
-`UPDATE_PAGES=1 pytest tests/test_pages.py` writes what the README and RESULTS.md are to show, and
-what `course list` says of each exercise; look at the difference before you commit it. The
+After a change of panels, lessons, topics, exercises or kept results,
+`UPDATE_PAGES=1 pytest tests/test_pages.py` writes what the README, RESULTS.md and TOPICS.md are to
+show, and what `course list` says of each exercise; look at the difference before you commit it. The
 first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and then
 `UPDATE_PAGES=build/verified.md pytest tests/test_pages.py`.
 """
@@ -15,7 +15,9 @@ import re
 import statistics
 import textwrap
 from pathlib import Path
+from urllib.parse import quote, unquote
 
+import nbformat
 import pytest
 import torch
 
@@ -25,7 +27,7 @@ from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.exercises import check
-from course_lib.files.course_map import EXERCISES, hours, lessons
+from course_lib.files.course_map import EXERCISES, disagreements, hours, lessons, topics
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
@@ -33,6 +35,7 @@ from course_lib.verify import COMPARISONS
 
 UPDATE = "UPDATE_PAGES" in os.environ
 VERIFIED = Path(os.environ.get("UPDATE_PAGES", "1"))  # what `course verify --markdown` has printed
+HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 PAGES = sorted(file.name for file in ROOT.glob("*.md"))
 
 
@@ -226,6 +229,60 @@ def test_the_results_page_shows_the_kept_results():
     assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
 
 
+def section(number, heading):
+    """Return a link to a lesson's section, by the name that JupyterLab gives it."""
+    [stem] = [x.file.stem for x in lessons() if x.number == number and x.file]
+    anchor = quote(lab_anchor(heading), safe=":,?!'&")
+    return f"[{number} {plain(heading)}](notebooks/{stem}.ipynb#{anchor})"
+
+
+def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured():
+    every = topics()
+    exercised, measured = (
+        sum(bool(x.exercises) for x in every),
+        sum(bool(x.measured) for x in every),
+    )
+    rows = [
+        f"{len(every)} of {len(every)} topics are taught, {exercised} are built in an exercise, "
+        f"and {measured} are measured.",
+        "",
+        "| | topic | taught in | exercises | measured in |",
+        "|:-|:-|:-|:-|:-|",
+    ]
+    for x in every:
+        built = "<br>".join(f"`{name}`" for name in x.exercises.split()) or "–"
+        places = [section(*x.measured.split(" ", 1))] if x.measured else []
+        places += [f"[{name}.json](results/{name}.json)" for name in x.results.split()]
+        taught, shown = section(x.lesson, x.section), "<br>".join(places) or "–"
+        rows.append(f"| {x.id} | {x.topic} | {taught} | {built} | {shown} |")
+    hold("TOPICS.md", "## Topics\n\n", "\n\n## ", "\n".join(rows))
+    rows = ["| | printed | what holds | shown in |", "|:-|:-|:-|:-|"]
+    rows += [
+        f"| {x.id} | {x.printed} | {x.holds} | {section(x.lesson, x.section)} |"
+        for x in disagreements()
+    ]
+    hold("TOPICS.md", "pins down what holds.\n\n", "\n\nThe tables", "\n".join(rows))
+
+
+def plain(heading):
+    return re.sub(r"[*`]", "", heading)
+
+
+def lab_anchor(heading):
+    """Return the name by which JupyterLab knows a heading."""
+    return plain(heading).replace(" ", "-")
+
+
+def anchors(file):
+    """List the names by which links know the headings of a Markdown page or a notebook."""
+    if file.suffix == ".ipynb":
+        cells = nbformat.read(file, as_version=4).cells
+        text = "\n".join(x.source for x in cells if x.cell_type == "markdown")
+        return [lab_anchor(x) for x in HEADING.findall(text)]
+    headings = HEADING.findall(file.read_text("utf8"))
+    return [re.sub(r"[^\w\- ]", "", x.lower()).replace(" ", "-") for x in headings]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
@@ -235,9 +292,7 @@ def test_links_between_pages_lead_somewhere(page):
         there = ROOT / path if path else ROOT / page
         assert there.exists(), f"{page} links to {target}"
         if anchor:
-            headings = re.findall(r"^#+ (.+)$", there.read_text("utf8"), flags=re.MULTILINE)
-            anchors = [re.sub(r"[^\w\- ]", "", x.lower()).replace(" ", "-") for x in headings]
-            assert anchor in anchors, f"{page} links to {target}"
+            assert unquote(anchor) in anchors(there), f"{page} links to {target}"
 
 
 # paths that a reader is to make, that a build makes, or that are examples

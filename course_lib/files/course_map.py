@@ -72,12 +72,32 @@ class Outline:
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic of the five lectures (L1 to L5), and the lesson that teaches it."""
+    """One topic of the five lectures (L1 to L5), and where a lesson teaches and measures it.
+
+    `section` is the heading in its lesson, `measured` a number and a heading, such as
+    "04 Positions in a tree (optional)". `exercises` and `results`, names of kept results, are
+    lists with spaces between. All but `section` may be empty.
+    """
 
     id: str
     topic: str
     lectures: str
     lesson: str
+    section: str
+    exercises: str
+    measured: str
+    results: str
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A place where the lectures disagree or slip, what holds, and the section that shows both."""
+
+    id: str
+    printed: str
+    holds: str
+    lesson: str
+    section: str
 
 
 def lessons() -> list[Lesson]:
@@ -95,6 +115,11 @@ def exercises() -> list[Outline]:
 def topics() -> list[Topic]:
     """List the topics of the five lectures."""
     return [Topic(**row) for row in _table("topics")]
+
+
+def disagreements() -> list[Disagreement]:
+    """List the places where the five lectures disagree or slip."""
+    return [Disagreement(**row) for row in _table("disagreements")]
 
 
 def hours() -> int:

@@ -1,0 +1,30 @@
+"""What Sphinx is told: which extensions, which theme, and that nothing comes from elsewhere."""
+
+from course_lib import __version__
+
+project = "The Transformer, step by step"
+release = __version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "book.rendering"]
+
+# lessons are committed as they ran
+nb_execution_mode = "off"
+nb_merge_streams, nb_render_markdown_format = True, "myst"
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors, myst_heading_slug_func = 3, "book.rendering.anchor"
+smartquotes = False
+
+# a docstring writes code in single backquotes, and shapes in its signature
+default_role = "literal"
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+maximum_signature_line_length = 80
+
+html_theme = "furo"
+html_title = project
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files, html_js_files = ["book.css"], ["book.js"]
+html_copy_source = False  # the sources of the pages are the notebooks
+html_show_copyright = False
+pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"

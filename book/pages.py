@@ -1,0 +1,139 @@
+"""Write what Sphinx reads: lessons with their hints, docstrings, and the pages of the repository.
+
+`pages/*.md` are templates. What is written holds no answer to an exercise.
+"""
+
+import ast
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import jinja2
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from course_lib.checking.panel import code
+from course_lib.files import course_map
+from course_lib.files.course_map import Lesson
+from course_lib.files.paths import ROOT
+
+HERE = Path(__file__).parent
+XRAYS = HERE / "xray"
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(HERE / "pages"), undefined=jinja2.StrictUndefined
+)
+WHOLE = "08_encoder_and_decoder.ipynb"  # its first picture is the whole Transformer
+CLAIM = "application/vnd.course.claim+json"
+WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
+PICTURE = "image/svg+xml"
+HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"
+LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
+LINK = re.compile(r"\[([^][]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)")
+REPOSITORY = ("TOPICS.md", "RESULTS.md", "REFERENCES.md")
+
+
+def write(folder: Path) -> None:
+    """Write all pages into a folder, which then holds nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("lessons", "components"):
+        (folder / name).mkdir(parents=True)
+    shutil.copytree(ROOT / "results", folder / "results")
+    lessons = {path.name: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
+    for name, notebook in lessons.items():
+        nbformat.write(notebook, folder / "lessons" / name)
+    drawing, alt = next(pictures(lessons[WHOLE].cells))
+    (folder / "transformer.svg").write_text(drawing, "utf8")
+    for lesson, modules in components().items():
+        path = folder / "components" / f"{lesson.number}.md"
+        _page(path, "lesson", lesson=lesson, modules=modules)
+    for name in REPOSITORY:
+        (folder / name).write_text(_linked((ROOT / name).read_text("utf8")), "utf8")
+    kept = {x.stem: json.loads(x.read_text("utf8")) for x in sorted(ROOT.glob("results/*.json"))}
+    _page(folder / "provenance.md", "provenance", kept=kept)
+    xrays = {x.name: _title(x) for x in sorted(XRAYS.glob("*.html"))}
+    if xrays:
+        _page(folder / "xray.md", "xray", xrays=xrays)
+    _page(folder / "components.md", "components", lessons=components())
+    _page(folder / "index.md", "index", lessons=course_map.lessons(), xrays=xrays, alt=alt)
+
+
+def notebooks() -> list[Path]:
+    """List the notebooks, as they are committed: executed, and without an answer."""
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def for_readers(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook for readers: hints folded below each stub, and nothing checked."""
+    hints = {x.id: x.hints for x in course_map.exercises()}
+    cells: list[NotebookNode] = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if cell.cell_type != "code":
+            continue
+        cell.outputs = [x for x in cell.outputs if _tells(x, cell.source)]
+        for _, alt in pictures([cell]):
+            cell.metadata["mystnb"] = {"image": {"alt": alt}}
+        if exercise_id := cell.metadata.get("exercise"):
+            told = hints[exercise_id]
+            folded = [HINT.format(n, len(told), code(x)) for n, x in enumerate(told, start=1)]
+            cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
+            cells.append(new_markdown_cell("\n".join(folded)))
+    notebook.cells = cells
+    return notebook
+
+
+def _tells(output: NotebookNode, source: str) -> bool:
+    """Tell whether an output says something to a reader; drop its lines that do not.
+
+    Those are the panel of a check and whose `mine` is, since nobody has answered here, and a claim,
+    which is for those who measure.
+    """
+    if output.output_type == "stream":
+        output.text = WHOSE.sub("", output.text)
+        return bool(output.text)
+    return not source.startswith("check(") and CLAIM not in output.get("data", {})
+
+
+def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
+    """List the pictures that cells show, each with the text for those who do not see it."""
+    for cell in cells:
+        for output in cell.get("outputs", []):
+            if PICTURE in output.get("data", {}):
+                yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
+
+
+def components() -> dict[Lesson, list[str]]:
+    """Name the modules of each lesson that has some, as their docstrings say."""
+    of_lesson: dict[str, list[str]] = {}
+    files = [*(ROOT / "course_lib").glob("[!_]*.py"), *(ROOT / "course_lib/efficient").glob("*.py")]
+    for file in sorted(files):
+        name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        number = LESSON.search(ast.get_docstring(ast.parse(file.read_text("utf8"))) or "")
+        of_lesson.setdefault(number[1] if number else "00", []).append(name)
+    return {x: of_lesson[x.number] for x in course_map.lessons() if x.number in of_lesson}
+
+
+def _linked(text: str) -> str:
+    """Let the links of a page of the repository lead to pages of the book, or nowhere."""
+    for exercise in course_map.exercises():
+        text = text.replace(f"`{exercise.id}`", f"[`{exercise.id}`](#{exercise.id})")
+    return LINK.sub(_link, text)
+
+
+def _link(found: re.Match) -> str:
+    words, path, anchor = found[1], found[2], found[3] or ""
+    if path.startswith("notebooks/"):
+        return f"[{words}]({path.replace('notebooks', 'lessons', 1)}{anchor})"
+    return found[0] if path.startswith("results/") or path in REPOSITORY else words
+
+
+def _title(page: Path) -> str:
+    found = re.search(r"<title>(.*?)</title>", page.read_text("utf8"))
+    return found[1] if found else page.stem
+
+
+def _page(path: Path, template: str, **shown: object) -> None:
+    path.write_text(TEMPLATES.get_template(f"{template}.md").render(shown), "utf8")
