@@ -163,7 +163,7 @@ def _profiled(see: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
 
 
 def is_attention(part: nn.Module) -> bool:
-    """Tell whether a part attends by a rule that can be replaced; older answers name it otherwise."""
+    """Tell whether a part attends by a rule that can be replaced, by its name now or before."""
     rule = getattr(part, "rule", None) or getattr(part, "attention", None)
     return callable(rule) and not isinstance(rule, nn.Module) and hasattr(part, "heads")
 

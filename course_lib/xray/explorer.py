@@ -74,8 +74,9 @@ def xray(
     first = record(model, sentence, words, target)
     recordings = [first]
     if beside is not None:
-        written = None
-        recordings.append(record(beside, sentence, words, target or written))
+        # both read the same target, that of the first, so that their stages can be compared
+        same = first.outline.expected if first.outline.written else None
+        recordings.append(record(beside, sentence, words, same))
     return XRay(packed(recordings, sentence))
 
 

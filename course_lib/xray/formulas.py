@@ -50,8 +50,13 @@ def _b(below: str) -> str:
 
 
 SCORES = _fraction(_row(_i("Q"), _transposed("K")), _root(D_K))
-SQUARES = _row(_fraction(_n("1"), _i("d")), "<munder><mo>∑</mo><mi>c</mi></munder>",
-               f"<msubsup>{X}{_i('c')}{_n('2')}</msubsup>", PLUS, _i("ε"))  # fmt: skip
+SQUARES = _row(
+    _fraction(_n("1"), _i("d")),
+    "<munder><mo>∑</mo><mi>c</mi></munder>",
+    f"<msubsup>{X}{_i('c')}{_n('2')}</msubsup>",
+    PLUS,
+    _i("ε"),
+)
 VARIANCE = _row(f"<msup>{_i('σ')}{_n('2')}</msup>", PLUS, _i("ε"))
 HIDDEN = {
     "relu": _called("max", _n("0"), _o(","), X, _w("1"), PLUS, _b("1")),
@@ -60,6 +65,9 @@ HIDDEN = {
 }
 OUT = {kind: _row(_i("h"), _w("2"), PLUS, _b("2")) for kind in ("relu", "gelu")}
 OUT["swiglu"] = _row(_i("h"), _w("2"))
+LOOKS_FOR = "What each token looks for, head by head."
+FOUND_BY = "What each token can be found by, head by head."
+HANDS_OVER = "What each token hands over, head by head."
 HEAD = _sub("head", _i("i"))
 
 # what each side of a formula is; the sentence says in words what it means
@@ -86,15 +94,15 @@ FORMULAS: dict[str, tuple[str, str]] = {
     ),
     "queries": (
         _row(_i("Q"), EQUALS, _i("X"), _w("Q")),
-        "What each token looks for, head by head.",
+        LOOKS_FOR,
     ),
     "keys": (
         _row(_i("K"), EQUALS, _i("X"), _w("K")),
-        "What each token can be found by, head by head.",
+        FOUND_BY,
     ),
     "values": (
         _row(_i("V"), EQUALS, _i("X"), _w("V")),
-        "What each token hands over, head by head.",
+        HANDS_OVER,
     ),
     "queries across": (
         _row(_i("Q"), EQUALS, _i("Z"), _w("Q")),
@@ -127,7 +135,7 @@ FORMULAS: dict[str, tuple[str, str]] = {
                 "Concat", _sub("head", _n("1")), _o(","), _o("…"), _o(","), _sub("head", _i("h"))
             ),
             _w("O"),
-        ),  # fmt: skip
+        ),
         "The heads side by side, mixed by one matrix.",
     ),
     "sum": (_row(X, PLUS, _called("f", X)), "The residual connection adds what the layer found."),
@@ -155,7 +163,7 @@ FORMULAS: dict[str, tuple[str, str]] = {
             _i("W"),
         ),
         "A running state in the place of self-attention; max(0, c) goes on.",
-    ),  # fmt: skip
+    ),
     "mean": (
         _row(
             _fraction(_n("1"), _i("n")), "<munder><mo>∑</mo><mi>i</mi></munder>", _sub("h", _i("i"))

@@ -11,6 +11,7 @@ from course_lib.masks import shift_right
 from course_lib.pretrained import marian
 from course_lib.xray.vocabulary import STARTS, STOPS, Vocabulary
 
+Target = str | list[int] | None  # a text, tokens, or what the model writes itself
 LONGEST = 64  # tokens of one text: more would be no picture
 
 
@@ -41,8 +42,9 @@ class Outline(NamedTuple):
     """A model that is about to read a sentence.
 
     `run` reads it, and returns the logits or None; `score` turns a state of the last stack into
-    logits; `expected` are the tokens that come next, where they are known; `aligns` is the path of
-    the attention whose first head was trained to align words.
+    logits; `expected` are the tokens that come next, where they are known, and `written` is the
+    text of those that a translator wrote; `aligns` is the path of the attention whose first head
+    was trained to align words.
     """
 
     title: str
@@ -51,10 +53,11 @@ class Outline(NamedTuple):
     score: Callable[[Float[Tensor, "... d_model"]], Tensor] | None
     name: Callable[[int], str]
     expected: list[int]
+    written: str = ""
     aligns: str = ""
 
 
-def outline(model: nn.Module, sentence: str, words: Any, target: str | None) -> Outline:
+def outline(model: nn.Module, sentence: str, words: Any, target: Target) -> Outline:
     """Find out which model this is, and how it reads this sentence.
 
     Raises TypeError for a model that is not made of the course's parts, and ValueError for a
@@ -66,7 +69,7 @@ def outline(model: nn.Module, sentence: str, words: Any, target: str | None) -> 
         if all(hasattr(model, part) for part in parts.split()):
             return reads(model, sentence, words, target)
     raise TypeError(
-        "the X-ray knows Transformer, LanguageModel, MiniLM, Marian and SmolLM2, with your parts or "
+        "the X-ray knows Transformer, LanguageModel, MiniLM, Marian and SmolLM2, of your parts or "
         f"the library's, but not {type(model).__name__}: is it made of other blocks?"
     )
 
@@ -107,16 +110,15 @@ def _last_norm(model: Any, path: str) -> list[Box]:
 LOGITS = Box("linear, softmax", "value", "", "logits")
 
 
-def _transformer(model: Any, sentence: str, words: Any, target: str | None) -> Outline:
+def _transformer(model: Any, sentence: str, words: Any, target: Target) -> Outline:
     vocabulary = _named(model, words)
     source = torch.tensor([_tokens(vocabulary, sentence)])
     start, stop = vocabulary.find(STARTS), vocabulary.find(STOPS)
     if start is None:
         raise ValueError('a translator begins with a start token: call one of `words` "start"')
-    if target is None:
-        written = _greedy(model, source, start, stop)
-    else:
-        written = _tokens(vocabulary, target)
+    if isinstance(target, str):
+        target = _tokens(vocabulary, target)
+    written = _greedy(model, source, start, stop) if target is None else target
     read = shift_right(torch.tensor([written]), start)
     embedding = "embedding + positions", "stream"
     stacks = [
@@ -146,6 +148,7 @@ def _transformer(model: Any, sentence: str, words: Any, target: str | None) -> O
         score,
         vocabulary.name,
         written,
+        vocabulary.text([token for token in written if token not in (start, stop)]),
     )
 
 
@@ -161,7 +164,7 @@ def _greedy(model: Any, source: Int[Tensor, "1 key"], start: int, stop: int | No
     return written[1:]
 
 
-def _language_model(model: Any, sentence: str, words: Any, target: str | None) -> Outline:
+def _language_model(model: Any, sentence: str, words: Any, target: Target) -> Outline:
     vocabulary = _named(model, words)
     tokens = _tokens(vocabulary, sentence)
     stack = Stack(
@@ -184,7 +187,7 @@ def _language_model(model: Any, sentence: str, words: Any, target: str | None) -
     )
 
 
-def _smollm2(model: Any, sentence: str, words: Any, target: str | None) -> Outline:
+def _smollm2(model: Any, sentence: str, words: Any, target: Target) -> Outline:
     vocabulary = _named(model, words)
     tokens = _tokens(vocabulary, sentence)
     stack = Stack(
@@ -204,7 +207,7 @@ def _smollm2(model: Any, sentence: str, words: Any, target: str | None) -> Outli
     )
 
 
-def _minilm(model: Any, sentence: str, words: Any, target: str | None) -> Outline:
+def _minilm(model: Any, sentence: str, words: Any, target: Target) -> Outline:
     vocabulary = _named(model, words)
     tokens, mask = model.tokens([sentence])
     stack = Stack(
@@ -225,12 +228,14 @@ def _minilm(model: Any, sentence: str, words: Any, target: str | None) -> Outlin
     return Outline("MiniLM", [stack], run, None, vocabulary.name, [])
 
 
-def _marian(model: Any, sentence: str, words: Any, target: str | None) -> Outline:
+def _marian(model: Any, sentence: str, words: Any, target: Target) -> Outline:
     vocabulary = _named(model, words)
     source = model.encode(sentence)
-    written = model.encode(model.translate(sentence) if target is None else target)
-    read = shift_right(written, marian.START)
-    _short(source.tolist()), _short(written.tolist())
+    text = model.translate(sentence) if target is None else target
+    written: list[int] = model.encode(text).tolist() if isinstance(text, str) else text
+    read = shift_right(torch.tensor(written), marian.START)
+    for tokens in (source.tolist(), written):
+        _short(tokens)
     embedding = ("embedding + positions", "stream", "embedding", "embedding")
     stacks = [
         Stack(
@@ -259,7 +264,8 @@ def _marian(model: Any, sentence: str, words: Any, target: str | None) -> Outlin
         lambda: model(read[None], model.read(source[None]))[0],
         score,
         vocabulary.name,
-        written.tolist(),
+        written,
+        model.tokenizer.decode([token for token in written if token != marian.STOP]),
         f"decoder.{len(model.decoder) - 1}.cross_attention.sublayer.attention",
     )
 

@@ -57,10 +57,13 @@ def packed(recordings: list[Recording], sentence: str) -> dict[str, Any]:
 def _packed(recordings: list[Recording], sentence: str, width: int) -> dict[str, Any]:
     numbers, sources, formulas = _Numbers(), {}, {}
     versions = [_version(one, numbers, sources, formulas, width) for one in recordings]
+    for version, name in zip(versions, ("the model", "beside it"), strict=False):
+        version["name"] = name
     first = recordings[0]
     data = {
         "title": first.outline.title,
         "sentence": sentence,
+        "written": first.outline.written,
         "versions": versions,
         "sources": list(sources.values()),
         "formulas": [{"math": mathml(name), "words": FORMULAS[name][1]} for name in formulas],

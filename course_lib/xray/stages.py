@@ -1,14 +1,14 @@
 """The stages of a model: every tensor on its way, with the function that computed it."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from course_lib.xray.calls import Attended, Call, Recorder, code_of, is_own
-from course_lib.xray.outlines import Box, Outline, Stack, outline
+from course_lib.xray.outlines import Box, Outline, Stack, Target, outline
 
 SUBLAYERS = ("attention", "cross_attention", "feed_forward")
 NEAREST = 5  # tokens that each layer would have said
@@ -80,7 +80,7 @@ class Recording(NamedTuple):
     lens: Lens | None
 
 
-def record(model: nn.Module, sentence: str, words: Any = None, target: str | None = None):
+def record(model: nn.Module, sentence: str, words: Any = None, target: Target = None) -> Recording:
     """Send a sentence through a model, and keep all of its stages.
 
     Raises TypeError for a model that is not made of the course's parts, and ValueError for a
@@ -155,7 +155,7 @@ class _Reading:
         if box.formula == "logits":
             return Panel(box.label, box.role, [self._outputs(key)])
         if box.path == "pool":
-            code = code_of(self._model.pool)
+            code = code_of(cast(Callable, self._model.pool))
             call = next(call for call in self._recorder.root if call.code is code)
             self._add(key, "the sentence's vector", call.value, call, box.formula)
             return Panel(box.label, box.role, [key])
@@ -272,9 +272,10 @@ class _Reading:
     def _weigher(self, layer: Call, weights: Tensor, attended: Attended) -> Call:
         """Return the function that computed these weights: the softmax, where it was one's own."""
         for call in layer:
-            if call.value is not None and call.value.numel() == weights.numel():
-                if torch.allclose(call.value.reshape(weights.shape), weights, atol=1e-5):
-                    return call
+            if call.value is None or call.value.numel() != weights.numel():
+                continue
+            if torch.allclose(call.value.reshape(weights.shape), weights, atol=1e-5):
+                return call
         code = code_of(attended.rule)
         return next((call for call in layer if call.code is code), layer)
 
@@ -282,11 +283,10 @@ class _Reading:
         """Ask each level's states what comes next, by the model's own last norm and output."""
         assert self._plan.score is not None
         first = self._calls[stack.before[-1].path][stack.before[-1].turn]
-        states = [first.value, *(self._calls[path][0].value for path in stack.blocks)]
+        states = [first.output, *(self._calls[path][0].output for path in stack.blocks)]
         levels = ["embedding", *(f"block {i + 1}" for i in range(len(stack.blocks)))]
-        logits = self._plan.score(
-            torch.cat([state.reshape(1, *state.shape[-2:]) for state in states])
-        )
+        stacked = torch.cat([state.reshape(1, *state.shape[-2:]) for state in states])
+        logits = self._plan.score(stacked)
         best = logits.topk(NEAREST, dim=-1)
         probabilities = (best.values - logits.logsumexp(-1, keepdim=True)).exp()
         return Lens(levels, best.indices.tolist(), probabilities)

@@ -46,6 +46,13 @@ class Vocabulary:
             name = decoded if "Ġ" in plain or "Ċ" in plain else plain
         return "".join(SIGNS.get(sign, sign) for sign in name)
 
+    def text(self, tokens: list[int]) -> str:
+        """Return the text that tokens stand for."""
+        if self._names is None:
+            return self._words.decode(tokens)
+        names = [str(self._names[token]) for token in tokens]
+        return ("" if all(len(name) == 1 for name in names) else " ").join(names)
+
     def find(self, names: Sequence[str]) -> int | None:
         """Return the first of these tokens that the vocabulary has, or None."""
         if self._names is not None:

@@ -23,17 +23,17 @@ function drawing(version, blocks, chosen, choose, turnTo, changes) {
           onclick: () => choose(place),
         }, label, changes ? el("span", { class: "change" }, change ? `± ${percent(Math.min(change, 9.99))}` : "same") : null);
         buttons.push(button);
-        return el("li", {}, button,
-          el("span", { class: "up", "aria-hidden": "true" }, shape.slice(-2).join(" × ")));
+        return el("li", {}, button, up(shape));
       });
     }
     const of = column.blocks.length;
-    const frame = el("li", { class: "frame" },
+    const states = version.stages[parts.block.at(-1)[2].at(-1)].shape;
+    const frame = el("li", {}, el("div", { class: "frame" },
       el("ol", { class: "boxes" }, ...rooms.block),
-      stepper("block", blocks[number], of, (block) => turnTo(number, block)));
+      stepper("block", blocks[number], of, (block) => turnTo(number, block))), up(states));
     const ends = el("li", { class: "tokens" },
       el("span", {}, `${column.tokens.length} tokens`));
-    stacks.push(el("div", { class: "stack" },
+    stacks.push(el("div", { class: version.columns.length > 1 && number === 0 ? "stack left" : "stack" },
       el("ol", { class: "boxes", "aria-label": column.name || "the model, from its input up" },
         ends, ...rooms.before, frame, ...rooms.after),
       column.name ? el("h3", {}, column.name) : null));
@@ -41,10 +41,18 @@ function drawing(version, blocks, chosen, choose, turnTo, changes) {
   const place = buttons.findIndex((button) => button.getAttribute("aria-pressed") === "true");
   roving(buttons, { chosen: Math.max(0, place), vertical: -1 });
   const lines = el("svg", { class: "lines", "aria-hidden": "true" });
-  const whole = el("div", { class: "drawing" }, lines, ...stacks);
+  const whole = el("div", { class: version.columns.length > 1 ? "drawing pair" : "drawing" }, lines, ...stacks);
   redrawn(whole, () => connect(whole, lines));
   return whole;
 }
+
+/** An arrow to the next box, and the shape of what goes along it. */
+function up(shape) {
+  return el("span", { class: "up", "aria-hidden": "true" }, shape.slice(-2).join(" × "));
+}
+
+/** The tip of an arrow that comes in from a side. */
+const tip = (x, y, side) => `M${x + side * 7} ${y - 3.5} L${x + side} ${y} L${x + side * 7} ${y + 3.5}`;
 
 /** Draw residual connections, and the way of the memory into the cross-attention. */
 function connect(whole, lines) {
@@ -65,8 +73,8 @@ function connect(whole, lines) {
       if (!label.startsWith("add")) return;
       const first = box(boxes[label === "add" ? i - 2 : i - 1]), to = box(button);
       const side = inner > 0 ? to.right : to.left, out = side + inner * 11;
-      const centre = (first.left + first.right) / 2, y = first.bottom + 9;
-      ways.push(`M${centre} ${y} H${out} V${middle(to)} H${side + inner * 2}`);
+      const centre = (first.left + first.right) / 2, y = first.bottom + 10;
+      ways.push(`M${centre} ${y} H${out} V${middle(to)} H${side + inner * 2}`, tip(side, middle(to), inner));
     });
   });
   const across = stacks[1] && [...stacks[1].querySelectorAll(".box")]
@@ -77,7 +85,7 @@ function connect(whole, lines) {
     const to = box(across[0]), centre = (top.left + top.right) / 2;
     const frameTop = box(stacks[0].querySelector(".frame")).top;
     const y = Math.min(top.top - 16, frameTop - 12), x = (top.right + to.left) / 2;
-    memory = `M${centre} ${top.top} V${y} H${x} V${middle(to)} H${to.left - 2}`;
+    memory = `M${centre} ${top.top - 15} V${y} H${x} V${middle(to)} H${to.left - 2} ${tip(to.left, middle(to), -1)}`;
   }
   lines.replaceChildren(
     ...ways.map((d) => el("path", { d, class: "residual" })),

@@ -3,7 +3,7 @@
 const VIEWS = { Stages: stagesView, Attention: attentionView, "Next token": nextView };
 
 function main() {
-  const root = document.getElementById("xray"), [version] = data.versions;
+  const root = document.getElementById("xray");
   const names = Object.keys(VIEWS), panels = {}, tabs = [];
   const open = (i) => {
     names.forEach((name, j) => {
@@ -19,13 +19,11 @@ function main() {
     panels[name] = el("div", { role: "tabpanel", id: room, "aria-labelledby": id });
   }
   roving(tabs, { columns: 3, focus: (i) => { if (tabs[i].getAttribute("aria-selected") !== "true") open(i); } });
-  const written = version.columns.length > 1 ? version.columns.at(-1).tokens.slice(1) : [];
-  const expected = version.next?.expected ?? [];
   root.append(
     el("header", {},
       el("h1", {}, `X-ray of ${data.title}`),
       el("p", { class: "sentence" }, "reads ", el("q", {}, data.sentence),
-        ...(written.length ? [" and writes ", el("q", {}, data.written ?? expected.join(" "))] : [])),
+        ...(data.written ? [" and writes ", el("q", {}, data.written)] : [])),
       el("div", { class: "tabs", role: "tablist", "aria-label": "views" }, ...tabs)),
     ...Object.values(panels));
   open(0);
