@@ -5,7 +5,7 @@ Each shares its parameters with the model, which stays as it was.
 
 import copy
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,8 @@ def without_head(model: nn.Module, layer: str, head: int) -> nn.Module:
     if not any(path.startswith(f"{layer}.") for path in layers):
         known = ", ".join(path.partition(".sublayer")[0] for path in layers)
         raise ValueError(f"no attention is called {layer!r} here; there are {known}")
-    [heads] = {model.get_submodule(x).heads for x in layers if x.startswith(f"{layer}.")}
+    first: Any = next(model.get_submodule(x) for x in layers if x.startswith(f"{layer}."))
+    heads = first.heads
     if not 0 <= head < heads:
         raise ValueError(f"head counts from 0 to {heads - 1} in this layer, and {head} is none")
 
@@ -56,7 +57,8 @@ def with_norm(model: nn.Module, norm: Literal["post", "pre"]) -> nn.Module:
     Raises ValueError for another word.
     """
     add, twin = residual(norm), _twin(model)
-    for path, part in list(twin.named_modules()):
+    parts: list[tuple[str, Any]] = list(twin.named_modules())
+    for path, part in parts:
         if hasattr(part, "sublayer") and hasattr(part, "norm_layer"):
             moved = add(part.sublayer, len(part.gain), part.norm_layer)
             moved.gain, moved.bias = part.gain, part.bias

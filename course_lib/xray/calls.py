@@ -30,13 +30,16 @@ CELLS = ("<answer", "<ipython-input")
 class Call:
     """One call of a function: of the course, of a notebook, or of a part of the model.
 
-    `path` is the part's name in the model where the function is its `forward`; `made` are the
-    tensors that torch's operations returned inside it, those of the calls inside it left out.
+    `path` is the part's name in the model where the function is its `forward`; `caller` is the code
+    that called it, and `line` the line there; `made` are the tensors that torch's operations
+    returned inside it, those of the calls inside it left out.
     """
 
     code: CodeType
     path: str | None
     given: dict[str, Any]
+    caller: CodeType | None = None
+    line: int = 0
     output: Any = None
     value: Tensor | None = None
     calls: list["Call"] = field(default_factory=list)
@@ -149,7 +152,12 @@ class Recorder(TorchFunctionMode):
             return None
         given = {name: frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]}
         path = self._paths.get(id(given.get("self"))) if code.co_name == "forward" else None
-        return Call(code, path, given) if own or path is not None else None
+        if not own and path is None:
+            return None
+        back = frame.f_back
+        while back and not is_own(back.f_code.co_filename):
+            back = back.f_back
+        return Call(code, path, given, back and back.f_code, back.f_lineno if back else 0)
 
 
 @contextmanager

@@ -121,7 +121,7 @@ FORMULAS: dict[str, tuple[str, str]] = {
         "How much each query (row) looks at each key (column). A row sums to one.",
     ),
     "weights masked": (
-        _row(_i("A"), EQUALS, _called("softmax", SCORES, _o("where allowed"))),
+        _row(_i("A"), EQUALS, _row(_sub("softmax", _i("mask")), _o("("), SCORES, _o(")"))),
         "How much each query (row) looks at each key (column). A row sums to one; the mask hides "
         "the future, which gets 0.",
     ),

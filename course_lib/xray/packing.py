@@ -1,12 +1,15 @@
 """A recording as data for the page: half-precision numbers in base64, and a table of contents."""
 
 import base64
+import linecache
+from types import CodeType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from course_lib.xray.calls import Call
 from course_lib.xray.formulas import FORMULAS, mathml
 from course_lib.xray.owners import owner_of, source_of
 from course_lib.xray.stages import Column, Recording, Stage
@@ -127,17 +130,16 @@ def _stage(
     square = stage.label == "weights"
     each = heads.shape[-1] if square or stage.columns else max(1, width // len(heads))
     kept = heads[..., :each]
-    if code not in sources:
-        own = owner_of(code)
-        sources[code] = {"name": code.co_qualname, "owner": own, "text": source_of(code)}
+    _keep_source(code, sources)
     formulas.setdefault(stage.formula, len(formulas))
     norms = [] if square else value.reshape(-1, *heads.shape[-2:]).square().sum((0, 2)).sqrt()
     packed: dict[str, Any] = {
         "label": stage.label,
-        "shape": list(value.shape),
+        "shape": [*value.shape[:-1], stage.wide or value.shape[-1]],
         "kept": list(kept.shape),
         "at": numbers.add(kept),
         "source": list(sources).index(code),
+        **_called(stage.author, sources),
         "formula": formulas[stage.formula],
     }
     if len(norms):
@@ -145,6 +147,21 @@ def _stage(
     if stage.columns:
         packed["columns"] = stage.columns
     return packed
+
+
+def _called(author: Call, sources: dict) -> dict[str, Any]:
+    """Return the function that called a stage's author, and the line there."""
+    line = linecache.getline(author.caller.co_filename, author.line) if author.caller else ""
+    if author.caller is None or not line:
+        return {}
+    _keep_source(author.caller, sources)
+    return {"caller": list(sources).index(author.caller), "line": line.strip()}
+
+
+def _keep_source(code: CodeType, sources: dict) -> None:
+    if code not in sources:
+        text = source_of(code)
+        sources[code] = {"name": code.co_qualname, "owner": owner_of(code), "text": text}
 
 
 def _next(recording: Recording, numbers: _Numbers) -> dict[str, Any]:

@@ -18,7 +18,8 @@ class Stage(NamedTuple):
     """A tensor of the model, of (rows, columns) or of (heads, rows, columns).
 
     `key` names the same stage in two versions of a model; `author` is the call that computed it;
-    `columns` are names, where the columns have names.
+    `columns` are names, where the columns
+    have names, and `wide` is how many there are in all.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Stage(NamedTuple):
     author: Call
     formula: str
     columns: list[str] | None = None
+    wide: int = 0
 
 
 class Panel(NamedTuple):
@@ -127,10 +129,11 @@ class _Reading:
         author: Call,
         formula: str,
         columns: list[str] | None = None,
+        wide: int = 0,
     ) -> str:
         value = value.detach().float().cpu()
         value = value[0] if value.dim() > 2 and len(value) == 1 and columns is None else value
-        self._stages[key] = Stage(key, label, value, author, formula, columns)
+        self._stages[key] = Stage(key, label, value, author, formula, columns, wide)
         return key
 
     def _author(self, tensor: Tensor, otherwise: Call) -> Call:
@@ -173,7 +176,8 @@ class _Reading:
         names = [self._plan.name(token) for token in columns]
         last = [call for call in self._recorder.root.calls if isinstance(call.output, Tensor)][-1]
         author = self._author(last.output, last)
-        return self._add(key, "logits", self._logits[:, columns], author, "logits", names)
+        shown = self._logits[:, columns]
+        return self._add(key, "logits", shown, author, "logits", names, vocab)
 
     def _block(self, stack: int, key: str, number: int, path: str) -> Iterator[Panel]:
         found = False

@@ -25,10 +25,10 @@ function attentionView(root) {
   const pictures = data.versions.map((version, v) => version.stages[one.key]
     ? figureOf(v, one, head) : el("p", {}, `${version.name}: has no such layer`));
   root.replaceChildren(
-    el("p", { class: "lead" }, "Each token looks at tokens: the thicker the line, the more of its attention goes there. Choose a head below; point at a token on the left, or use the arrow keys."),
+    el("p", { class: "lead" }, "Each token on the left looks at tokens on the right: the thicker the line, the larger the weight. Point at a token, or choose another head."),
     kinds.length > 1 ? choices("which attention", kinds, attention.kind,
-      (kind) => again(() => { attention.kind = kind; attention.at = [0, 0]; attention.row = null; }, ".choices input:checked")) : null,
-    el("div", { class: "attention" },
+      (kind) => again(() => { attention.kind = kind; attention.at = [0, 0]; attention.row = null; }, ".choices input:checked")) : "",
+    el("div", { class: layers.length > 12 ? "attention wide" : "attention" },
       el("div", { class: "looking" },
         el("div", { class: "steppers" },
           stepper("block", layer, layers.length, (to) => again(() => { attention.at = [to, head]; }, '[aria-label="next block"]')),
@@ -68,13 +68,18 @@ function habit(version, one, head) {
   };
   const found = Object.entries(places).map(([name, place]) => [share(place), name]).sort((a, b) => b[0] - a[0])[0];
   const trained = one.aligns && head === 0 ? "This head was trained to align words. " : "";
-  return trained + (found[0] > 0.4 ? `On average ${percent(found[0])} of this head's weight goes to ${found[1]}.`
-    : "This head spreads its weight: no single place takes more than 40 %.");
+  if (found[0] > 0.4) return `${trained}On average ${percent(found[0])} of this head's weight goes to ${found[1]}.`;
+  let peaks = 0;
+  for (let row = 0; row < rows; row++) peaks += Math.max(...values.subarray(row * columns, (row + 1) * columns)) / rows;
+  return trained + (peaks > 0.6 ? `On average a token gives ${percent(peaks)} of its weight to a single token, at no fixed place.`
+    : "This head spreads its weight over several tokens.");
 }
 
 /** Draw the lines of one head, from the tokens that look to the tokens that are looked at. */
 function figureOf(version, one, head) {
-  const queries = data.versions[version].columns[one.query].tokens;
+  // cross-attention serves the token that is being written, so that one names the row
+  const writes = one.query !== one.keys && data.versions[version].next?.expected;
+  const queries = writes || data.versions[version].columns[one.query].tokens;
   const keys = data.versions[version].columns[one.keys].tokens;
   const { values, rows, columns } = headOf(version, one.key, head);
   const lines = el("svg", { class: "lines", "aria-hidden": "true" });
@@ -83,9 +88,9 @@ function figureOf(version, one, head) {
       .map((weight, column) => [weight, column]).sort((a, b) => b[0] - a[0]).slice(0, 3);
     const spoken = best.map(([weight, column]) => `${keys[column]} ${percent(weight)}`).join(", ");
     return el("li", { role: "option", "aria-selected": "false", "aria-label": `${name} looks at ${spoken}`,
-      onpointerenter: () => light(row), onclick: () => light(row) }, name);
+      onpointerenter: () => light(row), onclick: () => light(row) }, ...named(name));
   });
-  const right = keys.map((name) => el("li", {}, el("b", {}), el("span", {}, name)));
+  const right = keys.map((name) => el("li", {}, el("b", {}), el("span", {}, ...named(name))));
   const whole = el("div", { class: "bipartite" },
     el("ul", { role: "listbox", "aria-label": "tokens that look", class: "queries" }, ...left), lines,
     el("ul", { class: "keys", "aria-label": "tokens that are looked at" }, ...right));
@@ -122,10 +127,12 @@ function figureOf(version, one, head) {
     lines.replaceChildren(...made);
   }
   redrawn(whole, draw);
+  const off = values.every((weight) => weight === 0);
   if (attention.row !== null && attention.row < rows) requestAnimationFrame(() => light(attention.row));
   else attention.row = null;
   return el("figure", {}, data.versions.length > 1 ? el("figcaption", {}, data.versions[version].name) : null,
-    el("div", { class: "sides", "aria-hidden": "true" }, el("span", {}, "looks"), el("span", {}, "is looked at")), whole,
+    off ? el("p", { class: "note" }, "This head is off: all of its weights are 0.") : null,
+    el("div", { class: "sides", "aria-hidden": "true" }, el("span", {}, writes ? "while it writes" : "looks"), el("span", {}, "is looked at")), whole,
     asTable("The weights as a table", ["token", ...keys], () => queries.map((name, row) =>
       [name, ...[...values.subarray(row * columns, (row + 1) * columns)].map((weight) => weight.toFixed(2))])));
 }

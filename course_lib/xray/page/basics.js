@@ -72,6 +72,10 @@ function limitOf(...arrays) {
   return sizes[Math.floor(0.985 * (sizes.length - 1))] || sizes.at(-1) || 1;
 }
 
+/** A token's name, the signs of white space in it faint. */
+const named = (name) => [...name.matchAll(/[▁↵⇥]+|[^▁↵⇥]+/g)].map(([part]) =>
+  /[▁↵⇥]/.test(part) ? el("span", { class: "mark" }, part) : part);
+
 let count = 0;
 const unique = (word) => `${word}-${++count}`;
 
@@ -83,19 +87,21 @@ function choices(legend, names, chosen, choose, { shown = false } = {}) {
       type: "radio", name: group, value: i, checked: i === chosen,
       onchange: () => choose(i),
     }),
-    el("span", {}, name)));
+    el("span", {}, ...named(name))));
   return el("fieldset", { class: "choices" },
     el("legend", { class: shown ? "" : "quiet" }, legend), ...buttons);
 }
 
-/** A stepper: one number among so many, by two buttons. */
+/** A stepper: one number among so many, by two buttons or from a list. */
 function stepper(word, at, of, go) {
   const move = (by) => () => go((at + by + of) % of);
+  const list = el("select", { "aria-label": word, onchange: () => go(Number(list.value)) },
+    ...Array.from({ length: of }, (_, i) => el("option", { value: i, selected: i === at }, `${word} ${i + 1}`)));
   const button = (sign, by, what) => el("button", {
     type: "button", class: "step", "aria-label": `${what} ${word}`, onclick: move(by), disabled: of < 2,
   }, sign);
   return el("div", { class: "stepper", role: "group", "aria-label": word },
-    button("‹", -1, "previous"), el("output", {}, `${word} ${at + 1} of ${of}`), button("›", 1, "next"));
+    button("‹", -1, "previous"), list, `of ${of}`, button("›", 1, "next"));
 }
 
 /** Let arrow keys move the focus among elements, of which one alone is a stop of the tab key. */

@@ -48,7 +48,7 @@ function drawing(version, blocks, chosen, choose, turnTo, changes) {
 
 /** An arrow to the next box, and the shape of what goes along it. */
 function up(shape) {
-  return el("span", { class: "up", "aria-hidden": "true" }, shape.slice(-2).join(" × "));
+  return el("span", { class: "up", "aria-hidden": "true" }, el("span", {}, shape.slice(-2).join(" × ")));
 }
 
 /** The tip of an arrow that comes in from a side. */
@@ -73,7 +73,7 @@ function connect(whole, lines) {
       if (!label.startsWith("add")) return;
       const first = box(boxes[label === "add" ? i - 2 : i - 1]), to = box(button);
       const side = inner > 0 ? to.right : to.left, out = side + inner * 11;
-      const centre = (first.left + first.right) / 2, y = first.bottom + 10;
+      const centre = (first.left + first.right) / 2, y = first.bottom + 6;
       ways.push(`M${centre} ${y} H${out} V${middle(to)} H${side + inner * 2}`, tip(side, middle(to), inner));
     });
   });

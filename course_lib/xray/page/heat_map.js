@@ -15,13 +15,17 @@ function heatMap({ title, values, kept, rows, columns, signed, limit, heads = tr
     "aria-label": `${title}: ${height} rows, ${groups * width} columns. Arrow keys read numbers.`,
   });
   const names = el("div", { class: "row-names", "aria-hidden": "true" },
-    ...rows.map((name) => el("span", {}, name)));
+    ...rows.map((name) => el("span", {}, ...named(name))));
   const above = el("div", { class: "column-names", "aria-hidden": "true" });
   if (groups > 1 && heads) {
     for (let g = 0; g < groups; g++) above.append(el("span", {}, groups > 6 ? `${g + 1}` : `head ${g + 1}`));
   } else if (columns && width <= 40) {
-    above.classList.add("slanted");
-    for (const name of columns) above.append(el("span", {}, name));
+    const longest = Math.max(...columns.map((name) => name.length));
+    if (longest > 2) {
+      above.classList.add("slanted");
+      above.style.height = `${Math.min(70, 12 + 5.5 * longest)}px`;
+    }
+    for (const name of columns) above.append(el("span", {}, ...named(name)));
   }
   let at = null;
   const value = (row, column) => {

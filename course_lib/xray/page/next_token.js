@@ -48,7 +48,7 @@ function nextView(root) {
         next.drawn = null;
         update();
       } });
-    return el("label", { class: "slider" }, el("span", {}, name), input, out);
+    return el("label", { class: "slider" }, el("span", {}, name), out, input);
   };
   const most = Math.min(vocab, version.next.tokens[0].length);
   const expected = version.next.expected[next.row];
@@ -65,7 +65,7 @@ function nextView(root) {
         slider("top-k", 1, most, 1, next.k ?? most, (k) => (k >= most ? "all" : `${k}`), (k) => { next.k = k >= most ? null : k; }),
         slider("top-p", 0.05, 1, 0.05, next.p, (p) => (p >= 1 ? "all" : p.toFixed(2)), (p) => { next.p = p; }),
         el("button", { type: "button", class: "draw", onclick: () => { next.drawn = draw(); update(); } }, "Draw a token"),
-        expected === undefined ? null : el("p", { class: "note" }, "What really comes next: ", el("code", {}, expected))),
+        expected === undefined ? null : el("p", { class: "note" }, "What really comes next: ", el("code", {}, ...named(expected)))),
       bars),
     lens);
   data.versions.forEach((one, v) => one.lens && lens.append(lensOf(v, root)));
@@ -92,7 +92,7 @@ function barsOf(v) {
     el("table", { class: "bars" },
       el("thead", { class: "quiet" }, el("tr", {}, el("th", { scope: "col" }, "token"), el("th", { scope: "col" }, "probability"), el("th", { scope: "col" }, "as a bar"))),
       el("tbody", {}, ...rows.map((i) => el("tr", { class: [shares[i] ? "" : "out", v === 0 && i === next.drawn ? "drawn" : ""].join(" ") },
-        el("th", { scope: "row" }, found.names[names[i]]),
+        el("th", { scope: "row" }, ...named(found.names[names[i]])),
         el("td", {}, shares[i] ? percent(shares[i]) : "left out"),
         el("td", { class: "track" }, el("i", { style: `width:${(100 * shares[i]).toFixed(2)}%` })))))),
     el("p", { class: "note", "aria-live": "polite" }, `${many} tokens can be drawn.${drawn}`));
@@ -115,7 +115,7 @@ function lensOf(v, root) {
     rows.push(el("tr", {}, el("th", { scope: "row" }, lens.levels[level]), ...tokens.map((_, row) => {
       const [word, share] = best(level, row)[0];
       const cell = el("td", { role: "gridcell", class: row === next.row ? "here" : "", style: `--share:${share.toFixed(3)}`,
-        onpointerenter: () => tell(level, row), onclick: () => cell.focus() }, el("span", { class: share > 0.55 ? "strong" : "" }, word));
+        onpointerenter: () => tell(level, row), onclick: () => cell.focus() }, ...named(word));
       cells.push(cell);
       return cell;
     })));
@@ -127,6 +127,6 @@ function lensOf(v, root) {
     el("p", { class: "note" }, "The logit lens: the last norm and the output layer, applied to the state after each block. Darker is more certain; the top row is the model's own answer."),
     readout,
     el("div", { class: "scroll" }, el("table", { role: "grid", "aria-label": "the best next token by layer and position" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "after"), ...tokens.map((token, row) => el("th", { scope: "col", class: row === next.row ? "here" : "" }, token)))),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "after"), ...tokens.map((token, row) => el("th", { scope: "col", class: row === next.row ? "here" : "" }, ...named(token))))),
       el("tbody", {}, ...rows))));
 }

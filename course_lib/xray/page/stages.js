@@ -3,20 +3,23 @@
 const stages = {
   blocks: data.versions[0].columns.map(() => 0),
   chosen: null,
-  part: 0,
+  part: null,
   head: 0,
 };
 
 function stagesView(root) {
   const [version] = data.versions, compared = data.versions.length > 1;
-  stages.chosen ||= [version.columns.length - 1, "block", 1];
+  stages.chosen ||= [version.columns.length - 1, "block",
+    Math.max(0, version.columns.at(-1).blocks[0].findIndex(([label]) => label.includes("attention")))];
   const [number, room, i] = stages.chosen;
   const column = version.columns[number], block = stages.blocks[number];
   const boxes = boxesOf(column, block)[room], [label, role, keys] = boxes[Math.min(i, boxes.length - 1)];
+  // where two versions are compared, begin with the first tensor that differs
+  stages.part ??= Math.max(0, keys.findIndex((key) => data.changes[key]));
   stages.part = Math.min(stages.part, keys.length - 1);
   const again = (change, focus) => { change(); stagesView(root); root.querySelector(focus)?.focus(); };
   const picture = drawing(version, stages.blocks, stages.chosen,
-    (place) => again(() => { if (place.join() !== stages.chosen.join()) stages.part = 0; stages.chosen = place; },
+    (place) => again(() => { if (place.join() !== stages.chosen.join()) stages.part = null; stages.chosen = place; },
       ".box[aria-pressed=true]"),
     (stack, to) => {
       const step = document.activeElement?.getAttribute("aria-label");
@@ -28,7 +31,7 @@ function stagesView(root) {
   const heading = [column.name, where].filter(Boolean).join(", ");
   const panel = el("section", { class: "panel", "aria-label": "what this box computed" },
     el("h2", { "data-role": role }, label, el("small", {}, heading)),
-    keys.length > 1 ? choices("inside this box", keys.map((key) => version.stages[key].label), stages.part, (part) =>
+    keys.length > 1 ? choices("inside this box", keys.map((key) => partName(version, key)), stages.part, (part) =>
       again(() => { stages.part = part; }, ".panel .choices input:checked")) : null,
     ...tensorOf(keys[stages.part], column, again));
   const old = root.querySelector(".drawing-room")?.scrollTop;
@@ -38,6 +41,12 @@ function stagesView(root) {
       : "The model, from its input up. Choose a box: you see the numbers that it returned, its formula, and the code that computed them."),
     el("div", { class: "two" }, el("div", { class: "drawing-room" }, picture), panel));
   if (old) root.querySelector(".drawing-room").scrollTop = old;
+}
+
+/** Name a tensor inside a box; where two versions are compared, with how much it differs. */
+function partName(version, key) {
+  const change = data.changes[key];
+  return version.stages[key].label + (change === undefined ? "" : change ? ` ± ${percent(Math.min(change, 9.99))}` : change === 0 ? " same" : "");
 }
 
 /** Describe one stage: formula, heat maps, code. */
@@ -54,8 +63,8 @@ function tensorOf(key, column, again) {
   const limit = square ? 1 : limitOf(...views.filter(Boolean).map((view) => view.values));
   const maps = views.map((view, i) => view ? mapOf(view, rows, stage, limit, !square,
     data.versions.length > 1 ? data.versions[i].name : stage.label) : el("p", {}, `${data.versions[i].name}: has no such stage`));
-  if (alike) {
-    const difference = views[0].values.map((x, i) => views[1].values[i] - x);
+  const difference = alike && views[0].values.map((x, i) => views[1].values[i] - x);
+  if (alike && difference.some((x) => x)) {
     maps.push(mapOf({ ...views[0], values: difference }, rows, stage, square ? 1 : limitOf(difference), true, "difference"));
   }
   const parts = [
@@ -70,8 +79,8 @@ function tensorOf(key, column, again) {
   parts.push(el("div", { class: "maps" }, ...maps));
   if (data.changes[key] !== undefined) {
     const change = data.changes[key];
-    parts.push(el("p", { class: "note" }, change === null ? "The two shapes differ, so there is no difference to show."
-      : `The whole tensor differs by ${percent(change)} of its size.`));
+    parts.push(el("p", { class: "note" }, change === null ? "There is no difference to show: only one version has this stage, or the two shapes differ."
+      : change ? `The whole tensor differs by ${percent(change)} of its size.` : "The two versions are the same here."));
   }
   const names = square ? keysOf(key) : stage.columns;
   const [, height, width] = [1, ...stage.kept].slice(-3);
@@ -120,14 +129,27 @@ function shapeOf(stage, square) {
 /** Show the function that computed a stage, and whose it is. */
 function codeOf(stage, version = "") {
   const source = data.sources[stage.source];
-  const owner = { yours: "yours", "this notebook's": "this notebook’s", "the course's": "the course’s" }[source.owner] || source.owner;
   return [el("h3", { class: "by" }, "Computed by ", el("code", {}, source.name), " ",
-    el("span", { class: `owner ${source.owner === "yours" ? "own" : ""}` }, owner), version ? ` (${version})` : ""),
-  el("pre", { tabindex: 0, role: "region", "aria-label": `source of ${source.name}`, html: painted(source.text) })];
+    ownerOf(source), version ? ` (${version})` : ""),
+  sourceOf(source), stage.caller === undefined ? null : callOf(stage)];
 }
 
-/** Colour comments, texts and keywords of Python. */
-function painted(text) {
+const ownerOf = ({ owner }) => el("span", { class: owner === "yours" ? "owner own" : "owner" }, owner.replace("'", "’"));
+
+const sourceOf = (source, line = "") => el("pre", {
+  tabindex: 0, role: "region", "aria-label": `source of ${source.name}`, html: painted(source.text, line),
+});
+
+/** Show the line that called this function, and folded below it the function around it. */
+function callOf(stage) {
+  const source = data.sources[stage.caller];
+  return el("details", { class: "calls" },
+    el("summary", {}, "Called in ", el("code", {}, source.name), " ", ownerOf(source), " by ", el("code", {}, stage.line)),
+    sourceOf(source, stage.line));
+}
+
+/** Colour comments, texts and keywords of Python, and mark the line that made the call. */
+function painted(text, line = "") {
   const escape = (plain) => plain.replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
   const token = /("""[\s\S]*?"""|"[^"\n]*"|'[^'\n]*')|(#[^\n]*)|\b(def|class|return|if|else|elif|for|in|is|not|and|or|None|True|False|raise|with|lambda|import|from|as)\b/g;
   let html = "", from = 0;
@@ -136,5 +158,7 @@ function painted(text) {
     html += `${escape(text.slice(from, match.index))}<span class="${kind}">${escape(match[0])}</span>`;
     from = match.index + match[0].length;
   }
-  return html + escape(text.slice(from));
+  html += escape(text.slice(from));
+  const at = line ? text.split("\n").findIndex((one) => one.trim() === line) : -1;
+  return at < 0 ? html : html.split("\n").map((one, i) => (i === at ? `<span class="called">${one}</span>` : one)).join("\n");
 }
