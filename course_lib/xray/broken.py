@@ -14,6 +14,8 @@ from course_lib.encoder import residual
 from course_lib.self_attention import Rule
 from course_lib.xray.calls import is_attention
 
+INSIDE = ".sublayer.attention"  # where attention is, in the layer of a block
+
 
 def without_mask(model: nn.Module) -> nn.Module:
     """Return the model with rules of attention that do not look at their masks."""
@@ -31,11 +33,11 @@ def without_head(model: nn.Module, layer: str, head: int) -> nn.Module:
     ValueError for a layer or a head that the model does not have.
     """
     layers = [path for path, part in model.named_modules() if is_attention(part)]
-    if not any(path.startswith(f"{layer}.") for path in layers):
-        known = ", ".join(path.partition(".sublayer")[0] for path in layers)
+    if f"{layer}{INSIDE}" not in layers:
+        known = ", ".join(path.removesuffix(INSIDE) for path in layers)
         raise ValueError(f"no attention is called {layer!r} here; there are {known}")
-    first: Any = next(model.get_submodule(x) for x in layers if x.startswith(f"{layer}."))
-    heads = first.heads
+    attention: Any = model.get_submodule(f"{layer}{INSIDE}")
+    heads = attention.heads
     if not 0 <= head < heads:
         raise ValueError(f"head counts from 0 to {heads - 1} in this layer, and {head} is none")
 
@@ -48,7 +50,7 @@ def without_head(model: nn.Module, layer: str, head: int) -> nn.Module:
 
         return attend
 
-    return _with_rules(model, silenced, layer)
+    return _with_rules(model, silenced, f"{layer}{INSIDE}")
 
 
 def with_norm(model: nn.Module, norm: Literal["post", "pre"]) -> nn.Module:
@@ -69,7 +71,7 @@ def with_norm(model: nn.Module, norm: Literal["post", "pre"]) -> nn.Module:
 def _with_rules(model: nn.Module, change: Callable[[Rule], Rule], layer: str = "") -> nn.Module:
     twin = _twin(model)
     for path, part in twin.named_modules():
-        if is_attention(part) and f"{path}.".startswith(f"{layer}." if layer else ""):
+        if is_attention(part) and layer in ("", path):
             name = "rule" if hasattr(part, "rule") else "attention"
             setattr(part, name, change(getattr(part, name)))
     return twin

@@ -22,17 +22,20 @@ class XRay:
     def __init__(self, data: dict[str, Any]):
         self._data = data
 
+    def data(self) -> str:
+        """Return what the page shows, as JSON that may stand inside a script."""
+        written = json.dumps(self._data, ensure_ascii=False, separators=(",", ":"))
+        # a text inside a script may not end it
+        return written.replace("<", "\\u003c")
+
     def page(self) -> str:
         """Return the whole page, which needs no network and no kernel."""
-        # a text inside a script may not end it
-        data = json.dumps(self._data, ensure_ascii=False, separators=(",", ":"))
-        data = data.replace("<", "\\u003c")
         title = html.escape(f"X-ray of {self._data['title']}: {self._data['sentence']}")
         return (
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f'<style>{_file("xray.css")}</style></head><body><main id="xray"></main>'
-            f'<script id="data" type="application/json">{data}</script>'
+            f'<script id="data" type="application/json">{self.data()}</script>'
             f"<script>{script()}</script></body></html>"
         )
 

@@ -165,7 +165,7 @@ function glance(layers, heads, take) {
   }
   roving(thumbs, { columns: layers.length, chosen });
   return el("section", { class: "all", "aria-label": "all heads at a glance" },
-    el("h3", {}, "All heads at a glance"),
+    el("h2", {}, "All heads at a glance"),
     el("p", { class: "note" }, layers.length > 1 ? "A column for each block, a row for each head; in each picture a row for each token that looks." : "A row for each head; in each picture a row for each token that looks."),
     grid);
 }

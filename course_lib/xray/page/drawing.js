@@ -36,7 +36,7 @@ function drawing(version, blocks, chosen, choose, turnTo, changes) {
     stacks.push(el("div", { class: version.columns.length > 1 && number === 0 ? "stack left" : "stack" },
       el("ol", { class: "boxes", "aria-label": column.name || "the model, from its input up" },
         ends, ...rooms.before, frame, ...rooms.after),
-      column.name ? el("h3", {}, column.name) : null));
+      column.name ? el("p", { class: "stack-name" }, column.name) : null));
   });
   const place = buttons.findIndex((button) => button.getAttribute("aria-pressed") === "true");
   roving(buttons, { chosen: Math.max(0, place), vertical: -1 });

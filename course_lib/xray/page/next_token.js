@@ -122,11 +122,11 @@ function lensOf(v, root) {
   }
   roving(cells, { columns: tokens.length, focus: (i) =>
     tell(lens.levels.length - 1 - Math.floor(i / tokens.length), i % tokens.length) });
-  return el("section", { class: "lens", "aria-label": "logit lens" },
-    el("h3", {}, "What every layer would have said", name && data.versions.length > 1 ? ` (${name})` : ""),
+  return el("section", { class: "lens", "aria-label": `logit lens: ${name}` },
+    el("h2", {}, "What every layer would have said", name && data.versions.length > 1 ? ` (${name})` : ""),
     el("p", { class: "note" }, "The logit lens: the last norm and the output layer, applied to the state after each block. Darker is more certain; the top row is the model's own answer."),
     readout,
-    el("div", { class: "scroll" }, el("table", { role: "grid", "aria-label": "the best next token by layer and position" },
+    el("div", { class: "scroll" }, el("table", { role: "grid", "aria-label": `${name}: the best next token by layer and position` },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "after"), ...tokens.map((token, row) => el("th", { scope: "col", class: row === next.row ? "here" : "" }, ...named(token))))),
       el("tbody", {}, ...rows))));
 }
