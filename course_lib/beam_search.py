@@ -38,7 +38,9 @@ def beam_search(
         # add to each sum the log-probabilities of all its continuations, and rank them together
         log_probabilities = step(torch.tensor([tokens for tokens, _ in live]))
         sums = log_probabilities.new_tensor([total for _, total in live]).unsqueeze(-1)
-        ranked = (sums + log_probabilities).flatten().sort(descending=True)
+        continued = (sums + log_probabilities).flatten()
+        # one continuation of each prefix is a stop: so many hold `width` others
+        ranked = continued.topk(min(width + len(live), len(continued)))
         prefixes, live = live, []
         for rank, (total, place) in enumerate(
             zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)

@@ -31,7 +31,7 @@ def training_flops(
     """
     # each weight takes part in one multiply-add a token
     matrices = 2 * parameters
-    # each token attends to `context` others
+    # scores and averages: a token sees half of the context on average
     attention = 2 * layers * context * d_attention
     # forward once, backward twice as much
     return 3 * (matrices + attention) * tokens

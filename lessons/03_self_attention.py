@@ -89,21 +89,47 @@ guess = None  # "attention" or "average"
 
 # %%
 senses = torch.stack([words("trumpets")[0], words("jewel")[0]])
-changes = {"attention": [], "average": []}
+changes, places = {"attention": [], "average": []}, {}
 for line in ("ring the alarum bell", "wear this ring for her sake"):
     x, place = words(line), line.split().index("ring")
     attended = weighted_sum(softmax(dot_scores(x, x)), x)[place]
     print(f"{line}\n           trumpets   jewel   change")
     for name, new in {"before": ring, "attention": attended, "average": x.mean(0)}.items():
         trumpets, jewel = torch.cosine_similarity(senses, new, dim=-1).tolist()
-        change = 1 - torch.cosine_similarity(ring, new, dim=0).item()
+        change = abs(1 - torch.cosine_similarity(ring, new, dim=0).item())
         print(f"{name:10} {trumpets:8.2f} {jewel:7.2f} {change:8.2f}")
         changes.get(name, []).append(change)
+        places[line, name] = jewel, trumpets
 reveal(guess, max(changes, key=lambda name: sum(changes[name])))
 assert all(more > less for more, less in zip(changes["average"], changes["attention"]))
 
+# %% tags=["hide-input"]
+title = "Beside the bell, *ring* moves towards *trumpets*; the plain average moves it farther"
+figure, ax = plots.axes(title.replace("*", ""), *("cosine with jewel", "cosine with trumpets"))
+start = places[line, "before"]
+ax.plot(*start, "o", color="black")
+ax.text(start[0] + 0.015, start[1] + 0.03, "ring", weight="bold")
+for (_, name), end in places.items():
+    if name != "before":
+        colour = plots.COLOURS[name == "average"]
+        arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", end, start, arrowprops=arrow)
+for name, colour in zip(("attention", "average"), plots.COLOURS):
+    x, y = places["ring the alarum bell", name]
+    ax.text(x, y + 0.02, name, color=colour, ha="center", va="bottom")
+ax.text(0.24, 0.3, "ring the alarum bell", color="0.4", ha="center", size="small")
+ax.text(0.665, 0.0, "wear this ring\nfor her sake", color="0.4", va="center", size="small")
+ax.set(xlim=(0, 0.85), ylim=(-0.1, 0.72))
+plots.show(
+    figure,
+    "Ring in a plane: its cosine with jewel, 0.59 before, and with trumpets, 0.07. In 'ring the "
+    "alarum bell' an arrow for attention leads to 0.42 and 0.46, and a longer one for the average "
+    "to 0.25 and 0.60. In 'wear this ring for her sake' both arrows are short and end near 0.65 "
+    "and 0.",
+)
+
 # %% [markdown]
-# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average does the same, and in the first line it goes further. So this is no evidence for attention. Version 1 changes *ring* less because it leaves much of the weight on *ring* itself, nearly half in the first line. What would it need to choose well? The rest of this lesson finds out. (A trained encoder that does choose is in lesson 09.)
+# Beside the bell, *ring* moves towards the trumpets; beside *wear*, it stays with the jewel. But the plain average does the same, and in the first line it goes further. So this is no evidence for attention. Version 1 changes *ring* less because it leaves much of the weight on *ring* itself, nearly half in the first line. What could it learn, if it had parameters? That is the second half of this lesson. (A trained encoder that does choose the sense is in lesson 09.)
 
 # %% [markdown]
 # ## Build: version 1
@@ -220,14 +246,14 @@ x = diagram.matrix("$X$", (4, 6), (0, 0), "stream", axes=("n", "$d_{model}$"), c
 q = diagram.matrix("$Q = XW_Q$", (4, 3), (3.2, 2.8), "query", axes=("", "$d_k$"), cell=0.26)
 k = diagram.matrix("$K = XW_K$", (4, 3), (3.2, 0), "key", axes=("", "$d_k$"), cell=0.26)
 v = diagram.matrix("$V = XW_V$", (4, 2), (3.2, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
-e = diagram.matrix("$QK^T$", (4, 4), (5.7, 1.4), "weights", axes=("n", ""), cell=0.26)
-w = diagram.matrix("weights", (4, 4), (9, 1.4), "weights", axes=("", "n"), cell=0.26)
+e = diagram.matrix("$QK^T$ (n × n)", (4, 4), (5.9, 1.4), "weights", cell=0.26)
+w = diagram.matrix("weights (n × n)", (4, 4), (9, 1.4), "weights", cell=0.26)
 o = diagram.matrix("weights × V", (4, 2), (10.7, -2.8), "value", axes=("", "$d_v$"), cell=0.26)
 diagram.arrow(x, q, via=[(1.6, 0), (1.6, 2.8)], role="query")
 diagram.arrow(x, k, role="key")
 diagram.arrow(x, v, via=[(1.6, 0), (1.6, -2.8)], role="value")
 diagram.arrow(q, e, leave="E", role="query")
-diagram.arrow(k, (5.7, 0.3), leave="E", role="key")
+diagram.arrow(k, e, via=[(4.6, 0), (4.6, 1.4)], role="key")
 diagram.arrow(e, w, "softmax", role="weights")
 diagram.arrow(w, (10.7, -1.8), leave="E", role="weights")
 diagram.arrow(v, o, role="value")
@@ -303,7 +329,7 @@ assert torch.allclose(outputs[0], torch.tensor(output))
 # %% [markdown]
 # ## Every shape
 #
-# Take $n = 5$ tokens with $d = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can follow the shapes in most attention code.
+# Take $n = 5$ tokens with $d_{model} = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can follow the shapes in most attention code.
 
 # %%
 guess = None  # {"q": (5, ...), "k": ..., "v": ..., "scores": ..., "weights": ..., "output": ...}
@@ -327,12 +353,20 @@ reveal(guess, {name: tuple(part.shape) for name, part in parts.items()})
 #
 # $$\underset{n_q \times d_v}{\mathrm{Attention}(Q, K, V)} = \underset{n_q \times n_k}{\mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right)} \underset{n_k \times d_v}{V}$$
 #
-# Why $\sqrt{d_k}$? If the numbers in $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1, whatever the size. Lesson 06 shows what happens to training without it.
+# Why $\sqrt{d_k}$? If the numbers in $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, and so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1, whatever the size.
+#
+# Why does the size matter? A softmax of large scores gives nearly all the weight to one key:
 
 # %%
 q, k = torch.randn(2, 10_000, 64)
 scores = (q * k).sum(-1)
-print(f"variance of q · k: {scores.var():.1f}; divided by the root: {(scores / 8).var():.2f}")
+for name, s in {"q · k": scores, "divided by the root": scores / 8}.items():
+    largest = softmax(s.view(1000, 10)).amax(-1).mean().item()
+    print(f"{name:20} variance {s.var():5.2f}, largest of ten weights {largest:.2f} on average")
+    assert largest < 0.5 if name == "divided by the root" else largest > 0.8
+
+# %% [markdown]
+# At random, before anything is learned, one of ten keys would already have taken most of the weight. The gradient suffers too: a weight $\alpha$ changes with its own score by $\alpha (1 - \alpha)$ (lesson 02), which is near 0 for weights near 0 and near 1. Lesson 06 shows what this does to training.
 
 # %%
 # exercise: self_attention/scaled_dot_product
@@ -379,6 +413,24 @@ x, found = pointers(1, names=3)
 for token, number in zip(x[0].tolist(), found[0].tolist()):
     print(f"named {token[:3]}, wants {token[3:6]}, has {token[6]:5.2f}; to fetch: {number[0]:5.2f}")
 
+# %% tags=["hide-input"]
+own, wanted = x[0, :, :3].argmax(-1).tolist(), x[0, :, 3:6].argmax(-1).tolist()
+assert (own, wanted) == ([2, 0, 1], [0, 2, 0]), "the arrows below are drawn for this sentence"
+diagram, tokens = drawings.Diagram(), []
+for i, (token, number) in enumerate(zip(x[0].tolist(), found[0].tolist())):
+    text = f"name {own[i]}\nwants {wanted[i]}\nhas {token[6]:.2f}"
+    tokens.append(diagram.box(text, (4 * i, 0), "stream", size=(2.2, 2.0)))
+    diagram.text(f"fetches {number[0]:.2f}", (4 * i, -1.45))
+one, two, three = tokens
+diagram.arrow(one, two, role="query")
+diagram.arrow(three, two, role="query")
+diagram.arrow(two, one, via=[(4, 1.7), (0, 1.7)], role="query")
+diagram.show(
+    "The same three tokens as boxes. The first, name 2, wants 0; the second, name 0, wants 2; the "
+    "third, name 1, wants 0. An arrow leads from each to the token that it wants; below it is the "
+    "number that it fetches there: -0.69, 1.26 and -0.69."
+)
+
 # %% [markdown]
 # You can solve this without any training. Which part of a token must its query show? Which part its key, and which its value? Set the three matrices by hand.
 
@@ -398,7 +450,7 @@ print(f"largest error over 8,000 tokens: {(fetched - found).abs().max():.4f}")
 assert torch.allclose(fetched, found, atol=2e-3)
 
 # %% [markdown]
-# Now let training find the matrices, in three models. Version 1 has none. The second has one matrix for queries and keys together, $W_Q = W_K$, so its scores are still symmetric. The third has all three roles. Each trains for 500 steps, and a linear layer reads the number from what attention returns. (The claim at the end was held to three seeds: `make claims LESSON=03`.)
+# Now let training find the matrices, in three models. Version 1 has none. The second has one matrix for queries and keys together, $W_Q = W_K$, so its scores are still symmetric. The third has all three roles. Each trains for 500 steps, and a linear layer reads the number from what attention returns. (The claim at the end was checked with three seeds: `make claims LESSON=03`.)
 #
 # **What share of the variance of the numbers will each of the three explain?** (The numbers have variance 1, so that is one minus the mean squared error.)
 
@@ -439,7 +491,7 @@ claim = "roles explain over 0.9; neither model without separate queries and keys
 training.expect(claim, shares[2] > 0.9 and max(shares[:2]) < 0.6, shares, *models)
 
 # %% [markdown]
-# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike and keeps the numbers out of its scores, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$.
+# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike and keeps the numbers out of its scores, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. At best it returns the mean of its own number and the wanted one, and that explains half of the variance. Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$.
 #
 # Here are the third model's weights on one random sentence. Each query gives nearly all its weight to the token with the name that it wants.
 
@@ -461,28 +513,29 @@ plots.show(
 # %% [markdown]
 # ## What it costs
 #
-# All pairs meet, so the scores are $n^2$ numbers. That is the price of one step between any two tokens. **From 500 tokens to 4,000, how many times longer does attention take?**
+# All pairs meet, so the scores are $n^2$ numbers. That is the price of one step between any two tokens. **From 500 tokens to 4,000, how many times more processor time does attention take?**
 
 # %%
 guess = None  # a factor
 
 # %%
-from time import perf_counter
+from time import process_time
 
 
 def seconds(n):
-    q = torch.randn(n, 64)
-    start = perf_counter()
-    scaled_dot_product_attention(q, q, q)
-    return perf_counter() - start
+    q, repeats = torch.randn(n, 64), (4000 // n) ** 2
+    start = process_time()
+    for _ in range(repeats):
+        scaled_dot_product_attention(q, q, q)
+    return (process_time() - start) / repeats
 
 
-took = {n: min(seconds(n) for _ in range(5)) for n in (500, 1000, 2000, 4000)}
+took = {n: min(seconds(n) for _ in range(3)) for n in (500, 1000, 2000, 4000)}
 print({n: f"{1000 * s:.1f} ms for {n * n:,} scores" for n, s in took.items()})
 reveal(guess, round(took[4000] / took[500]))
 
 # %% [markdown]
-# By $n^2$ it should be 64, since each doubling costs four times as much. The clock can show more, because it measures this machine and its memory too: 16 million scores take 64 MB.
+# The number of scores grows by a factor of 64: each doubling of $n$ makes it four times as large. Time can grow by more, because it also depends on the machine: the scores of 500 tokens take 1 MB, which fits into a processor's cache; those of 4,000 take 64 MB, which few caches hold.
 #
 # Three of the four rows of table 1 in Vaswani et al. 2017, for $n$ tokens of size $d$ and windows of $k$ tokens. A path is the number of steps that information takes between two tokens.
 #
@@ -490,7 +543,7 @@ reveal(guess, round(took[4000] / took[500]))
 # |:-|:-|:-|:-|
 # | self-attention | $O(n^2 d)$ | $O(1)$ | $O(1)$ |
 # | recurrent | $O(n d^2)$ | $O(n)$ | $O(n)$ |
-# | convolution | $O(k n d^2)$ | $O(1)$ | $O(\log_k n)$ (dilated) |
+# | convolution | $O(k n d^2)$ | $O(1)$ | $O(\log_k n)$ if windows skip tokens (dilated) |
 #
 # Lesson 13 counts what this table leaves out, and what can be done about $n^2$.
 

@@ -210,7 +210,7 @@ plots.show(
 )
 
 # %% [markdown]
-# L3's example is right. The similarity falls for five steps, then wavers on its way down, as sums of cosines do. It is also symmetric: to the dot product of two waves, left and right are alike. To ask for one side, a model needs its matrices, and that is the next section.
+# L3's example is right. The similarity falls for five steps, then wavers on its way down, as sums of cosines do. It is also symmetric: to the dot product of two waves, left and right are alike. To ask for one side, a model needs its matrices: see the section after the box.
 
 # %% [markdown]
 # ### Box: the first exponent (optional)
@@ -225,9 +225,12 @@ for name, exponent in exponents.items():
     print(f"{name:10} from {periods[0] / torch.pi:.2f} pi to {periods[-1] / torch.pi:.0f} pi")
 first_angle = torch.atan2(waves[1, 0], waves[1, 1])
 torch.testing.assert_close(first_angle, torch.tensor(1.0))
+slowest = torch.atan2(waves[100, -2], waves[100, -1]).rad2deg().item()
+print(f"a text of 100 tokens moves the paper's slowest hand by {slowest:.2f} degrees")
+assert 0.7 < slowest < 0.8
 
 # %% [markdown]
-# Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter. A text of 100 tokens moves this hand by 5 degrees only.
+# Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter. A text of 100 tokens moves this hand by less than one degree.
 
 # %% [markdown]
 # ## A shift is a rotation
@@ -287,7 +290,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The last line printed above is the point. A query that is its position times one fixed matrix, $q_i=p_i\,M_{-1}$, scores highest with the position to its left, everywhere. So $W_Q$ could be learned once and work at any length. Whether training finds such a matrix is another question, and we will ask it.
+# The last line printed above the clocks is the point. A query that is its position times one fixed matrix, $q_i=p_i\,M_{-1}$, scores highest with the position to its left, everywhere. So $W_Q$ could be learned once and work at any length. Whether training finds such a matrix is another question, and we will ask it.
 
 # %% [markdown]
 # ## Learn the marks
@@ -407,7 +410,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The cliff comes where few texts reach: at place 40, fewer than one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. Places ahead of their neighbours make the spike: in this run 38 and 39 find the one before, while 37 does not. Place 40 looks for 39 as well, but with a fifth of its weight only (tokens left out), and it reads wrong.
+# The cliff comes where few texts reach: at place 40, fewer than one step in twenty has trained the row. Such queries have not yet learned where to point, and many of them point at the same keys, here 35 and 38. The spike in the middle panel is places 38 and 39: in this run they find the one before, and 37 does not. Place 40 looks for 39 as well, but with only a fifth of its weight (tokens left out), so it reads wrong.
 
 # %% [markdown]
 # Nothing passes from place 10 to place 40; to a table, they are strangers. (Another `SEED` can move the first wrong place.)
@@ -442,7 +445,7 @@ reveal(guess, eight_heads < 1e-6)
 assert one_head < 1e-6 < 1 < eight_heads
 
 # %% [markdown]
-# With one head nothing is lost; with eight, adding is a true restriction. Does it matter? `make results LESSON=04` trained both on the task above, at 16 words and 64 columns in all. A concatenated position takes 4, 16 or 32 of the columns away from the word.
+# With one head these products lose nothing; with eight, adding is a true restriction. Does it matter? `make results LESSON=04` trained both on the task above, at 16 words and 64 columns in all. A concatenated position takes 4, 16 or 32 of the columns away from the word.
 
 # %%
 kept = results.load("concatenation")["figures"]
@@ -451,7 +454,7 @@ for name, runs in kept["before"].items():
     print(f"{name:11} right {shares} (three seeds), {runs[0]['numbers']:5,} numbers learned")
 
 # %% [markdown]
-# Hardly. At this size and on this task adding and concatenating are equally good, and 16 columns learn a quarter of the numbers. (With four columns one of the three seeds falls to 0.93.) Adding leaves $d$ to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
+# Hardly. At this size and on this task adding and concatenating are equally good, and 16 columns learn a quarter of the numbers. (With four columns one of the three seeds falls to 0.93.) Adding leaves all $d$ columns to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
 
 # %% [markdown]
 # ## Four terms
@@ -500,7 +503,7 @@ plots.show(
 # | absolute, Vaswani et al. 2017 | $x_iWx_j^T+x_iWp_j^T+p_iWx_j^T+p_iWp_j^T$ |
 # | Shaw et al. 2018 | $x_iWx_j^T+x_iW_Q\,a_{j-i}^T$: the second place is a learned vector for the distance |
 # | Transformer-XL, Dai et al. 2019 | $x_iWx_j^T+x_iW_QW_D^T\,r_{i-j}^T+u\,W_K^Tx_j^T+u'\,W_D^T\,r_{i-j}^T$: sinusoids $r$ of the distance, with a key matrix $W_D$ of their own; learned vectors $u,u'\in\mathbb R^{d_k}$ where the query's place was |
-# | T5, Raffel et al. 2020 | $x_iWx_j^T+\beta_{j-i}$: the fourth term is one learned number for a range of distances |
+# | T5, Raffel et al. 2020 | $x_iWx_j^T+\beta_{j-i}$: the fourth term is one learned number for each head and range of distances |
 # | ALiBi, Press et al. 2022 | $x_iWx_j^T-m_h\,\lvert i-j\rvert$: that number is not learned; $m_h$ is fixed for each head |
 # | rotary, Su et al. 2021 | $x_iW_Q\,R_{i-j}\,W_K^Tx_j^T$: no term is added; a rotation goes between query and key |
 
@@ -574,13 +577,14 @@ q, k, v = torch.randn(3, 8, 6, generator=generator)
 tables = torch.randn(2, 5, 6, generator=generator)
 alone = relative_attention(q[3:], k[3:], v[3:], *tables)
 behind = relative_attention(q, k, v, *tables, mask=(torch.arange(8) >= 3)[None])[3:]
+print(f"largest difference: {(alone - behind).abs().max():.0e}")
 torch.testing.assert_close(alone, behind)
 assert relative_index(100, 100, 4).unique().numel() == 9
 
 # %% [markdown]
 # ## Turn the query and the key
 #
-# Shaw's vectors are parameters, and our code lays one out for each pair of query and key: $n^2d_k$ numbers. **Rotary positions** (RoPE) need neither, and many large language models use them, SmolLM2 in lesson 09 among them. The idea: do not add the clock to the token. Take the query itself as a set of clock hands, and *turn* it by the angles of its place. Do the same to the key. A dot product does not care where two hands point, only about the angle between them.
+# Shaw's vectors are parameters, and our code lays one out for each pair of query and key: $n^2d_k$ numbers. **Rotary positions** (RoPE) need no parameters and no such table. Many large language models use them, SmolLM2 in lesson 09 among them. The idea: do not add the clock to the token. Take the query itself as a set of clock hands, and *turn* it by the angles of its place. Do the same to the key. A dot product does not care where two hands point, only about the angle between them.
 
 # %% tags=["hide-input"]
 from course_lib import positions
@@ -621,7 +625,7 @@ plots.show(
 # (A row $(x,y)R_i$ is turned counterclockwise. The block of $M_k$ is its transpose, because there the sine comes first.) The norms of $q$ and $k$ do not change, and the values are not touched.
 
 # %% [markdown]
-# Which columns form a pair is free. Su et al. 2021 take neighbours, $2c$ and $2c+1$. Your code takes columns $c$ and $c+d/2$, as most models with published weights do:
+# Which columns form a pair is free. Su et al. 2021 take neighbours, $2c$ and $2c+1$. Your code takes columns $c$ and $c+d/2$, as SmolLM2 does (lesson 09):
 #
 # $$\begin{aligned}x'_c&=x_c\cos\theta_ci-x_{c+d/2}\sin\theta_ci\\x'_{c+d/2}&=x_c\sin\theta_ci+x_{c+d/2}\cos\theta_ci\end{aligned}\qquad\theta_c=\text{base}^{-2c/d}$$
 
@@ -795,7 +799,7 @@ reveal(guess, tuple(by_count))
 # Now the question that decides in practice: what happens on texts longer than those in training? All schemes learn to name the word before, on stretches of 16 words of the third act, for 500 steps. Then they read 16, 32 and 64 words of the fourth.
 
 # %% [markdown]
-# Three choices matter. Queries and keys have biases, which rotary needs: it turns queries and keys but adds nothing, and with random names only a bias gives all queries a common direction that can be turned. ALiBi has one head here, with the steepest of eight slopes, 1/2. And the relative table is clipped at 8, so longer texts ask for no vector that was not trained.
+# Three choices matter. Queries and keys have biases, and rotary needs them. Names are random, so the bias is the only part that all queries share; turned, it can ask for one distance, whatever the name. ALiBi has one head here, with the steepest of eight slopes, 1/2. And the relative table is clipped at 8, so longer texts ask for no vector that was not trained.
 
 # %% [markdown]
 # L1 writes of sinusoids: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" **Which schemes will name more than 90 % right at 64 words?**
@@ -935,11 +939,13 @@ plots.show(
 )
 
 # %% [markdown]
-# Rotary fails as soon as it leaves the trained length, and so do sinusoids. Relative vectors and ALiBi stay level. With much larger models Press et al. 2022 found the same for sinusoids, rotary and ALiBi (figure 1). In their words: "as the (validation-set's) input sequence gets longer (x-axis), current position methods (sinusoidal, rotary, and T5) show degraded perplexity (y-axis, lower is better), but our method (§3) does not". Their method is ALiBi. The relative scheme in their figure is T5's; ours is Shaw's, which is not in it.
+# Sinusoids fail at once when they leave the trained length, and rotary within another 32 characters. Relative vectors and ALiBi stay level. With much larger models Press et al. 2022 found the same for sinusoids, rotary and ALiBi (figure 1). In their words: "as the (validation-set's) input sequence gets longer (x-axis), current position methods (sinusoidal, rotary, and T5) show degraded perplexity (y-axis, lower is better), but our method (§3) does not". Their method is ALiBi. The relative scheme in their figure is T5's; ours is Shaw's, which is not in it.
 
 # %%
 for name in ("sinusoidal", "rotary"):
     assert all(run[at[128]] > run[at[32]] + 0.8 for run in far["loss"][name])
+after_32, after_48 = curves["rotary"][2:4] - curves["rotary"][at[32]]
+assert after_32 < 0.4 < 0.8 < after_48 and curves["sinusoidal"][2] > 2.8
 for name in ("relative", "ALiBi"):
     assert all(run[at[128]] < run[at[32]] + 0.1 for run in far["loss"][name])
 
@@ -1097,7 +1103,7 @@ for heads in ([1, -1, 1, 4, 3], [-1, 0, -1], [2, 0, 1]):
         print(heads, "is refused:", error)
 
 # %% [markdown]
-# A table of vectors for these distances can take the place of Shaw's. Can it find a word's head? The head is one edge away, but so is every dependent, and this distance has no direction. Wang et al. 2019 use the **depth** of a word in the tree, and give the distances **signs**. To find the head, one sign is enough. With the depth $\delta_i=\mathrm{tree}(\text{root},i)$,
+# A table of vectors for these distances can take the place of Shaw's. Can it find a word's head? The head is one edge away, but so is every dependent, and this distance has no direction. Wang et al. 2019 use the **depth** of a word in the tree, and give the distances **signs**. To find the head, it is enough to know up from down. With the depth $\delta_i=\mathrm{tree}(\text{root},i)$,
 #
 # $$\mathrm{signed}(i,j)=\mathrm{tree}(i,j)\cdot\mathrm{sign}(\delta_j-\delta_i)$$
 #

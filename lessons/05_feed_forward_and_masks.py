@@ -3,7 +3,7 @@
 #
 # **135 minutes, of which 95 are the core path · after lesson 04 · needs `shakespeare` (5.4 MB)**
 #
-# Attention computes averages. Average a line of verse once, and every token knows something about the others. Average it again and again: what is left of the tokens? And there is a second problem. A model that learns to write is shown whole lines, and the token that it should predict is one of them. What stops it from reading the answer?
+# Attention computes averages. Average a line of verse once, and every token knows something about the others. Average it again and again: what is left of the tokens? And there is a second problem. A model that learns to write is shown whole lines, with the very tokens that it should predict. What stops it from reading the answer?
 
 # %% [markdown]
 # You will build the **feed-forward network**, the **causal mask**, the **padding mask**, shifted inputs, and the smallest block that can be stacked. At the end four people boast about their language models, and three of them cheat.
@@ -96,12 +96,14 @@ token = torch.randn(500, 1, 16)  # 500 lines of one token
 assert torch.allclose(layers(token), token @ one_matrix, atol=1e-4)
 
 # %% [markdown]
-# Twelve layers are one matrix, and so would be twelve hundred. What can no matrix do? Let a token have two properties, each +1 or −1: is it praise, and is it negated? *Good* and *not bad* are kind; *bad* and *not good* are not. So "kind" means that the two properties differ: **XOR**, the exclusive or.
+# Twelve layers are one matrix, and so would be twelve hundred. What can no matrix do? Let a token have two properties, each +1 or −1: is its word one of praise, and is the word negated? *Good* and *not bad* are kind; *bad* and *not good* are not. So "kind" means that the two properties differ: **XOR**, the exclusive or.
 
 # %% [markdown]
 # No affine map $f(x) = x W + b$ computes XOR. The points $(1, 1)$ and $(-1, -1)$ have the same midpoint as $(1, -1)$ and $(-1, 1)$, so
 #
 # $$f(1, 1) + f(-1, -1) = f(1, -1) + f(-1, 1), \qquad\text{but XOR needs}\qquad 0 + 0 = 1 + 1.$$
+#
+# A threshold does not help: two values below it and two above it have different sums, too. So at most three of the four cases can be right.
 
 # %% tags=["nbval-check-output"]
 names = ["not good", "good", "not bad", "bad"]
@@ -124,11 +126,11 @@ print("wanted:", kind.tolist(), " best affine map:", [round(a, 2) for a in answe
 # %% tags=["hide-input"]
 diagram, cell = drawings.Diagram(), 0.26
 for name, shape, at, role, axes in (
-    ("$X$", (4, 3), (0, 0), "stream", ("n", "$d$")),
+    ("$X$", (4, 3), (0, 0), "stream", ("$n$", "$d$")),
     ("$W_1$", (3, 8), (2.5, 0), "network", ("$d$", "$d_{ff}$")),
-    ("$H$", (4, 8), (6.5, 0), "network", ("n", "$d_{ff}$")),
+    ("$H$", (4, 8), (6.5, 0), "network", ("$n$", "$d_{ff}$")),
     ("$W_2$", (8, 3), (9, 0), "network", ("$d_{ff}$", "$d$")),
-    ("output", (4, 3), (11.4, 0), "stream", ("n", "$d$")),
+    ("output", (4, 3), (11.4, 0), "stream", ("$n$", "$d$")),
 ):
     diagram.matrix(name, shape, at, role, axes=axes, cell=cell)
 for x, columns in ((0, 3), (6.5, 8), (11.4, 3)):  # the second token
@@ -239,7 +241,7 @@ assert torch.allclose(network(x), alone, atol=1e-5)
 #
 # For a lone token, yes. With more tokens the *weights* depend on the tokens too, and a softmax is not linear. What does training do with that?
 #
-# A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. The sixteenth property is always +1: attention has no biases, and this gives it a constant.
+# A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. The sixteenth property is always +1: our attention has no biases, and this gives it a constant.
 
 # %% [markdown]
 # Two models of two layers, 400 steps each. **Which share of the answers is right with attention alone, and which with a feed-forward network after each attention layer?** Guessing gives one half.
@@ -331,8 +333,8 @@ plots.show(
 
 # %%
 for name in kept["XOR"]:
-    early = [run["accuracy"][300 // kept["every"]] for run in kept["XOR"][name]]
-    print(f"{name:24} at 300 steps {min(early):.2f} to {max(early):.2f},", end=" ")
+    early = [run["accuracy"][400 // kept["every"]] for run in kept["XOR"][name]]
+    print(f"{name:24} at 400 steps {min(early):.2f} to {max(early):.2f},", end=" ")
     print(f"at 3,000 steps {min(ends('XOR', name)):.2f} to {max(ends('XOR', name)):.2f};", end=" ")
     alone = ends("XOR", name, "alone")
     print(f"then, on lone tokens: {min(alone):.2f} to {max(alone):.2f}")
@@ -340,15 +342,15 @@ assert min(ends("XOR", "attention")) > 0.9 and max(ends("XOR", "attention", "alo
 assert min(ends("XOR", "attention, feed-forward", "alone")) > 0.99
 
 # %% [markdown]
-# (The stored networks are ahead of yours only because their learning rate falls over 3,000 steps, not 400.)
+# (After 400 steps the stored runs are ahead of yours: their learning rate falls over 3,000 steps, not 400. Seed 0 even began with your weights and your batches. The lone tokens are 8,000 random ones, so 0.76 is three quarters, up to chance.)
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem: there the same model gets at most three of the four cases right. But weights that depend on the tokens *are* a nonlinearity, only not an elementwise one. Training uses it: attention alone gets XOR nearly right, given time, other tokens and a constant property. The feed-forward network learns faster, and needs no other tokens.
+# > **Where the lectures go too far.** L1 and L2 write: "No nonlinearities for deep learning! It's all just weighted averages", and, with L4, that "stacking more self-attention layers just re-averages value vectors". For a lone token that is a theorem, and the same model gets at most three of the four cases right. But weights that depend on the tokens *are* a nonlinearity, only not an elementwise one. Training uses it: attention alone gets XOR nearly right, given time, other tokens and a constant property. The feed-forward network learns faster, and needs no other tokens.
 
 # %% [markdown]
 # ### Why 0.97? (optional)
 #
-# The curve of attention alone is flat from step 1,000 on. Which answers stay wrong? On a lone token it gets at most three of the four cases right. Let us call the token with both properties flipped the *opposite*; both have the same answer. We sort the answers by the token's case, and by whether its line has an opposite:
+# The curve of attention alone is flat from step 1,000 on. Which answers stay wrong? Let us call the token with both properties flipped the *opposite*; both have the same answer. We sort the answers by the token's case, and by whether its line has an opposite:
 
 # %%
 for seed, run in enumerate(kept["XOR"]["attention"]):
@@ -362,7 +364,7 @@ assert all(abs(share - ceiling) < 0.005 for share in ends("XOR", "attention"))
 print(f"1 - (3/4)^7 / 4 = {ceiling:.3f}")
 
 # %% [markdown]
-# So the fourth case is learned through its opposite: never without one, and nearly always with one. Each of the seven other tokens is not the opposite with probability 3/4, and the fourth case has probability 1/4. That is the ceiling:
+# So the fourth case is learned through its opposite: it is never right without one, and nearly always with one. The fourth case has probability 1/4, and each of the seven other tokens is not its opposite with probability 3/4. A model that answers like this is right for
 #
 # $$1 - \tfrac14 \left(\tfrac34\right)^{7} = 0.967$$
 
@@ -410,7 +412,7 @@ def spreads(x, parts, residual=False, layers=12):
 
 
 # %% [markdown]
-# Our line, each token scaled to the norm 8 (about that of 64 random entries of variance 1), goes through twelve layers with random weights, drawn forty times: attention alone, and attention with feed-forward networks. A third stack adds each layer's input to its output; this is a **residual connection**, and lesson 07 is about it. **After three layers without it, which has the larger spread: attention alone, or attention with networks?**
+# Our line, each token scaled to the norm 8 (about that of 64 random entries of variance 1), goes through twelve layers with random weights, drawn forty times: attention alone, and attention with feed-forward networks. A third stack adds each part's input to its output; this is a **residual connection**, and lesson 07 is about it. **Without residual connections, which has the larger spread after three layers: attention alone, or attention with networks?**
 
 # %%
 guess = None  # "attention" or "feed-forward"
@@ -481,7 +483,7 @@ assert with_both[3] < alone[3] < 0.001 and with_residual[3] > 0.2
 assert alone[3] / alone[2] < alone[2] / alone[1], "each fall is steeper than the last"
 
 # %% [markdown]
-# A surprise: with these first weights the feed-forward networks do not stop the collapse, they speed it up. The main reason is size. The ReLU removes about half of the squared norm, so each network shortens the tokens by about $1/\sqrt2$. The next layer's scores are then half as large, its softmax is flatter, and it averages more. To test this, put the norm back; or shorten the tokens without networks:
+# A surprise: with these first weights the feed-forward networks do not stop the collapse, they speed it up. The main reason is size. The ReLU removes about half of the squared norm, so each network shortens the tokens to about $1/\sqrt2$ of their norm. The next layer's scores are then half as large, its softmax is flatter, and it averages more. To test this, put the norm back; or shorten the tokens without networks:
 
 
 # %%
@@ -539,10 +541,10 @@ with training.seeded(0):
 # > **Where an abstract says more than its paper.** Dong et al. 2021 prove the collapse of pure attention: "without skip connections or multi-layer perceptrons (MLPs), the output converges doubly exponentially to a rank-1 matrix. On the other hand, skip connections and MLPs stop the output from degeneration" (abstract; an MLP is our feed-forward network). Their introduction says: "MLPs can slow down the convergence by increasing their Lipschitz constant" (by how much a layer can stretch a difference).
 
 # %% [markdown]
-# So it depends on how large the weights are, and with our first weights the networks stretch too little. Let us vary the size. We multiply $W_1$ by a gain $g$ and look at the spread after three layers. As a control, the same gain on $W_V$, in attention *without* networks. **From what gain upwards do the networks collapse more slowly than attention alone with its original weights?**
+# So it depends on how large the weights are, and with our first weights the networks stretch too little. Let us vary the size. We multiply $W_1$ by a gain of 0.5, 1, 1.41, 2, 3 or 4 and look at the spread after three layers. As a control, attention *without* networks gets the same gain on $W_V$. **From which of these gains upwards does a stack with networks collapse more slowly than attention alone with its original weights?**
 
 # %%
-guess = None  # a gain, such as 1.5
+guess = None  # one of the six gains
 
 
 # %%
@@ -590,7 +592,7 @@ assert middle[True][1] < middle[False][1] < middle[True][4], "networks: worse at
 assert all(network < values for network, values in zip(middle[True][:5], middle[False][:5]))
 
 # %% [markdown]
-# So networks slow the collapse if their weights are large. (The usual start of ReLU networks has a gain of $\sqrt 2 \approx 1.41$, which about puts the norm back; here that is not quite enough.) With zero biases $\mathrm{FFN}(x)$ with gain $g$ is $g \cdot \mathrm{FFN}(x)$. A factor does not change the spread; it changes the *scores* of the next layer, by $g^2$. Larger values do the same without a network, and up to a gain of 3 they do it better.
+# So networks slow the collapse if their weights are large. (The usual start of ReLU networks has a gain of $\sqrt 2 \approx 1.41$, which about puts the norm back; here that is not quite enough.) With zero biases, a gain $g$ on $W_1$ multiplies the output by $g$. A factor does not change the spread; it changes the *scores* of the next layer, by $g^2$. So larger values do the same without a network: in the figure, attention alone keeps the larger spread up to a gain of 3.
 
 # %% [markdown]
 # ## Two diseases and two cures
@@ -602,14 +604,13 @@ needs()
 short = {"attention": "attention", "attention, feed-forward": "+ feed-forward"}
 short |= {"attention, residual": "+ residual", "attention, feed-forward, residual": "+ both"}
 for name in kept["copy"]:
-    before = max(ends("copy", name, "before"))
-    print(f"{short[name]:15} spread before training {before:.0e};", end=" ")
-    print(f"right at the end: {min(ends('copy', name)):.2f} to {max(ends('copy', name)):.2f}")
+    before, after = (ends("copy", name, when) for when in ("before", "after"))
+    print(f"{short[name]:15} spread before training {max(before):.0e};", end=" ")
+    runs = [f"{share:.2f} ({last:.0e})" for share, last in zip(ends("copy", name), after)]
+    print("right at the end (spread):", ", ".join(runs))
 
 # %% tags=["hide-input"]
-title = (
-    "With residual connections six layers copy after 100 steps; without, one of six, after 1,600"
-)
+title = "Six layers learn to copy with residual connections; without them, one run of six does"
 figure, ax = plots.axes(title, "steps", "share of answers right (held-out lines)", size=(8, 3.6))
 labels = {
     "attention": [("attention, two runs", 0.66), ("attention, one run", 0.92)],
@@ -627,7 +628,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Why do the failing runs still get 64 % right, and not 50 %? Their tokens are all alike, so they can only give one answer to a whole line. The best one is the answer of its majority. With $k$ ones among eight tokens it is right for $\max(k, 8 - k)$ of them:
+# Why do the failing runs still get 64 % right, and not 50 %? Even after training their tokens are all alike: the spreads in brackets are below 1e-7. So they can give only one answer to a whole line. The best one is the answer of its majority. With $k$ ones among eight tokens it is right for $\max(k, 8 - k)$ of them:
 #
 # $$\frac18 \sum_{k=0}^{8} \binom{8}{k}\, 2^{-8} \max(k, 8-k) \;=\; 0.637$$
 
@@ -638,6 +639,9 @@ majority = sum(comb(8, k) * max(k, 8 - k) for k in range(9)) / 8 / 2**8
 print(f"the majority is right for {majority:.3f}")
 stuck = [*sorted(ends("copy", "attention"))[:2], *ends("copy", "attention, feed-forward")]
 assert all(abs(share - majority) < 0.01 for share in stuck) and len(stuck) == 5
+for name in ("attention", "attention, feed-forward"):
+    both = zip(ends("copy", name), ends("copy", name, "after"))
+    assert all((last < 1e-7) == (share < 0.7) for share, last in both)
 for name in ("attention, residual", "attention, feed-forward, residual"):
     assert all(run["accuracy"][1] > 0.95 for run in kept["copy"][name]), "after 100 steps"
 
@@ -667,7 +671,6 @@ print([round(weight, 2) for weight in softmax(scores, visible)[2].tolist()])
 weights = softmax(scores, visible).masked_fill(~visible, torch.nan)
 title = "Scores above the diagonal are masked, and each row's softmax is over what is left"
 figure, panels = plots.panels(title, ["scores", "masked scores", "weights"], size=(9.6, 3.2))
-shades = plots.plt.get_cmap(plots.COLOUR_MAP)
 for ax, numbers in zip(panels, (scores, scores.masked_fill(~visible, torch.nan), weights)):
     if numbers is weights:
         image = ax.imshow(numbers, vmin=0, vmax=1)
@@ -698,7 +701,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In this course a mask is boolean, and True means "may look". One more case: when a model *writes*, the keys of all earlier tokens exist already, and only the newest tokens are queries. So let the $n_q$ queries be the *last* ones of $n_k$ keys. Its edge then ends in the bottom-right corner:
+# In this course a mask is boolean, and True means "may look". One more case: when a model *writes*, the keys of all earlier tokens exist already, and only the newest tokens are queries. So let the $n_q$ queries be the *last* ones of $n_k$ keys. The diagonal edge of the mask then ends in its bottom-right corner:
 #
 # $$M_{ij} = (\,j \le i + n_k - n_q\,) \qquad M_{2 \times 4} = \begin{pmatrix} 1 & 1 & 1 & 0 \\ 1 & 1 & 1 & 1 \end{pmatrix}$$
 
@@ -727,13 +730,13 @@ causal_mask = mine("masks/causal")
 #
 # ### A race (optional)
 #
-# **For 512 tokens, how many times faster is the masked product than L1's slow way?**
+# **For 512 tokens, how many times as much processor time does L1's slow way take as the masked product?**
 
 # %%
-guess = None  # how many times faster
+guess = None  # how many times as much
 
 # %%
-from time import perf_counter
+from time import process_time
 
 
 @torch.no_grad()
@@ -752,9 +755,9 @@ def race(n):
 
 # %%
 def timed(way, expected):
-    start = perf_counter()
+    start = process_time()
     result = way()
-    seconds = perf_counter() - start
+    seconds = process_time() - start
     assert torch.allclose(torch.stack(result), expected, atol=1e-4), "all ways agree"
     return seconds
 
@@ -768,7 +771,7 @@ assert slow[-1] > 10 * fast[-1] and fast[-1] < newest[-1] < slow[-1]
 
 # %% tags=["hide-input"]
 title = "Three ways to the same numbers: one masked product is the fastest"
-figure, ax = plots.axes(title, "tokens", "seconds", size=(7.4, 3.8))
+figure, ax = plots.axes(title, "tokens", "processor time, seconds", size=(7.4, 3.8))
 for seconds, name, colour in zip(
     (slow, newest, fast),
     ("all pairs anew for each token", "newest query, keys kept", "one masked product"),
@@ -786,7 +789,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Counting says $n/3 = 171$. The measured factor can be larger or smaller: small products keep a processor less busy than large ones, and the projections take time too.
+# Counting says $n/3 = 171$. The measured factor can be larger or smaller: every product has a cost of its own besides its scores, and the projections take time too.
 
 # %% [markdown]
 # ## Two details that matter
@@ -812,7 +815,7 @@ assert not softmax(scores, causal_mask(3)).isnan().any()
 # Two answers. NaN ends any training; zeros mean that the first token reads nothing, not even itself. The mask that hides $j > i$ has no such row. Is it safe, although a token then sees itself? That depends on the inputs, as we shall see.
 
 # %% [markdown]
-# > **Where the lectures disagree (D11).** Set scores to $-\infty$ *before* the softmax, as all lectures write, or set weights to 0 *after* it, as summaries in L1 and L2 can be read: "Mask out the future by artificially setting attention weights to 0!"? **Take the scores (1, 3, 2, 4) of *compare* again. If the last weight is set to zero after the softmax, what does the row sum to?**
+# > **Where the lectures disagree (D11).** All lectures set scores to $-\infty$ *before* the softmax. But summaries in L1 and L2 can be read as setting weights to 0 *after* it: "Mask out the future by artificially setting attention weights to 0!" Is that the same? **Take the scores (1, 3, 2, 4) of *compare* again. If the last weight is set to zero after the softmax, what does the row sum to?**
 
 # %%
 guess = None  # a number
@@ -886,13 +889,13 @@ check("masks/shift_right", shift_right)
 shift_right = mine("masks/shift_right")
 
 # %% tags=["nbval-check-output"]
-numbers = {"‹": 0, "shall": 1, "i": 2, "compare": 3, "thee": 4}
+numbers = {"start": 0, "shall": 1, "i": 2, "compare": 3, "thee": 4}
 names = list(numbers)
 targets = torch.tensor([1, 2, 3, 4])
-inputs = shift_right(targets, numbers["‹"])
+inputs = shift_right(targets, numbers["start"])
 for i, target in enumerate(targets.tolist()):
     read = " ".join(names[token] for token in inputs[: i + 1].tolist())
-    print(f"position {i}: has read {read!r:22} and must predict {names[target]!r}")
+    print(f"position {i}: has read {read!r:23} and must predict {names[target]!r}")
 
 # %% [markdown]
 # One line gives $n$ examples in one pass, which is why we mask in training. And the diagonal is safe: the input at a position is the token *before* its target. L1's figure begins with [START], so its inputs are shifted as well, and its $j \ge i$ hides one token more than it must.
@@ -1041,7 +1044,7 @@ print(
 # %% [markdown]
 # ## Build: the smallest block
 #
-# Now everything that a block of self-attention cannot do without is there. L1 lists the necessities: self-attention, position representations, nonlinearities and masking. Put them together:
+# You now have all the parts of a working block. L1 lists the necessities: self-attention, position representations, nonlinearities and masking. Put them together:
 #
 # $$\underset{n \times d}{Y} \;=\; \mathrm{FFN}\big(\mathrm{Attention}(\underset{n \times d}{X} + \underset{n \times d}{P},\; \text{causal mask})\big)$$
 
@@ -1053,16 +1056,16 @@ mask = diagram.box("causal mask", (5, 1.7), "weights", size=size)
 attention = diagram.box("self-attention", (5, 0), "query", size=size)
 network = diagram.box("feed-forward", (9, 0), "network", size=size)
 diagram.arrow((0, 0), plus)
-diagram.text("X", (-0.25, 0))
-diagram.text("n × d", (0.75, 0.3), size=drawings.SMALL)
+diagram.text("$X$", (-0.25, 0))
+diagram.text(r"$n \times d$", (0.75, 0.3), size=drawings.SMALL)
 diagram.arrow(positions, plus)
 diagram.arrow(plus, attention)
 diagram.arrow(mask, attention)
-diagram.text("n × n", (5.15, 0.85), size=drawings.SMALL, align="left")
-diagram.arrow(attention, network, "n × d")
+diagram.text(r"$n \times n$", (5.15, 0.85), size=drawings.SMALL, align="left")
+diagram.arrow(attention, network, r"$n \times d$")
 diagram.arrow(network, (11.4, 0))
-diagram.text("n × d", (10.75, 0.3), size=drawings.SMALL)
-diagram.text("Y", (11.65, 0))
+diagram.text(r"$n \times d$", (10.75, 0.3), size=drawings.SMALL)
+diagram.text("$Y$", (11.65, 0))
 diagram.show(
     "The minimal block. X, n by d, plus positions of the same shape goes into self-attention under "
     "an n by n causal mask; its output, n by d, goes through the feed-forward network to Y, n by "
@@ -1223,7 +1226,7 @@ reveal(guess, (cheats, min(boasts, key=boasts.get)))
 assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs do"
 
 # %% [markdown]
-# Bob's mask is one step too generous, and that is all it takes. Cleo's is zero *after* the softmax, and training has learned to read the denominator. Dan's mask is correct, but he took the mean over the whole line first, the future included. You cannot see that leak in any mask.
+# Bob's mask is one step too generous, and that is all it takes. Cleo's is zero *after* the softmax, and her model has learned to read the denominator. Dan's mask is correct, but he took the mean over the whole line first, the future included. You cannot see that leak in any mask.
 #
 # ## Without the future
 #
@@ -1275,7 +1278,7 @@ training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *model
 #
 # ### Let them write (optional)
 #
-# Each draws its next character from its own probabilities and reads it back. In training only the last of 32 positions had no future to peek at. So we write with windows of 16: the place that is read out always had a future in training. Ann only remembers less.
+# Each draws its next character from its own probabilities and reads it back. In training the last of the 32 positions had no future to peek at, so there even a cheat had to learn from the past. We write with windows of 16 characters and never read that position. Ann loses nothing by this but memory.
 
 
 # %%
@@ -1293,12 +1296,14 @@ for name, model in models.items():
     print(f"-- {name}, who boasts {boasts[name]:.2f}", write(model, "ROMEO.\n"), "", sep="\n")
 
 # %% [markdown]
-# Ann's text is not English yet, but much of it can be pronounced. The others wait for a future that does not come. This is **data leakage**. The loss of whole lines cannot tell you this, not even on held-out text. The detector, a loss that shows only the past, and the writing can.
+# Ann's text is not English yet, but much of it can be pronounced. Here Bob and Dan are stuck: they wait for a future that does not come. But Cleo's lines can be pronounced too, although her loss without the future is far above Ann's. Reading alone would not convict her.
+#
+# This is **data leakage**. The loss of whole lines does not show it, not even on held-out text. The detector does, and so does a loss that shows only the past.
 
 # %% [markdown]
 # ## A stack that writes
 #
-# Last, stack your blocks. Six blocks have more of everything than two. **After the same 800 steps each, one of the three is far behind the others. Which?** The dashed line in the figure is a model that knows only how frequent each character is.
+# Last, stack your blocks: one, two or six of them. Six are three times as deep as two. **After the same 800 steps, one of the three stacks is far behind the others. Which?** The dashed line in the figure is a model that knows only how frequent each character is.
 
 # %%
 guess = None  # 1, 2 or 6
@@ -1381,7 +1386,7 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 # |:-|:-|
 # | feed-forward network | $\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2, \quad d_{ff} = 4 d$ |
 # | a lone token | $x\, W_V^{(1)} \cdots W_V^{(L)} = x\, W$: attention alone is linear |
-# | spread | $\lVert X - \mathbf 1 \bar x \rVert \,/\, \lVert X \rVert$, which falls to 0 within four layers of random attention |
+# | spread | $\lVert X - \mathbf 1 \bar x \rVert \,/\, \lVert X \rVert$, at rounding error after four layers of random attention |
 # | causal mask | $e_{ij} = -\infty$ for $j > i + n_k - n_q$, *before* the softmax |
 # | padding mask | $M_{b1j} = (j < \ell_b)$ |
 # | shift right | inputs $(\text{start}, t_1, \dots, t_{n-1})$ for targets $(t_1, \dots, t_n)$ |
@@ -1422,7 +1427,7 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 #
 # The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
 #
-# A colleague's language model has a loss that is too good to be true. Write the paragraph that you would send: how do you find out whether the model sees the future, in which two places could it get in, and why is it not enough to look at the mask?
+# A colleague's language model has a loss that is too good to be true. Write the paragraph that you would send: how do you find out whether the model sees the future, where could it get in, and why is it not enough to look at the mask?
 
 # %% [markdown] tags=["question:does_it_leak"]
 # *Double-click here, and write.*
@@ -1432,4 +1437,4 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 #
 # One token, one set of weights, one reason to look: lesson 06 gives attention several heads.
 #
-# Vaswani et al. 2017, sections 3.1 to 3.3; Dong et al. 2021 (rank collapse). Lectures: L1, L2, L3, L4, L5.
+# Vaswani et al. 2017, sections 3.1 to 3.3; Dong et al. 2021 (rank collapse); Haviv et al. 2022 (models without positions). Lectures: L1, L2, L3, L4, L5.

@@ -244,7 +244,7 @@ training.expect(claim, only[2] < 0.1 and apart > 0.1, came, *fetchers.values())
 # Hardly any weight goes to the rest. One head settles for one mixture of its two tokens, and whatever the mixture, half is lost. Two heads hold two different mixtures, and the readout solves for both numbers.
 
 # %% [markdown]
-# The same argument with $h$ heads and $r$ wanted numbers: the answers are in a space of at most $h$ dimensions, so at most $\min(1, h / r)$ of the variance is explained. `make results LESSON=06` trained twelve cases from three seeds, 600 steps each, all with 32 columns to share among the heads ($d_{model}$, the width of the layer) and equally many parameters for the same $r$.
+# The same argument with $h$ heads and $r$ wanted numbers: the answers are in a space of at most $h$ dimensions, so at most $\min(1, h / r)$ of the variance is explained. `make results LESSON=06` trained twelve cases from three seeds, 600 steps each. All have $d_{model} = 32$ columns, shared among the heads, so for the same $r$ the parameters are equally many.
 
 # %% tags=["hide-input"]
 needs()
@@ -311,7 +311,7 @@ assert past == ["a second layer"]
 # %% [markdown]
 # ## Heads by reshaping
 #
-# So one layer needs a head for each relation. With two heads, the *was* of our first sentence can look at its subject and at what is said about it (drawn by hand, not measured).
+# So one such layer needs a head for each relation. With two heads, the *was* of our first sentence can look at its subject and at what is said about it (drawn by hand, not measured).
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -356,7 +356,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# From here we count heads, tokens and columns from 0, as code does. Then splitting $Z = X W_Q$ is only a new way to index the same numbers:
+# The split of $Z = X W_Q$ is only a new way to index the same numbers. In this formula, as in code, heads, tokens and columns are counted from 0:
 #
 # $$\mathrm{split}(Z)_{i,\,t,\,c} = Z_{t,\; i\, d_k + c} \qquad (\text{head } i, \text{ token } t, \text{ column } c)$$
 
@@ -514,7 +514,7 @@ print(f"largest difference: {difference:.0e}")
 assert difference < 1e-5
 
 # %% [markdown]
-# It is the layer of the paper and of torch. Queries may come from other tokens than keys and values: 7 German tokens that look at 11 English ones get 7 rows of output, from 7 × 11 weights in each head. Lesson 08 uses this as cross-attention.
+# It is torch's layer and, except for the biases, the paper's. Queries may come from other tokens than keys and values: 7 German tokens that look at 11 English ones get 7 rows of output, from 7 × 11 weights in each head. Lesson 08 uses this as cross-attention.
 
 # %%
 german, english = torch.randn(7, 12), torch.randn(11, 12)
@@ -621,7 +621,7 @@ assert counted == parameter_count(512, 8, 64, 64, bias=True)
 # %% [markdown]
 # As long as $d_k = d_v = d_{model} / h$, it is $4\, d_{model}^2$ for any number of heads: four square matrices, cut in different ways.
 #
-# > **Where the lectures simplify.** L1, L2 and L4 say that many heads cost the same as one. Count what the layer does: multiply-adds, then scores, then seconds. **With 32 heads in place of one, how many times as many multiply-adds and scores are there?**
+# > **Where the lectures simplify.** L1, L2 and L4 say that many heads cost the same as one. Count what the layer does: multiply-adds, then scores, then seconds of the processor. **With 32 heads in place of one, how many times as many multiply-adds and scores are there?**
 
 # %%
 guess = None  # (multiply-adds, scores)
@@ -651,16 +651,16 @@ assert set(products) == {4 * 512 * 256**2 + 2 * 512**2 * 256} and scores[-1] == 
 # Here is why. The projections take $4\, n\, d_{model}^2$ multiply-adds; scores and averages take $h \cdot 2\, n^2 d_k = 2\, n^2 d_{model}$. There is no $h$ in either. But each head has $n^2$ scores of its own, $h\, n^2$ in all, and all of them must be stored, scaled, exponentiated and divided. What does the clock say?
 
 # %%
-from time import perf_counter
+from time import process_time
 
 
 @torch.no_grad()
 def seconds(heads, n=512, d_model=256):
     layer, x, times = MultiHeadAttention(d_model, heads), torch.randn(n, d_model), []
     for _ in range(5):
-        start = perf_counter()
+        start = process_time()
         layer(x, x, x)
-        times.append(perf_counter() - start)
+        times.append(process_time() - start)
     return min(times)
 
 
@@ -670,10 +670,10 @@ print([f"{1000 * t:.0f} ms" for t in times])
 # %% tags=["hide-input"]
 title = "With more heads the multiply-adds stay, and the scores grow"
 figure, ax = plots.axes(title, "heads", "times as much as one head", size=(6.4, 3.4))
-series = {"multiply-adds": products, "scores": scores, "time, on this machine": times}
+series = {"multiply-adds": products, "scores": scores, "processor time, here": times}
 for (name, counts), colour in zip(series.items(), plots.COLOURS):
     ratios = [count / counts[0] for count in counts]
-    ax.plot(heads, ratios, "o--" if name.startswith("time") else "o-", color=colour)
+    ax.plot(heads, ratios, "o--" if name.startswith("processor") else "o-", color=colour)
     ax.text(36, ratios[-1], name, color=colour, va="center", size="small")
 ax.set(xscale="log", yscale="log", xticks=heads, xticklabels=heads)
 ax.set(yticks=[1, 2, 4, 8, 16, 32], yticklabels=[1, 2, 4, 8, 16, 32])
@@ -681,8 +681,8 @@ ax.minorticks_off()
 plots.show(
     figure,
     "Three curves against 1 to 32 heads, both axes logarithmic, relative to one head. "
-    "Multiply-adds stay at 1. Scores grow in proportion, to 32. The time measured here reaches "
-    f"{times[-1] / times[0]:.0f}.",
+    "Multiply-adds stay at 1. Scores grow in proportion, to 32. The processor time measured here "
+    f"reaches {times[-1] / times[0]:.0f}.",
 )
 
 # %% [markdown]
@@ -741,6 +741,7 @@ for scaled, rows in curves.items():
         variance = ((q * k).sum(-1) / (d_k**0.5 if scaled else 1)).var()
         assert abs(variance / score_variance(d_k, scaled) - 1) < 0.1
         rows.append([x.item() for x in (variance, weights.amax(-1).mean(), slopes.median())])
+print("weight, slope at d_k =", ", ".join(map(str, sizes)))
 for scaled, rows in curves.items():
     shown = "  ".join(f"{weight:.2f}, {slope:.0e}" for _, weight, slope in rows)
     print(f"{'divided:    ' if scaled else 'not divided:'} {shown}")
@@ -762,8 +763,8 @@ for scaled, colour in zip(curves, plots.COLOURS[1::-1]):
     panels[2].text(*place, label, color=colour, size="small", ha="right")
 panels[0].text(20, 0.4, "dashed: computed", color="0.3", size="small")
 for ax in panels:
-    ax.set(xscale="log", xlabel="$d_k$", xticks=[1, 8, 64, 1024])
-    ax.set_xticklabels([1, 8, 64, 1024])
+    ax.set(xscale="log", xlabel="$d_k$", xticks=[1, 4, 16, 64, 256, 1024])
+    ax.set_xticklabels([1, 4, 16, 64, 256, 1024], size="small")
     ax.minorticks_off()
 panels[0].set(yscale="log", ylim=(0.25, 2000))
 panels[1].set(ylim=(0, 1))
@@ -814,7 +815,8 @@ torch.manual_seed(0)
 for d_model, heads in ((64, 4), (64, 1), (512, 8)):
     scores, d_k = first_scores(MultiHeadAttention(d_model, heads), 16), d_model // heads
     variance = scores.var().item()
-    print(f"d_k = {d_k:2}: divided {variance:.2f}, not divided {variance * d_k:.1f}")
+    print(f"d_model = {d_model:3}, d_k = {d_k}: divided {variance:.2f}", end=", ")
+    print(f"not divided {variance * d_k:.1f}")
     assert abs(variance - 1 / 9) < 0.03
 reveal(guess, variance)
 
@@ -835,7 +837,7 @@ print({name: round(row[0].item(), 2) for name, row in ranked.items()})
 assert abs(ranked["your layer"][0] - ranked["√d_model"][0]) < 0.02
 
 # %% tags=["hide-input"]
-title = "Your layer, divided by $\\sqrt{d_k}$, starts nearly even"
+title = "Your layer, divided by $\\sqrt{d_k}$, starts flatter than the paper assumes"
 figure, ax = plots.axes(title, "16 keys, best first", "mean weight", size=(7, 3.6))
 labels = {
     "not divided": ((5.4, 0.0033), "variance 64: not divided"),
@@ -858,7 +860,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Divided correctly by $\sqrt{d_k}$, your layer starts about as flat as L3's wrong divisor made variance-1 scores. So is a flat start bad? And without the division, at $d_k = 16$, your layer's scores would have a variance of 1.8, close to the 1 that the paper wants. **Two heads of 16 learn the pointers from normalized inputs. Which gets to 90 % explained in fewer steps?**
+# Divided correctly by $\sqrt{d_k}$, your layer starts about as flat as L3's wrong divisor made variance-1 scores. So is a flat start bad? And without the division, at $d_k = 16$, your layer's scores would have a variance of 1.8, close to the 1 that the paper wants. **Two heads of 16 learn the pointers from normalized inputs. Do they get to 90 % explained in fewer steps with the division or without it?**
 
 # %%
 guess = None  # "divided" or "not divided"
@@ -919,7 +921,7 @@ for runs in zip(*paces["pointers"]):
 assert (min(valley), max(valley)) == (36, 54) and max(means[3:5]) < min(means[:3] + means[5:])
 
 # %% [markdown]
-# > **The paper assumes, our layer does otherwise.** Three usual ways to draw the first $W_Q$ and $W_K$, all uniform, give three starts. Torch's own `nn.MultiheadAttention` draws them by Glorot's rule, but for the three matrices stacked as one. Only Glorot's rule for each matrix alone (Glorot & Bengio 2010) gives what footnote 4 assumes.
+# > **The paper assumes, our layer does otherwise.** Three usual ways to draw the first $W_Q$ and $W_K$, all uniform, give three starts. Torch's own `nn.MultiheadAttention` draws them by Glorot's rule, but for the three matrices stacked as one. Of the three, only Glorot's rule for each matrix alone (Glorot & Bengio 2010) gives what footnote 4 assumes.
 #
 # | first parameters uniform on $[-a, a]$ | $a^2$ | $\sigma_q^2 = d_{model}\, a^2 / 3$ | variance of divided scores |
 # |:-|:-|:-|:-|
@@ -1015,7 +1017,7 @@ with torch.no_grad():
 print(f"loss on held-out text: {loss:.2f} nats")
 
 # %% [markdown]
-# You are about to see four heat maps of a line. Let us call something a head's *job* if it takes more than half of the head's weight, on average: the character itself, the one before it, the last space (where the word begins), or the last line break. **How many of the four heads will have a job?**
+# You are about to see four heat maps of a line. We say that a head has a *job* if more than half of its weight, on average, is on one and the same of four places: the character itself, the one before it, the last space (where the word begins), or the last line break. **How many of the four heads will have a job?**
 
 # %%
 guess = None  # a number from 0 to 4
@@ -1174,7 +1176,7 @@ reveal(guess, (round(min(rises), 2), round(max(rises), 2)))
 
 # %% tags=["hide-input"]
 needs()
-title = "Switching off any one head costs this reader 0.09 nats or more"
+title = "Switching off any one head costs each of the three readers 0.09 nats or more"
 figure, ax = plots.axes(title, "seed of the kept run", "rise of the loss (nats)", size=(6, 3.2))
 for seed, run in enumerate(kept["reader"]):
     places = [seed + (i - 1.5) / 6 for i in range(4)]

@@ -19,7 +19,6 @@ from course_lib.transformer import Transformer, greedy
 
 PAD, START, STOP = 0, 1, 2
 SPECIAL = ["<pad>", "<start>", "<stop>"]
-LONGEST = 60  # tokens that a translation may have
 MAX_LENGTH = 400  # tokens that a model has positions for
 
 Tokens = list[int]
@@ -61,6 +60,11 @@ def examples(pieces: Tokenizer, pairs: Sequence[Pair]) -> list[Example]:
     """Return both sides of each pair as tokens."""
     sides = (encode(pieces, [pair[side] for pair in pairs]) for side in (0, 1))
     return list(zip(*sides, strict=True))
+
+
+def longest(source: Tokens) -> int:
+    """Return how many tokens a translation of this source may have."""
+    return 10 + 2 * len(source)
 
 
 def stack(some: Sequence[Example]) -> Batch:
@@ -114,9 +118,10 @@ def translate(
     sources, found = encode(pieces, texts), [""] * len(texts)
     for indices in by_tokens(list(map(len, sources)), most=2000):
         source, _, mask = stack([(sources[index], [STOP]) for index in indices])
-        written = greedy(model, source, START, STOP, LONGEST, mask)
+        most = max(longest(sources[index]) for index in indices)
+        written = greedy(model, source, START, STOP, most, mask)
         for index, tokens in zip(indices, written.tolist(), strict=True):
-            found[index] = decode(pieces, tokens)
+            found[index] = decode(pieces, tokens[: longest(sources[index])])
     return found
 
 
@@ -143,7 +148,8 @@ def translate_by_beam(
     """Translate each text by beam search, one after the other."""
     found = []
     for source in encode(pieces, texts):
-        tokens, _ = beam_search(next_tokens(model, source), START, STOP, width, LONGEST)
+        step = next_tokens(model, source)
+        tokens, _ = beam_search(step, START, STOP, width, longest(source))
         found.append(decode(pieces, tokens))
     return found
 

@@ -124,7 +124,8 @@ def _key(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return tuple(map(_key, value))
     if isinstance(value, Tensor):
-        return value.shape, str(value.tolist()) if not value.is_meta else "meta"
+        numbers = "meta" if value.is_meta else value.detach().double().numpy().tobytes()
+        return value.shape, numbers
     return value if isinstance(value, int | float | str) else type(value)
 
 
