@@ -21,7 +21,7 @@ def test_the_page_stands_alone(transformer, words):
     assert len(script().encode()) < 300_000
     for text in (page.page(), page._repr_html_()):
         links = text.replace("http://www.w3.org/2000/svg", "")
-        assert "http" not in links
+        assert "://" not in links
         assert "@import" not in links
     assert "69 stages, 6 layers of attention" in repr(page)
 
@@ -31,7 +31,7 @@ def test_a_text_cannot_leave_its_script():
     known = Characters(text)
     page = xray(LanguageModel(len(known), 1, 8, 2, 16, 64), text, words=known)
     assert text not in page.page()
-    assert json.loads(page.data().replace("\\u003c", "<"))["sentence"] == text
+    assert json.loads(page.data())["sentence"] == text
     frame = page._repr_html_()
     # the frame's page is between two quotes, and holds none of them
     assert frame.count("'") == 2
@@ -116,7 +116,7 @@ def test_keys_alone_reach_everything(opened, model):
     page.locator(".thumb[aria-checked=true]").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    assert page.get_by_label("head", exact=True).input_value() == "1"
+    assert page.locator("select[aria-label=head]").input_value() == "1"
     page.locator(".queries li").first.focus()
     page.keyboard.press("ArrowDown")
     assert page.locator(".queries li[aria-selected=true]").inner_text() == "o"
@@ -131,7 +131,7 @@ def test_probabilities_in_the_page_are_torchs(opened, model, temperature, k, p):
     tab_of(page, "Next token")
     for name, value in {"temperature": temperature, "top-k": k, "top-p": p}.items():
         if value is not None:
-            page.get_by_label(name).fill(str(value))
+            page.get_by_role("slider", name=name).fill(str(value))
     shown = page.locator(".bars tbody tr").evaluate_all(
         "rows => rows.map(row => [row.children[0].textContent, row.querySelector('i').style.width])"
     )
@@ -157,7 +157,7 @@ def test_a_large_vocabulary_loses_little_by_its_histogram(opened):
     page = opened(xray(model, text, words=known))
     tab_of(page, "Next token")
     for temperature in (0.5, 1, 2):
-        page.get_by_label("temperature").fill(str(temperature))
+        page.get_by_role("slider", name="temperature").fill(str(temperature))
         width = page.locator(".bars i").first.evaluate("bar => bar.style.width")
         share = (model(known.encode(text))[-1] / temperature).softmax(-1).max().item()
         assert float(width.removesuffix("%")) == pytest.approx(100 * share, rel=0.01, abs=0.01)
