@@ -157,7 +157,9 @@ class Recorder(TorchFunctionMode):
         back = frame.f_back
         while back and not is_own(back.f_code.co_filename):
             back = back.f_back
-        return Call(code, path, given, back and back.f_code, back.f_lineno if back else 0)
+        if back is None or self._innermost() is self.root:
+            return Call(code, path, given)
+        return Call(code, path, given, back.f_code, back.f_lineno)
 
 
 @contextmanager

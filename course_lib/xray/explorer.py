@@ -22,6 +22,26 @@ class XRay:
     def __init__(self, data: dict[str, Any]):
         self._data = data
 
+    @property
+    def changes(self) -> dict[str, float | None]:
+        """By how much each stage of the version beside differs, as a share of its size.
+
+        The stages are in the order in which the model computes them; None where only one version
+        has a stage.
+        """
+        return self._data["changes"]
+
+    def lens(self, row: int = -1) -> list[str]:
+        """Return what each level would have said after a token: the embedding, then each block.
+
+        Raises ValueError for a model that has no output layer.
+        """
+        version = self._data["versions"][0]
+        if "lens" not in version:
+            raise ValueError("this model has no output layer, so its layers say no next token")
+        lens = version["lens"]
+        return [lens["names"][level[row][0]] for level in lens["tokens"]]
+
     def data(self) -> str:
         """Return what the page shows, as JSON that may stand inside a script."""
         written = json.dumps(self._data, ensure_ascii=False, separators=(",", ":"))
@@ -65,12 +85,14 @@ def xray(
     words: Any = None,
     target: str | None = None,
     beside: nn.Module | None = None,
+    columns: int = 64,
 ) -> XRay:
     """Look inside a model while it reads a sentence: every stage, every head, the next token.
 
     `words` is the model's tokenizer, or the list of its tokens' names, where the model has none of
     its own. An encoder-decoder writes its own target, or reads the `target` that is given. With
-    `beside`, another version of the model reads the same, and the differences are shown. Raises
+    `beside`, another version of the model reads the same, and the differences are shown. Of wide
+    tensors the page keeps the first `columns`, or fewer where a sentence is long. Raises
     TypeError for a model that is not made of the course's parts, and ValueError for a sentence
     that is empty, too long, or not in the vocabulary.
     """
@@ -80,7 +102,7 @@ def xray(
         # both read the same target, that of the first, so that their stages can be compared
         same = first.outline.expected if first.outline.written else None
         recordings.append(record(beside, sentence, words, same))
-    return XRay(packed(recordings, sentence))
+    return XRay(packed(recordings, sentence, columns))
 
 
 @cache

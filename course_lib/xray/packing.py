@@ -15,7 +15,7 @@ from course_lib.xray.owners import owner_of, source_of
 from course_lib.xray.stages import Column, Recording, Stage
 
 MOST = 940_000  # bytes of one page's data, of which base64 takes a third more than the numbers
-WIDTHS = (64, 48, 32, 24, 16, 12, 8, 4)  # columns of a tensor that may be kept
+WIDTHS = (48, 32, 24, 16, 12, 8, 4)  # columns of a tensor that may be kept
 BEST = 128  # tokens whose logits are kept one by one, at each place
 BINS = 256  # and the other tokens are counted, by their logits
 
@@ -42,12 +42,14 @@ class TooLarge(ValueError):
     """A sentence whose data do not fit into a page."""
 
 
-def packed(recordings: list[Recording], sentence: str) -> dict[str, Any]:
+def packed(recordings: list[Recording], sentence: str, columns: int = 64) -> dict[str, Any]:
     """Return the data of one version of a model, or of two, as JSON holds them.
+
+    Of a wide tensor so many `columns` are kept, or fewer where the sentence is long.
 
     Raises ValueError for a sentence that is too long for a page.
     """
-    for width in WIDTHS:
+    for width in (columns, *(width for width in WIDTHS if width < columns)):
         data = _packed(recordings, sentence, width)
         if data["size"] <= MOST:
             return data

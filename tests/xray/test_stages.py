@@ -274,3 +274,17 @@ def test_minilm_ends_in_the_vector_of_its_sentence():
     torch.testing.assert_close(torch.nn.functional.normalize(vector, dim=-1), embedded)
     assert recording.logits is None
     assert recording.lens is None
+
+
+def test_without_a_mask_the_weights_are_the_first_thing_to_change(transformer, words):
+    page = xray(transformer, "abcd", words=words, target="abcd", beside=without_mask(transformer))
+    changed = [stage for stage, change in page.changes.items() if change]
+    assert changed[0] == "decoder/0/attention/weights"
+    assert not any(stage.startswith("encoder") for stage in changed)
+
+
+def test_fewer_columns_make_a_smaller_page(transformer, words):
+    pages = [xray(transformer, "abcd", words=words, columns=columns) for columns in (8, 64)]
+    assert len(pages[0].data()) < len(pages[1].data())
+    assert pages[0].lens() == pages[1].lens()
+    assert len(pages[0].lens()) == 3

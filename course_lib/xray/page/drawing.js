@@ -68,6 +68,8 @@ function connect(whole, lines) {
   stacks.forEach((stack, number) => {
     const boxes = [...stack.querySelectorAll(".frame .box")];
     const inner = stacks.length > 1 && number === 0 ? -1 : 1;
+    const block = box(stack.querySelector(".frame")), bottom = box(boxes[0]);
+    ways.push(`M${(bottom.left + bottom.right) / 2} ${block.bottom} V${bottom.bottom}`);
     boxes.forEach((button, i) => {
       const label = button.firstChild.textContent;
       if (!label.startsWith("add")) return;

@@ -65,7 +65,7 @@ function nextView(root) {
         slider("top-k", 1, most, 1, next.k ?? most, (k) => (k >= most ? "all" : `${k}`), (k) => { next.k = k >= most ? null : k; }),
         slider("top-p", 0.05, 1, 0.05, next.p, (p) => (p >= 1 ? "all" : p.toFixed(2)), (p) => { next.p = p; }),
         el("button", { type: "button", class: "draw", onclick: () => { next.drawn = draw(); update(); } }, "Draw a token"),
-        expected === undefined ? null : el("p", { class: "note" }, "What really comes next: ", el("code", {}, ...named(expected)))),
+        expected === undefined ? null : el("p", { class: "note" }, data.written ? "What it wrote here: " : "What the sentence says here: ", el("code", {}, ...named(expected)))),
       bars),
     lens);
   data.versions.forEach((one, v) => one.lens && lens.append(lensOf(v, root)));
@@ -124,7 +124,7 @@ function lensOf(v, root) {
     tell(lens.levels.length - 1 - Math.floor(i / tokens.length), i % tokens.length) });
   return el("section", { class: "lens", "aria-label": `logit lens: ${name}` },
     el("h2", {}, "What every layer would have said", name && data.versions.length > 1 ? ` (${name})` : ""),
-    el("p", { class: "note" }, "The logit lens: the last norm and the output layer, applied to the state after each block. Darker is more certain; the top row is the model's own answer."),
+    el("p", { class: "note" }, "The logit lens: the last norm and the output layer, applied to the state after each block. The stronger the colour, the more certain; the top row is the model's own answer."),
     readout,
     el("div", { class: "scroll" }, el("table", { role: "grid", "aria-label": `${name}: the best next token by layer and position` },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "after"), ...tokens.map((token, row) => el("th", { scope: "col", class: row === next.row ? "here" : "" }, ...named(token))))),
