@@ -284,7 +284,10 @@ class _Reading:
         return next((call for call in layer if call.code is code), layer)
 
     def _lens(self, stack: Stack) -> Lens:
-        """Ask each level's states what comes next, by the model's own last norm and output."""
+        """Ask each level's states what comes next, by the model's own last norm and output.
+
+        Source: Nostalgebraist 2020, the logit lens.
+        """
         assert self._plan.score is not None
         first = self._calls[stack.before[-1].path][stack.before[-1].turn]
         states = [first.output, *(self._calls[path][0].output for path in stack.blocks)]

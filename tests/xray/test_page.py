@@ -93,6 +93,7 @@ def test_a_click_shows_a_stage_with_its_code(opened, model):
     page.get_by_label("hidden", exact=True).check()
     assert "19 tokens × 32" in page.locator(".shape").inner_text()
     page.locator("summary", has_text="The numbers as a table").click()
+    page.locator(".as-table tbody tr").first.wait_for()
     assert page.locator(".as-table tbody tr").count() == 19
     page.get_by_label("next block").click()
     assert "block 2 of 2" in page.locator(".panel h2").inner_text()
