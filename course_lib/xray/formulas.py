@@ -116,6 +116,10 @@ FORMULAS: dict[str, tuple[str, str]] = {
         _row(_i("V"), EQUALS, _i("H"), _w("V")),
         "What each source token hands over: H are the encoder's states.",
     ),
+    "turned": (
+        _row(_sub("R", _i("i")), X),
+        "Each pair of columns is turned by an angle that grows with the position i.",
+    ),
     "weights": (
         _row(_i("A"), EQUALS, _called("softmax", SCORES)),
         "How much each query (row) looks at each key (column). A row sums to one.",

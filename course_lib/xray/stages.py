@@ -250,6 +250,8 @@ class _Reading:
             formula = f"{name} across" if across else name
             author = self._author(tensor, layer)
             keys.append(self._add(f"{key}/{name}", name, tensor, author, formula))
+        for name, tensor, turn in _turned(layer, attended):
+            keys.append(self._add(f"{key}/{name}", name, tensor, turn, "turned"))
         weights = attended.weights()
         if weights is not None:
             author = self._weigher(layer, weights, attended)
@@ -297,6 +299,17 @@ class _Reading:
         best = logits.topk(NEAREST, dim=-1)
         probabilities = (best.values - logits.logsumexp(-1, keepdim=True)).exp()
         return Lens(levels, best.indices.tolist(), probabilities)
+
+
+def _turned(layer: Call, attended: Attended) -> Iterator[tuple[str, Tensor, Call]]:
+    """Yield queries and keys as a rule inside the rule gets them, where they were turned before."""
+    for call in layer:
+        turns = [one for one in call.calls if "rotary" in one.code.co_name]
+        for inner in call.calls if turns else []:
+            inputs = inner.inputs()
+            if inner.output is attended.output and len(inputs) > 2:
+                yield "turned queries", inputs[0], turns[-1]
+                yield "turned keys", inputs[1], turns[-1]
 
 
 def _hidden(call: Call) -> Tensor | None:

@@ -12,6 +12,7 @@ from course_lib.encoder import EncoderBlock
 from course_lib.exercises import mine
 from course_lib.files.workspace import Workspace
 from course_lib.language_model import LanguageModel
+from course_lib.positions import rotary
 from course_lib.self_attention import scaled_dot_product_attention
 from course_lib.transformer import Transformer
 from course_lib.xray import with_norm, without_head, without_mask, xray
@@ -248,6 +249,10 @@ def test_smollm2_fits_into_its_page():
     page = xray(model, text)
     assert len(page.data().encode()) < 1_000_000
     assert len(recording.attentions) == 30
+    turned = recording.stages["model/3/attention/turned queries"]
+    plain = recording.stages["model/3/attention/queries"].value
+    assert turned.author.code.co_name == "rotary"
+    torch.testing.assert_close(turned.value, rotary(plain, torch.arange(12), smollm2.BASE))
 
 
 @pytest.mark.skipif(not store.is_fetched("marian"), reason="needs marian: `course fetch marian`")

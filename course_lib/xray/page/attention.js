@@ -3,6 +3,7 @@
 const attention = { kind: 0, at: null, row: null };
 
 function attentionView(root) {
+  for (const element of drawings.keys()) if (!element.isConnected) drawings.delete(element);
   const all = data.versions[0].attentions;
   if (!all.length) {
     root.replaceChildren(el("p", { class: "lead" }, "This model's layers do not average values by weights, so there are none to show."));
@@ -159,7 +160,7 @@ function glance(layers, heads, take) {
         pen.putImageData(image, 0, 0);
       };
       draw();
-      drawings.add(draw);
+      drawings.set(canvas, draw);
       grid.append(thumb);
     }
   }

@@ -94,15 +94,17 @@ function heatMap({ title, values, kept, rows, columns, signed, limit, heads = tr
   return map;
 }
 
-/** Draw again whenever the width or the theme changes. */
-const drawings = new Set();
+/** What is drawn, and where: drawn again when the width or the theme changes, while it is there. */
+const drawings = new Map();
+const redrawAll = () => drawings.forEach((draw, element) =>
+  (element.isConnected ? draw() : drawings.delete(element)));
+const widths = new ResizeObserver((changed) => changed.forEach(({ target }) => {
+  if (target.isConnected) drawings.get(target)?.();
+  else { drawings.delete(target); widths.unobserve(target); }
+}));
 function redrawn(element, draw) {
-  const watch = new ResizeObserver(() => {
-    if (!element.isConnected) { watch.disconnect(); drawings.delete(draw); return; }
-    draw();
-  });
-  requestAnimationFrame(() => watch.observe(element));
-  drawings.add(draw);
+  drawings.set(element, draw);
+  widths.observe(element);
 }
 
 function legend(limit, signed) {

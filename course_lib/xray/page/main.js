@@ -41,9 +41,9 @@ function followTheme() {
       : code ? (code === "light" ? "light" : "dark") : "";
     if (theme) document.documentElement.dataset.theme = theme;
     else delete document.documentElement.dataset.theme;
-    drawings.forEach((draw) => draw());
+    redrawAll();
   };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawings.forEach((draw) => draw()));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
   if (!host) return;
   read();
   for (const watched of [host.documentElement, host.body]) {
