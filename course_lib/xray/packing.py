@@ -16,6 +16,7 @@ from course_lib.xray.stages import Column, Recording, Stage
 
 MOST = 940_000  # bytes of one page's data, of which base64 takes a third more than the numbers
 WIDTHS = (48, 32, 24, 16, 12, 8, 4)  # columns of a tensor that may be kept
+LEAST = 4  # columns of each head, however many heads there are
 BEST = 128  # tokens whose logits are kept one by one, at each place
 BINS = 256  # and the other tokens are counted, by their logits
 
@@ -130,7 +131,7 @@ def _stage(
     # a tensor without heads is a tensor of one
     heads = value if value.dim() == 3 else value.reshape(1, -1, value.shape[-1])
     square = stage.label == "weights"
-    each = heads.shape[-1] if square or stage.columns else max(1, width // len(heads))
+    each = heads.shape[-1] if square or stage.columns else max(LEAST, width // len(heads))
     kept = heads[..., :each]
     _keep_source(code, sources)
     formulas.setdefault(stage.formula, len(formulas))
