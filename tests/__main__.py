@@ -17,7 +17,7 @@ SOLVED = ROOT / "build" / "solved"
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
 FOLDERS = (
     "answers", "checking", "command_line", "data", "files", "grading", "instruments", "lessons",
-    "pretrained",
+    "pretrained", "xray",
 )  # fmt: skip
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
 
