@@ -730,7 +730,8 @@ reveal(guess, ("yes" if below else "no", max(gains, key=gains.get)))
 assert below
 
 # %% tags=["hide-input"]
-title = f"The same 341 seconds: from {averages[next(iter(rungs))]:.2f} nats to {min(averages.values()):.2f}"
+first, *_ = averages.values()
+title = f"The same 341 seconds: from {first:.2f} nats to {min(averages.values()):.2f}"
 figure, ax = plots.axes(title, "nats a character, held out", "", size=(8, 3.6))
 for row, found in enumerate(rungs.values()):
     ax.scatter(found, [-row] * len(found), color=plots.COLOURS[0], s=24, zorder=3)
@@ -770,18 +771,17 @@ for name in ("bfloat16", "hashed", "counts", "untabled", "dropout"):
     )
     print(f"{run['passes']:.1f} passes over the text, {run['loss']:.3f}")
 entries = results.load("race")["figures"]
-print(
-    f"tables and counts, width 128, after {entries['both']['seconds']:.0f} s: {entries['both']['loss']:.3f}"
-)
+both = entries["both"]
+print(f"tables and counts, width 128, after {both['seconds']:.0f} s: {both['loss']:.3f}")
 assert passes["hashed"]["loss"] > passes["bfloat16"]["loss"] + 0.05
 assert passes["untabled"]["loss"] < passes["counts"]["loss"] - 0.05
-assert entries["both"]["loss"] < passes["counts"]["loss"] - 0.02
+assert both["loss"] < passes["counts"]["loss"] - 0.02
 
 # %% [markdown]
 # Nearly all parameters of those two are in the tables, and every pass shows a table the same places again. It learns by heart what followed *there*, which is of no use elsewhere: **overfitting**. Two facts speak for it. A narrower model with the same tables and counts is better after 60 seconds than this one after 341: more time made it worse. And without the tables the loss falls again.
 
 # %% [markdown]
-# What are the counts worth, then? Compare the rungs "bfloat16" and "− the embeddings": the same network, without counts and with them. Given 341 seconds, the network learns by itself nearly all that they know. (These are single runs, so take a difference of 0.01 for none.)
+# What are the counts worth, then? Compare the rungs "bfloat16" and "− the embeddings": the same network, without counts and with them. Given 341 seconds, the network learns by itself nearly all that they know. (Single runs: take a difference of 0.01 for none.)
 #
 # A model that begins as a count table needs care. The table knows its own text too well: it has seen each answer. So while the network trains, each tenth of the text is predicted by counts of the other nine (**cross-fitting**).
 #
