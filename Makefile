@@ -4,7 +4,7 @@ PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
 INSTALL = $(BIN)/python install.py -c constraints.txt $(PIP_ARGS)
 
-.PHONY: learn test quick results claims bench notebooks book clean
+.PHONY: learn test quick browser results claims bench notebooks book clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -17,6 +17,10 @@ test: .venv/.test
 # the everyday loop: style, types, the tests of what you have changed
 quick: .venv/.test
 	@$(BIN)/python -m tests --quick
+
+# a newcomer's way through Lab, in this system's Chromium; pictures of it in build/browser
+browser: .venv/.browser
+	@$(BIN)/python -m pytest -n0 --durations=0 --durations-min=0.1 -rs tests/browser/walk.py
 
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test
@@ -56,6 +60,10 @@ clean:
 
 .venv/.test: .venv/.learn
 	@$(INSTALL) -e ".[dev]"
+	@touch $@
+
+.venv/.browser: .venv/.test
+	@$(INSTALL) -e ".[browser]"
 	@touch $@
 
 .venv/.book: .venv/.test

@@ -6,7 +6,7 @@ swiglu, ssru, key_value_cache, byte_pair, corpus, ngrams, muon, squared_relu, ha
 language_model, sampling, corrected_counts, schedules, label_smoothing, batching, beam_search, bleu,
 chrf, scaling, mixture, pretraining, efficient, vision, state_space, delta_rule, speculative. The
 folders beside them are the tools: data, instruments, pretrained, answers, checking, grading,
-verify, files, command_line; and, for learners, exercises.
+verify, files, command_line; and, for learners, exercises and xray.
 """
 
 from pathlib import Path

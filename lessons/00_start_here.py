@@ -146,7 +146,7 @@ double(torch.arange(4.0))
 # - Sections and exercises marked *optional* are not needed later.
 
 # %% [markdown]
-# Your notebooks, results and passed answers are in this folder; an update of the course never overwrites them. In a terminal, `course progress` shows how far you are and what is next, and `course reset start/hello` gives you the empty exercise back. Each exercise says its minutes, and how hard it is (●○○ to ●●●).
+# Your notebooks, results and passed answers are in this folder; an update of the course never overwrites them. In a terminal, `course progress` shows how far you are and what is next, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. Each exercise says its minutes, and how hard it is (●○○ to ●●●).
 
 # %% [markdown]
 # ## Shapes

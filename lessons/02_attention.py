@@ -167,7 +167,7 @@ plots.show(
 from ipywidgets import FloatLogSlider, interact
 
 
-@interact(temperature=FloatLogSlider(value=0.1, min=-2.5, max=1.5))
+@interact(temperature=FloatLogSlider(value=0.1, min=-2.5, max=1.5, description="τ"))
 def mix(temperature):
     figure, ax = plots.axes("", "", "weight", size=(6.4, 2.2))
     weights, colour = answer(temperature)

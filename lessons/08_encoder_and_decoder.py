@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
-# **108 minutes, of which 91 are the core path · after lesson 07 · needs no data**
+# **111 minutes, of which 91 are the core path · after lesson 07 · needs no data**
 #
 # You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it, in its pre-norm order, as soon as it is complete.
 
@@ -740,6 +740,37 @@ plots.show(
 
 # %% [markdown]
 # Most of today's assistants are decoders only. Reasons that are given: one stack with one objective is simple, and each new turn extends a cache (lesson 09). Quality alone did not settle it: Raffel et al. 2020 (section 3.2) found the encoder-decoder best in their comparison (quoted).
+
+# %% [markdown]
+# ## Look inside your model (optional)
+#
+# You have written the parts. Now watch them work on one word. `xray` sends it through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. With `beside`, a second version reads the same word.
+#
+# Here is your sorter, and beside it the same model with its masks left out. **Which tensor is the first one that differs, in which stack?** (Each attention computes queries, keys, values, weights, heads' output and a result.)
+
+# %%
+guess = None  # such as "encoder, queries of the first block"
+
+# %%
+from string import ascii_lowercase
+from course_lib.xray import without_mask, xray
+
+letters = [*ascii_lowercase, "start", "stop"]
+sorter = globals().get("models", {}).get("sort")  # none where the cells that train were left out
+sorter = sorter or Transformer(28, 2, 64, 4, 256, 9, norm="pre")
+page = xray(sorter, "problems", words=letters, beside=without_mask(sorter), columns=32)
+changed = [stage for stage, share in page.changes.items() if share]
+reveal(guess, changed[0])
+assert changed[0] == "decoder/0/attention/weights"
+assert not any(stage.startswith("encoder") for stage in changed)
+
+# %%
+page
+
+# %% [markdown]
+# It is the weights of the decoder's first self-attention. Queries, keys and values are computed before the mask is used, and the encoder has no mask that could be left out. From there on every box of the decoder differs.
+#
+# Try three things. Choose a box and read the code: whose is it? In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? In *Next token*, choose a letter and compare the two versions.
 
 # %% [markdown]
 # ## Break it

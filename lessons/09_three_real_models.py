@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 09 · Three real models
 #
-# **120 minutes, of which 95 are the core path · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
+# **125 minutes, of which 94 are the core path · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
 #
 # Do the models that people use really consist of the parts that you have built? In this lesson three of them run on *your* functions: one finds sentences by their meaning, one translates, one answers questions.
 
@@ -1236,6 +1236,47 @@ assert torch.allclose(weights, quantised.q4_1(block[None])[0])
 # If each weight went to its nearest step, it is off by at most half a step. The course decodes all weights once, when the model is loaded, and computes in float32. Engines such as llama.cpp compute with the small weights, so that each step of writing reads less memory.
 
 # %% [markdown]
+# ## Look inside (optional)
+#
+# SmolLM2 goes on "The capital of France is" with *Paris*. Where in its thirty blocks does *Paris* come up? Take the state after a block, apply the last norm and the output layer at once, and you see what the model would have said if it had stopped there. This is the **logit lens** (Nostalgebraist 2020). `xray` computes it, and shows every other step too.
+#
+# **After which block is *Paris* the likeliest next token for the first time?**
+
+# %%
+guess = None  # from 1 to 30
+
+# %%
+needs("smollm2")
+
+# %%
+from course_lib.xray import xray
+
+page = xray(my_model, opening, columns=16)
+said = page.lens()  # after the embedding, then after each block
+reveal(guess, said.index("▁Paris"))
+print(said[26:])
+assert said.index("▁Paris") == 30 and said[29] == "▁capital"
+
+# %%
+page
+
+# %% [markdown]
+# Only after the last one. One block before, *capital* is the likeliest. (▁ is a space.) Read such a lens with care: the last norm and the output layer were trained for the last state alone.
+#
+# In *Stages*, choose a box: the code is yours where `mine` said so. In *Attention*, look at all heads at a glance: in how many does the first token get nearly everything? That is the attention sink again.
+
+# %%
+needs("marian")
+
+# %% [markdown]
+# And the translator. In *Attention* you see the head that was trained to align words, as lines. Point at *preto*: which English word is read while it is written?
+
+# %%
+from course_lib.xray import xray
+
+xray(my_translator, "The black cat sleeps.", columns=16)
+
+# %% [markdown]
 # ## Break it (optional)
 #
 # - In your `KeyValueCache`, put the new keys and values before the old ones. Does SmolLM2 notice? And with rotary positions left out?
@@ -1289,6 +1330,6 @@ assert torch.allclose(weights, quantised.q4_1(block[None])[0])
 # %% [markdown]
 # ## Next, and further reading
 #
-# These models were trained by others. In lesson 10 you train a language model yourself.
+# Others trained these models. In lesson 10 you train a language model yourself.
 #
-# Reimers & Gurevych 2019 (sentence vectors); Wang et al. 2020b (MiniLM) and the [model card](https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2) of all-MiniLM-L6-v2; Devlin et al. 2019 (BERT); Clark et al. 2019 (what BERT's heads look at); Xiao et al. 2024 (attention sinks); Junczys-Dowmunt et al. 2018 (Marian); Kim et al. 2019 (recurrence in the decoder); Bahdanau et al. 2015 (alignment); Shazeer 2020 (SwiGLU); Shazeer 2019 (multi-query attention); Ainslie et al. 2023 (grouped queries); Allal et al. 2025 (SmolLM2). Lectures: L1 to L5.
+# Reimers & Gurevych 2019 (sentence vectors); Wang et al. 2020b (MiniLM) and the [model card](https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2) of all-MiniLM-L6-v2; Devlin et al. 2019 (BERT); Clark et al. 2019 (BERT's heads); Xiao et al. 2024 (attention sinks); Nostalgebraist 2020 (the logit lens); Junczys-Dowmunt et al. 2018 (Marian); Kim et al. 2019 (recurrence in the decoder); Bahdanau et al. 2015 (alignment); Shazeer 2020 (SwiGLU); Shazeer 2019 (multi-query attention); Ainslie et al. 2023 (grouped queries); Allal et al. 2025 (SmolLM2). Lectures: L1 to L5.

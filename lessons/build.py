@@ -113,6 +113,9 @@ def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if _lasting(output)]
+            for output in cell.outputs:
+                if "image/svg+xml" in output.get("data", {}):
+                    output.data.pop("text/html", None)  # the same picture, for a live page
 
 
 def _lasting(output: NotebookNode) -> bool:

@@ -12,11 +12,12 @@ from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
 SOLVED = ROOT / "build" / "solved"
-# two processes on two cores: more threads than that would wait for each other
-ENVIRONMENT = {"OMP_NUM_THREADS": "1"} | os.environ
+# two processes on two cores: more threads than that would wait for each other, and if somebody
+# asks for more, they wait without work
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
 FOLDERS = (
     "answers", "checking", "command_line", "data", "files", "grading", "instruments", "lessons",
-    "pretrained",
+    "pretrained", "xray",
 )  # fmt: skip
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
 

@@ -39,6 +39,7 @@ ORDER = [
     ["answers"],
     ["checking"],
     ["exercises"],
+    ["xray"],
     ["grading"],
     ["verify"],
     ["command_line"],

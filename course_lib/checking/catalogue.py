@@ -49,17 +49,6 @@ def summarise(exercise: "Exercise") -> Outline:
     return Outline(**told, points=max_points(exercise))
 
 
-def what_is_next(exercise_id: str) -> str:
-    """Say in a sentence which exercise comes after this one."""
-    every, lesson = ids(), outline(exercise_id).lesson
-    rest = every[every.index(exercise_id) + 1 :]
-    if not rest:
-        return "This was the last exercise of the course."
-    following = outline(rest[0])
-    where = "" if following.lesson == lesson else f" of lesson {following.lesson}"
-    return f"Next: `{following.id}`{where} ({following.effort})."
-
-
 @cache
 def load(exercise_id: str) -> "Exercise":
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""

@@ -40,19 +40,27 @@ def check(exercise_id: str, answer: Any) -> None:
     judged = (
         untried(exercise, "not attempted", reason) if reason else judged_in_time(exercise, answer)
     )
-    text, html = panel.text(judged), panel.html(judged)
+    _show(panel.text(judged), panel.html(judged))
+    if judged.status == "not attempted":
+        return
+    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise, answer)):
+        _tell(warning)
+    if workspace := Workspace.find():
+        record(workspace, judged, lambda: answer)
+    else:
+        _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
+
+
+def _show(text: str, html: str) -> None:
+    """Show something in the face that fits: as HTML in a notebook, or else as text."""
     if shell := cells.notebook():
         shell.display_pub.publish({"text/html": html, "text/plain": text})
     else:
         print(text)
-    if judged.status == "not attempted":
-        return
-    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise, answer)):
-        print(warning)
-    if workspace := Workspace.find():
-        record(workspace, judged, lambda: answer)
-    else:
-        print(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
+
+
+def _tell(sentences: str) -> None:
+    _show(sentences, panel.plain_html(sentences))
 
 
 def _no_answer(exercise: Exercise, answer: Any) -> str | None:
@@ -70,15 +78,15 @@ def record(workspace: Workspace, judged: Verdict, answer: Callable[[], Any]) -> 
         if judged.status == "passed":
             _keep(workspace, judged.exercise, answer)
     except OSError as error:
-        print(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
+        _tell(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
 
 
 def hint(exercise_id: str, number: int | None = None) -> None:
     """Show a hint: the one of this number (from 1), or the next that has not been read."""
     try:
-        print(hints.tell(exercise_id, number))
+        _tell(hints.tell(exercise_id, number))
     except hints.NoHint as error:
-        print(error)
+        _tell(str(error))
 
 
 def solution(exercise_id: str) -> None:
@@ -158,6 +166,6 @@ def _keep(workspace: Workspace, exercise_id: str, answer: Callable[[], Any]) -> 
         if alone.status != "passed":
             raise ValueError(alone.message)
     except Exception as error:
-        print(f"Passed, but later lessons cannot run on it, because {error}.")
+        _tell(f"Passed, but later lessons cannot run on it, because {error}.")
         return
     workspace.keep(exercise_id, source)

@@ -11,20 +11,22 @@ from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
 from course_lib.answers.source import source_of
-from course_lib.checking.catalogue import load, what_is_next
+from course_lib.checking.catalogue import load
 from course_lib.checking.difference import kind
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explanation import is_on_meta
+from course_lib.checking.standing import standing
 from course_lib.checking.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
 SHOWN_CHARACTERS = 300
 SIGNS = {"passed": "✓", "not attempted": "○"}
-COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#d08700"}
+COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#c47f00"}
 ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
 # of a property that holds, one that does not, and one that wrong results leave open
 MARKS = {True: "✓", False: "✗", None: "-"}
+LINES = "max-width:60em;line-height:1.45"
 Rows = list[tuple[str, str]]
 
 
@@ -38,11 +40,8 @@ class Section(NamedTuple):
 
 def text(verdict: Verdict, everything: bool = False) -> str:
     """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
-    points = f"{verdict.points} of {verdict.max_points} points"
-    lines, sections = (
-        [f"{_headline(verdict)}, {points}", f"  {verdict.message}"],
-        _sections(verdict),
-    )
+    sign, headline = _headline(verdict)
+    lines, sections = [f"{sign} {headline}", f"  {verdict.message}"], _sections(verdict)
     for section in sections:
         closed = section.folded and not everything
         width = max((len(label) for label, _ in section.rows), default=0)
@@ -60,15 +59,24 @@ def text(verdict: Verdict, everything: bool = False) -> str:
 def html(verdict: Verdict) -> str:
     """Show a verdict as HTML that follows the colours of the page around it."""
     solved = verdict.status == "passed"
+    sign, headline = _headline(verdict)
     return _template().render(
         colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
-        headline=_headline(verdict),
+        lines=LINES,
+        sign=sign,
+        headline=headline,
         message=verdict.message,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
         next_steps=_next_steps(verdict),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
+
+
+def plain_html(told: str) -> str:
+    """Show sentences as HTML: Jupyter breaks the lines of what is printed inside of words."""
+    lines = [Markup("<div>{}</div>").format(code(line)) for line in told.splitlines()]
+    return Markup('<div style="{}">{}</div>').format(LINES, Markup("").join(lines))
 
 
 def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
@@ -90,36 +98,43 @@ def code(sentence: str) -> Markup:
 
 
 TEMPLATE = """
-{%- set small = "opacity:.75;margin-top:.6em" -%}
+{%- set below = "margin-top:.6em" -%}
+{%- set small = "opacity:.75;" ~ below -%}
+{%- set folded = "cursor:pointer;opacity:.75" -%}
 {%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
                ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
-{%- set font = "font-family:var(--jp-code-font-family,monospace);white-space:pre" -%}
+{%- set font = "font-family:var(--jp-code-font-family,"
+               ~ "var(--vscode-editor-font-family,monospace));white-space:pre" -%}
 {%- macro table(rows) -%}
-  <table style="border-collapse:collapse;margin:.1em 0">
+  <div style="overflow-x:auto"><table style="border-collapse:collapse;margin:.1em 0">
   {%- for label, value in rows -%}
     <tr style="background:none">
-    {#- -#}<td style="{{ cell }}{% if label in signs %};color:{{ signs[label] }}{% endif %}">
+    {#- -#}<td style="{{ cell }};white-space:nowrap
+    {%- if label in signs %};color:{{ signs[label] }}{% endif %}">
     {{- label }}</td>
     {#- -#}<td style="{{ cell }}{% if label not in signs %};{{ font }}{% endif %}">
     {{- value }}</td></tr>
   {%- endfor -%}
-  </table>
+  </table></div>
 {%- endmacro -%}
 <div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
-{#- -#} max-width:60em;line-height:1.45;overflow-x:auto">
-{#- -#}<div style="font-weight:600;color:{{ colour }}">{{ headline }}</div>
+{#- -#} {{ lines }}">
+{#- -#}<div style="font-weight:600">
+{#- -#}<span style="color:{{ colour }}">{{ sign }}</span> {{ headline }}</div>
 {#- -#}<div>{{ message | code }}</div>
 {%- for section in sections -%}
   {%- if section.folded -%}
-    <details style="{{ small }}"><summary style="cursor:pointer">{{ section.heading }}</summary>
+    <details style="{{ below }}"><summary style="{{ folded }}">
+    {{- section.heading }}</summary>
     {{- table(section.rows) }}</details>
   {%- else -%}
     <div style="{{ small }}">{{ section.heading }}</div>{{ table(section.rows) }}
   {%- endif -%}
 {%- endfor -%}
 {%- if solution -%}
-  <details style="{{ small }}"><summary style="cursor:pointer">The library's version</summary>
-  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0">{{ solution }}</pre></details>
+  <details style="{{ below }}"><summary style="{{ folded }}">The library's version</summary>
+  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0;overflow-x:auto">
+  {{- solution }}</pre></details>
 {%- endif -%}
 {%- for line in next_steps -%}
   <div style="{{ small }}">{{ line | code }}</div>
@@ -138,9 +153,11 @@ def _template() -> Any:
     return environment.from_string(TEMPLATE)
 
 
-def _headline(verdict: Verdict) -> str:
+def _headline(verdict: Verdict) -> tuple[str, str]:
+    """Return the sign of a verdict, and what it says in a line."""
     said = {"passed": "passed", "not attempted": "not attempted yet"}.get(verdict.status, "not yet")
-    return f"{SIGNS.get(verdict.status, '✗')} {verdict.exercise}: {said}"
+    points = f"{verdict.points} of {verdict.max_points} points"
+    return SIGNS.get(verdict.status, "✗"), f"{verdict.exercise}: {said}, {points}"
 
 
 def _next_steps(verdict: Verdict) -> list[str]:
@@ -149,7 +166,7 @@ def _next_steps(verdict: Verdict) -> list[str]:
         return [f'Stuck? `hint("{verdict.exercise}")` asks a question that helps.']
     return [
         f'`solution("{verdict.exercise}")` prints the library\'s version.',
-        what_is_next(verdict.exercise),
+        str(standing(verdict.exercise, has_passed=True)),
     ]
 
 

@@ -4,10 +4,15 @@ import contextlib
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from course_lib.command_line.shared import load
 from course_lib.files.errors import CommandError
 from course_lib.files.workspace import Workspace
+
+if TYPE_CHECKING:
+    from course_lib.checking.notebook_answers import Attempt
+    from course_lib.checking.verdict import Verdict
 
 NAME = "check"
 WHAT = "judge the exercises of a notebook, without running its other cells"
@@ -24,9 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
     from course_lib.answers.process import ChildProcess
-    from course_lib.checking import panel
-    from course_lib.checking.as_graded import warning
-    from course_lib.checking.notebook import record
     from course_lib.checking.notebook_answers import read, verdicts
 
     if options.notebook.is_dir():
@@ -45,16 +47,26 @@ def run(options: Namespace) -> int:
     # an answer reads what its notebook could read: the files beside it, and the workspace
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
-            attempted = verdict.status != "not attempted"
-            shown = panel.text(verdict, everything=options.all)
-            print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
-            attempt = submission.attempts[verdict.exercise]
-            if verdict.status == "passed" and (said := warning(attempt)):
-                print(said)
-            if workspace:
-                record(workspace, verdict, attempt.define)
+            tell(verdict, submission.attempts[verdict.exercise], workspace, options.all)
             judged.append(verdict)
     passed = sum(x.status == "passed" for x in judged)
     points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)
     print(f"{passed} of {len(judged)} exercises passed, {points} of {most} points.")
     return int(any(x.status not in ("passed", "not attempted") for x in judged))
+
+
+def tell(
+    verdict: "Verdict", attempt: "Attempt", workspace: Workspace | None, everything: bool = False
+) -> None:
+    """Print the panel of a verdict, and what a grade would say otherwise; record it."""
+    from course_lib.checking import panel
+    from course_lib.checking.as_graded import warning
+    from course_lib.checking.notebook import record
+
+    attempted = verdict.status != "not attempted"
+    shown = panel.text(verdict, everything=everything)
+    print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
+    if verdict.status == "passed" and (said := warning(attempt)):
+        print(said)
+    if workspace:
+        record(workspace, verdict, attempt.define)

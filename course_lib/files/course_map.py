@@ -14,7 +14,7 @@ from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
 EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
-MINUTES = re.compile(r"\*\*(\d+) minutes\b")
+MINUTES = re.compile(r"\*\*(\d+) minutes\b(?:, of which (\d+) are the core path)?")
 # lessons of which one became two: notebooks handed out before hold the exercises of both
 SPLIT = {"08": ("08", "09"), "12": ("13", "14")}
 
@@ -36,7 +36,18 @@ class Lesson:
     @property
     def minutes(self) -> int:
         """Return how long the lesson takes, as its first cell says; 0 for one that is to come."""
-        return int(MINUTES.findall(self.file.read_text("utf8"))[0]) if self.file else 0
+        return self._stated()[0]
+
+    @property
+    def core_minutes(self) -> int:
+        """Return how long its core path takes: all of it, where nothing is optional."""
+        return self._stated()[1]
+
+    def _stated(self) -> tuple[int, int]:
+        if not self.file:
+            return 0, 0
+        every, core = MINUTES.findall(self.file.read_text("utf8"))[0]
+        return int(every), int(core or every)
 
 
 @dataclass(frozen=True)

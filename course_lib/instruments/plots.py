@@ -1,5 +1,6 @@
 """Pictures in one style: the finding as the title, axes from the glossary, colours for all eyes."""
 
+import base64
 import html
 import io
 from collections.abc import Iterable, Mapping, Sequence
@@ -126,5 +127,16 @@ def show(figure: Figure, alt: str) -> None:
         return
     label = f'<svg role="img" aria-label="{html.escape(alt)}"'
     vector = drawn.getvalue().replace("<svg", label, 1)
-    data = {"image/svg+xml": vector[vector.index("<svg") :], "text/plain": alt}
+    vector = vector[vector.index("<svg") :]
+    data = {"text/html": _image(vector, alt), "image/svg+xml": vector, "text/plain": alt}
     display(data, raw=True, metadata={"image/svg+xml": {"alt": alt}})
+
+
+def _image(vector: str, alt: str) -> str:
+    """Return a picture as HTML: what Lab makes of an SVG has no text for those who cannot see it.
+
+    On a narrow screen it shrinks as far as its letters can be read; what is left over scrolls.
+    """
+    source = f"data:image/svg+xml;base64,{base64.b64encode(vector.encode()).decode()}"
+    style = "max-width:max(100%,30em)"
+    return f'<img alt="{html.escape(alt)}" style="{style}" src="{source}">'

@@ -5,6 +5,7 @@ import errno
 import os
 import statistics
 import threading
+import types
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ import torch
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define
-from course_lib.checking import catalogue, panel, time_limit
+from course_lib.checking import catalogue, cells, panel, time_limit
 from course_lib.checking.time_limit import Interrupted
 from course_lib.checking.verdict import judge
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
@@ -160,10 +161,38 @@ def test_reveal_sets_guess_and_measurement_side_by_side(capsys):
 def test_both_faces_say_the_same():
     found = verdict("start/hello", lambda x: x + 2)
     text, html = panel.text(found, everything=True), panel.html(found)
-    for fact in (found.message, "0 of 5 cases", "doubling a sum", "expected", "float32 (1,)"):
+    facts = "not yet, 0 of 10 points", "0 of 5 cases", "doubling a sum", "expected", "float32 (1,)"
+    for fact in (found.message, *facts):
         assert fact in text
         assert fact in html
     assert "<script" not in html
+
+
+def test_a_headline_has_the_pages_own_colour_and_its_sign_alone_the_verdicts():
+    html = panel.html(verdict("start/hello", unchanged))
+    assert "</span> start/hello: not yet, 0 of 10 points</div>" in html
+    assert html.count(f"color:{panel.COLOURS['known mistake']}") == 1
+
+
+def test_on_a_narrow_screen_numbers_scroll_and_sentences_wrap():
+    html = panel.html(verdict("start/hello", unchanged))
+    outermost, _, rest = html.partition(">")
+    assert "overflow" not in outermost
+    assert rest.count('<div style="overflow-x:auto"><table') == rest.count("<table") > 0
+
+
+def test_in_a_notebook_sentences_are_html_whose_lines_break_between_words(
+    workspace, monkeypatch, capsys
+):
+    shown = []
+    publish = types.SimpleNamespace(publish=shown.append)
+    monkeypatch.setattr(cells, "notebook", lambda: types.SimpleNamespace(display_pub=publish))
+    for _ in catalogue.load("start/hello").hints:
+        hint("start/hello")
+    assert capsys.readouterr().out == ""
+    assert shown[0]["text/plain"].startswith("Hint 1 of 2. Ask again for the next one.\n")
+    assert "<div>Hint 1 of 2. Ask again for the next one.</div>" in shown[0]["text/html"]
+    assert "<code>solution(&#34;start/hello&#34;)</code>" in shown[1]["text/html"]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.complex64, torch.bool, torch.int8])

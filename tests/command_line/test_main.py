@@ -92,6 +92,8 @@ def test_each_command_has_an_example(command, capsys):
         ("check text.ipynb", "not JSON"),
         ("check .", ". is a folder: name one notebook in it."),
         ("check empty.ipynb", "holds no exercise"),
+        ("watch missing.ipynb", "there is no file or folder missing.ipynb"),
+        ("watch text.txt", "text.txt is no notebook: name one, or a folder of them"),
         ("check 00.ipynb --exercise start/helo", "did you mean start/hello"),
         ("check 00.ipynb --exercise attention/softmax", "it has start/hello"),
         ("hint start/helo", "did you mean start/hello"),
@@ -111,6 +113,7 @@ def test_bad_input_is_one_sentence(workspace, notebook, save_notebook, capsys, w
     notebook((ID, RIGHT))
     save_notebook(workspace.folder / "empty.ipynb", "1 + 1")
     (workspace.folder / "text.ipynb").write_text("some text")
+    (workspace.folder / "text.txt").touch()
     try:
         status = main(words.split())
     except SystemExit as ended:

@@ -1,5 +1,6 @@
 """Drawings: what is drawn stays on the page, and says what it shows."""
 
+import base64
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -25,6 +26,16 @@ def test_a_drawing_is_vector_graphics_that_carries_its_alternative_text(shown):
     root = ElementTree.fromstring(data["image/svg+xml"])
     assert (root.get("role"), root.get("aria-label")) == ("img", alt)
     assert data["text/plain"] == alt
+
+
+def test_lab_which_gives_a_drawing_no_text_is_given_an_image_that_has_it(shown):
+    alt = 'keys & values come from the "encoder"'
+    data = shown(lambda: drawings.transformer({"cross-attention"}, alt))
+    image = ElementTree.fromstring(data["text/html"].replace(">", "/>"))
+    assert image.get("alt") == alt
+    kind, _, encoded = image.get("src").partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    assert base64.b64decode(encoded).decode() == data["image/svg+xml"]
 
 
 def test_the_same_drawing_has_the_same_bytes(shown):

@@ -181,6 +181,7 @@ def test_every_figure_has_alternative_text(lesson):
         for output in cell.get("outputs", []):
             for kind in {"image/png", "image/svg+xml"} & output.get("data", {}).keys():
                 assert len(output.metadata[kind]["alt"].split()) >= 5, cell.source
+                assert "text/html" not in output.data, "the same picture twice"
 
 
 def test_a_notebook_is_quick_to_open(lesson):

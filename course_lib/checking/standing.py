@@ -1,0 +1,67 @@
+"""Where a learner is in a lesson: how much has passed, how long the rest takes, what is next."""
+
+from dataclasses import dataclass
+
+from course_lib.checking.catalogue import ids, outline
+from course_lib.files.course_map import Outline, lessons
+from course_lib.files.workspace import Workspace
+
+STEP = 5  # minutes: nobody's pace is known more exactly
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a lesson is done, and which exercise is next, in this lesson or a later one.
+
+    `minutes` are what the core path still takes, reading included; 0 where it is not known.
+    """
+
+    lesson: str
+    passed: int
+    exercises: int
+    minutes: int
+    following: Outline | None
+
+    def __str__(self) -> str:
+        minutes = f", about {self.minutes} minutes left" if self.minutes else ""
+        done = f"Lesson {self.lesson}: {self.passed} of {self.exercises} exercises{minutes}."
+        if not self.following:
+            return f"{done} You have passed every exercise of the course."
+        other = self.following.lesson != self.lesson
+        where = f" of lesson {self.following.lesson}" if other else ""
+        return f"{done} Next: `{self.following.id}`{where} ({self.following.effort})."
+
+
+def standing(exercise_id: str, has_passed: bool) -> Standing:
+    """Return where the learner is after a check of an exercise, which may not be recorded yet.
+
+    Next is the first exercise from here on that has not passed, in the order of the notebooks;
+    behind the last one, it is the first of the course.
+    """
+    workspace, every = Workspace.find(), [outline(x) for x in ids()]
+    passed = {x.id for x in every if workspace and workspace.record(x.id).passed}
+    if has_passed:
+        passed.add(exercise_id)
+    place = next(n for n, x in enumerate(every) if x.id == exercise_id)
+    ahead = [x for x in every[place:] + every[:place] if x.id not in passed]
+    lesson = every[place].lesson
+    own = [x for x in every if x.lesson == lesson]
+    done = sum(x.id in passed for x in own)
+    return Standing(lesson, done, len(own), _minutes(lesson, own, passed), next(iter(ahead), None))
+
+
+def _minutes(number: str, own: list[Outline], passed: set[str]) -> int:
+    """Estimate what is left of a lesson's core path: exercises, and the page behind the last pass.
+
+    Its reading is shared out by the length of the text.
+    """
+    lesson = next((x for x in lessons() if x.number == number and x.file), None)
+    if not lesson or not lesson.file:
+        return 0
+    needed = [x for x in own if not x.optional]
+    text = lesson.file.read_text("utf8")
+    places = [text.find(f"\n# exercise: {x.id}\n") for x in own if x.id in passed]
+    unread = 1 - max([0, *places]) / len(text)
+    reading = lesson.core_minutes - sum(x.minutes for x in needed)
+    left = reading * unread + sum(x.minutes for x in needed if x.id not in passed)
+    return max(STEP, STEP * round(left / STEP))
