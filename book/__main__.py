@@ -5,7 +5,7 @@ import sys
 
 from sphinx.cmd.build import main as sphinx
 
-from book import mending, pages
+from book import mending, pages, spoilers
 from course_lib.files.paths import ROOT
 
 PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "book"
@@ -17,6 +17,8 @@ if __name__ == "__main__":
     failed = sphinx(["-qEW", "--keep-going", "-c", str(pages.HERE), str(PAGES), str(SITE)])
     shutil.rmtree(SITE / ".doctrees", ignore_errors=True)
     mending.mend(SITE)
-    if pages.XRAYS.is_dir():
-        shutil.copytree(pages.XRAYS, SITE / "xray")
+    (SITE / "xray").mkdir(exist_ok=True)
+    for page in pages.XRAYS.glob("*.html"):
+        shown = spoilers.hidden(page.read_text("utf8"), framed=False)
+        (SITE / "xray" / page.name).write_text(shown, "utf8")
     sys.exit(failed)

@@ -12,9 +12,9 @@ MENDED: dict[str, str | Callable[[re.Match], str]] = {
     r'<p class="caption" role="heading"': r'\g<0> aria-level="2"',
     # the head of a column without a name is an empty cell
     r'<th class="head[^>]*>(?:<p></p>)?</th>': "<td></td>",
-    # axe takes a head that is a formula for an empty one
-    r'(<th class="head[^>]*)(><p>(<math>.*?</math>)</p></th>)': lambda found: (
-        f'{found[1]} aria-label="{re.sub("<[^>]+>", "", found[3])}"{found[2]}'
+    # axe takes a head that is a formula alone for an empty one
+    r'(<th class="head[^>]*><p><math)>(.*?)(?=</math></p></th>)': lambda found: (
+        f'{found[1]} aria-label="{re.sub("<[^>]+>", "", found[2])}">{found[2]}'
     ),
     # the parameters of a long signature are a list of descriptions of nothing
     r'<dl>\n(?=<dd><em class="sig-param">)': '<div class="parameters">\n',

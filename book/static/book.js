@@ -12,7 +12,7 @@ addEventListener("toggle", reach, true); // what was folded had no width
 // An explorer has the colours that the reader has chosen for the page.
 const colour = () => {
   for (const frame of document.querySelectorAll("iframe"))
-    frame.contentDocument?.documentElement.setAttribute("data-theme", document.body.dataset.theme);
+    frame.contentDocument?.documentElement?.setAttribute("data-theme", document.body.dataset.theme);
 };
 document.addEventListener("load", colour, true); // of each frame
 new MutationObserver(colour).observe(document.documentElement, {
