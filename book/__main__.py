@@ -5,7 +5,7 @@ import sys
 
 from sphinx.cmd.build import main as sphinx
 
-from book import mending, pages, spoilers
+from book import mending, pages
 from course_lib.files.paths import ROOT
 
 PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "book"
@@ -17,8 +17,6 @@ if __name__ == "__main__":
     failed = sphinx(["-qEW", "--keep-going", "-c", str(pages.HERE), str(PAGES), str(SITE)])
     shutil.rmtree(SITE / ".doctrees", ignore_errors=True)
     mending.mend(SITE)
-    (SITE / "xray").mkdir(exist_ok=True)
-    for page in pages.XRAYS.glob("*.html"):
-        shown = spoilers.hidden(page.read_text("utf8"), framed=False)
-        (SITE / "xray" / page.name).write_text(shown, "utf8")
+    if pages.XRAYS.is_dir():
+        shutil.copytree(pages.XRAYS, SITE / "xray")
     sys.exit(failed)

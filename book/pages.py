@@ -15,7 +15,6 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from book import spoilers
 from course_lib.checking.panel import code
 from course_lib.files import course_map
 from course_lib.files.course_map import Lesson
@@ -75,9 +74,6 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
         if cell.cell_type != "code":
             continue
         cell.outputs = [x for x in cell.outputs if _tells(x, cell.source)]
-        for output in cell.outputs:
-            if page := output.get("data", {}).get("text/html"):
-                output.data["text/html"] = spoilers.hidden(page, framed=True)
         for _, alt in pictures([cell]):
             cell.metadata["mystnb"] = {"image": {"alt": alt}}
         if exercise_id := cell.metadata.get("exercise"):

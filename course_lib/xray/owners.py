@@ -48,16 +48,31 @@ def owner_of(code: CodeType) -> Owner:
 
 @cache
 def source_of(code: CodeType) -> str:
-    """Return the text of a function, of its class only this method; a sentence where it is lost."""
+    """Return the text of a function, of its class only this method; a sentence where it is lost.
+
+    The course's own is an outline, signature, docstring and the comments that name its steps: most
+    of it is somebody's exercise.
+    """
     lines = linecache.getlines(code.co_filename)
     if not lines or code.co_firstlineno > len(lines):
         return "# the source of this function is not to be found"
     block = inspect.getblock(lines[code.co_firstlineno - 1 :])
     text = LONG_DOCSTRING.sub(r"\1 ...\2", textwrap.dedent("".join(block)).rstrip(), count=1)
+    if owner_of(code) == "the course's":
+        text = _outline(text)
     outer = code.co_qualname.rpartition(".")[0]
     if "<" in outer or not outer:
         return text
     return f"class {outer}:\n    ...\n\n{textwrap.indent(text, '    ')}"
+
+
+def _outline(source: str) -> str:
+    [function] = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    first, lines = function.body[0], source.splitlines()
+    end = (first.end_lineno or 0) if ast.get_docstring(function) else first.lineno - 1
+    steps = [line for line in lines[end:] if line.lstrip().startswith("#")]
+    return "\n".join([*lines[:end], *steps, f"{' ' * first.col_offset}..."])
 
 
 @cache

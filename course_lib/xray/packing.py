@@ -153,9 +153,9 @@ def _stage(
 
 
 def _called(author: Call, sources: dict) -> dict[str, Any]:
-    """Return the function that called a stage's author, and the line there."""
+    """Return the function that called a stage's author, and the line there, unless the course's."""
     line = linecache.getline(author.caller.co_filename, author.line) if author.caller else ""
-    if author.caller is None or not line:
+    if author.caller is None or not line or owner_of(author.caller) == "the course's":
         return {}
     _keep_source(author.caller, sources)
     return {"caller": list(sources).index(author.caller), "line": line.strip()}

@@ -16,7 +16,7 @@ from course_lib.positions import rotary
 from course_lib.self_attention import scaled_dot_product_attention
 from course_lib.transformer import Transformer
 from course_lib.xray import with_norm, without_head, without_mask, xray
-from course_lib.xray.owners import owner_of
+from course_lib.xray.owners import owner_of, source_of
 from course_lib.xray.stages import record
 
 TEXT = "To be, or not"
@@ -168,7 +168,13 @@ def test_without_answers_nothing_is_yours(tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     model = LanguageModel(28, 2, 8, 2, 16, 9, block=mine("encoder/block"))
     assert load("encoder/block").reference is EncoderBlock
-    assert set(owners(record(model, "abc", words)).values()) == {"the course's"}
+    recording = record(model, "abc", words)
+    assert set(owners(recording).values()) == {"the course's"}
+    # and an exercise's solution is not to be read in it: steps and docstrings are
+    for stage in recording.stages.values():
+        outline = source_of(stage.author.code)
+        assert outline.endswith("...")
+        assert "return" not in outline.replace("Return", "")
     assert os.getcwd() == str(tmp_path)
 
 
