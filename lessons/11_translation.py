@@ -613,6 +613,9 @@ for first in range(0, history.steps, 50):
 # German has no rival on this machine, but Portuguese has: the Firefox translator of lesson 09, with 16.9 million parameters, made for all kinds of text. Ours was trained once by `make results LESSON=11`: 4,400 steps on 20,767 pairs, less than 20 minutes of one core. It has the parts of this lesson, and from earlier ones pre-norm (07), Muon and a rate that falls to 0 (10). It writes by beam search. Both translate the same 500 held-out texts. **Who wins, and by how much BLEU?**
 
 # %%
+needs()
+
+# %%
 guess = None  # "ours" or "theirs", and a number
 
 # %%
