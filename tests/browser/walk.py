@@ -151,7 +151,7 @@ def test_a_reloaded_page_keeps_its_panels(lab):
     lab.ready()
     lab.open("01_rnn_limits.ipynb")  # Lab may have another tab in front
     panel = lab.panel('check("rnn/cell", rnn_cell)').locator("div[style]").first
-    assert "passed, 11 of 11 points" in panel.inner_text()
+    panel.get_by_text("passed, 11 of 11 points").wait_for()  # Lab draws it when it is near
     border = panel.evaluate("panel => getComputedStyle(panel).borderLeftWidth")
     assert border == "4px"
     lab.picture("13-page-reloaded", lab.panel('check("rnn/cell", rnn_cell)'))
