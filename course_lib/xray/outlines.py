@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from course_lib.masks import shift_right
 from course_lib.pretrained import marian
+from course_lib.transformer import greedy
 from course_lib.xray.vocabulary import STARTS, STOPS, Vocabulary
 
 Target = str | list[int] | None  # a text, tokens, or what the model writes itself
@@ -118,7 +119,7 @@ def _transformer(model: Any, sentence: str, words: Any, target: Target) -> Outli
         raise ValueError('a translator begins with a start token: call one of `words` "start"')
     if isinstance(target, str):
         target = _tokens(vocabulary, target)
-    written = _greedy(model, source, start, stop) if target is None else target
+    written = _written(model, source, start, stop) if target is None else target
     read = shift_right(torch.tensor([written]), start)
     embedding = "embedding + positions", "stream"
     stacks = [
@@ -152,56 +153,45 @@ def _transformer(model: Any, sentence: str, words: Any, target: Target) -> Outli
     )
 
 
-def _greedy(model: Any, source: Int[Tensor, "1 key"], start: int, stop: int | None) -> list[int]:
+def _written(model: Any, source: Int[Tensor, "1 key"], start: int, stop: int | None) -> list[int]:
     """Write a target by the likeliest next token: as long as the source, or to the stop."""
-    memory, written = model.encoder(source), [start]
     room = min(len(model.decoder.embedding.positions) - 1, LONGEST)
     # without a stop a model of lesson 08 writes as much as it has read
     longest = min(source.shape[-1] if stop is None else 2 * source.shape[-1] + 8, room)
-    while len(written) <= longest and (len(written) == 1 or written[-1] != stop):
-        states = model.decoder(torch.tensor([written]), memory)
-        written.append(int(model.output(states[:, -1]).argmax()))
-    return written[1:]
+    return greedy(model, source, start, -1 if stop is None else stop, longest)[0].tolist()
 
 
 def _language_model(model: Any, sentence: str, words: Any, target: Target) -> Outline:
-    vocabulary = _named(model, words)
-    tokens = _tokens(vocabulary, sentence)
-    stack = Stack(
-        "",
-        [vocabulary.name(token) for token in tokens],
-        [
-            Box("embedding", "stream", "embedding", "token embedding"),
-            Box("positions", "position", "positions", "positions"),
-        ],
-        _paths("blocks", model.blocks),
-        [*_last_norm(model, "last_norm"), LOGITS],
-    )
-    return Outline(
-        "a language model",
-        [stack],
-        lambda: model(torch.tensor([tokens]))[0],
-        lambda states: model.output(model.last_norm(states)),
-        vocabulary.name,
-        tokens[1:],
-    )
+    before = [
+        Box("embedding", "stream", "embedding", "token embedding"),
+        Box("positions", "position", "positions", "positions"),
+    ]
+    return _decoder_only("a language model", model, model.output, before, sentence, words)
 
 
 def _smollm2(model: Any, sentence: str, words: Any, target: Target) -> Outline:
+    before = [Box("embedding", "stream", "words", "token embedding")]
+    return _decoder_only("SmolLM2", model, model.scores, before, sentence, words)
+
+
+def _decoder_only(
+    title: str, model: Any, output: Callable, before: list[Box], sentence: str, words: Any
+) -> Outline:
+    """Outline a model of one stack, which `output` ends, that predicts each next token."""
     vocabulary = _named(model, words)
     tokens = _tokens(vocabulary, sentence)
     stack = Stack(
         "",
         [vocabulary.name(token) for token in tokens],
-        [Box("embedding", "stream", "words", "token embedding")],
+        before,
         _paths("blocks", model.blocks),
         [*_last_norm(model, "last_norm"), LOGITS],
     )
     return Outline(
-        "SmolLM2",
+        title,
         [stack],
         lambda: model(torch.tensor([tokens]))[0],
-        lambda states: model.scores(model.last_norm(states)),
+        lambda states: output(model.last_norm(states)),
         vocabulary.name,
         tokens[1:],
     )
