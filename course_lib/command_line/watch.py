@@ -93,7 +93,9 @@ def show(file: Path, old: dict | None, new: dict, child: "Holder") -> None:
     except NotANotebook as error:
         print(error)
         return
-    before = find_answers(old, file.name) if old else None
+    before = None
+    with contextlib.suppress(NotANotebook):  # one that had no exercise yet
+        before = find_answers(old, file.name) if old else None
     was = before.attempts if before else {}
     changed = {
         exercise_id: attempt

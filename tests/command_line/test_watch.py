@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from course_lib.answers.process import ChildProcess
 from course_lib.command_line import watch
 from course_lib.files.workspace import Workspace
 
@@ -67,6 +68,18 @@ def test_a_folder_that_goes_is_one_sentence_and_is_watched_again(tmp_path, saved
     go = lambda: tmp_path.rename(away)  # noqa: E731
     assert saved(go, nothing, nothing, nothing, back, new, nothing) == ["a.ipynb"]
     assert capsys.readouterr().out == f"{tmp_path} is gone; it is watched again when it is back.\n"
+
+
+def test_a_notebook_that_gets_its_first_exercise_is_judged(tmp_path, capsys):
+    def notebook(source):
+        cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+        cells = [cell | {"source": source}]
+        return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+    with ChildProcess() as child:
+        exercise = notebook(f"# exercise: {ID}\n{RIGHT}")
+        watch.show(tmp_path / "own.ipynb", notebook("print(1)"), exercise, child)
+    assert f"✓ {ID}: passed" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere a test cannot press Ctrl-C")
