@@ -1,9 +1,13 @@
+import signal
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+# a shell lets what it runs in the background ignore interrupts, and so would all its children
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -22,13 +22,13 @@ from course_lib.checking.diagnosis import equal_sizes, is_whole, same_rows
 from course_lib.checking.difference import EXACT, difference, pair, sizes
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.slips import slips
-from course_lib.checking.trial import Question, Trying, cases, is_float, same_reply
+from course_lib.checking.trial import Question, Trying, cases, is_float, same, same_reply
 
 SMALL = 6  # modules of so many parts have all choices of them tried
 LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory
 
 
-def _same(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
@@ -36,9 +36,9 @@ class Change(NamedTuple):
     """A change of a request, or of the reference, or of its result, and what that is in words."""
 
     said: str
-    change: Callable[[Request], Request] = _same
+    change: Callable[[Request], Request] = _as_it_is
     reference: Callable | None = None
-    result: Callable[[Any], Any] = _same
+    result: Callable[[Any], Any] = _as_it_is
 
 
 def as_if(tried: Trying, seed: int) -> str | None:
@@ -58,6 +58,11 @@ def as_if(tried: Trying, seed: int) -> str | None:
 
 def _first(tried: Trying, asked: list[Question], least: int, formulas: bool) -> str | None:
     """Name the first change that explains so many wrong results at least."""
+    wrong = [question for question in asked if _is_wrong(tried, question)]
+    if len(wrong) < least:
+        return None
+    # a wrong result tells more changes apart than a right one
+    asked = [*wrong, *(question for question in asked if question not in wrong)]
     for number, change in enumerate(_changes(tried.exercise)):
         if (formulas or not change.reference) and _explains(tried, asked, number, least):
             return f"The result is what the right one would be {change.said}."
@@ -80,6 +85,12 @@ def _with_equal_sizes(tried: Trying, asked: list[Question]) -> str | None:
 
 def _raises(tried: Trying, question: Question) -> bool:
     return bool(tried.reply(question).error) and not question.expected.error
+
+
+def _is_wrong(tried: Trying, question: Question) -> bool:
+    """Tell whether the result is a wrong one, with all that it is to have."""
+    ours, expected = tried.reply(question), question.expected
+    return is_whole(ours) and not expected.error and not same_reply(ours, expected, tried.exercise)
 
 
 def _explains(tried: Trying, asked: list[Question], number: int, least: int = 1) -> bool:
@@ -109,10 +120,17 @@ def _explains(tried: Trying, asked: list[Question], number: int, least: int = 1)
 def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
     _, change, reference, result = _changes(exercise)[number]
     request = replace(change(question.request), watch=(), settings=False)
+    if reference is None and result is _as_it_is and _is_unchanged(question.request, request):
+        return question.expected
     if _is_too_large(question.request, request):
         return Reply(error=Error("TooLarge", "a size that nobody asked for"))
     reply = InProcess(reference or exercise.reference).run(request)
     return replace(reply, output=result(reply.output))
+
+
+def _is_unchanged(before: Request, after: Request) -> bool:
+    own = ((x.inputs, x.weights) for x in (before, after))
+    return before.build is after.build and same(*own, 0.0)
 
 
 def _is_too_large(before: Request, after: Request) -> bool:
@@ -127,18 +145,16 @@ def _changes(exercise: Exercise) -> list[Change]:
     places: list[str | int] = list(range(len(exercise.parameters)))
     weights = cases(exercise, 0)[0].request.weights or {}
     places += list(dict.fromkeys(_module(name) for name in weights))
+    pairs = [(a, b) for a, b in itertools.combinations(places, 2) if _fit(exercise, a, b)]
     return [
-        *(_exchange(exercise, a, b) for a, b in _pairs(places)),
+        *(_exchange(exercise, a, b) for a, b in pairs),
         *(_order(exercise, order) for order in _orders(exercise)),
         *(
             Change(said.format(_name(exercise, place)), _at(place, change))
             for said, change in SINGLE.items()
             for place in places
         ),
-        *(
-            _instead(exercise, a, b)
-            for a, b in [*_pairs(places), *((b, a) for a, b in _pairs(places))]
-        ),
+        *(_instead(exercise, a, b) for a, b in [*pairs, *((b, a) for a, b in pairs)]),
         *_as_at_first(places),
         *_always(exercise),
         *_together([*_as_at_first(places), *_always(exercise)]),
@@ -151,9 +167,13 @@ def _changes(exercise: Exercise) -> list[Change]:
     ]
 
 
-def _pairs(places: list[str | int]) -> list[tuple[str | int, str | int]]:
-    """Pair arguments with arguments, and parts of a module with each other."""
-    return [(a, b) for a, b in itertools.combinations(places, 2) if type(a) is type(b)]
+def _fit(exercise: Exercise, a: str | int, b: str | int) -> bool:
+    """Tell whether both are arguments, or parts of a module with weights of the same shapes."""
+    if isinstance(a, str) and isinstance(b, str):
+        request = cases(exercise, 0)[0].request
+        one, other = ({n: w.shape for n, w in _get(request, x).items()} for x in (a, b))
+        return one == other
+    return type(a) is type(b)
 
 
 def _module(weight: str) -> str:

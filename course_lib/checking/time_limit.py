@@ -1,6 +1,7 @@
 """A limit on how long an answer may compute where the learner waits for it, in a notebook."""
 
 import _thread
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -45,6 +46,8 @@ def time_limit(seconds: float) -> Iterator[None]:
     A thread looks each second, since Windows has no timer that sends signals. Raises OutOfTime, or
     Interrupted where it was somebody else who did.
     """
+    # a program started in the background ignores interrupts, and would ignore this one
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     start, over, end = time.process_time(), threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -63,3 +66,5 @@ def time_limit(seconds: float) -> Iterator[None]:
             watcher.join()
     except KeyboardInterrupt:
         raise OutOfTime if over.is_set() else Interrupted from None
+    finally:
+        signal.signal(signal.SIGINT, before)

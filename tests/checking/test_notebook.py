@@ -3,6 +3,7 @@
 import _thread
 import errno
 import os
+import signal
 import statistics
 import threading
 import types
@@ -59,9 +60,15 @@ def loops(x):
         pass
 
 
-def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch):
+@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
+def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch, handler):
     monkeypatch.setattr(time_limit, "SECONDS", 0.5)
-    check("start/hello", loops)
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        check("start/hello", loops)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     said = capsys.readouterr().out
     assert "not yet, 0 of 10 points" in said
     assert "No result within 0.5 seconds: does a loop in your code never end?" in said

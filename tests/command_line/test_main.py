@@ -167,7 +167,10 @@ def test_an_answer_runs_on_the_workspaces_own(workspace, notebook, tmp_path, mon
 
 
 @pytest.mark.usefixtures("warm")
-def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(tmp_path, save_notebook, capsys):
+def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(
+    tmp_path, save_notebook, process, capsys, monkeypatch
+):
+    monkeypatch.setattr(process, "_seconds", 4)
     wild = {
         "attention/softmax": "def softmax(scores, mask=None):\n    while True:\n        pass",
         "attention/dot_scores": "import sys\ndef dot_scores(q, k):\n    sys.exit(0)",
@@ -183,7 +186,7 @@ def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(tmp_path, save_no
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
     for sentence in (
-        "Timeout: no answer within 20 seconds",
+        "Timeout: no answer within 4 seconds",
         "SystemExit: 0",
         "Crash: the process ended, with exit status 0",
         "TooLarge: its result is over 16 MiB",

@@ -11,7 +11,7 @@ from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
 from course_lib.grading.sandbox import MEMORY
 
-SECONDS, SEEDS = 120, (0, 7)
+SECONDS, SEEDS = 60, (0, 7)
 
 
 @pytest.fixture(scope="module")
