@@ -401,7 +401,7 @@ guess = None  # 16, 256 or 2048
 # %%
 qkv = inputs[1]
 blocks = [16, 64, 256, 1024, 2048]
-by_block = [seconds(partial(tiled.tiled_attention, *qkv, block), times=2) for block in blocks]
+by_block = [seconds(partial(tiled.tiled_attention, *qkv, block), times=1) for block in blocks]
 full = seconds(partial(scaled_dot_product_attention, *qkv))
 fused = seconds(lambda: F.scaled_dot_product_attention(*(x.unsqueeze(0) for x in qkv)))
 print({block: f"{1000 * time:.0f} ms" for block, time in zip(blocks, by_block)})
@@ -523,7 +523,7 @@ assert found < 1e-10
 # %%
 longer = [[random_vectors(4, n, 64, seed=i) for i in range(3)] for n in (2048, 4096)]
 of_full, of_window = (
-    [seconds(partial(run, *qkv), times=2) for qkv in longer]
+    [seconds(partial(run, *qkv), times=1) for qkv in longer]
     for run in (scaled_dot_product_attention, partial(window.rule, width=257))
 )
 print(f"twice the tokens: full {of_full[1] / of_full[0]:.1f} times the time, ", end="")

@@ -155,7 +155,7 @@ class InProcess:
         with _settings_kept(), contextlib.redirect_stdout(printed):
             try:
                 if request.settings:
-                    torch.manual_seed(UNLIKELY_SEED)
+                    torch.default_generator.manual_seed(UNLIKELY_SEED)
                 torch.set_default_dtype(getattr(torch, request.default_dtype))
                 settings = _settings()
                 bounded = allocation.tensors_up_to(request.max_numel)
@@ -188,7 +188,9 @@ class InProcess:
         if request.weights is None or not isinstance(module, nn.Module):
             return getattr(module, request.method), {}
         weight = next(iter(request.weights.values()), None)
-        if weight is not None:
+        if weight is not None and any(
+            (own.device, own.dtype) != (weight.device, weight.dtype) for own in module.parameters()
+        ):
             module.to(device=weight.device, dtype=weight.dtype)
         _refuse_misfit(module, request.weights)
         module.load_state_dict(request.weights, assign=weight is not None and weight.is_meta)

@@ -73,7 +73,7 @@ def distribution_kept(answer, draw: Draw):
     ends = torch.cat([torch.zeros(3, 1), cuts, torch.full((3, 1), cells)], 1)
     draft, *target = ends.diff().double() / cells
     total = torch.zeros(vocab, dtype=torch.float64)
-    grid = 400
+    grid = 200
     for token in range(vocab):
         for place in range(grid):
             uniform = torch.tensor([(place + 0.5) / grid], dtype=torch.float64)
