@@ -12,16 +12,17 @@ from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
 SOLVED = ROOT / "build" / "solved"
-# two processes on two cores: more threads than that would wait for each other, and if somebody
-# asks for more, they wait without work
+# on two cores, three processes: one of them waits for a clock or a kernel most of the time. More
+# threads than one in each would wait for each other, and if somebody asks for more, without work
+PYTEST = ["pytest", "-n3"]
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
     "instruments", "data", "files",
 )  # fmt: skip
-ENGINE = ["pytest", "-n2", "--dist=loadscope", "--no-loadscope-reorder"]
-NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
+ENGINE = [*PYTEST, "--dist=loadscope", "--no-loadscope-reorder"]
+NBVAL = [*PYTEST, "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
 
 
 class Stage(NamedTuple):
@@ -57,11 +58,11 @@ def stages() -> dict[str, Stage]:
     components.append(str(tests / "efficient"))
     folders = [*(str(tests / folder) for folder in FOLDERS), str(pages)]
     return STYLE | {
-        "components, shapes executed": Stage(["pytest", hook, "-n2", *components]),
+        "components, shapes executed": Stage(["pytest", hook, PROCESSES, *components]),
         "engine, grading, files, models": Stage([*ENGINE, *folders]),
         "build solved notebooks": Stage(["lessons", "--solved", str(SOLVED)]),
         "notebooks, untouched and solved": Stage(
-            ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}
+            [*NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}
         ),
     }
 
@@ -70,7 +71,7 @@ def quick_stages() -> dict[str, Stage]:
     """Name the stages of the everyday loop: style, types, and the tests of what has changed."""
     tests = tests_for(changed_files())
     print("changed since the last commit, or by it:", *(tests or ["nothing that has tests"]))
-    return STYLE | ({"tests of what changed": Stage(["pytest", "-n2", *tests])} if tests else {})
+    return STYLE | ({"tests of what changed": Stage([*PYTEST, *tests])} if tests else {})
 
 
 def main() -> int:

@@ -129,8 +129,8 @@ def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
 
 
 def _is_unchanged(before: Request, after: Request) -> bool:
-    own = ((x.inputs, x.weights) for x in (before, after))
-    return before.build is after.build and same(*own, 0.0)
+    one, other = ((x.inputs, x.weights) for x in (before, after))
+    return before.build is after.build and same(one, other, 0.0)
 
 
 def _is_too_large(before: Request, after: Request) -> bool:
