@@ -12,17 +12,17 @@ from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
 SOLVED = ROOT / "build" / "solved"
-# on two cores, three processes: one of them waits for a clock or a kernel most of the time. More
-# threads than one in each would wait for each other, and if somebody asks for more, without work
-PYTEST = ["pytest", "-n3"]
+# a thread in each process: more would wait for each other, and if somebody asks for more, without
+# work
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
+# on two cores, three processes: a quarter of the time one waits for a clock or for its children
+PYTEST = ["pytest", "-n3", "--dist=loadscope"]
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
     "instruments", "data", "files",
 )  # fmt: skip
-ENGINE = [*PYTEST, "--dist=loadscope", "--no-loadscope-reorder"]
-NBVAL = [*PYTEST, "--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
+NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600"]
 
 
 class Stage(NamedTuple):
@@ -58,11 +58,11 @@ def stages() -> dict[str, Stage]:
     components.append(str(tests / "efficient"))
     folders = [*(str(tests / folder) for folder in FOLDERS), str(pages)]
     return STYLE | {
-        "components, shapes executed": Stage(["pytest", hook, PROCESSES, *components]),
-        "engine, grading, files, models": Stage([*ENGINE, *folders]),
+        "components, shapes executed": Stage([*PYTEST, hook, *components]),
+        "engine, grading, files, models": Stage([*PYTEST, "--no-loadscope-reorder", *folders]),
         "build solved notebooks": Stage(["lessons", "--solved", str(SOLVED)]),
         "notebooks, untouched and solved": Stage(
-            [*NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}
+            [*PYTEST, *NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}
         ),
     }
 
