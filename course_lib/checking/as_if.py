@@ -48,10 +48,8 @@ def as_if(tried: Trying, seed: int) -> str | None:
     asked = cases(exercise, seed)
     results = [question for question in asked if not _raises(tried, question)]
     raises = len(results) < len(asked)
-    # of a few bits or whole numbers, too many formulas come to the same
-    right = tree_leaves([question.expected.output for question in asked])
-    precise = any(is_float(x) or type(x) is float for x in right)
-    if said := _first(tried, results, least=2 if raises else 1, formulas=precise and not raises):
+    formulas = not raises and any(_is_number(question.expected.output) for question in asked)
+    if said := _first(tried, results, least=2 if raises else 1, formulas=formulas):
         return said
     if not raises:
         return None
@@ -71,6 +69,11 @@ def _first(tried: Trying, asked: list[Question], least: int, formulas: bool) -> 
         if (formulas or not change.reference) and _explains(tried, asked, number, least):
             return f"The result is what the right one would be {change.said}."
     return None
+
+
+def _is_number(output: Any) -> bool:
+    """Tell a number and floats from bits and lists of places: too many formulas come to those."""
+    return type(output) is int or any(is_float(x) or type(x) is float for x in tree_leaves(output))
 
 
 def _with_equal_sizes(tried: Trying, asked: list[Question]) -> str | None:
