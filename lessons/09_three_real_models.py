@@ -329,18 +329,19 @@ mixed = {  # which occurrence is the jewel, 0 or 1
     "take my ring before the bells ring": 0,
     "he lost his ring when he heard the bell ring": 0,
 }
-gaps = {}
+gaps = []  # at level 0, and after the last block
 for line, jewel in mixed.items():
     levels = lean(line, "ring", jewel) - lean(line, "ring", 1 - jewel)
-    gaps[line] = levels[-1].item()
-    print(f"{levels[0]:+.3f} -> {gaps[line]:+.3f}  {line}")
+    gaps.append((levels[0].item(), levels[-1].item()))
+    print("{:+.3f} -> {:+.3f}".format(*gaps[-1]), line, sep="  ")
 
 # %%
-reveal(guess, sum(gap > 0 for gap in gaps.values()))
-assert sum(gap > 0 for gap in gaps.values()) >= 6
+first, last = (sum(gap > 0 for gap in level) for level in zip(*gaps))
+reveal(guess, last)
+assert first == 2 and last >= 6
 
 # %% [markdown]
-# This is what attention adds: each token gets its own mixture of its context. The gaps are smaller than those in the figure; perhaps because each *ring* also sees the other's neighbours.
+# At level 0 (on the left) only the positions differ, and just two of the seven are right. This is what attention adds: each token gets its own mixture of its context. The gaps are smaller than those in the figure; perhaps because each *ring* also sees the other's neighbours.
 
 # %% [markdown]
 # ## A river's bank, and a plain average (optional)
@@ -1047,7 +1048,7 @@ reveal(guess, one_by_one(leaky, opening, 10))
 assert one_by_one(leaky, opening, 10) == "".join(model.write(opening, 10))
 
 # %% [markdown]
-# Word for word what the model with its mask writes. The rule still ignores every mask; but when a token's keys and values are computed, only earlier tokens are there, and afterwards they are never computed again. The order of reading has replaced the mask. Below, each box names the tokens that have gone into a state; a dashed frame is one pass.
+# Word for word what the model with its mask writes. The rule still ignores every mask; but when a token's keys and values are computed, only earlier tokens are there, and afterwards they are never computed again. The order of reading has replaced the mask. Below, each box names the tokens that have gone into a state, a dashed frame is one pass, and coloured states are unlike those of training: the last token's too, one block later.
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -1058,7 +1059,7 @@ PANELS = (
     (10.0, "without the mask,\none token at a time", (0, 1, 2), True),
 )
 for left, name, last_read, in_steps in PANELS:
-    rows = []
+    rows, strange = [], []
     for level in range(3):
         row = []
         for i, last in enumerate((0, 1, 2) if level == 0 else last_read):
@@ -1067,13 +1068,15 @@ for left, name, last_read, in_steps in PANELS:
             met = level == 0 or last_read[0] == 0 or (level == 1 and i == 2)
             at = (left + 1.15 * i, level * HEIGHT)
             row.append(diagram.box(text, at, "stream" if met else "key", size=SIDE))
+            strange += [] if met else [row[-1]]
         rows.append(row)
     for below, above in (rows[:2], rows[1:]):
         for i, end in enumerate(above):
             for j, start in enumerate(below[: last_read[i] + 1]):
                 (x, y), (to_x, to_y) = start.side("N"), end.side("S")
                 corners = [(x, y + 0.12), (to_x, to_y - 0.3)]
-                diagram.arrow(start, end, via=corners, role="key" if j > i else "dim")
+                role = "key" if j > i or start in strange else "dim"
+                diagram.arrow(start, end, via=corners, role=role)
     for i in range(3 if in_steps else 1):
         middle = left + 1.15 * (i if in_steps else 1)
         diagram.frame("", (middle, HEIGHT), (1.07 if in_steps else 3.4, 2 * HEIGHT + 0.8))
