@@ -386,7 +386,7 @@ assert all(banked[:3]) and (sum(banked), averaged) == (3, 6)
 assert sum((lean(line, "bank")[-1] > -0.05) == (sense > 0) for line, sense in lines.items()) == 5
 
 # %% [markdown]
-# The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's, where it leans to the money. Some of that is the choice of zero: with the border at -0.05, the encoder would have five. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
+# The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's, where it leans to the money. Some of that is the choice of zero: with the border at -0.05, the encoder would have five right. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
 
 # %% [markdown]
 # ## What do trained heads look at? (optional)
@@ -617,7 +617,7 @@ needs()
 # %% [markdown]
 # ## A network with a gate
 #
-# Why would one change the feed-forward network? Look at the ReLU again. It multiplies each hidden number $z$ by a gate that is either 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Two things can be changed. The step can be a smooth sigmoid $\sigma$, and the number that is gated can come from a matrix of its own:
+# Why would one change the feed-forward network? Look at the ReLU again. It multiplies each hidden number $z$ by a gate that is either 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Two things can be changed. The step can be a smooth sigmoid $\sigma$, which makes the ReLU a **swish**; and the result can be the gate of a second hidden layer, from a matrix of its own:
 #
 # $$\mathrm{swish}(z) = z\,\sigma(z) = \frac{z}{1 + e^{-z}} \qquad\qquad \underset{n \times d}{y} = \Big(\underset{n \times d_{ff}}{\mathrm{swish}(x W_1)} \odot \underset{n \times d_{ff}}{(x W_3)}\Big) \underset{d_{ff} \times d}{W_2}$$
 #
