@@ -55,7 +55,7 @@ for key in list(english)[15000:40000:5000]:
 assert len(english) == 44_434
 
 # %% [markdown]
-# Some of these pairs teach no translation. A text may hold a **placeholder** such as `{name}`, markup or an address, or both sides are the same, as with *Host*. We drop those. Many texts also come more than once: *Device is already configured* is on hundreds of pages. **Of 44,434 texts, how many different English texts are left with a clean German translation?**
+# Some of these pairs teach no translation. A text may hold a **placeholder** such as `{name}`, markup or an address, or both sides are the same, as with *Host*. We drop those. Many texts also come more than once, *Device is already configured* hundreds of times. **Of 44,434 texts, how many different English texts are left with a clean German translation?**
 
 # %%
 guess = None  # a number
@@ -66,7 +66,7 @@ reasons = Counter(
 )
 pairs = home_assistant.pairs("de")
 print({reason or "clean": count for reason, count in reasons.items()})
-print("on", list(english.values()).count("Device is already configured"), "pages: one text")
+print(list(english.values()).count("Device is already configured"), "times the same text")
 reveal(guess, len(pairs))
 assert len(pairs) == 21_391 < 0.6 * reasons[None]
 assert 0.13 < 1 - reasons[None] / reasons.total() < 0.15
@@ -186,7 +186,7 @@ plots.show(
 assert less < 0.2 < 0.5 < padding
 
 # %% [markdown]
-# Sorted by length, neighbours need little padding. How large should a batch be? Of 16 sentences, long ones have many times the tokens of short ones. So the paper counts tokens. A batch $B$ of sentences with lengths $\ell_i$ may grow while
+# Sorted by length, neighbours need little padding. How large should a batch be? If each had 16 sentences, a batch of long ones would be many times as large as one of short ones. So the paper counts tokens. A batch $B$ of sentences with lengths $\ell_i$ may grow while
 #
 # $$\underbrace{|B| \cdot \max_{i \in B} \ell_i}_{\text{tokens, padding counted}} \;\le\; most$$
 #
@@ -294,7 +294,8 @@ assert torch.isclose(found[3], torch.tensor(0.91), atol=1e-3)
 
 # %% [markdown]
 # $1 - 0.1 + 0.1/10 = 0.91$ and $0.1/10 = 0.01$, as derived. A smoothed loss cannot reach 0, so never compare it with a loss that is not smoothed. What is it good for? The paper says that it "hurts perplexity, as the model learns to be more unsure, but improves accuracy and BLEU score" (section 5.4; quoted, we have not measured it).
-#
+
+# %% [markdown]
 # ## Build: the learning rate of the paper (optional)
 #
 # Lesson 07 showed why a deep post-norm stack needs a **warm-up**. The paper's schedule (section 5.3) rises linearly for $w$ steps, then falls as one over the root of the step:
@@ -349,7 +350,8 @@ assert round(top, 4) == 0.0007 and round(noam(8000, 512, 8000), 4) == 0.0005
 
 # %% [markdown]
 # At the same width, a shorter warm-up means a higher peak, and after both warm-ups the curves are the same. The rate never reaches 0, so a training can go on for as long as you like. The trainings below choose the number of steps first, and let the rate fall to 0 at the last one.
-#
+
+# %% [markdown]
 # ## Train it here
 #
 # Here is a small model: two blocks on each side, $d_{model} = 64$, your `Transformer` with your blocks, your batches and your loss. Two things differ from the paper: it is pre-norm, and after a short warm-up its rate falls linearly to 0. It trains for half a minute at most.
@@ -379,7 +381,7 @@ for row in zip(sources, translating.translate(model, pieces, sources, greedy=gre
     print(f"{row[0]:45} {row[1]}")
 
 # %% [markdown]
-# Compare with the sources. This is no translation, and hardly German: the model repeats a few pieces, and writes nearly the same for different sources. It has seen each pair about once. *How* bad is that, and when would it be good? To answer that, we need two things first: a better way to write, and a number for how good a translation is.
+# Compare with the sources. This is no translation, and hardly German: the model repeats a few pieces, and writes nearly the same for different sources. It has seen each pair only about once. *How* bad is that, and when would it be good? To answer that, we need two things first: a better way to write, and a number for how good a translation is.
 
 # %% [markdown]
 # ## Why the likeliest next token is not enough
@@ -652,8 +654,6 @@ guess = None  # "ours" or "theirs", and a number
 duel = results.load("translation")["figures"]["duel"]
 took = duel["training"]
 assert took["steps"] == 4400 and took["cpu_seconds"] < 20 * 60
-made = {"norm": "pre", "muon": True, "dropout": 0.1, "smoothing": 0.1, "schedule": "linear"}
-assert made.items() <= duel["settings"].items()
 print(f"ours: {took['parameters']:,} parameters, {took['cpu_seconds'] / 60:.0f} minutes")
 for name, corpus in duel["corpora"].items():
     print(f"{name}, {corpus['pairs']} pairs")
@@ -670,6 +670,8 @@ assert at_home["pairs"] == 500 and 12 * took["parameters"] < 16.9e6
 # The last two numbers of a line are a **bootstrap interval** (Koehn 2004). Other texts could have been held out: how different could the score have been? Draw 500 texts from the 500, with replacement, and score both translators on those. Do so 1,000 times. The middle 95 % of the differences is the interval. It covers the choice of texts only: another seed would have trained another model, and we trained one.
 
 # %% tags=["hide-input"]
+made = {"norm": "pre", "muon": True, "dropout": 0.1, "smoothing": 0.1, "schedule": "linear"}
+assert made.items() <= duel["settings"].items()
 low, high = at_home["interval"]["bleu"]["difference"]
 assert -5 < low < 0 < high < 4, "these texts do not tell the two apart"
 title = "With a twelfth of the parameters: no clear difference at home, far behind elsewhere"
@@ -697,7 +699,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A model of a twelfth of the size, after minutes of training, and 500 texts do not tell it from a real product: the interval contains 0. (It also allows almost four points either way.) Why is it so close?
+# 500 texts do not tell a model of a twelfth of the size from a real product: the interval contains 0, and allows about four points either way. Why is it so close?
 #
 # First, this is our ground: our model has read 20,767 texts of the same program. Second, the references are European Portuguese (*utilizador*), and Firefox writes Brazilian (*usuário*). For 146 of the 500, Home Assistant has a Brazilian translation too. The second row scores the same translations against that, and Firefox's are far ahead. And against the European references of the same 146?
 
