@@ -354,7 +354,7 @@ assert round(top, 4) == 0.0007 and round(noam(8000, 512, 8000), 4) == 0.0005
 # %% [markdown]
 # ## Train it here
 #
-# Here is a small model: two blocks on each side, $d_{model} = 64$, your `Transformer` with your blocks, your batches and your loss. Two things differ from the paper: it is pre-norm, and after a short warm-up its rate falls linearly to 0. It trains for half a minute at most.
+# Here is a small model: two blocks on each side, $d_{model} = 64$, your `Transformer` with your blocks, your batches and your loss. Unlike the paper's model it is pre-norm, and after a short warm-up its rate falls linearly to 0. It trains for half a minute at most.
 
 # %%
 needs("homeassistant")
