@@ -191,7 +191,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At $n = 64$ the attention layer does 2.25 times the RNN's multiply-adds, but its factor in CPU time, printed above, is smaller: in our run it is below 1. The RNN's $n$ steps run one after another, and each is too small to keep a processor busy (lesson 01); attention's products are large. So in this sense the paper's "faster" is right. But the square wins in the end, and in memory first: there the attention layer needs more than the RNN at every length. Going from 1,024 to 2,048 tokens doubles the RNN's memory and multiplies attention's by more than 3.5. The next section removes this square.
+# At $n = 64$ the attention layer does 2.25 times the RNN's multiply-adds, but in our run, printed above, less of its CPU time. The RNN's $n$ steps run one after another, and each is too small to keep a processor busy (lesson 01); attention's products are large. So in this sense the paper's "faster" is right. But the square wins in the end, and in memory first: there attention needs more at every length. From 1,024 to 2,048 tokens, the RNN's memory doubles and attention's grows by a factor above 3.5. The next section removes this square.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -836,6 +836,8 @@ for name in ("dense", "window + global", "BigBird", "global + random", "global")
     print(f"{name:16} steps to 0.9: {reached[name]}")
 assert max(reached["window + global"] + reached["BigBird"] + reached["dense"]) <= 300
 assert all(steps is None or steps > 400 for steps in reached["global"])
+
+# %%
 late = sum(run["curve"][steps.index(300)] for run in one["global"]) / 3
 print(f"global block alone, step 300: {late:.2f}")
 last = [run["curve"][-1] for run in one["window + random"]]
