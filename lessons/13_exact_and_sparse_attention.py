@@ -435,9 +435,9 @@ plots.show(
 )
 
 # %% [markdown]
-# With small tiles, the time goes into thousands of calls from Python. A tile of 256 takes $4 \cdot 256^2 \cdot 4$ bytes, which is 1 MB, for four heads and fits into a cache. The tile of 2,048 takes 67 MB and does not.
+# With small tiles, the time goes into thousands of calls from Python. For four heads, a tile of 256 takes $4 \cdot 256^2 \cdot 4$ bytes. That is 1 MB and fits into a cache. The tile of 2,048 takes 67 MB and does not.
 #
-# But even that one takes less time than the full matrix of the same size. This part of the gain has nothing to do with tiles: for one thing, your function makes a new $n \times n$ matrix for each step of the softmax, while the library changes its own in place. Tiling itself saves only the time between the points 2,048 and 256 of the figure.
+# Yet even that one takes less time than the full matrix. That part of the gain is not due to tiles. Your function makes a new $n \times n$ matrix at each step of the softmax; the library changes its own in place. Tiling itself saves only the time between the points 2,048 and 256.
 
 # %% [markdown]
 # Why is the **compiled** function usually faster still? In our loop, each product, maximum, exponential and sum is a call of its own that writes its result to memory, where the next call reads it. A **fused kernel** is one compiled loop that does all of this while the tile is in fast memory.
@@ -687,7 +687,8 @@ assert found < 1e-10
 # ## A needle
 #
 # Which patterns can find *one* token far back, if they are trained to? Take 128 letters of Shakespeare. Replace one of them by one of ten **needles**, tokens that Shakespeare never has, and the last one by a question: which needle was it? The model answers at the question, and only the answer has a loss. Chance is one in ten.
-#
+
+# %% [markdown]
 # The model is the encoder of lesson 08 with two layers. It looks in both directions, so all patterns can be used. A block is four letters. The pattern is one part of BigBird, or two, or all: a window of three blocks, one global block, two random blocks.
 
 # %% tags=["hide-input"]
@@ -847,7 +848,8 @@ assert late < 0.2 and all(abs(share - reach - 0.1 * (1 - reach)) < 0.02 for shar
 
 # %% [markdown]
 # The global block alone starts late. Had we stopped at 300 steps, we would have written that it finds next to nothing. With a window beside it, it learns as fast as full attention, though a needle far away takes the same path of two layers as before. Why a few letters of window help, these runs do not tell.
-#
+
+# %% [markdown]
 # Window + random stays at 0.44, which is what its paths predict: all needles at 38 % of the distances, and chance at the others. A curve that is still flat at the end does not prove that a pattern *cannot*. For that we have the paths.
 
 # %% [markdown]
