@@ -46,7 +46,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Fewer keys: Linformer
 #
-# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) replaces the $n$ keys by $k$ mixtures of them, and the $n$ values by $k$ mixtures of values. L1's words: "map the sequence length dimension to a lower-dimensional space for values, keys". All $n$ queries stay. For a fixed $k$, time and memory grow like $n$.
+# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) replaces the $n$ keys by $k$ mixtures of them, and the $n$ values by $k$ mixtures of values. L1's words: "map the sequence length dimension to a lower-dimensional space for values, keys". For a fixed $k$, time and memory grow like $n$.
 #
 # $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
 
@@ -86,7 +86,7 @@ keys = torch.tensor([[2.0], [4.0], [6.0], [10.0]])
 assert (e.T @ keys).flatten().tolist() == [3, 8]
 
 # %% [markdown]
-# A query now has two scores instead of four. In the exercise `e` and `f` are any two such matrices. In a model they are learned.
+# A query now has two scores instead of four. In the exercise `e` and `f` are given; in a model they are learned.
 
 # %%
 # exercise: efficient/linformer
@@ -154,7 +154,7 @@ reveal(guess, leaks)
 assert leaks == [0, 1, 2, 3, 4]
 
 # %% [markdown]
-# Every position that has a future sees it: each mixture holds the whole text. Could we mask whole mixtures? Then only the last token could see any. A mixture of a few neighbours could be shown to every token from the last of them on (a later section does that), but a column of $E$ mixes the whole text. Linformer is for encoders.
+# Every position that has a future sees it: each mixture holds the whole text. If we masked whole mixtures, only the last token could see any. Linformer is for encoders.
 
 # %% [markdown]
 # ## Is the rank low?
@@ -233,7 +233,7 @@ quarter = share[..., 63].mean(-1)
 assert [round(100 * x) for x in quarter.tolist()] == [80, 70, 76, 87, 87, 97]
 
 # %% [markdown]
-# So the argument holds in part, and most in the upper layers. The paper saw this too, and suggests a smaller $k$ there (sections 3 and 4).
+# So the argument holds in part, and most in the upper layers. The paper saw this and suggests a smaller $k$ there (sections 3 and 4).
 #
 # ## Into a trained model (optional)
 #
@@ -406,7 +406,7 @@ leaks = leaks_future(lambda x: compressed(x, mask), torch.randn(7, 4))
 assert leaks == [] and mask[:, 1].nonzero().min() == 5
 
 # %% [markdown]
-# Token 5, the last of the window. In this layer token 4 reaches neither token 3 nor itself; residual connections and local layers cover that gap. Token 0 is put in front as a state of its own, or tokens 0 and 1 would see nothing. (The authors' program, tensor2tensor, does the same, and shows a state one token later still.) Lesson 12 has this model's results. The pattern, local and global layers in turn, returns at the end of this lesson.
+# Token 5, the last of the window. In this layer token 4 reaches neither token 3 nor itself; residual connections and local layers cover that gap. Token 0 is put in front as a state of its own, or tokens 0 and 1 would see nothing. Lesson 12 has this model's results.
 
 # %% [markdown]
 # ## Hashing: find the pairs that matter
@@ -565,9 +565,9 @@ plots.show(
 assert 0.05 < lost < 0.6
 
 # %% [markdown]
-# > **Where a lecture is too short.** L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash replaces no dot product. It chooses *which* of them are computed; the next exercise computes them. The cell after it shows that LSH attention is dense attention under a mask. The second half of the sentence is a section below.
+# > **Where a lecture is too short.** L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash replaces no dot product. It chooses *which* of them are computed; the next exercise computes them. The cell after it shows that LSH attention is dense attention under a mask. Reversible networks follow below.
 #
-# The exercise is optional, because the sorting and cutting takes patience. The library's version is used if you skip it.
+# If you skip this exercise, the library's version is used.
 
 # %%
 # exercise: efficient/lsh
@@ -708,11 +708,6 @@ assert torch.equal(slow, fast) and fast.flatten().tolist() == [3.75, 3.5, 4.0]
 #
 # With the numbers above: $S_1 = (1, 0)^T$, $z_1 = (1, 0)$ and $o_1 = 1$; then $S_2 = (1, 2)^T$, $z_2 = (1, 1)$ and $o_2 = 2/2 = 1$; token 3 sees everything, so $o_3 = 4$ as before.
 
-# %%
-running_s, running_z = (of_k * values).cumsum(0), of_k.cumsum(0)  # row i: S_i and z_i
-assert running_s.tolist() == [[1, 0], [1, 2], [7, 8]] and running_z[1].tolist() == [1, 1]
-assert ((of_q * running_s).sum(-1) / (of_q * running_z).sum(-1)).tolist() == [1, 1, 4]
-
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
 previous = (-0.9, 2)
@@ -736,6 +731,9 @@ diagram.show(
     "Each token adds phi(k) transposed times v to it; then phi(q) reads the new state and gives "
     "the output o. The state has d by d_v plus d numbers, however long the text is."
 )
+running_s, running_z = (of_k * values).cumsum(0), of_k.cumsum(0)  # row i: S_i and z_i
+assert running_s.tolist() == [[1, 0], [1, 2], [7, 8]] and running_z[1].tolist() == [1, 1]
+assert ((of_q * running_s).sum(-1) / (of_q * running_z).sum(-1)).tolist() == [1, 1, 4]
 
 # %% [markdown]
 # This is a **recurrent network** with a matrix as its state ("Transformers are RNNs" is the paper's title). Unlike lesson 01's, it has no nonlinearity between steps, so training can compute many steps at once. It never makes an $n \times n$ matrix.
@@ -878,12 +876,12 @@ def best_guess(pairs):
 print({pairs: round(best_guess(pairs), 2) for pairs in (1, 2, 4)})
 
 # %% [markdown]
-# The two come close to that: 57 % with two pairs to a mixture, 35 to 40 % with four. (They can pass it a little: Linformer's mixtures need not be equally full, and the test with 4 pairs is small.) So a fixed number of mixtures or features can be *full*: a few facts of a long text fit in, a page of names does not. This trade-off between recall and the size of the state is studied in Arora et al. 2024.
+# The two come close to that: 57 % with two pairs to a mixture, 35 to 40 % with four. (They can pass it a little: Linformer's mixtures need not be equally full, and the test with 4 pairs is small.) So a fixed number of mixtures or features can be *full*: a few facts of a long text fit in, a page of names does not. Arora et al. 2024 study this trade-off between recall and state size.
 
 # %% [markdown]
 # ## One needle (optional)
 #
-# Lesson 13's needle is the other extreme: *one* token to find among 128, always one of the same ten. As there, all train two layers for 1,200 steps from three seeds, with the needle at near places more often than at far ones. **Which find over 90 % at every distance, from all three seeds: dense, linear, LSH, memory-compressed, Linformer?**
+# Lesson 13's needle is the other extreme: *one* token to find among 128, always one of the same ten. As there, all train two layers for 1,200 steps from three seeds, with the needle at near places more often than at far ones. Linformer has 32 mixtures, LSH two rounds of 4 buckets, in chunks of 32. **Which find over 90 % at every tested distance, from all three seeds: dense, linear, LSH, memory-compressed, Linformer?**
 
 # %%
 guess = None  # a list of names
@@ -932,7 +930,7 @@ plots.show(
 )
 
 # %% [markdown]
-# One needle is not too much for a sum: linear attention finds it at every distance, from all seeds. LSH misses a few in two of three runs. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing.
+# Linear attention finds the needle at every distance, from all seeds. LSH misses a few in two of three runs. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing.
 
 # %% [markdown]
 # Linformer is not at a plateau; it still learns. In the right panel it finds the near places, which training asks for more often; further back each run has its own good and bad places. Each place has its own row of $E$, so what is learned for one need not help at the next. That, too, is the price of $n$ in a parameter's shape.
@@ -976,7 +974,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Two numbers, forward: $f(x) = 3x$, $g(x) = x^2$, and $x_1 = 1$, $x_2 = 2$ give $y_1 = 1 + 3 \cdot 2 = 7$ and $y_2 = 2 + 7^2 = 51$. Note that $g$ itself cannot be undone: 7 and −7 have the same square. **Now somebody hands you only $y_1 = 5$ and $y_2 = 26$. What were $x_1$ and $x_2$?**
+# Two numbers, forward: $f(x) = 3x$, $g(x) = x^2$, and $x_1 = 1$, $x_2 = 2$ give $y_1 = 1 + 3 \cdot 2 = 7$ and $y_2 = 2 + 7^2 = 51$. $g$ itself cannot be undone: 7 and −7 have the same square. **Now somebody hands you only $y_1 = 5$ and $y_2 = 26$. What were $x_1$ and $x_2$?**
 
 # %%
 guess = None  # (x_1, x_2)
@@ -1143,7 +1141,7 @@ print(f"results and gradients differ by {found:.0e}, of values up to {results_of
 assert found < 0.01
 
 # %% [markdown]
-# Each block runs forward once more in the backward pass. A backward pass costs about as much as two forward ones, so a step of three becomes a step of four: a third more, in theory. The measured factor is printed above. And floating-point subtraction does not undo an addition exactly: the last digits of the gradients differ. Deep stacks in low precision have to watch this.
+# Each block runs forward once more in the backward pass. A backward pass costs about as much as two forward ones, so a step of three becomes a step of four: a third more, in theory. The measured factor is printed above. And floating-point subtraction does not undo an addition exactly: the last digits of the gradients differ.
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -1193,7 +1191,7 @@ for name, rule in rules.items():
     assert memory < 2**30
 
 # %% [markdown]
-# In all three, gradients are finite, and reach the first and the last token. LSH has 1,024 buckets here, so that on average a bucket fills one chunk. One hash would cost $b/2 = 512$ dot products a token, more than the 128 keys of its two chunks. Like Reformer's program, `lsh.rule` combines two hashes of $\sqrt{b} = 32$ buckets instead: 32 dot products.
+# All three gradients are finite and reach the first and the last token. LSH has $b = 1{,}024$ buckets here. One hash would cost $b/2 = 512$ dot products a token, more than its 128 keys do. Like Reformer's program, `lsh.rule` combines two hashes of $\sqrt{b} = 32$ buckets: 32 dot products.
 #
 # Dense attention's time grows with $n^2$, so it can be estimated from 2,048 tokens:
 
@@ -1230,7 +1228,6 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # - In the cell with the hundred keys, use the features `torch.exp(x)` in place of elu + 1. How sharp do the weights become, and what is their rank?
 # - In `who_sees_whom`, let a chunk also see the one *after* it. How many pairs are still lost? Why would it change nothing with `causal=True`?
 # - Put `nn.Dropout(0.1)` into the `f` of a reversible block, and compare the gradients with autograd's. Why do they differ now?
-# - Run 16 reversible blocks with `linear.rule` over the 65,536 tokens.
 
 # %% [markdown]
 # ## What to remember
