@@ -922,7 +922,7 @@ plots.show(
 # The text is the same. It may also be wrong: a model of this size writes fluently and knows little.
 
 # %% [markdown]
-# With the cache, 25 times fewer tokens pass through the blocks, but the writing is only a few times faster. Why? A pass has to read every parameter from memory, 540 MB in float32, whether it is over one token or over fifty. So a step of writing does little arithmetic for each number that it fetches, and waits for memory (and for Python, between many small operations). Work that waits for memory is called **memory-bound**; lesson 15 measures it and makes use of it. It is one more reason for weights of four bits, which are at the end of this lesson.
+# With the cache, 25 times fewer tokens pass through the blocks, but the writing is only a few times faster. Why? A pass has to read every parameter from memory, 540 MB in float32, whether it is over one token or over fifty. So a step of writing does little arithmetic for each number that it fetches, and waits for memory (and for Python, between many small operations). Work that waits for memory is called **memory-bound**; lesson 15 makes use of it. It is one more reason for weights of four bits (at the end of this lesson).
 
 # %% [markdown]
 # Is this a good pace? The clock above also counts what else your machine was doing, so the benchmark counts processor time. `python -m benchmarks.generation` lets SmolLM2 write 64 tokens on one thread: from the course's formulas, from the same blocks with PyTorch's fused functions passed by the same keywords, and in Hugging Face's implementation, which gets the same weights. All three write the same text. We have kept the figures:
