@@ -388,13 +388,8 @@ start = process_time()
 rival = NGrams(learning, vocab)
 print(f"counted in {process_time() - start:.1f} seconds")
 prompt = known.encode("\nBRUTUS.\n")
-written = generate(
-    lambda tokens: rival.probabilities(tokens).log(),
-    prompt,
-    200,
-    64,
-    torch.Generator().manual_seed(1),
-)
+generator = torch.Generator().manual_seed(1)
+written = generate(lambda tokens: rival.probabilities(tokens).log(), prompt, 200, 64, generator)
 print(known.decode(written))
 
 # %% [markdown]
