@@ -63,7 +63,7 @@ moved = torch.stack([first[order] for order in orders])
 same = torch.stack([dot_scores(x, x)[order][:, order] for order in orders])
 print("scores, bit by bit:        ", torch.equal(dot_scores(shuffled, shuffled), same))
 print("outputs, bit by bit:       ", torch.equal(outputs, moved))
-print("outputs, to fourteen digits:", torch.allclose(outputs, moved, rtol=0, atol=1e-14))
+print("outputs, to fourteen places:", torch.allclose(outputs, moved, rtol=0, atol=1e-14))
 print("0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1:", 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1)
 
 # %% [markdown]
@@ -159,7 +159,7 @@ right.spines["left"].set_visible(False)
 plots.show(
     figure,
     "Two heat maps of 101 positions by 32 pairs, sines and cosines. On the left the stripes are a "
-    "few positions high; from about pair 20 on a column hardly changes: sines near 0, cosines "
+    "few positions high; from about pair 25 on a column hardly changes: sines near 0, cosines "
     "near 1. Beside them three sines as curves: pair 2 makes 9 turns, pair 8 makes 1.6, pair 16 "
     "a sixth of one.",
 )
@@ -684,7 +684,7 @@ ax.set(xlim=(0, 200))
 plots.show(
     figure,
     "Scores against distance, mean and middle half of 1,000 pairs. For keys equal to their queries "
-    "the mean falls from 64 at distance 0 to about 35 at 50 and wavers on below, to about 20 at "
+    "the mean falls from 64 at distance 0 to about 30 at 50 and wavers on below, to about 20 at "
     "200. For independent ones the mean stays near 0 and the middle half between -5 and 5, at all "
     "distances.",
 )
