@@ -186,7 +186,7 @@ plots.show(
 #
 # ## Does a token attend most to itself?
 #
-# Lecture L3 (SUSTech CS310; lesson 00 lists the lectures) says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's complete works.** (Words without a vector are left out.)
+# Lecture L3 (SUSTech CS310; lesson 00 lists the lectures) says of version 1 that a weight "is *likely* to be highest for $i = j$". **In what share of cases is it? Guess for 500 stretches of eight words from Shakespeare's complete works.** (Words without a vector are left out, and a tie with a repeated word counts.)
 
 # %%
 guess = None  # a share between 0 and 1
@@ -276,7 +276,7 @@ print(f"after random projections: {min(shares):.2f} to {max(shares):.2f}")
 assert max(shares) < 0.25
 
 # %% [markdown]
-# So attending to oneself comes from using one vector as query and key, and equal norms make it certain. Training may bring it back or remove it. You build the projections now.
+# So in version 1 attending to oneself came from using one vector as query and key, and equal norms made it certain. Training may bring it back or remove it. You build the projections now.
 
 # %%
 needs()
@@ -491,9 +491,12 @@ claim = "roles explain over 0.9; neither model without separate queries and keys
 training.expect(claim, shares[2] > 0.9 and max(shares[:2]) < 0.6, shares, *models)
 
 # %% [markdown]
-# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike and keeps the numbers out of its scores, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. At best it returns the mean of its own number and the wanted one, and that explains half of the variance. Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$.
+# Version 1 fails because $x_i \cdot x_j$ compares own names with own names and wanted names with wanted names. A wanted name never meets an own name.
 #
-# Here are the third model's weights on one random sentence. Each query gives nearly all its weight to the token with the name that it wants.
+# Why does the shared matrix fail? With $W_Q = W_K = W$ the scores are $e_{ij} = (x_i W) \cdot (x_j W)$, leaving out the scale. Squared distances are not negative, so $\|x_i W - x_j W\|^2 = e_{ii} + e_{jj} - 2 e_{ij} \ge 0$. If a model treats all names alike and keeps the numbers out of its scores, then $e_{ii} = e_{jj}$, and so $e_{ii} \ge e_{ij}$: each token scores itself at least as high as the one it wants. At best it returns the mean of its own number and the wanted one, which explains half of the variance. Ours stays well below that.
+
+# %% [markdown]
+# Separate queries and keys remove that limit: $e_{ij} = x_i M x_j^T$ with $M = W_Q W_K^T$, any matrix of rank at most $d_k$. Here are the third model's weights on one random sentence. Each query gives nearly all its weight to the token with the name that it wants.
 
 # %% tags=["training", "hide-input"]
 x, _ = pointers(1)
@@ -535,7 +538,7 @@ print({n: f"{1000 * s:.1f} ms for {n * n:,} scores" for n, s in took.items()})
 reveal(guess, round(took[4000] / took[500]))
 
 # %% [markdown]
-# The number of scores grows by a factor of 64: each doubling of $n$ makes it four times as large. Time can grow by more, because it also depends on the machine: the scores of 500 tokens take 1 MB, which fits into a processor's cache; those of 4,000 take 64 MB, which few caches hold.
+# The number of scores grows by a factor of 64: each doubling of $n$ makes it four times as large. Time can grow by more. One likely reason is memory: the scores of 500 tokens take 1 MB, which fits into a processor's cache; those of 4,000 take 64 MB, which few caches hold.
 #
 # Three of the four rows of table 1 in Vaswani et al. 2017, for $n$ tokens of size $d$ and windows of $k$ tokens. A path is the number of steps that information takes between two tokens.
 #
@@ -548,11 +551,9 @@ reveal(guess, round(took[4000] / took[500]))
 # Lesson 13 counts what this table leaves out, and what can be done about $n^2$.
 
 # %% [markdown]
-# ## Break it (optional)
+# ## Shuffle the tokens
 #
-# - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
-# - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
-# - Shuffle the tokens, without a causal mask. **What happens to the outputs?**
+# All pairs meet, near or far. So does self-attention know the order of its tokens at all? Shuffle them, without a causal mask. **What happens to the outputs?**
 
 # %%
 guess = None  # "nothing", "they are shuffled too" or "they change"
@@ -565,7 +566,13 @@ reveal(guess, "they are shuffled too" if shuffled else "they change")
 assert shuffled
 
 # %% [markdown]
-# This is **permutation equivariance**. Let $f$ be the layer, $E$ its scores, and $P$ a permutation matrix, which shuffles rows. A weight depends on its own score and on the sum over its row, which no order changes. So shuffled scores give weights that are shuffled in the same way: $\mathrm{softmax}(P E P^T) = P\, \mathrm{softmax}(E)\, P^T$. With $P^T P = I$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$. With the three matrices the proof is the same, since $(PX) W = P (XW)$.
+# This is **permutation equivariance**. Let $f$ be the layer, $E$ its scores, and $P$ a permutation matrix, which shuffles rows. A weight depends on its own score and on the sum over its row, whatever the order. So shuffled scores give weights that are shuffled in the same way: $\mathrm{softmax}(P E P^T) = P\, \mathrm{softmax}(E)\, P^T$. With $P^T P = I$, version 1 gives $f(PX) = \mathrm{softmax}(P X X^T P^T)\, P X = P\, \mathrm{softmax}(X X^T)\, P^T P X = P f(X)$. With the three matrices the proof is the same, since $(PX) W = P (XW)$.
+
+# %% [markdown]
+# ## Break it (optional)
+#
+# - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
+# - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
 
 # %% [markdown]
 # ## What to remember

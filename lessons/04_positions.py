@@ -63,11 +63,11 @@ moved = torch.stack([first[order] for order in orders])
 same = torch.stack([dot_scores(x, x)[order][:, order] for order in orders])
 print("scores, bit by bit:        ", torch.equal(dot_scores(shuffled, shuffled), same))
 print("outputs, bit by bit:       ", torch.equal(outputs, moved))
-print("outputs, to fourteen digits:", torch.allclose(outputs, moved, rtol=0, atol=1e-14))
+print("outputs, to fourteen places:", torch.allclose(outputs, moved, rtol=0, atol=1e-14))
 print("0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1:", 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1)
 
 # %% [markdown]
-# Why not bit by bit? A computer rounds after each addition, so the order of a sum leaves a trace in the last digit. No model can learn from that. Order has to be put in.
+# Why not bit by bit? A computer rounds after each addition, so the order of a sum leaves a trace in the last digit. That is rounding noise, and no way to tell a model the order. Order has to be put in.
 #
 # ## Three places to put it
 #
@@ -159,7 +159,7 @@ right.spines["left"].set_visible(False)
 plots.show(
     figure,
     "Two heat maps of 101 positions by 32 pairs, sines and cosines. On the left the stripes are a "
-    "few positions high; from about pair 20 on a column hardly changes: sines near 0, cosines "
+    "few positions high; from about pair 25 on a column hardly changes: sines near 0, cosines "
     "near 1. Beside them three sines as curves: pair 2 makes 9 turns, pair 8 makes 1.6, pair 16 "
     "a sixth of one.",
 )
@@ -338,7 +338,7 @@ print("reads ", *[f"{vocab[word]:8}" for word in words[0]])
 print("wanted", *[f"{vocab[word] if word >= 0 else '-':8}" for word in wanted[0]])
 
 # %% [markdown]
-# The model, a `Reader`, is one layer of attention and a small network. At each step every word of the vocabulary gets a new random vector, its *name*. So nobody can learn that *Caesar* follows *great*; only positions help. The model reads names. Its output at each place is compared, by dot product, with the names of all words, and the largest product is its answer:
+# The model, a `Reader`, is one layer of attention and a small network. At each step every word of the vocabulary gets a new random vector, its *name*. So the model cannot learn that *Caesar* follows *great*; only positions help. The model reads names. Its output at each place is compared, by dot product, with the names of all words, and the largest product is its answer:
 
 # %%
 import inspect
@@ -570,7 +570,7 @@ relative_index = mine("positions/relative_index")
 relative_attention = mine("positions/relative_attention")
 
 # %% [markdown]
-# A distance does not change if the text moves. So put three words in front of a sentence and hide them: every place is another now, and the outputs are the same.
+# A distance does not change if the text moves. So put three words in front of a sentence and hide them. Every word now has another place, and its output is the same.
 
 # %%
 q, k, v = torch.randn(3, 8, 6, generator=generator)
@@ -584,7 +584,7 @@ assert relative_index(100, 100, 4).unique().numel() == 9
 # %% [markdown]
 # ## Turn the query and the key
 #
-# Shaw's vectors are parameters, and our code lays one out for each pair of query and key: $n^2d_k$ numbers. **Rotary positions** (RoPE) need no parameters and no such table. Many large language models use them, SmolLM2 in lesson 09 among them. The idea: do not add the clock to the token. Take the query itself as a set of clock hands, and *turn* it by the angles of its place. Do the same to the key. A dot product does not care where two hands point, only about the angle between them.
+# Shaw's vectors are parameters, and our code copies one for each pair of query and key: $n^2d_k$ numbers. **Rotary positions** (RoPE) need no parameters and no such table. Many large language models use them, SmolLM2 in lesson 09 among them. The idea: do not add the clock to the token. Take the query itself as a set of clock hands, and *turn* it by the angles of its place. Do the same to the key. A dot product does not care where two hands point, only about the angle between them.
 
 # %% tags=["hide-input"]
 from course_lib import positions
@@ -684,13 +684,13 @@ ax.set(xlim=(0, 200))
 plots.show(
     figure,
     "Scores against distance, mean and middle half of 1,000 pairs. For keys equal to their queries "
-    "the mean falls from 64 at distance 0 to about 35 at 50 and wavers on below, to about 20 at "
+    "the mean falls from 64 at distance 0 to about 30 at 50 and wavers on below, to about 20 at "
     "200. For independent ones the mean stays near 0 and the middle half between -5 and 5, at all "
     "distances.",
 )
 
 # %% [markdown]
-# A key that is independent of the query has the mean score 0 at every distance. So look at the size of its scores: it does not fall either. Rotary alone does not make attention favour near tokens; where it is to do so, training must align queries and keys. The last scheme has nearness built in.
+# A key that is independent of the query has the mean score 0 at every distance. So look at the size of its scores: it does not fall either. Rotary alone does not make attention favour near tokens. For that, training must align queries and keys. The last scheme has nearness built in.
 
 # %% [markdown]
 # ## A penalty for distance
@@ -753,7 +753,7 @@ plots.show(
 # %% [markdown]
 # ## Which scheme notices what?
 #
-# All these schemes differ in two places only: what happens to tokens before attention, `encode`, and how queries and keys meet, `attend`. `course_lib/instruments/position_schemes.py` has each in a few lines. (*Tree*, the class `Dependency`, counts the edges between two words in a parse tree, which an optional section explains.)
+# Does each of these schemes notice who praised whom? They differ in two places only: what happens to tokens before attention, `encode`, and how queries and keys meet, `attend`. `course_lib/instruments/position_schemes.py` has each in a few lines. (*Tree*, the class `Dependency`, counts the edges between two words in a parse tree, which an optional section explains.)
 
 # %%
 from course_lib.instruments import position_schemes
@@ -771,7 +771,7 @@ SCHEMES = {
 }
 
 # %% [markdown]
-# Two tests with untrained models. In the first, *critics* and *writers* change places: does the output for *praised* change? In the second, the sentence is read backwards: are the outputs the same vectors in reverse order, or others? Call it *noticed* if they are others. **Which schemes notice neither, and which notice one of the two only?**
+# Two tests with untrained models. In the first, *critics* and *writers* change places: does the output for *praised* change? In the second, the sentence is read backwards: are the outputs the same vectors in reverse order, or different ones? If they differ, the scheme has *noticed*. **Which schemes notice neither, and which notice one of the two only?**
 
 # %%
 guess = None  # two lists of names: (neither, one of the two)
@@ -799,7 +799,7 @@ reveal(guess, tuple(by_count))
 # Now the question that decides in practice: what happens on texts longer than those in training? All schemes learn to name the word before, on stretches of 16 words of the third act, for 500 steps. Then they read 16, 32 and 64 words of the fourth.
 
 # %% [markdown]
-# Three choices matter. Queries and keys have biases, and rotary needs them. Names are random, so the bias is the only part that all queries share; turned, it can ask for one distance, whatever the name. ALiBi has one head here, with the steepest of eight slopes, 1/2. And the relative table is clipped at 8, so longer texts ask for no vector that was not trained.
+# Three choices matter. Queries and keys have biases, and rotary needs them (*Break it* removes them). Names are random, so the bias is the only part that all queries share; turned, it can ask for one distance, whatever the name. ALiBi has one head here, with the steepest of eight slopes, 1/2. And the relative table is clipped at 8, so longer texts ask for no vector that was not trained.
 
 # %% [markdown]
 # L1 writes of sinusoids: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" **Which schemes will name more than 90 % right at 64 words?**
@@ -939,7 +939,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sinusoids fail at once when they leave the trained length, and rotary within another 32 characters. Relative vectors and ALiBi stay level. With much larger models Press et al. 2022 found the same for sinusoids, rotary and ALiBi (figure 1). In their words: "as the (validation-set's) input sequence gets longer (x-axis), current position methods (sinusoidal, rotary, and T5) show degraded perplexity (y-axis, lower is better), but our method (§3) does not". Their method is ALiBi. The relative scheme in their figure is T5's; ours is Shaw's, which is not in it.
+# Sinusoids fail at once when they leave the trained length, and rotary within another 32 characters. Relative vectors and ALiBi stay level. With much larger models Press et al. 2022 found the same for sinusoids, rotary and ALiBi (figure 1). In their words: "as the (validation-set's) input sequence gets longer (x-axis), current position methods (sinusoidal, rotary, and T5) show degraded perplexity (y-axis, lower is better), but our method (§3) does not". Their method is ALiBi. The relative scheme in their figure is T5's; ours is Shaw's, which is not in it. (Its table is clipped at 8 here, too.)
 
 # %%
 for name in ("sinusoidal", "rotary"):
@@ -952,7 +952,7 @@ for name in ("relative", "ALiBi"):
 # %% [markdown]
 # ## Why rotary fails, and a repair
 #
-# Each head here has 16 columns, so its clock has eight hands. Within 32 places, hands 0 and 1 have gone all the way round. The slower ones have seen a part of their circle only. Farther away they point where they never pointed in training, and no gradient has ever told the model what score that should give.
+# Each head here has 16 columns, so its clock has eight hands. Within 32 places, hands 0 and 1 have gone all the way round. The slower ones have seen a part of their circle only. At larger distances these point where they never pointed in training, and no gradient has ever told the model what score that should give.
 
 # %% [markdown]
 # (In the first experiment the slow hands leave their arcs as well, and rotary holds. Perhaps one distance can be read from the fast hands alone; we have not tested that.)
@@ -985,7 +985,7 @@ plots.show(
 )
 
 # %% [markdown]
-# **Position interpolation** (Chen et al. 2023) keeps all hands on the arcs that they know. To read $L'$ tokens with a model trained on $L$, divide each position by $s=L'/L$. But then the fast hands turn more slowly, too. They had seen their whole circle, and they tell neighbours apart. **NTK-by-parts** (named after the neural tangent kernel; only the rule matters here), a part of YaRN (Peng et al. 2024), leaves them alone:
+# **Position interpolation** (Chen et al. 2023) keeps all hands on the arcs that they know. To read $L'$ tokens with a model trained on $L$, divide each position by $s=L'/L$, here $128/32=4$. But then the fast hands turn more slowly, too. They had seen their whole circle, and they tell neighbours apart. **NTK-by-parts** (named after the neural tangent kernel; only the rule matters here), a part of YaRN (Peng et al. 2024), leaves them alone:
 #
 # $$\text{all hands: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow hands: }\theta_c\to\frac{\theta_c}{s}\text{ only if }\frac{2\pi}{\theta_c}>L$$
 #
@@ -1043,7 +1043,7 @@ for plain, every, slow in zip(*(far["loss"][f"{way}, 20 steps"] for way in ways)
 # %% [markdown]
 # ## Positions in a tree (optional)
 #
-# Is distance the number of words between? A parser finds another one. In a **dependency tree**, each word depends on one other, its **head**; only the root, in most sentences the main verb, has none. The trees here were made by spaCy; the course only reads them. (The names on the edges are spaCy's: nsubj is a subject, dobj and pobj the objects of a verb and of a preposition, det an article, relcl a relative clause.)
+# Is distance the number of words between? A parser finds another one. In a **dependency tree**, each word depends on one other, its **head** (nothing to do with heads of attention); only the root, in most sentences the main verb, has none. The trees here were made by spaCy; the course only reads them. (The names on the edges are spaCy's: nsubj is a subject, dobj and pobj the objects of a verb and of a preposition, det an article, relcl a relative clause.)
 
 # %% tags=["hide-input"]
 sentence = own[3]
@@ -1161,10 +1161,11 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # %% [markdown]
 # ## Break it (optional)
 #
-# - Write a subclass of `Alibi` with slope 0, then 8. Which scheme is the first? What does a token see with the second?
-# - Call `rotary` with `base=1.0`: all hands turn alike. When does the clock look nearly the same again?
-# - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? Tokens and positions share their columns. (The paper scales embeddings by $\sqrt d$, 8 here.)
-# - Give `Dependency` the signed distances. It then needs 9 rows, for −4 to 4. What share does it name now?
+# - Subclass `Alibi` with slope 0, then 8. Which scheme is the first? What does a token see with the second?
+# - Call `rotary` with `base=1.0`. When does the clock look nearly the same again?
+# - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? (The paper scales embeddings by $\sqrt d$, 8 here.)
+# - Before rotary trains, set the biases of `model.query` and `model.key` to `None`. Does it learn?
+# - Give `Dependency` the signed distances (9 rows, for −4 to 4). What share is right?
 
 # %% [markdown]
 # ## What to remember
@@ -1182,12 +1183,12 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 # | ALiBi | $q_i\cdot k_j/\sqrt{d_k}-m_h\lvert i-j\rvert$ |
 # | interpolation | $\theta_c\to\theta_c/s$, $s=L'/L$: for all hands, or for those with $2\pi/\theta_c>L$ |
 #
-# In both experiments, marks at the input failed beyond the trained length. Relative vectors held in both; beyond the clip, all distances share one vector. ALiBi kept its level in both, a low one in the first, where it cannot tell the sides. Rotary held in the first and failed in the second. The two differ in more than the task, so take "one distance or many" as a guess. Interpolating its slow hands repaired rotary, up to the new length.
+# Sinusoids failed beyond the trained length in both experiments, and so did the learned table in the first. Relative vectors held in both; beyond the clip, all distances share one vector. ALiBi kept its level in both, a low one in the first, where it cannot tell the sides. Rotary held in the first and failed in the second. The two differ in more than the task, so take "one distance or many" as a guess. Interpolating its slow hands repaired rotary, up to the new length.
 
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. Why can self-attention without positions not tell "dog bites man" from "man bites dog"?</summary>
+# <details><summary>1. Why can self-attention without positions and without a mask not tell "dog bites man" from "man bites dog"?</summary>
 #
 # Shuffled inputs give shuffled outputs: $f(PX)=Pf(X)$. *Bites* gets the same output in both.
 # </details>
@@ -1209,7 +1210,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 #
 # <details><summary>5. A rotary model trained on 2,048 tokens should read 8,192. Which hands should be interpolated, and why not all?</summary>
 #
-# Those with a wavelength above 2,048: farther on they point where they never pointed. The others have seen all angles, and they tell neighbours apart.
+# Those with a wavelength above 2,048: at larger distances they point where they never pointed. The others have seen all angles, and they tell neighbours apart.
 # </details>
 
 # %% [markdown]
