@@ -61,12 +61,12 @@ assert len(set(nearest[0])) == 8 and set(nearest[3]) == {"summer's"}
 assert line.split()[int(words(line).norm(dim=-1).argmax())] == "summer's"
 
 # %% [markdown]
-# All of it is *summer's*, the vector with the largest norm, and nothing is left to read. This is called **rank collapse**, or **oversmoothing**: all rows of $X$ become the same. It is no accident. The weights are positive and sum to one, so in each column $c$ an average cannot leave the range of the values that it averages:
+# All eight are now nearest to *summer's*, the word whose vector has the largest norm: nothing is left to read. This is called **rank collapse**, or **oversmoothing**: all rows of $X$ become the same. It is no accident. The weights are positive and sum to one, so in each column $c$ an average cannot leave the range of the values that it averages:
 #
 # $$\min_j x_{jc} \;\le\; \sum_j \alpha_{ij}\, x_{jc} \;\le\; \max_j x_{jc}$$
 
 # %% [markdown]
-# And the range shrinks: if every weight is at least $a$, any two averages share $n a$ of their weight, so they differ by at most $1 - n a$ of the range.
+# And the range shrinks. If each of the $n$ weights is at least $a$, any two averages have $n a$ of their weight in common. So they differ by at most $1 - n a$ of the range.
 
 # %% tags=["nbval-check-output"]
 needs()
@@ -96,14 +96,14 @@ token = torch.randn(500, 1, 16)  # 500 lines of one token
 assert torch.allclose(layers(token), token @ one_matrix, atol=1e-4)
 
 # %% [markdown]
-# Twelve layers are one matrix, and so would be twelve hundred. What can no matrix do? Let a token have two properties, each +1 or −1: is its word one of praise, and is the word negated? *Good* and *not bad* are kind; *bad* and *not good* are not. So "kind" means that the two properties differ: **XOR**, the exclusive or.
+# For a lone token, twelve layers are one matrix, and so would be twelve hundred. What can no matrix do? Let a token have two properties, each +1 or −1: is its word one of praise, and is the word negated? *Good* and *not bad* are kind; *bad* and *not good* are not. So "kind" means that the two properties differ: **XOR**, the exclusive or.
 
 # %% [markdown]
 # No affine map $f(x) = x W + b$ computes XOR. The points $(1, 1)$ and $(-1, -1)$ have the same midpoint as $(1, -1)$ and $(-1, 1)$, so
 #
 # $$f(1, 1) + f(-1, -1) = f(1, -1) + f(-1, 1), \qquad\text{but XOR needs}\qquad 0 + 0 = 1 + 1.$$
 #
-# A threshold does not help: two values below it and two above it have different sums, too. So at most three of the four cases can be right.
+# A threshold does not help: with both kind cases above it and both others below it, the two sums would differ, too. So at most three of the four cases can be right.
 
 # %% tags=["nbval-check-output"]
 names = ["not good", "good", "not bad", "bad"]
@@ -115,7 +115,7 @@ answers = (with_constant @ best).flatten()
 print("wanted:", kind.tolist(), " best affine map:", [round(a, 2) for a in answers.tolist()])
 
 # %% [markdown]
-# The best that it can do is one half, always. We need something that is not linear, and that works on a single token.
+# The best affine map answers one half every time. We need something that is not linear, and that works on a single token.
 #
 # ## Build: the feed-forward network
 #
@@ -148,7 +148,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# (The biases are left out.) Every row of $X$, that is every token, goes through the same network by itself. So it is called the **position-wise feed-forward network** (also: the MLP of the block). The paper takes $d_{ff} = 4d$: 2,048 hidden units for tokens of 512 numbers.
+# (The biases are left out.) Every row of $X$, that is every token, goes through the same network by itself. So it is called the **position-wise feed-forward network** (also: the MLP of the block). Vaswani et al. 2017 take $d_{ff} = 4d$: 2,048 hidden units for tokens of 512 numbers.
 
 # %%
 # exercise: feed_forward/position_wise
@@ -213,7 +213,7 @@ plots.show(
 )
 
 # %% [markdown]
-# As a layer (given here) it owns its parameters. **In "attention, then feed-forward network" with $d = 512$ and $d_{ff} = 2{,}048$, which share of the parameters is in the network?** Count attention with four square matrices; lesson 06 adds the fourth.
+# As a layer (given here) it owns its parameters. **In "attention, then feed-forward network" with $d = 512$ and $d_{ff} = 2{,}048$, what share of the parameters is in the network?** Count attention with four square matrices; lesson 06 adds the fourth.
 
 # %%
 # given: feed_forward.FeedForward
@@ -241,10 +241,10 @@ assert torch.allclose(network(x), alone, atol=1e-5)
 #
 # For a lone token, yes. With more tokens the *weights* depend on the tokens too, and a softmax is not linear. What does training do with that?
 #
-# A line is now eight tokens with sixteen properties, and for *each token* the model must say whether its first two properties differ. The sixteenth property is always +1: our attention has no biases, and this gives it a constant.
+# A line is now eight tokens, each with sixteen properties, and for *each token* the model must say whether its first two properties differ. The sixteenth property is always +1: our attention has no biases, and this gives it a constant.
 
 # %% [markdown]
-# Two models of two layers, 400 steps each. **Which share of the answers is right with attention alone, and which with a feed-forward network after each attention layer?** Guessing gives one half.
+# Two models of two layers, 400 steps each. **What share of the answers is right with attention alone, and what share with a feed-forward network after each attention layer?** Guessing gives one half.
 
 # %%
 guess = None  # (share with attention alone, share with feed-forward networks)
@@ -364,7 +364,7 @@ assert all(abs(share - ceiling) < 0.005 for share in ends("XOR", "attention"))
 print(f"1 - (3/4)^7 / 4 = {ceiling:.3f}")
 
 # %% [markdown]
-# So the fourth case is learned through its opposite: it is never right without one, and nearly always with one. The fourth case has probability 1/4, and each of the seven other tokens is not its opposite with probability 3/4. A model that answers like this is right for
+# So one of the four cases is learned only through its opposite: it is never right without one, and nearly always with one. That case has probability 1/4, and each of the seven other tokens is not its opposite with probability 3/4. A model that answers like this is right for
 #
 # $$1 - \tfrac14 \left(\tfrac34\right)^{7} = 0.967$$
 
@@ -515,7 +515,7 @@ with training.seeded(0):
 print(f"a network's output has {sum(ratios) / 40:.2f} of its input's norm")
 
 # %% [markdown]
-# With the norm put back nearly all of the effect is gone, and shortening alone has most of it.
+# With the norm put back nearly all of the effect is gone, and shortening alone brings most of it.
 
 # %% [markdown]
 # ### Why does the residual curve fall? (optional)
@@ -541,7 +541,7 @@ with training.seeded(0):
 # > **Where an abstract says more than its paper.** Dong et al. 2021 prove the collapse of pure attention: "without skip connections or multi-layer perceptrons (MLPs), the output converges doubly exponentially to a rank-1 matrix. On the other hand, skip connections and MLPs stop the output from degeneration" (abstract; an MLP is our feed-forward network). Their introduction says: "MLPs can slow down the convergence by increasing their Lipschitz constant" (by how much a layer can stretch a difference).
 
 # %% [markdown]
-# So it depends on how large the weights are, and with our first weights the networks stretch too little. Let us vary the size. We multiply $W_1$ by a gain of 0.5, 1, 1.41, 2, 3 or 4 and look at the spread after three layers. As a control, attention *without* networks gets the same gain on $W_V$. **From which of these gains upwards does a stack with networks collapse more slowly than attention alone with its original weights?**
+# So it depends on how large the weights are, and with our first weights the networks stretch too little. Let us vary the size. We multiply $W_1$ by a gain of 0.5, 1, 1.41, 2, 3 or 4 and look at the spread after three layers. As a control, attention *without* networks gets the same gain on $W_V$. **What is the smallest of these gains at which a stack with networks collapses more slowly than attention alone with its original weights?**
 
 # %%
 guess = None  # one of the six gains
@@ -1274,7 +1274,7 @@ rest = [round(honest[name] - honest["Ann"], 2) for name in cheats]
 training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *models.values())
 
 # %% [markdown]
-# Above the dashed line, a model is worse than one that knows nothing: it is sure, and wrong.
+# Above the dashed line, a model is worse than one that knows nothing: the right character gets, on geometric average, a probability below 1/84.
 #
 # ### Let them write (optional)
 #
@@ -1298,12 +1298,12 @@ for name, model in models.items():
 # %% [markdown]
 # Ann's text is not English yet, but much of it can be pronounced. Here Bob and Dan are stuck: they wait for a future that does not come. But Cleo's lines can be pronounced too, although her loss without the future is far above Ann's. Reading alone would not convict her.
 #
-# This is **data leakage**. The loss of whole lines does not show it, not even on held-out text. The detector does, and so does a loss that shows only the past.
+# This is **data leakage**. The loss of whole lines only looks better for it, even on held-out text. The detector finds it, and so does a loss with only the past shown.
 
 # %% [markdown]
 # ## A stack that writes
 #
-# Last, stack your blocks: one, two or six of them. Six are three times as deep as two. **After the same 800 steps, one of the three stacks is far behind the others. Which?** The dashed line in the figure is a model that knows only how frequent each character is.
+# Last, stack your blocks: one, two or six of them. **After the same 800 steps, one of the three stacks is far behind the others. Which?** The dashed line in the figure is a model that knows only how frequent each character is.
 
 # %%
 guess = None  # 1, 2 or 6
@@ -1402,7 +1402,7 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 # $(x W_1 + b_1) W_2 + b_2 = x\,(W_1 W_2) + (b_1 W_2 + b_2)$: one affine map.
 # </details>
 #
-# <details><summary>2. How many parameters has a feed-forward network with d = 768 and d_ff = 3,072, biases included?</summary>
+# <details><summary>2. How many parameters does a feed-forward network have with d = 768 and d_ff = 3,072, biases included?</summary>
 #
 # 768 · 3,072 + 3,072 + 3,072 · 768 + 768 = 4,722,432.
 # </details>
@@ -1437,4 +1437,4 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 #
 # One token, one set of weights, one reason to look: lesson 06 gives attention several heads.
 #
-# Vaswani et al. 2017, sections 3.1 to 3.3; Dong et al. 2021 (rank collapse); Haviv et al. 2022 (models without positions). Lectures: L1, L2, L3, L4, L5.
+# Vaswani et al. 2017, sections 3.1 to 3.3; Dong et al. 2021 (rank collapse); Haviv et al. 2022 (models without positions). Lectures L1 to L5 (lesson 00).

@@ -62,7 +62,7 @@ def pointers(batch, n=5):
 
 
 # %% [markdown]
-# Here is one sentence of five tokens. Three names as one-hot vectors of five, and the number: 16 columns in all. Read the first row, and check its answer in the number column.
+# Here is one sentence of five tokens. Each token is three names, as one-hot vectors of five, and a number: 16 columns in all. Read the first row, and check its answer in the number column.
 
 # %%
 _, tokens, found = pointers(1)
@@ -145,7 +145,7 @@ training.expect(claim, shares[0] < 0.52 and shares[1] > 0.9, shares, *fetchers.v
 # %% [markdown]
 # ## Why exactly half
 #
-# A half looks too round to be an accident of training, and it is not one. Take one token of one sentence. Its weights $\alpha_j$ depend on names alone. Its value is linear: the number $y_j$ times the last row $w$ of $W_V$, plus something made of names. So the head returns
+# A half looks too round to be an accident of training, and it is not one. Take one token of one sentence. Its weights $\alpha_j$ depend on names alone. The value of token $j$ is linear: its number $y_j$ times the last row $w$ of $W_V$, plus something made of names. So the head returns
 #
 # $$\sum_j \alpha_j v_j = \underbrace{\Big(\sum_j \alpha_j y_j\Big)}_{s \text{: one number}}\, w \;+\; (\text{names only})$$
 #
@@ -154,7 +154,7 @@ training.expect(claim, shares[0] < 0.52 and shares[1] > 0.9, shares, *fetchers.v
 # %% [markdown]
 # A linear readout turns $s$ into an answer $\hat y = s\,u + c$. The direction $u$ in the plane of answers is made of parameters only, $c$ of parameters and names. So, for given names, all answers are on one line along $u$; other names only shift that line by another $c$.
 #
-# But the wanted pair $y = (y_a, y_b)$ fills the plane evenly: two independent numbers of variance 1. Let $u_\perp$ be the unit vector at right angles to $u$. Along it the answer is $c \cdot u_\perp$, and names say nothing about numbers:
+# But the wanted pair $y = (y_a, y_b)$ spreads equally in all directions of the plane: two independent numbers of variance 1. Let $u_\perp$ be the unit vector at right angles to $u$. Along it the answer is $c \cdot u_\perp$, and names say nothing about numbers:
 #
 # $$\mathbb{E}\,\|y - \hat y\|^2 \;\ge\; \mathbb{E}\,(y \cdot u_\perp - c \cdot u_\perp)^2 \;=\; 1 + \mathbb{E}\,(c \cdot u_\perp)^2 \;\ge\; 1 \qquad\text{of}\qquad \mathbb{E}\,\|y\|^2 = 2$$
 
@@ -244,7 +244,7 @@ training.expect(claim, only[2] < 0.1 and apart > 0.1, came, *fetchers.values())
 # Hardly any weight goes to the rest. One head settles for one mixture of its two tokens, and whatever the mixture, half is lost. Two heads hold two different mixtures, and the readout solves for both numbers.
 
 # %% [markdown]
-# The same argument with $h$ heads and $r$ wanted numbers: the answers are in a space of at most $h$ dimensions, so at most $\min(1, h / r)$ of the variance is explained. `make results LESSON=06` trained twelve cases from three seeds, 600 steps each. All have $d_{model} = 32$ columns, shared among the heads, so for the same $r$ the parameters are equally many.
+# The same argument with $h$ heads and $r$ wanted numbers: the answers are in a space of at most $h$ dimensions, so at most $\min(1, h / r)$ of the variance is explained. `make results LESSON=06` trained twelve cases from three seeds, 600 steps each. All have $d_{model} = 32$ columns, shared among the heads, so cases with the same $r$ have the same number of parameters.
 
 # %% tags=["hide-input"]
 needs()
@@ -405,11 +405,11 @@ reveal(guess, (m // 4, m % 4))
 assert torch.equal(merge_heads(split_heads(q, 3)), q)
 
 # %% [markdown]
-# Head $\lfloor m / d_k \rfloor$, column $m \bmod d_k$. Trained parameters depend on this order. Another fixed order of the columns within each row would train as well, but it makes nonsense of an output matrix that was trained with this one.
+# Head $\lfloor m / d_k \rfloor$, column $m \bmod d_k$. Any other fixed order of the columns would train as well. But an output matrix trained with one order is useless with another.
 #
 # ## Every shape
 #
-# Take five tokens, $d_{model} = 12$ and three heads, so $d_k = d_v = 4$. (With a batch of sentences, each shape gets one more axis in front.) **Write down all eight shapes before you run the cell after the next.**
+# Take five tokens, $d_{model} = 12$ and three heads, so $d_k = d_v = 4$. (With a batch of sentences, each shape gets one more axis in front.) **Write down the shapes of `x`, `q`, `split`, `scores`, `weights`, `attended`, `merged` and `output` before you compute them.**
 
 # %%
 guess = None  # {"x": (5, 12), "q": ..., "split": ..., "scores": ..., "weights": ..., ...}
@@ -792,7 +792,7 @@ assert min(slope for _, _, slope in curves[True]) > 0.1
 # %% [markdown]
 # ## And your own layer?
 #
-# The paper's footnote 4 *assumes* numbers of variance 1. Does your layer have them? Its inputs do: in the reader below, and in most of today's Transformers, they come from a layer norm (lesson 07), which at the start of training gives each token mean 0 and variance 1. But its matrices are `nn.Linear`: torch draws their first parameters uniformly from the interval $[-1/\sqrt{d_{model}},\; 1/\sqrt{d_{model}}]$. A uniform number from $[-a, a]$ has variance $a^2/3$.
+# The paper's footnote 4 *assumes* numbers of variance 1. Does your layer have them? In the reader below its inputs do: they come from a layer norm (lesson 07), which at the start of training gives each token mean 0 and variance 1. But its matrices are `nn.Linear`: torch draws their first parameters uniformly from the interval $[-1/\sqrt{d_{model}},\; 1/\sqrt{d_{model}}]$. A uniform number from $[-a, a]$ has variance $a^2/3$.
 #
 # **Use the three rules: what is the variance of the scores in `MultiHeadAttention(512, 8)`, divided by $\sqrt{d_k}$, before any training?**
 
@@ -860,7 +860,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Divided correctly by $\sqrt{d_k}$, your layer starts about as flat as L3's wrong divisor made variance-1 scores. So is a flat start bad? And without the division, at $d_k = 16$, your layer's scores would have a variance of 1.8, close to the 1 that the paper wants. **Two heads of 16 learn the pointers from normalized inputs. Do they get to 90 % explained in fewer steps with the division or without it?**
+# Your layer divides correctly, by $\sqrt{d_k}$, and still starts about as flat as scores of variance 1 under L3's wrong divisor. Is a flat start bad? At $d_k = 16$ *without* the division, your layer's scores would have a variance of 1.8, closer to the 1 that the paper assumes. **Two heads of 16 learn the pointers from normalized inputs. Do they get to 90 % explained in fewer steps with the division or without it?**
 
 # %%
 guess = None  # "divided" or "not divided"
@@ -908,7 +908,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Of the starts we tried, 0.8 to 1.9 was best on average; far below and far above is slower. (Footnote 4 explains only the slow side on the right.) But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ keeps the start in that valley *at any width*. Where in the valley you start is set by the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
+# Of the starts we tried, 0.8 to 1.9 was best on average; far below and far above it, learning is slower. (Footnote 4 explains only the slow side on the right.) But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ makes the start the same *at any width*. Which start that is depends on the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
 
 # %%
 valley = [case["steps"] for run in paces["pointers"] for case in run if 0.05 < case["variance"] < 2]
@@ -960,7 +960,7 @@ assert (four_not > four).all() and (one_not - one).min() > 0.045
 # %% [markdown]
 # Here the flat start is the better one, even at $d_k = 16$. The three findings side by side:
 #
-# | task | better start | measured gap, over three seeds |
+# | task | better start, first variance | measured gap, over three seeds |
 # |:-|:-|:-|
 # | pointers, $d_k = 16$ | not divided, 1.4 to 1.9 | 4 to 12 steps of about 50 |
 # | text, $d_k = 16$ | divided, 0.1 | 0.01 to 0.03 nats |
@@ -1060,7 +1060,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Pictures invite stories. "Head 2 looks at the previous letter" is quickly said, and you can find a line for any such story. So measure, over 200 stretches of held-out text. For each query, mark the key that is meant. (The four can coincide, so a column need not sum to at most 1.) Beside the four jobs, the table has the **entropy** of the weights in bits: 0 for a single key, 2 for four equal ones.
+# Pictures invite stories. "Head 2 looks at the previous letter" is quickly said, and some line will fit the story. So measure, over 200 stretches of held-out text. For each query, mark the key at each of the four places. (The four can coincide, so a column need not sum to at most 1.) Beside the four jobs, the table has the **entropy** of the weights in bits: 0 for a single key, 2 for four equal ones.
 
 
 # %% tags=["training"]
@@ -1133,7 +1133,7 @@ for seed, run in enumerate(kept["reader"]):
     assert max(run["space"]) > 2 * min(run["space"])
 
 # %% [markdown]
-# By our definition none of the twelve is a specialist. Each reads a blend of the near past, and they share out the last space unequally. In large models that read words, some heads do have jobs that grammar has names for, such as a verb's direct object or a noun's determiner (reported by Clark et al. 2019 and Voita et al. 2019, not measured here). Lesson 09 looks for them in a trained encoder.
+# By our definition none of the twelve is a specialist. Each reads a blend of the near past, and their weight on the last space goes from 0.02 to 0.22. In large models some heads do have jobs that grammar has names for, such as a verb's direct object or a noun's determiner (reported by Clark et al. 2019 and Voita et al. 2019, not measured here). Lesson 09 looks for them in a trained encoder.
 
 # %% [markdown]
 # Did this reader need four heads at all? A second reader was trained with *one* head of size 64: the same parameters, the same 800 steps. **What are the mean losses over three seeds?**
@@ -1197,7 +1197,7 @@ plots.show(
 # ## Break it (optional)
 #
 # - In your `split_heads`, use `x.reshape(heads, n, d_k)`, and its inverse in `merge_heads`. What does the check say? Which tokens can token $i$ still see, and would training have warned you?
-# - Pointers with *three* wanted numbers and two heads: which share, before you train? (Change the three 2s; a token has 21 columns then: `Head(21, 20 // heads)`, `nn.Linear(20, 3)`.)
+# - Pointers with *three* wanted numbers and two heads: what share is explained? Guess before you train. (Change the three 2s; a token has 21 columns then: `Head(21, 20 // heads)`, `nn.Linear(20, 3)`.)
 # - Initialize the reader's `w_q` and `w_k` with ten times the usual standard deviation. Compute the variance of the scores: do you expect slower learning? Check with `training.train`, equal steps.
 
 # %% [markdown]
@@ -1220,7 +1220,7 @@ plots.show(
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. One head, one layer, linear values and readout, weights from names alone, four wanted numbers: at most which share is explained, and does a larger d_k help?</summary>
+# <details><summary>1. One head, one layer, linear values and readout, weights from names alone, four wanted numbers: what share is explained at most, and does a larger d_k help?</summary>
 #
 # A quarter. No: however wide the head, the numbers reach the readout as one weighted sum.
 # </details>
@@ -1250,7 +1250,7 @@ plots.show(
 #
 # The panels check code. What you understand shows in a paragraph of your own, so take ten minutes for one.
 #
-# Eight heads of size 64 and one head of size 512 have equally many parameters. Explain in one paragraph what the eight can do and the one cannot, how you would show it, and what the eight cost more of.
+# Eight heads of size 64 and one head of size 512 have the same number of parameters. Explain in one paragraph what the eight can do and the one cannot, how you would show it, and what the eight cost more of.
 
 # %% [markdown] tags=["question:why_heads"]
 # *Double-click here, and write.*
@@ -1260,4 +1260,4 @@ plots.show(
 #
 # The reader borrowed its residual connections and its norms. Lesson 07 explains what happens without them, when layers are stacked.
 #
-# Vaswani et al. 2017, sections 3.2.1 and 3.2.2 and footnote 4; Glorot & Bengio 2010 (how to draw first parameters); Michel et al. 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019, *Analyzing Multi-Head Self-Attention*; Clark et al. 2019, *What Does BERT Look At?* Lectures: L1, L2, L3, L4, L5.
+# Vaswani et al. 2017, sections 3.2.1 and 3.2.2 and footnote 4; Glorot & Bengio 2010 (how to draw first parameters); Michel et al. 2019, *Are Sixteen Heads Really Better than One?*; Voita et al. 2019, *Analyzing Multi-Head Self-Attention*; Clark et al. 2019, *What Does BERT Look At?* Lectures L1 to L5 (lesson 00).
