@@ -70,7 +70,8 @@ class Speech:
 def parse(text: str) -> list[Speech]:
     """Read the speeches of a play: blocks whose first line names a speaker.
 
-    Stage directions are left out, and so is what no speaker's name precedes.
+    Stage directions are left out, and so is what no speaker's name precedes, or no heading of a
+    scene: the list of persons.
     """
     blocks = [
         [line.strip() for line in block.strip().splitlines() if line.strip()]
@@ -82,7 +83,7 @@ def parse(text: str) -> list[Speech]:
     for first, *lines in blocks:
         if HEADING.match(first):
             scene += 1
-        elif names[first] >= OFTEN and lines:
+        elif scene and names[first] >= OFTEN and lines:
             speeches.append(Speech(scene, tuple(lines)))
     return [speech for speech in speeches if speech.words]
 
