@@ -367,15 +367,27 @@ READERS: dict[str, Callable[[int], dict[str, Any]]] = {
 def measure() -> dict[str, Any]:
     """Return the shares right of each way by task and seed, all ways of a seed before the next."""
     torch.set_num_threads(1)
-    found = {
-        seed: {name: once(f"{name} {seed}", partial(one, seed)) for name, one in READERS.items()}
-        for seed in SEEDS
-    }
+    return summary(
+        {
+            seed: {
+                name: once(f"{name} {seed}", partial(one, seed)) for name, one in READERS.items()
+            }
+            for seed in SEEDS
+        }
+    )
+
+
+def summary(found: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Gather what was found by seed and reader: a list of numbers, one a seed, for each question.
+
+    `found` may have fewer seeds than `SEEDS`, where the others are not measured yet.
+    """
+    first = next(iter(found.values()))
     shares = {
-        f"{name}, {how}": {task: [found[seed][name][how][task] for seed in SEEDS] for task in TASKS}
-        for name in READERS
+        f"{name}, {how}": {task: [one[name][how][task] for one in found.values()] for task in TASKS}
+        for name in first
         for how in ("tuned", "frozen")
-        if how in found[SEEDS[0]][name]
+        if how in first[name]
     }
     return {
         "settings": SETTINGS,
@@ -384,10 +396,10 @@ def measure() -> dict[str, Any]:
         "majority": {task: majority(task) for task in TASKS},
         "shares": shares,
         "reading": {
-            name: [found[seed][name]["reading"] for seed in SEEDS] for name in ("masked", "next")
+            name: [one[name]["reading"] for one in found.values()] for name in ("masked", "next")
         },
         "cpu_seconds": {
-            name: [found[seed][name]["cpu_seconds"] for seed in SEEDS] for name in READERS
+            name: [one[name]["cpu_seconds"] for one in found.values()] for name in first
         },
     }
 
