@@ -782,9 +782,8 @@ for way in shares:
     print(f"{way:36}", "  ".join(f"{mean_share(way, x):6.1%}" for x in tasks))
 
 # %% tags=["hide-input"]
-title = "Reading plays tells shuffled words from own ones, not which speech answers"
-names = {"order": "order?", "answer": "answer?", "verse": "verse?", "genre": "genre?"}
-figure, panels = plots.panels(title, [names[x] for x in tasks], size=(8, 3.4))
+title = "Reading plays teaches the order of words, not which speech answers another"
+figure, panels = plots.panels(title, tasks, size=(8, 3.4))
 ways = {  # the way, its name, its colour
     "counts, frozen": ("counts of words", "0.45"),
     "nothing, left side, tuned": ("nothing, causal", "0.45"),
@@ -802,14 +801,14 @@ for ax, task in zip(panels, tasks):
         found = [100 * share for share in shares[way][task]]
         ax.plot([chance, sum(found) / len(found)], [row, row], color=colour, linewidth=1)
         ax.scatter(found, [row] * len(found), color=colour, s=22, zorder=3)
-    ax.set(xlim=(30, 85), ylim=(-0.6, len(ways) - 0.4), xticks=(40, 60, 80))
+    ax.set(xlim=(30, 80), ylim=(-0.6, len(ways) - 0.4), xticks=(40, 60, 80))
     ax.set_yticks(range(len(ways)), [])
     ax.tick_params(axis="y", length=0)
 panels[0].set_yticks(range(len(ways)), [label for label, _ in ways.values()])
 for tick, (_, colour) in zip(panels[0].get_yticklabels(), ways.values()):
     tick.set_color(colour)
 panels[0].text(50.8, -0.45, "chance", color="0.4", size=8)
-figure.supxlabel("right answers on the nine plays nobody has read, %", size="small")
+figure.supxlabel("right answers on nine plays that ours have not read, %", size="small")
 spoken = [
     f"{label}: " + ", ".join(f"{x} {mean_share(way, x):.0%}" for x in tasks)
     for way, (label, _) in ways.items()
