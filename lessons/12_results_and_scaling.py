@@ -833,13 +833,13 @@ assert max(genre["masked, tuned"]) < max(genre["counts, frozen"]) + 0.05
 assert min(genre["MiniLM, frozen"]) > max(genre["counts, frozen"]) + 0.02
 
 # %% [markdown]
-# Without reading, 500 labels do not teach **order**: the model is at chance. After 28 plays the masked model is right in 71% of the tests, its twin in 62%, and frozen they are about 2 points lower: what the task needs is in the states before the first label comes. MiniLM, which has read so much more, has 60%. It was trained to give sentences of like meaning like vectors, and for that the order of words matters little.
+# Without reading, 500 labels do not teach **order**: the model is at chance. After 28 plays the masked model is right in 71% of the tests, its twin in 62%, and frozen they are about 2 points lower: what the task needs is in the states before the first label comes. MiniLM, which has read so much more, has 60%. It was trained to give sentences of like meaning like vectors; for that the order of words may matter little.
 
 # %% [markdown]
 # **Verse** gains 5 points. **Genre** gains 2, which may be chance (the standard error of a share is 1.4 points), and the counts of words do as well. Whether a speech **answers** another one, none of our models can say: here reading first does not help at all. MiniLM can, a little (54%), and it is ahead in genre (49%). So pretraining helps where the reading has taught what the task asks for. Ours taught which words are neighbours. What a speech is about takes more reading.
 
 # %% [markdown]
-# As in GLUE, the masked twin is ahead on order, although it was asked for 15% of the words: its states see both sides. Its reading also took less than half of the processor's time, because only masked words are scored. Remember what this is: one small size, one edition, and one seed (`make results LESSON=12` measures three; the cell above prints how many are kept).
+# As in GLUE, the masked twin is ahead on order, although it was asked for 15% of the words. Its states see both sides, which may be why. Its reading also took less than half of the processor's time, because only masked words are scored. Remember what this is: one small size, one edition, and one seed (`make results LESSON=12` measures three; the cell above prints how many are kept).
 
 # %% [markdown]
 # ## Break it
