@@ -826,7 +826,7 @@ slowest = max(run["cpu_seconds"] for run in reading["masked"])
 assert slowest < min(run["cpu_seconds"] for run in reading["next"]) / 2
 order, genre = ({way: by_task[x] for way, by_task in shares.items()} for x in ("order", "genre"))
 assert min(order["masked, tuned"]) > max(order["nothing, tuned"]) + 0.1
-assert min(order["masked, tuned"]) > max(order["next, tuned"] + order["MiniLM, frozen"]) + 0.05
+assert min(order["masked, tuned"]) > max(order["next, tuned"] + order["MiniLM, frozen"]) + 0.03
 ours = [share for way in ways if "MiniLM" not in way for share in shares[way]["answer"]]
 assert max(abs(share - 0.5) for share in ours) < 0.05
 assert max(genre["masked, tuned"]) < max(genre["counts, frozen"]) + 0.05
