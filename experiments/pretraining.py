@@ -1,0 +1,428 @@
+"""Lesson 12: what does reading first buy? Four small tasks with 500 labels each.
+
+One model reads 28 plays and fills holes, its twin predicts the next word; then both learn the
+tasks, beside models that have read nothing, counts of words, and MiniLM, which has read the world.
+The tasks are tested on nine plays that none of ours has read. A run that was interrupted goes on
+with the first reader that is not measured yet.
+"""
+
+import copy
+import functools
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from statistics import mean
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.data import characters
+from course_lib.encoder import EncoderBlock
+from course_lib.instruments import results, training
+from course_lib.language_model import LanguageModel, cross_entropy
+from course_lib.masks import causal_mask
+from course_lib.multi_head import MultiHeadAttention
+from course_lib.positions import alibi
+from course_lib.pretrained import minilm
+from course_lib.pretraining import IGNORED, mask_tokens
+from experiments import plays
+from experiments.plays import END, TASKS, Example
+
+LESSON = "12"
+SEEDS = (0, 1, 2)
+
+SPECIAL = ("[UNK]", "[MASK]", END)
+UNKNOWN, MASK = 0, 1
+WORDS = 3000  # the most frequent ones; every other word is [UNK]
+MODEL: dict[str, Any] = {"layers": 2, "d_model": 96, "heads": 4, "d_ff": 384, "max_length": 48}
+STEEP = 4  # how many times ALiBi's slopes a reader begins with
+READING: dict[str, Any] = {"steps": 1500, "learning_rate": 3e-3}
+TUNING: dict[str, Any] = {"steps": 160, "learning_rate": 1e-3}
+BATCH, SHARE = 32, 0.15
+LABELS, TESTS = 500, 1200  # examples of each task to learn from, and to be tested on
+PENALTIES = (0.001, 0.01, 0.1, 1.0)  # on the squares of a linear head's weights
+CHOOSING = 100  # of the labels, that choose among them
+SETTINGS = {
+    "words": WORDS, "model": MODEL, "steep": STEEP, "reading": READING, "tuning": TUNING,
+    "batch": BATCH, "share": SHARE, "labels": LABELS, "tests": TESTS, "penalties": PENALTIES,
+}  # fmt: skip
+
+Objective = Literal["masked", "next"]
+
+
+class Vocabulary:
+    """Number the most frequent words of the plays that are read."""
+
+    def __init__(self, words: Sequence[str]):
+        frequent = Counter(word for word in words if word != END).most_common(WORDS)
+        known = (*SPECIAL, *(word for word, _ in frequent))
+        self._numbers = {word: number for number, word in enumerate(known)}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def encode(self, words: Sequence[str]) -> Int[Tensor, " n"]:
+        """Return the number of each word."""
+        return torch.tensor([self._numbers.get(word, UNKNOWN) for word in words])
+
+
+class LocalAttention(nn.Module):
+    """Attention that adds a learned number to each score, by head and distance.
+
+    The numbers begin as those of ALiBi times `STEEP`, so that each token attends to its neighbours
+    first. Without this the masked twin is still at the loss of the words' frequencies after 1,500
+    steps. Source: Raffel et al. 2020, section 2.1 (a number for each distance); Press et al. 2022.
+    """
+
+    def __init__(self, heads: int, max_length: int):
+        super().__init__()
+        slopes = STEEP * alibi(max_length, max_length, heads)
+        # from the farthest token on the left to the farthest on the right
+        self.numbers = nn.Parameter(torch.cat([slopes[:, -1], slopes[:, 0, 1:]], dim=-1))
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads n d_k"],
+        k: Float[Tensor, "batch heads n d_k"],
+        v: Float[Tensor, "batch heads n d_k"],
+        mask: Bool[Tensor, "*#batch n n"] | None = None,
+    ) -> Float[Tensor, "batch heads n d_k"]:
+        """Attend, where `mask` is True."""
+        places = torch.arange(q.shape[-2])
+        offsets = places - places.unsqueeze(-1) + self.numbers.shape[-1] // 2
+        scores = q @ k.mT / q.shape[-1] ** 0.5 + self.numbers[:, offsets]
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return scores.softmax(-1) @ v
+
+
+def local_block(d_model: int, heads: int, d_ff: int, norm: Literal["post", "pre"]) -> EncoderBlock:
+    """Make a block whose attention knows distances."""
+    rule = LocalAttention(heads, MODEL["max_length"])
+    return EncoderBlock(
+        d_model, heads, d_ff, norm, attention=partial(MultiHeadAttention, rule=rule)
+    )
+
+
+def no_positions(max_length: int, d_model: int) -> nn.Identity:
+    """Add nothing to the tokens: the attention knows distances."""
+    return nn.Identity()
+
+
+class Reader(LanguageModel):
+    """Lesson 10's model, with states that may see both sides (causal=False) or the left one."""
+
+    def __init__(self, vocab: int, causal: bool):
+        super().__init__(vocab, **MODEL, block=local_block, positions=no_positions)
+        self.causal = causal
+
+    def states(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_model"]:
+        """Return a state for each token."""
+        x = self.embedding(tokens)
+        mask = causal_mask(tokens.shape[-1]) if self.causal else None
+        for block in self.blocks:
+            x = block(x, mask)
+        return self.last_norm(x)
+
+
+class Classifier(nn.Module):
+    """A reader and a linear head on the mean of its states."""
+
+    def __init__(self, reader: Reader, classes: int):
+        super().__init__()
+        self.reader, self.head = reader, nn.Linear(MODEL["d_model"], classes)
+
+    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch classes"]:
+        """Score the answers."""
+        return self.head(self.reader.states(tokens).mean(-2))
+
+
+def reading_loss(reader: Reader, batch: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the mean cross-entropy, in nats, of the tokens that are asked for."""
+    tokens, targets = batch
+    told = targets != IGNORED
+    return cross_entropy(reader.output(reader.states(tokens)[told]), targets[told])
+
+
+def task_loss(model: Classifier, batch: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the mean cross-entropy of the labels, in nats."""
+    tokens, labels = batch
+    return F.cross_entropy(model(tokens), labels)
+
+
+def asked(
+    objective: Objective, text: Int[Tensor, " all"], vocab: int, size: int, seed: int
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield stretches of the text without end, and what a reader is to say at each place."""
+    stretches = characters.batches(text, MODEL["max_length"], size, seed)
+    for step, (tokens, following) in enumerate(stretches):
+        if objective == "next":
+            yield tokens, following
+        else:
+            yield mask_tokens(tokens, SHARE, MASK, vocab, (), seed=seed * 1_000_000 + step)
+
+
+def read(
+    objective: Objective | None, causal: bool, vocabulary: Vocabulary, seed: int
+) -> tuple[Reader, dict[str, float]]:
+    """Make a reader and let it read; return it, its loss on the tested plays, and CPU-seconds."""
+    with training.seeded(seed):
+        reader = Reader(len(vocabulary), causal)
+    if objective is None:
+        return reader, {}
+    size = len(vocabulary)
+    text = vocabulary.encode(plays.texts_to_read())
+    start = time.process_time()
+    training.train(
+        reader, asked(objective, text, size, BATCH, seed), reading_loss, seed=seed, **READING
+    )
+    spent = time.process_time() - start
+    unseen = vocabulary.encode([word for title in plays.TESTED for word in plays.stream(title)])
+    with torch.no_grad():
+        loss = reading_loss(reader, next(asked(objective, unseen, size, 512, 0))).item()
+    return reader, {"loss": round(loss, 4), "cpu_seconds": round(spent, 1)}
+
+
+def learning(task: str, seed: int) -> list[Example]:
+    """Draw the labelled examples of a seed, from plays that are read."""
+    return plays.examples(task, plays.READ, LABELS, seed)
+
+
+def testing(task: str) -> list[Example]:
+    """Draw the examples of the test, the same for all, from plays that nobody has read."""
+    return plays.examples(task, plays.TESTED, TESTS, 0)
+
+
+def tensors(examples: Sequence[Example], vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
+    """Return the tokens (examples, n) and the labels."""
+    tokens = torch.stack([vocabulary.encode(example.words) for example in examples])
+    return tokens, torch.tensor([example.label for example in examples])
+
+
+def shuffled(tokens: Tensor, labels: Tensor, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches without end, in a new order for each round through the examples."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        for rows in torch.randperm(len(labels), generator=generator).split(BATCH):
+            yield tokens[rows], labels[rows]
+
+
+def share_right(scores: Float[Tensor, "m classes"], labels: Int[Tensor, " m"]) -> float:
+    """Return the share of examples whose answer gets the highest score."""
+    return round((scores.argmax(-1) == labels).float().mean().item(), 4)
+
+
+def tuned(reader: Reader, task: str, vocabulary: Vocabulary, seed: int) -> float:
+    """Train a copy of the reader and a head on a task; return the share right."""
+    tokens, labels = tensors(learning(task, seed), vocabulary)
+    with training.seeded(seed):
+        model = Classifier(copy.deepcopy(reader), int(labels.max()) + 1)
+    training.train(model, shuffled(tokens, labels, seed), task_loss, seed=seed, **TUNING)
+    others, right = tensors(testing(task), vocabulary)
+    with torch.no_grad():
+        return share_right(model(others), right)
+
+
+def linear(
+    x: Float[Tensor, "m d"],
+    labels: Int[Tensor, " m"],
+    others: Float[Tensor, "k d"],
+    penalty: float,
+) -> Float[Tensor, "k classes"]:
+    """Fit a linear head, and nothing else, to the vectors x; score the others."""
+    scale = x.std(0).clamp(min=1e-6)
+    x, others = (x - x.mean(0)) / scale, (others - x.mean(0)) / scale
+    classes = int(labels.max()) + 1
+    w = torch.zeros(x.shape[-1], classes, requires_grad=True)
+    b = torch.zeros(classes, requires_grad=True)
+    optimizer = torch.optim.LBFGS([w, b], max_iter=200, line_search_fn="strong_wolfe")
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(x @ w + b, labels) + penalty / 2 * w.square().sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    return (others @ w + b).detach()
+
+
+def best_penalty(x: Float[Tensor, "m d"], labels: Int[Tensor, " m"]) -> float:
+    """Return the penalty with which the other labels tell the last ones best."""
+    shares = {
+        penalty: share_right(
+            linear(x[:-CHOOSING], labels[:-CHOOSING], x[-CHOOSING:], penalty), labels[-CHOOSING:]
+        )
+        for penalty in PENALTIES
+    }
+    return max(shares, key=shares.__getitem__)
+
+
+def frozen(x: Float[Tensor, "m d"], others: Float[Tensor, "k d"], task: str, seed: int) -> float:
+    """Fit a linear head to vectors of the learned examples; return the share right of the tested.
+
+    The vectors stay as they are.
+    """
+    labels, right = (
+        torch.tensor([example.label for example in part])
+        for part in (learning(task, seed), testing(task))
+    )
+    return share_right(linear(x, labels, others, best_penalty(x, labels)), right)
+
+
+@torch.no_grad()
+def mean_states(reader: Reader, vocabulary: Vocabulary, examples: Sequence[Example]) -> Tensor:
+    """Describe each example by the mean of the reader's states."""
+    return reader.states(tensors(examples, vocabulary)[0]).mean(-2)
+
+
+def counts(vocabulary: Vocabulary, examples: Sequence[Example]) -> Float[Tensor, "m vocab"]:
+    """Describe each example by how often it has each word: no order, nothing read before."""
+    tokens, _ = tensors(examples, vocabulary)
+    return F.one_hot(tokens, len(vocabulary)).sum(1).float()
+
+
+load_minilm = functools.cache(minilm.load)
+
+
+@torch.no_grad()
+def sentence_vectors(examples: Sequence[Example]) -> Float[Tensor, "m d"]:
+    """Describe each example by MiniLM's vector of its words.
+
+    MiniLM reads one text at a time. The two speeches of a question are described by both vectors
+    u and v, |u - v| and u v.
+    """
+
+    model = load_minilm()
+
+    def embed(texts: Sequence[str]) -> Tensor:
+        return torch.cat([model.embed(texts[i : i + 50]) for i in range(0, len(texts), 50)])
+
+    if all(words.count(END) == 1 and words[-1] != END for words, _ in examples):
+        halves = zip(*(" ".join(words).split(END) for words, _ in examples), strict=True)
+        u, v = (embed(half) for half in halves)
+        return torch.cat([u, v, (u - v).abs(), u * v], dim=-1)
+    return embed([" ".join(word for word in words if word != END) for words, _ in examples])
+
+
+@functools.cache
+def tested_vectors(task: str) -> Float[Tensor, "m d"]:
+    """Describe the examples of the test by MiniLM's vectors."""
+    return sentence_vectors(testing(task))
+
+
+def measure_reader(objective: Objective | None, causal: bool, seed: int) -> dict[str, Any]:
+    """Let a reader read, if it does, then tune and freeze it on each task."""
+    vocabulary = Vocabulary(plays.texts_to_read())
+    start = time.process_time()
+    reader, reading = read(objective, causal, vocabulary, seed)
+    found: dict[str, Any] = {
+        "reading": reading,
+        "tuned": {task: tuned(reader, task, vocabulary, seed) for task in TASKS},
+    }
+    if objective:
+        vectors = partial(mean_states, reader, vocabulary)
+        found["frozen"] = {
+            task: frozen(vectors(learning(task, seed)), vectors(testing(task)), task, seed)
+            for task in TASKS
+        }
+    return found | {"cpu_seconds": round(time.process_time() - start, 1)}
+
+
+def measure_counts(seed: int) -> dict[str, Any]:
+    """Fit a linear head on each task to counts of words."""
+    start = time.process_time()
+    vectors = partial(counts, Vocabulary(plays.texts_to_read()))
+    shares = {
+        task: frozen(vectors(learning(task, seed)), vectors(testing(task)), task, seed)
+        for task in TASKS
+    }
+    return {"frozen": shares, "cpu_seconds": round(time.process_time() - start, 1)}
+
+
+def measure_minilm(seed: int) -> dict[str, Any]:
+    """Fit a linear head on each task to MiniLM's vectors; those of the test are made once."""
+    start = time.process_time()
+    shares = {
+        task: frozen(sentence_vectors(learning(task, seed)), tested_vectors(task), task, seed)
+        for task in TASKS
+    }
+    return {"frozen": shares, "cpu_seconds": round(time.process_time() - start, 1)}
+
+
+READERS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "nothing": partial(measure_reader, None, False),
+    "nothing, left side": partial(measure_reader, None, True),
+    "masked": partial(measure_reader, "masked", False),
+    "next": partial(measure_reader, "next", True),
+    "counts": measure_counts,
+    "MiniLM": measure_minilm,
+}
+
+
+def measure() -> dict[str, Any]:
+    """Return the shares right of each way by task and seed, all ways of a seed before the next."""
+    torch.set_num_threads(1)
+    return summary(
+        {
+            seed: {
+                name: once(f"{name} {seed}", partial(one, seed)) for name, one in READERS.items()
+            }
+            for seed in SEEDS
+        }
+    )
+
+
+def summary(found: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Gather what was found by seed and reader: a list of numbers, one a seed, for each question.
+
+    `found` may have fewer seeds than `SEEDS`, where the others are not measured yet.
+    """
+    first = next(iter(found.values()))
+    shares = {
+        f"{name}, {how}": {task: [one[name][how][task] for one in found.values()] for task in TASKS}
+        for name in first
+        for how in ("tuned", "frozen")
+        if how in first[name]
+    }
+    return {
+        "settings": SETTINGS,
+        "parameters": sum(p.numel() for p in Reader(WORDS + len(SPECIAL), True).parameters()),
+        "words_read": len(plays.texts_to_read()),
+        "majority": {task: majority(task) for task in TASKS},
+        "shares": shares,
+        "reading": {
+            name: [one[name]["reading"] for one in found.values()] for name in ("masked", "next")
+        },
+        "cpu_seconds": {
+            name: [one[name]["cpu_seconds"] for one in found.values()] for name in first
+        },
+    }
+
+
+def once(key: str, measure: Callable[[], Any]) -> Any:
+    """Measure what an interrupted run has not measured already."""
+    return results.once("pretraining", SETTINGS, key, measure)
+
+
+def majority(task: str) -> float:
+    """Return the share of the most frequent label in the test."""
+    [(_, most)] = Counter(example.label for example in testing(task)).most_common(1)
+    return round(most / TESTS, 4)
+
+
+def table(figures: dict[str, Any]) -> list[str]:
+    """Sum the figures up in lines of text: a column for each task, a number for each seed."""
+    lines = ["".join([f"{'share right, by seed':28}", *(f"{task:22}" for task in TASKS)])]
+    for name, by_task in figures["shares"].items():
+        shares = (" ".join(f"{share:.3f}" for share in by_task[task]) for task in TASKS)
+        lines.append("".join([f"{name:28}", *(f"{one:22}" for one in shares)]))
+    base = (f"{figures['majority'][task]:.3f}" for task in TASKS)
+    lines.append("".join([f"{'most frequent answer':28}", *(f"{one:22}" for one in base)]))
+    for name, seconds in figures["cpu_seconds"].items():
+        lines.append(f"{name:28}{mean(seconds):.0f} CPU-seconds for a seed")
+    return lines
