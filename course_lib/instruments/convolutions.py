@@ -1,8 +1,9 @@
 """An encoder-decoder of gated convolutions, in the frame of the Transformer (lesson 12).
 
-The blocks of Gehring et al. 2017, in place of the Transformer's: all tokens at once, as in ByteNet
-(Kalchbrenner et al. 2016) too, and attention from the decoder to the encoder alone. Embedding,
-positions and norms are the frame's, so what is compared is how tokens meet.
+The blocks of Gehring et al. 2017, in the place of the Transformer's: windows for the tokens of one
+text, attention from the decoder to the encoder alone. (ByteNet, of Kalchbrenner et al. 2016, has
+windows with gaps, and no attention at all.) Embedding, positions and norms are the Transformer's,
+so what is compared is how tokens meet.
 """
 
 from typing import Literal
