@@ -92,6 +92,70 @@ plots.show(
 # > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s, often written FLOPS). What a training costs is a *number* of operations (FLOPs): it is the same on a slow machine and on a fast one.
 
 # %% [markdown]
+# ### The same table in small
+#
+# Which architecture wins if all get the same work? The table cannot say: its rows have different costs, authors and code. So let us redo it with one data set, one training loop and $10^{12}$ operations for each model, counted by torch as it computes them.
+#
+# The task is lesson 01's: from a word's letters to its sounds. It is a translation, and small models learn it in half a minute. German texts would be closer to the paper, but one translator of lesson 11 took 17 minutes, and this table has 72 trainings.
+
+# %% [markdown]
+# | model | what it is |
+# |:-|:-|
+# | GRU | one vector between encoder and decoder (lesson 01) |
+# | GRU with attention | lesson 02 |
+# | convolutions | ConvS2S in small (Gehring et al. 2017): windows of three tokens with a gate; the decoder's end at their own token, and attend to the source |
+# | Transformer, small | two layers each, $d_{model} = 64$ |
+# | Transformer, big | the same, $d_{model} = 128$ |
+# | mixture of experts | the small one with eight half-wide feed-forward networks in each layer, of which a token uses two (below) |
+#
+# Each takes the best of four learning rates. **Order the six by the BLEU of their sounds, the best first.**
+
+# %%
+guess = None  # a list of six names
+
+# %%
+small = results.load("architectures")["figures"]
+longest = [row for row in small["rows"] if row["share"] == 1]
+ends = {name: [row for row in longest if row["name"] == name] for name in small["parameters"]}
+order = sorted(ends, key=lambda name: -sum(row["bleu"] for row in ends[name]))
+reveal(guess, order)
+print(f"{'':18} parameters  steps   BLEU of each seed   words all right")
+for name in order:
+    scores = " ".join(f"{row['bleu']:5.1f}" for row in ends[name])
+    right = " ".join(f"{row['right']:4.0%}" for row in ends[name])
+    size, steps = small["parameters"][name], ends[name][0]["steps"]
+    print(f"{name:18} {size:10,} {steps:6,}   {scores}   {right}")
+
+# %% tags=["hide-input"]
+title = "TITLE"
+figure, ax = plots.axes(title, "training operations", "BLEU of the sounds", size=(7, 4.4))
+for name, colour in zip(order, plots.COLOURS):
+    points = [(row["flops"], row["bleu"]) for row in small["rows"] if row["name"] == name]
+    ax.semilogx(*zip(*points), "o", color=colour, markersize=3.5)
+    means = [
+        [
+            sum(row[what] for row in small["rows"] if (row["name"], row["share"]) == (name, share))
+            / len(ends[name])
+            for share in small["settings"]["shares"]
+        ]
+        for what in ("flops", "bleu")
+    ]
+    ax.plot(*means, color=colour, linewidth=1.5)
+    ax.annotate(
+        name,
+        (means[0][-1], means[1][-1]),
+        xytext=(8, -4),
+        textcoords="offset points",
+        size="small",
+        color=colour,
+    )
+ax.set(xlim=(1.1e11, 3e12), ylim=(0, 85))
+plots.show(
+    figure,
+    "ALT",
+)
+
+# %% [markdown]
 # ## How large is a model?
 #
 # The operations depend on the parameters, so count these first. One block has four matrices of attention, and two of its feed-forward network:
