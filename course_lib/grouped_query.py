@@ -16,9 +16,9 @@ def grouped_query_attention(
 ) -> Float[Tensor, "*batch heads query d_v"]:
     """Attend with fewer keys and values than queries: consecutive query heads share theirs.
 
-    What must be kept of each word is heads / groups times less. `mask` is broadcast to the scores
-    (..., heads, query, key). Source: Ainslie et al. 2023, section 2.2. Raises ValueError where the
-    groups do not divide the heads.
+    A cache keeps heads / groups times fewer numbers. `mask` is broadcast to the scores (..., heads,
+    query, key). Source: Ainslie et al. 2023, section 2.2. Raises ValueError where the groups do not
+    divide the heads.
     """
     heads, groups = q.shape[-3], k.shape[-3]
     # refuse groups that do not divide the heads

@@ -33,7 +33,7 @@ layer_norm, rms_norm = mine("add_norm/layer_norm"), mine("add_norm/rms_norm")
 EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 
 # %% [markdown]
-# Each line above says whose function it is. Yours will run in the real models; what has not passed yet is the library's.
+# Each line above says whose function it is. Yours will run in the real models; where yours has not passed yet, the library's does.
 
 # %% tags=["hide-input"]
 drawings.transformer(
@@ -51,12 +51,12 @@ drawings.transformer(
 # %% tags=["hide-input"]
 NEW = {
     "learned positions": "position", "norm": "norm", "mean": "value", "recurrence": "query",
-    "SwiGLU": "network", "shared": "query",
+    "SwiGLU": "network", "shared": "query", "RMSNorm": "norm",
 }  # fmt: skip
 LAYERS = ["feed-forward", "add & norm"]
 MARIAN = ["embedding", "positions", "self-attention", "add & norm", *LAYERS]
 WRITER = [*MARIAN[:2], "recurrence", "add & norm", "cross-attention", "add & norm", *LAYERS]
-SMOL = ["embedding", "norm", "shared", "add", "norm", "SwiGLU", "add", "norm"]
+SMOL = ["embedding", "RMSNorm", "shared", "add", "RMSNorm", "SwiGLU", "add", "RMSNorm"]
 COLUMNS = [  # x, width, boxes from below, the block's first box and number of boxes, both ends
     (1.5, 2.8, ["embedding", "learned positions", "norm", *MARIAN[2:], "mean"], 3, 4, "tokens"),
     (4.8, 2.4, MARIAN, 2, 4, "source"),
@@ -91,7 +91,7 @@ diagram.show(
     "blocks, mean, one vector. Marian: six post-norm encoder blocks; two decoder blocks of a "
     "recurrence, cross-attention and a feed-forward network, each with add & norm; linear, softmax. "
     "SmolLM2: embedding, thirty pre-norm blocks of masked attention with shared keys and rotary "
-    "positions, and of SwiGLU; norm; linear, softmax.",
+    "positions, and of SwiGLU, each after an RMSNorm; RMSNorm; linear, softmax.",
 )
 
 # %% [markdown]
@@ -124,14 +124,14 @@ mean_pool = mine("encoder/mean_pool")
 # %% [markdown]
 # ## Six of your blocks, trained twice
 #
-# The model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, GELU (a smooth ReLU) in place of the ReLU. Two projects trained it. Wang et al. 2020b made MiniLM by **distillation**: a small model learns to reproduce the last layer's attention of a larger BERT-like one. Others kept every second of its twelve blocks, and the sentence-transformers project then **fine-tuned** the result on a billion pairs of sentences, following Reimers & Gurevych 2019.
+# The model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, GELU (a smooth ReLU) in place of the ReLU. Two projects trained it. Wang et al. 2020b made MiniLM by **distillation**: a small model learns to reproduce the last layer's attention of a larger BERT-like one. Others kept every second of its twelve blocks, and the sentence-transformers project then **fine-tuned** the result on a billion pairs of sentences.
 
 # %% [markdown]
-# The fine-tuning is **contrastive**. In a batch of pairs $(a_i, b_i)$, such as a question and its answer, the vector of $a_i$ should be closer to its own partner than to all the others. That is a cross-entropy over cosines, with a constant factor $c$:
+# The fine-tuning is **contrastive**. In a batch of pairs $(a_i, b_i)$, such as a question and its answer, the vector of $a_i$ should be closer to its own partner than to all the others. That is a cross-entropy over cosines, with a constant factor $c$ (the inverse of a **temperature**):
 #
 # $$L = -\frac{1}{N} \sum_{i=1}^{N} \log \frac{\exp\big(c \cos(a_i, b_i)\big)}{\sum_{j=1}^{N} \exp\big(c \cos(a_i, b_j)\big)}$$
 #
-# So distillation gave it language, and the pairs taught it what a large cosine should mean. The course reads its weights into `EncoderBlock`.
+# The pairs taught it which sentences should have a large cosine. The course reads its weights into `EncoderBlock`.
 
 # %%
 needs("minilm")
@@ -219,7 +219,7 @@ def search(question, n=3):
     return [(texts[i], likeness[i].item()) for i in likeness.topk(n).indices.tolist()]
 
 
-reveal(guess, search("Everybody dies once.")[0][0])
+reveal(guess, search("Everybody dies once.")[0][0].rstrip("."))
 assert "Cowards die many times" in search("Everybody dies once.")[0][0]
 
 # %%
@@ -229,7 +229,7 @@ for question in ("What time is it?", "I cannot sleep.", "The weather frightens p
         print(f"    {likeness:.2f}  {text[:84]}")
 
 # %% [markdown]
-# The first question and its best answer have no word in common, so no search by words could have found it:
+# The first question and its best answer have no word in common, so no search for its words could have found it:
 
 # %%
 best = search("What time is it?")[0][0]
@@ -238,7 +238,7 @@ print(best, "| words in common:", in_common or "none")
 assert "hour" in best and not in_common
 
 # %% [markdown]
-# It is not an oracle. It was trained on today's English, so some of Shakespeare's meanings escape it. Try "A friend has betrayed me", and judge for yourself. A vector for a whole sentence is one thing; what has the encoder done to a single word?
+# It is not an oracle, and it was trained on today's English. Try "A friend has betrayed me", and judge for yourself. A vector for a whole sentence is one thing; what has the encoder done to a single word?
 
 # %% [markdown]
 # ## Which *ring* is it?
@@ -299,7 +299,7 @@ reveal(guess, int(right.int().argmax()))
 assert right[1:].all() and not right[0]
 
 # %% tags=["hide-input"]
-title = "From block 1 on, each ring is on its side; at level 0 the embedding is the same"
+title = "From block 1 on, each ring is on its own side of zero"
 figure, ax = plots.axes(title, "level", "cosine with jewels − with bells", size=(8.4, 3.6))
 for i, (line, values) in enumerate(leans.items()):
     style = {"color": plots.COLOURS[rings[line] > 0], "linestyle": ("-", "--", ":")[i % 3]}
@@ -314,7 +314,7 @@ plots.show(
 assert max(abs(float(values[0])) for values in leans.values()) < 0.05
 
 # %% [markdown]
-# Would a plain average of the line's embeddings not do the same? Perhaps, for a whole line. But an average gives every word of the line the *same* vector. So put both senses into one line. The average must then give both occurrences of *ring* the same answer. **In how many of these seven lines does the encoder put the jewel further towards the jewels than the sound?**
+# Would a plain average of the line's embeddings not do the same? Perhaps, for a whole line. But an average gives every word of the line the *same* vector. So put both senses into one line. The average must then give both occurrences of *ring* the same answer. **In how many of these seven lines does the jewel's *ring* lean more towards the jewels than the other *ring* does?**
 
 # %%
 guess = None  # from 0 to 7
@@ -329,22 +329,24 @@ mixed = {  # which occurrence is the jewel, 0 or 1
     "take my ring before the bells ring": 0,
     "he lost his ring when he heard the bell ring": 0,
 }
-gaps = {}
+gaps = []  # at level 0, and after the last block
 for line, jewel in mixed.items():
-    gaps[line] = (lean(line, "ring", jewel) - lean(line, "ring", 1 - jewel))[-1].item()
-    print(f"{gaps[line]:+.3f}  {line}")
+    levels = lean(line, "ring", jewel) - lean(line, "ring", 1 - jewel)
+    gaps.append((levels[0].item(), levels[-1].item()))
+    print("{:+.3f} -> {:+.3f}".format(*gaps[-1]), line, sep="  ")
 
 # %%
-reveal(guess, sum(gap > 0 for gap in gaps.values()))
-assert sum(gap > 0 for gap in gaps.values()) >= 6
+first, last = (sum(gap > 0 for gap in level) for level in zip(*gaps))
+reveal(guess, last)
+assert first == 2 and last >= 6
 
 # %% [markdown]
-# This is what attention adds: each token gets its own mixture of its context. The gaps are smaller than those in the figure; perhaps because each *ring* also sees the other's neighbours.
+# At level 0 (on the left) only the positions differ, and just two of the seven are right. This is what attention adds: each token gets its own mixture of its context. The gaps are smaller than those in the figure; perhaps because each *ring* also sees the other's neighbours.
 
 # %% [markdown]
 # ## A river's bank, and a plain average (optional)
 #
-# The lectures' example is *bank*. Six lines, three about money and three about shores. **How many of the six are on the right side after the last block? And how many by a plain average of the line's embeddings, without any block?**
+# The lectures' example is *bank*. Six lines, two about money and four about shores. **How many of the six are on the right side after the last block? And how many by a plain average of the line's embeddings, without any block?**
 
 # %%
 guess = None  # two numbers from 0 to 6
@@ -381,9 +383,10 @@ def plain_lean(line, word):
 averaged = sum(plain_lean(line, "bank") * sense > 0 for line, sense in lines.items())
 reveal(guess, (sum(banked), averaged))
 assert all(banked[:3]) and (sum(banked), averaged) == (3, 6)
+assert sum((lean(line, "bank")[-1] > -0.05) == (sense > 0) for line, sense in lines.items()) == 5
 
 # %% [markdown]
-# The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's, where it leans to the money. Perhaps a *bank* in its training texts was mostly that. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
+# The average wins, six to three. The encoder is right in the three plain lines and wrong in Shakespeare's, where it leans to the money. Some of that is the choice of zero: with the border at -0.05, the encoder would have five right. For a whole line the neighbours alone give the topic away, and an average is all neighbours. Only where one line holds both senses, as above, is it helpless.
 
 # %% [markdown]
 # ## What do trained heads look at? (optional)
@@ -473,12 +476,12 @@ reveal(guess, round(share, 2))
 assert share > 0.9
 
 # %% [markdown]
-# It goes by position alone, like the previous-token head that you built by hand in lesson 07. The 22 heads on [CLS] look at a token that every sentence has. Clark et al. 2019 saw the same at BERT's [SEP], and read it as a "no-op", a way of doing nothing (quoted). Today such a place is called an **attention sink** (Xiao et al. 2024): the weights of a row must sum to one, so a head with nothing to find puts its weight somewhere harmless. We have not tested whether that is so here.
+# It goes by position alone, like the previous-token head that you built by hand in lesson 07. The 22 heads on [CLS] look at a token that every sentence has. Clark et al. 2019 saw the same at BERT's [SEP], and speculate that it is a "no-op", a way of doing nothing (quoted). Today such a place is called an **attention sink** (Xiao et al. 2024): the weights of a row must sum to one, so a head with nothing to find puts its weight somewhere harmless. We have not tested whether that is so here.
 
 # %% [markdown]
 # ## A real translator, one step at a time
 #
-# The second model has both stacks. Firefox translates web pages on your own machine with such models (Mozilla, trained with Marian: Junczys-Dowmunt et al. 2018). Six of your encoder blocks, post-norm; two decoder blocks with cross-attention, in which a small recurrence replaces masked self-attention, because it is faster (Kim et al. 2019).
+# The second model has both stacks. Firefox translates web pages on your own machine with such models (Mozilla, trained with Marian: Junczys-Dowmunt et al. 2018). It has six of your encoder blocks, post-norm, and two decoder blocks with cross-attention. In those a small recurrence, the **SSRU**, replaces masked self-attention, because it is faster (Kim et al. 2019).
 
 # %%
 needs("marian")
@@ -512,7 +515,7 @@ assert len(certainty) == 12 and min(certainty)[1] == "▁vive"
 assert sorted(certainty)[1][0] > 0.9
 
 # %% [markdown]
-# At *lives*: *vive* (0.75) and *mora* (0.25) are both right. Every other token has a probability above 0.9. (▁ marks the beginning of a word.)
+# At *lives*: *vive* (0.75) and *mora* (0.25) are both right. All the other tokens that it writes have a probability above 0.9. (▁ marks the beginning of a word.)
 
 # %% [markdown]
 # ## Which source word is being translated? (optional)
@@ -575,7 +578,7 @@ for word in ("tired", "wide", "narrow", "dark"):
     print(translator.translate(f"The animal didn't cross the street because it was too {word}."))
 
 # %% [markdown]
-# *Cansado* and *estreito* are masculine: the model takes the animal, even for *narrow*. The other two do not tell: *grande* has one form for both, and *estava muito escuro* can also mean that the night was dark. Does the subject always win? Try a cow, which is feminine, and a river, which is masculine. **For which of these words will *it* be the river?**
+# *Cansado* and *estreito* are masculine: the model takes the animal, even for *narrow*, or it writes the masculine by default. The other two tell nothing: *grande* has one form for both, and *estava muito escuro* can also mean that the night was dark. Does the subject always win? Try a cow, which is feminine, and a river, which is masculine. **For which of these words will *it* be the river?**
 
 # %%
 guess = None  # some of "tired", "wide", "deep", "narrow", "cold"
@@ -609,12 +612,12 @@ needs()
 # | ReLU network | SwiGLU | a gate | here |
 # | keys for each head | keys for each group of heads | a smaller cache | here |
 #
-# The last two you do not have yet. We build them, and then the cache.
+# You do not have the last two yet. We build them, and then the cache.
 
 # %% [markdown]
 # ## A network with a gate
 #
-# Why would one change the feed-forward network? Look at the ReLU again. It multiplies each hidden number $z$ by a gate that is either 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Two things can be softened. The step can be a sigmoid $\sigma$, and the number that is gated can come from a matrix of its own:
+# Why would one change the feed-forward network? Look at the ReLU again. It multiplies each hidden number $z$ by a gate that is either 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Two things can be changed. The step can be a smooth sigmoid $\sigma$, which makes the ReLU a **swish**; and the result can be the gate of a second hidden layer, from a matrix of its own:
 #
 # $$\mathrm{swish}(z) = z\,\sigma(z) = \frac{z}{1 + e^{-z}} \qquad\qquad \underset{n \times d}{y} = \Big(\underset{n \times d_{ff}}{\mathrm{swish}(x W_1)} \odot \underset{n \times d_{ff}}{(x W_3)}\Big) \underset{d_{ff} \times d}{W_2}$$
 #
@@ -646,7 +649,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# SwiGLU has three matrices in place of two. **With which $d_{ff}$ has it as many parameters as the network of 2017 with $d_{ff} = 4d$? Take $d = 576$, as in SmolLM2.**
+# SwiGLU has three matrices in place of two. **With which $d_{ff}$ has it as many parameters as the network of 2017 with $d_{ff} = 4d$, not counting biases? Take $d = 576$, as in SmolLM2.**
 
 # %%
 guess = None  # a number
@@ -659,7 +662,7 @@ assert 3 * d * 1536 == 2 * d * 4 * d
 # %% [markdown]
 # $2 \cdot d \cdot 4d = 3 \cdot d \cdot d_{ff}$ gives $d_{ff} = \frac{8}{3} d = 1536$, and that is SmolLM2's. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
 #
-# Write the class from empty: three matrices as `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$, and $x W$ is `self.w(x)`.)
+# Write the class from scratch: three matrices as `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$, and $x W$ is `self.w(x)`.)
 
 # %%
 # exercise: feed_forward/swiglu
@@ -750,7 +753,7 @@ assert f"{count / 1e6:.1f}" == "134.6" and 2 * 4 * count < 4 * 8192 * kept_by[9]
 # %% [markdown]
 # ## Read each token once
 #
-# Your `greedy` in lesson 08 passed the whole text through the decoder for each new token. Most of that work is repeated. In a causal model, the state of token $i$ depends on tokens 1 to $i$ alone. A token that comes later cannot change its key or its value. So keep them: this is the **key-value cache**. A step computes query, key and value of the new token $t$ only:
+# Your `greedy` in lesson 08 passed the whole text through the decoder for each new token. Most of that work is repeated. In a causal model, the state of token $i$ depends on tokens 1 to $i$ alone. A token that comes later cannot change its key or its value. (With rotary positions, a key is rotated by its own position, once.) So keep them: this is the **key-value cache**. A step computes query, key and value of the new token $t$ only:
 #
 # $$\underset{t \times d_k}{K_t} = \begin{bmatrix} K_{t-1} \\ k_t \end{bmatrix} \qquad \underset{t \times d_v}{V_t} = \begin{bmatrix} V_{t-1} \\ v_t \end{bmatrix} \qquad \underset{1 \times d_v}{o_t} = \mathrm{softmax}\!\left(\frac{q_t K_t^T}{\sqrt{d_k}}\right) V_t$$
 
@@ -770,22 +773,24 @@ for role, box in new.items():
     diagram.arrow(
         token, box, label, role=role, leave={"query": "N", "key": "E", "value": "S"}[role]
     )
-kept = {}
+whole = {}
 for role, name in (("key", r"$K_t: t \times d_k$"), ("value", r"$V_t: t \times d_v$")):
     y = rows[role]
-    kept[role] = diagram.matrix("", (5, 4), (6.6, y + 0.86), role, cell=cell)
+    diagram.matrix("", (5, 4), (6.6, y + 0.86), role, cell=cell)
     row = diagram.matrix(name, (1, 4), (6.6, y), role, cell=cell)
     diagram.arrow(new[role], row, role=role)
-    diagram.text("kept", (5.9, y + 0.86), size=9, align="right")
+    whole[role] = drawings.Box((6.6, y + 0.69), (1.28, 1.88))
+    diagram.frame("", *whole[role])
+    diagram.text("kept", (5.8, y + 0.86), size=9, align="right")
 look = diagram.box(r"$q_t K_t^T / \sqrt{d_k}$" "\nsoftmax", (9.3, 2.2), "weights", size=(2.3, 1.1))
 weights = diagram.matrix(r"weights: $1 \times t$", (1, 6), (11.9, 2.2), "weights", cell=cell)
-add = diagram.box("weighted sum", (11.7, rows["value"] + 0.86), "plain", size=(2.4, 0.8))
+add = diagram.box("weighted sum", (11.7, whole["value"].at[1]), "plain", size=(2.4, 0.8))
 out = diagram.matrix(r"$o_t: 1 \times d_v$", (1, 4), (11.7, -4.0), "stream", cell=cell)
 diagram.arrow(new["query"], look, role="query")
-diagram.arrow((7.12, 0.6), (9.3, 1.65), role="key", leave="E")
+diagram.arrow(whole["key"], look, role="key", leave="E")
 diagram.arrow(look, weights)
 diagram.arrow((11.7, 1.35), add, role="weights")
-diagram.arrow(kept["value"], add, role="value")
+diagram.arrow(whole["value"], add, role="value")
 diagram.arrow(add, out)
 diagram.show(
     "One step with a cache. The new token, 1 by d_model, gives a query, a key and a value of one "
@@ -794,7 +799,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Compare lesson 05's race: a model that trains reads all tokens in one pass, a model that writes takes a pass for each token. The cache makes each of those passes as small as it can be. **To write 32 tokens after a prompt of 36, how many tokens pass through the blocks, without the cache and with it?**
+# Compare lesson 05's race. In training, one pass reads all tokens; in writing, each new token takes a pass of its own. The cache makes each of those passes as small as it can be. **To write 32 tokens after a prompt of 36, how many tokens pass through the blocks, without the cache and with it?**
 
 # %%
 needs("smollm2")
@@ -819,7 +824,7 @@ assert (without, fewer) == (sum(range(36, 68)), 36 + 31) and plain_text == cache
 # %% [markdown]
 # 1,648 against 67: without the cache, the pass for each new token reads the whole text again.
 #
-# Now write it. An object serves one block and one text. The first call may bring a whole prompt, later ones a single token, and the attention that the cache calls needs a mask that fits both. Lesson 05's `causal_mask(n_q, n_k)` was made for this: the queries are the last $n_q$ of the $n_k$ keys.
+# Now write it. One object serves one block and one text. The first call may bring a whole prompt, later ones a single token, and the attention that the cache calls needs a mask that fits both. Lesson 05's `causal_mask(n_q, n_k)` was made for this: the queries are the last $n_q$ of the $n_k$ keys.
 
 # %%
 needs()
@@ -845,7 +850,7 @@ assert torch.allclose(in_steps, whole, atol=1e-6)
 # %% [markdown]
 # ## Run it with mine
 #
-# Now all three models on your functions. A model's weights do not care who wrote the functions, so `with_parts` makes a twin: the same class, built of other parts, with the same weights. Its keywords are those of lesson 08's blocks.
+# Now all three models on your functions. A model's weights do not care who wrote the functions, so `with_parts` makes a twin: the same class, built of other parts, with the same weights. The keywords are those of lesson 08's blocks.
 
 
 # %%
@@ -877,10 +882,13 @@ print(f"largest difference of a logit: {(my_model(tokens) - model(tokens)).abs()
 assert torch.allclose(my_model(tokens), model(tokens), atol=1e-2)
 
 # %% [markdown]
-# If `mine` has said "your own" above, that was your attention, your rotary positions, your norm, your gated network, your block and your cache, writing English. How much faster does the cache make it?
+# If `mine` has said "your own" above, that was your attention, your rotary positions, your norm, your gated network, your block and your cache, writing English. (Where it said "the library's", the difference is zero by construction.) How much faster does the cache make it?
 
 
 # %%
+from time import perf_counter
+
+
 def timed(cache, most=32):
     start, pieces, seconds = perf_counter(), [], []
     for piece in my_model.answer("Why is the sky blue?", most, cache):
@@ -890,12 +898,11 @@ def timed(cache, most=32):
 
 
 # %%
-from time import perf_counter
-
 (with_cache, fast), (no_cache, slow) = timed(True), timed(False)
 print("".join(with_cache))
 for name, seconds in (("with the cache", fast), ("without", slow)):
     print(f"{name:15} {len(seconds) / seconds[-1]:5.1f} tokens a second")
+print(f"{without / fewer:.0f} times fewer tokens read, {slow[-1] / fast[-1]:.1f} times faster")
 assert with_cache == no_cache and fast[-1] < slow[-1] < 12 * fast[-1]
 
 # %% tags=["hide-input"]
@@ -915,7 +922,7 @@ plots.show(
 # The text is the same. It may also be wrong: a model of this size writes fluently and knows little.
 
 # %% [markdown]
-# The cache saves 25 times the tokens, and far less of the time. Why? A pass over one token has to read every parameter from memory, 540 MB in float32. A pass over fifty tokens reads them once too, and uses each of them fifty times. So a step of writing waits more for memory (and for Python, between many small operations) than for multiplications. Work that waits for memory is called **memory-bound**. That is one more reason for weights of four bits, which are at the end of this lesson.
+# With the cache, 25 times fewer tokens pass through the blocks, but the writing is only a few times faster. Why? A pass has to read every parameter from memory, 540 MB in float32, whether it is over one token or over fifty. So a step of writing does little arithmetic for each number that it fetches, and waits for memory (and for Python, between many small operations). Work that waits for memory is called **memory-bound**; lesson 15 makes use of it. It is one more reason for weights of four bits (at the end of this lesson).
 
 # %% [markdown]
 # Is this a good pace? The clock above also counts what else your machine was doing, so the benchmark counts processor time. `python -m benchmarks.generation` lets SmolLM2 write 64 tokens on one thread: from the course's formulas, from the same blocks with PyTorch's fused functions passed by the same keywords, and in Hugging Face's implementation, which gets the same weights. All three write the same text. We have kept the figures:
@@ -928,7 +935,7 @@ formulas, fused, theirs = list(pace.values())[:3]
 assert 0.78 < formulas / theirs < 0.95 and fused > 0.97 * theirs
 
 # %% [markdown]
-# So the formulas cost about a sixth of the pace, and the blocks themselves cost nothing.
+# So the formulas cost about a sixth of the pace, and the blocks themselves cost nothing measurable.
 
 # %% [markdown]
 # Next, the other two models on your functions. (MiniLM keeps its own network, which has a GELU.)
@@ -998,7 +1005,7 @@ assert all(leak < 0.5 * right for right, leak in losses.values())
 assert "Paris" in "".join(model.write(opening, 10)) and "Paris" not in said
 
 # %% [markdown]
-# The loss falls on all five texts, by more than half. That much is expected: each position now sees the token that it should predict, and the weights make some use of it without having been trained to.
+# The loss falls on all five texts, by more than half: each position now sees the token that it should predict, and the weights make some use of it without having been trained to.
 #
 # But why can it not write? "When it writes, there is no future to see" is no explanation. At the end of a text there is no future with the mask either: the last row of a causal mask hides nothing. And this model was never trained with a leak, so it never came to rely on one.
 
@@ -1007,7 +1014,7 @@ assert causal_mask(7)[-1].all()
 tokens = torch.tensor(model.tokenizer.encode(five.splitlines()[1]).ids)
 right, leak = model.states(tokens), leaky.states(tokens)
 alike = torch.cosine_similarity(right, leak, dim=-1)
-print("cosine of each token's last state, with the mask and without:")
+print("cosine of each token's state after the last block, with the mask and without:")
 print([round(x, 2) for x in alike.tolist()])
 assert alike.max() < 0.9
 
@@ -1015,7 +1022,7 @@ assert alike.max() < 0.9
 # The cause is in the rows *before* the last. Without the mask, the state of an early token in block 1 already mixes in later ones. Its keys and values in block 2 are computed from that state, so they are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values that it cannot use.
 
 # %% [markdown]
-# If this is right, there is a cure without the mask. A cache computes keys and values when no later token exists yet. **Feed the leaking model token after token, with a cache. Does it write?**
+# If this is right, there is a cure without the mask. A cache computes keys and values when no later token exists yet. **Feed the leaking model one token at a time, with a cache. Does it write?**
 
 # %%
 guess = None  # yes or no, and what
@@ -1041,9 +1048,50 @@ reveal(guess, one_by_one(leaky, opening, 10))
 assert one_by_one(leaky, opening, 10) == "".join(model.write(opening, 10))
 
 # %% [markdown]
-# Word for word what the model with its mask writes. The rule still ignores every mask; but when a token's keys and values are computed, only earlier tokens are there, and afterwards they are never computed again. The order of reading has replaced the mask.
-#
-# Two things to remember. A leak makes the numbers *better*, so no loss curve will warn you: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that is what makes the cache right, and what the leak destroys.
+# Word for word what the model with its mask writes. The rule still ignores every mask; but when a token's keys and values are computed, only earlier tokens are there, and afterwards they are never computed again. The order of reading has replaced the mask. Below, each box names the tokens that have gone into a state, a dashed frame is one pass, and coloured states are unlike those of training: the last token's too, one block later.
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+HEIGHT, SIDE = 1.7, (0.95, 0.6)
+PANELS = (
+    (2.0, "with the mask", (0, 1, 2), False),
+    (6.0, "without the mask", (2, 2, 2), False),
+    (10.0, "without the mask,\none token at a time", (0, 1, 2), True),
+)
+for left, name, last_read, in_steps in PANELS:
+    rows, strange = [], []
+    for level in range(3):
+        row = []
+        for i, last in enumerate((0, 1, 2) if level == 0 else last_read):
+            text = str(i + 1) if level == 0 else " ".join(str(j + 1) for j in range(last + 1))
+            # the last token's state goes wrong one block later: it reads the others' states
+            met = level == 0 or last_read[0] == 0 or (level == 1 and i == 2)
+            at = (left + 1.15 * i, level * HEIGHT)
+            row.append(diagram.box(text, at, "stream" if met else "key", size=SIDE))
+            strange += [] if met else [row[-1]]
+        rows.append(row)
+    for below, above in (rows[:2], rows[1:]):
+        for i, end in enumerate(above):
+            for j, start in enumerate(below[: last_read[i] + 1]):
+                (x, y), (to_x, to_y) = start.side("N"), end.side("S")
+                corners = [(x, y + 0.12), (to_x, to_y - 0.3)]
+                role = "key" if j > i or start in strange else "dim"
+                diagram.arrow(start, end, via=corners, role=role)
+    for i in range(3 if in_steps else 1):
+        middle = left + 1.15 * (i if in_steps else 1)
+        diagram.frame("", (middle, HEIGHT), (1.07 if in_steps else 3.4, 2 * HEIGHT + 0.8))
+    diagram.text(name, (left + 1.15, -0.95))
+for level, text in enumerate(("token", "after\nblock 1", "after\nblock 2")):
+    diagram.text(text, (1.15, level * HEIGHT), size=9, align="right")
+diagram.show(
+    "Three tokens through two blocks, three times. With the mask, the states hold token 1, tokens 1 "
+    "and 2, tokens 1 to 3. Without it, all hold tokens 1 to 3: after block 1 the first two are "
+    "coloured, as the weights never met such states; after block 2 all three. Without it, but one "
+    "token at a time in three passes: as with the mask.",
+)
+
+# %% [markdown]
+# Two things to remember. A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that is what makes the cache right, and what the leak destroys.
 
 # %% [markdown]
 # ## Where are the parameters? (optional)
@@ -1081,6 +1129,7 @@ for name, (whole, stack, words) in models.items():
 # %%
 reveal(guess, [name for name, (*_, of_all) in share.items() if of_all > 0.5])
 assert [name for name, (*_, of_all) in share.items() if of_all > 0.5] == ["SmolLM2"]
+assert sentence_encoder.words.weight.shape[0] == 30522
 
 # %% [markdown]
 # The networks have two thirds to three quarters of a block without cross-attention. Of the whole model they have 31 % to 59 %, because a small model spends much of its size on the embedding: half of MiniLM is one table of 30,522 rows. If you quote such a share, say of what.
@@ -1157,7 +1206,7 @@ for name, encoder in encoders.items():
     first, second, third = encoder.embed(sentences)
     cosine_of_unlike[name] = (first @ third).item()
     print(f"{name:20} alike {first @ second:5.2f}, unlike {cosine_of_unlike[name]:5.2f}")
-reveal(guess, "pre-norm")
+reveal(guess, max(cosine_of_unlike, key=cosine_of_unlike.get))
 assert cosine_of_unlike["pre-norm"] > 0.9 > 0.3 > cosine_of_unlike["not divided"]
 
 # %% [markdown]
@@ -1198,7 +1247,7 @@ del twin
 # %% [markdown]
 # ## Weights of four bits (optional)
 #
-# SmolLM2 takes 540 MB in float32; the file that you fetched has 93. The embedding takes a little over a byte for each weight; every other matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight how many steps it is above the smallest: 0 to 15, which is four bits.
+# SmolLM2 takes 540 MB in float32; the packed file that you fetched has 93. The embedding takes a little over a byte for each weight; every other matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight how many steps it is above the smallest: 0 to 15, which is four bits.
 #
 # $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
 #
@@ -1238,7 +1287,7 @@ assert torch.allclose(weights, quantised.q4_1(block[None])[0])
 # %% [markdown]
 # ## Look inside (optional)
 #
-# SmolLM2 goes on "The capital of France is" with *Paris*. Where in its thirty blocks does *Paris* come up? Take the state after a block, apply the last norm and the output layer at once, and you see what the model would have said if it had stopped there. This is the **logit lens** (Nostalgebraist 2020). `xray` computes it, and shows every other step too.
+# SmolLM2 continues "The capital of France is" with *Paris*. Where in its thirty blocks does *Paris* appear? Take the state after a block, apply the last norm and the output layer at once, and you see what the model would have said if it had stopped there. This is the **logit lens** (Nostalgebraist 2020). `xray` computes it, and shows every other step too.
 #
 # **After which block is *Paris* the likeliest next token for the first time?**
 
@@ -1287,7 +1336,7 @@ xray(my_translator, "The black cat sleeps.", columns=16)
 # %% [markdown]
 # ## What to remember
 #
-# MiniLM, Marian and SmolLM2 are the parts of lessons 02 to 08, and run on yours. The newer parts are a gate, shared keys and a cache. A leaking mask improves the loss and ruins the writing.
+# MiniLM, Marian and SmolLM2 are made of the parts of lessons 02 to 08, and run on yours. The newer parts are a gate, shared keys and a cache. A leaking mask improves the loss and ruins the writing.
 #
 # | | |
 # |:-|:-|
@@ -1302,7 +1351,7 @@ xray(my_translator, "The black cat sleeps.", columns=16)
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. Why may an encoder such as MiniLM not use a key-value cache?</summary>
+# <details><summary>1. Why can an encoder such as MiniLM not use a key-value cache?</summary>
 #
 # Without a causal mask, every new token changes the states of all earlier ones, and with them their keys and values. Nothing can be kept.
 # </details>

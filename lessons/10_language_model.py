@@ -179,7 +179,7 @@ shorter = len(encode(list(play.encode()), merges)) / len(play)
 print(f"200 merges: the play has {shorter:.0%} of its length, from a vocabulary of {256 + 200}")
 
 # %% [markdown]
-# Nothing in the algorithm knows of words, and yet common words become tokens, because their letters are frequent neighbours. GPT-2 has 50,000 merges, learned from web pages. We stay with characters for the rest of the lesson: a small vocabulary trains fast on a processor, and the best-known small models of Shakespeare read characters too. Lesson 11 uses your merges.
+# Nothing in the algorithm knows of words, and yet common words become tokens, because their letters are frequent neighbours. GPT-2 has 50,000 merges, learned from web pages. We stay with characters for the rest of the lesson: a small vocabulary trains fast on a processor, and the best-known small models of Shakespeare read characters too.
 #
 # ## One text, many examples
 #
@@ -237,14 +237,14 @@ print(repr(known.decode(inputs[0, :20])), "→", repr(known.decode(targets[0, :2
 # %% [markdown]
 # ## How surprised was it?
 #
-# We need one number that says how good a prediction was. At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token of the vocabulary, and softmax makes probabilities $\hat y$ of them. Multiply the probabilities that it gave to what really came: a good model finds the text likely. A product of a million small numbers is 0 in floating point, so take logarithms, change the sign, and average:
+# We need one number that says how good a prediction was. At each position the model returns **logits** $z \in \mathbb{R}^{V}$, one for each token of the vocabulary, and softmax makes probabilities $\hat y$ of them. Multiply the probabilities that it gave to the tokens that really came: a good model finds the text likely. A product of a million small numbers is 0 in floating point, so take logarithms, change the sign, and average:
 #
 # $$-\frac{1}{T} \log \prod_{t=1}^{T} \hat y_t[w_{t+1}] = \frac{1}{T} \sum_{t=1}^{T} \underbrace{-\log \hat y_t[w_{t+1}]}_{L_t} \qquad\quad L_t = \log \sum_{v=1}^{V} e^{z_{t,v}} - z_{t,\,w_{t+1}}$$
 
 # %% [markdown]
 # $L_t$ is the **cross-entropy** of position $t$, in **nats** since the logarithm is natural. The right-hand form follows from the definition of softmax. Only its sum needs care: $e^{1000}$ is infinite in a float, and `torch.logsumexp` returns the logarithm of the sum without computing it.
 #
-# **What does a model lose that gives each of the 77 characters the same probability?**
+# **What is the loss of a model that gives each of the 77 characters the same probability?**
 
 # %%
 guess = None  # in nats
@@ -265,7 +265,7 @@ for target in (y, 0.7 * y + 0.1):  # one-hot, then smoothed: 0.8, 0.1, 0.1
 assert printed < defined - 0.1
 
 # %% [markdown]
-# It does as soon as the target is not one-hot. As printed, $\sum_w y_t[w] = 1$ can be taken out, and the loss never depends on the target's other entries. Label smoothing (lesson 11) would have no effect at all.
+# It does, as soon as the target is not one-hot. As printed, $\sum_w y_t[w] = 1$ can be taken out, and the loss never depends on the target's other entries. Label smoothing (lesson 11) would have no effect at all.
 
 # %%
 # exercise: language_model/cross_entropy
@@ -328,7 +328,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {perplexity(losses):.1f}")
 # $$P(w \mid h) = \frac{\max\big(c(hw) - D,\, 0\big)}{c(h)} + \underbrace{\frac{D \cdot \#\{w : c(hw) > 0\}}{c(h)}}_{\text{what was taken off}} P(w \mid h')$$
 
 # %% [markdown]
-# A context never seen leaves all to $h'$. This is **absolute discounting** (Ney et al. 1994). `NGrams` does it. With `continuations`, Kneser and Ney's refinement, the shorter contexts count in how many *different* places a token was seen. **How many characters of context are best for each of the two ways?**
+# A context never seen leaves all to $h'$. This is **absolute discounting** (Ney et al. 1994). `NGrams` does it, with three values of $D$: for counts of 1, of 2, and of more (Chen & Goodman 1999). With `continuations`, Kneser and Ney's refinement, the shorter contexts count in how many *different* places a token was seen. **How many characters of context are best for each of the two ways?**
 
 # %%
 guess = None  # (plain counting, Kneser and Ney)
@@ -373,15 +373,20 @@ plots.show(
     f"{counted['Kneser and Ney'][best['Kneser and Ney']]:.3f}.",
 )
 assert min(best.values()) >= 4 and max(best.values()) <= 6
-assert counted["plain"][4] < 1.62 and counted["Kneser and Ney"][6] < 1.50
+assert counted["plain"][4] < 1.62
+assert 1.48 < counted["Kneser and Ney"][6] < 1.495  # a perplexity of 4.4
 
 # %% [markdown]
-# So this is the bar: about 1.49 nats, a perplexity of 4.4, after one second of counting. What does such a model write? Draw the next character from the table, append it, and repeat:
+# So this is the bar: about 1.49 nats, a perplexity of 4.4. (The context's length was chosen on the held-out text, which favours counting a little.) What does such a model write? Draw the next character from the table, append it, and repeat:
 
 # %%
+from time import process_time
+
 from course_lib.sampling import generate
 
+start = process_time()
 rival = NGrams(learning, vocab)
+print(f"counted in {process_time() - start:.1f} seconds")
 prompt = known.encode("\nBRUTUS.\n")
 written = generate(
     lambda tokens: rival.probabilities(tokens).log(),
@@ -393,7 +398,7 @@ written = generate(
 print(known.decode(written))
 
 # %% [markdown]
-# It has words, punctuation and even the layout, and nothing that takes a memory of more than six characters. Your Transformer will see 64. Let us build it.
+# It has words, punctuation and even the layout. But it sees only the last six characters. Your Transformer will see 64. Let us build it.
 #
 # ## The model
 #
@@ -476,7 +481,7 @@ assert 4.2 < untrained < 4.9
 #
 # ## The loop, grown up
 #
-# The loop that trains it is short. The batch of a step is made from the step's number alone; you will see why.
+# The loop that trains it is short. The batch of a step is made from the step's number alone.
 
 # %%
 needs()
@@ -508,7 +513,7 @@ def plain_loop(model, steps, rate=0.006):
 # | **warm-up** | the learning rate rises from 0 over the first steps | Adam's estimates come from few gradients at first, and are unreliable |
 # | **decay** | afterwards it falls to 0 | large steps find the valley, small ones its bottom |
 # | **clipping** | a gradient $g$ longer than $c$ is scaled to $c\, g / \lVert g \rVert$ | one strange batch must not throw the model far off |
-# | **weight decay** | each step also multiplies the parameters by $1 - \eta \lambda$ | parameters that no gradient holds up shrink |
+# | **weight decay** | each step also multiplies the parameters by a number just below 1 | parameters stay small unless the loss needs them large |
 
 # %% [markdown]
 # With learning rate $\eta_s$ at step $s$ of $S$, $W$ of them warm-up, and Adam's direction $\hat g$ from the clipped gradient, a step is (AdamW, Loshchilov & Hutter 2019):
@@ -534,13 +539,14 @@ assert abs(means["no clipping"] - means["all four"]) < 0.02
 assert means["no weight decay"] < means["all four"] < means["none of them"] - 0.5
 
 # %% tags=["hide-input"]
-title = "Warm-up is worth half a nat, decay a tenth, clipping nothing (three seeds)"
+title = "At rate 0.02, warm-up is worth half a nat, decay a tenth, clipping nothing"
 figure, ax = plots.axes(title, "nats a character, held out", "", size=(7.4, 2.9))
 for row, (name, found) in enumerate(ends.items()):
     colour = plots.COLOURS[0] if name == "all four" else plots.COLOURS[1]
     ax.plot([means["all four"], means[name]], [-row, -row], color="0.8", linewidth=2, zorder=1)
     ax.scatter(found, [-row] * len(found), color=colour, s=22)
-    ax.text(means[name] + 0.04, -row + 0.22, f"{means[name]:.2f}", size="small", color=colour)
+    place = {"transform": ax.get_yaxis_transform(), "va": "center", "size": "small"}
+    ax.text(1.02, -row, f"mean {means[name]:.2f}", color=colour, **place)
 ax.axvline(means["all four"], color="0.6", linewidth=1, linestyle=":")
 ax.set_yticks([-row for row in range(len(ends))], list(ends))
 ax.set(ylim=(-5.5, 0.7))
@@ -551,7 +557,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At this rate warm-up matters most, by half a nat, and decay is worth a tenth. Clipping changes less than another seed does. Weight decay even costs a little in 500 steps; recipes for long runs have it, which this experiment does not test. Such habits are worth measuring on your own problem.
+# At this rate warm-up matters most, by half a nat, and decay is worth a tenth. Clipping changes less than another seed does. Weight decay even costs a little in 500 steps. This experiment does not test long runs.
 #
 # `training.train`, which you have used since lesson 01, is this loop with all four, a progress bar and a clock. **Evaluation** completes it: the loss on held-out windows, never on those of training.
 
@@ -572,7 +578,7 @@ def evaluate(model):
 # %% [markdown]
 # ## Which one wins?
 #
-# The table has 1.49 nats after one second. Your model, of 237 thousand parameters, gets 600 steps of 16 windows, about 20 seconds. **What will its held-out loss be?**
+# The table has 1.49 nats after one second. Your model, of 237 thousand parameters, gets 600 steps of 16 windows, in 30 seconds at most. **What will its held-out loss be?**
 
 # %%
 guess = None  # in nats
@@ -600,7 +606,8 @@ training.expect(claim, 1.62 < loss < 2.3, round(loss, 3), model)
 title = "600 steps beat a bigram table, and lose to counting longer contexts"
 figure, ax = plots.axes(title, "step", "nats a character", size=(6.4, 4.2))
 tens = [history.losses[i : i + 10] for i in range(0, history.steps, 10)]
-ax.plot([10 * i + 5 for i in range(len(tens))], [sum(x) / len(x) for x in tens], color="0.6")
+curve = [sum(x) / len(x) for x in tens]
+ax.plot([10 * i + 5 for i in range(len(tens))], curve, color="0.6")
 ax.text(20, 3.4, "training loss, mean of 10 steps", color="0.5")
 bars = {
     "bigrams": bigram_loss,
@@ -612,17 +619,18 @@ for (name, height), colour in zip(bars.items(), plots.COLOURS):
     ax.axhline(height, color=colour, linewidth=1, linestyle="--")
     place = height + (0.05 if name == "plain counting" else -0.05)
     ax.text(610, place, f"{name} {height:.2f}", color=colour, va="center", size="small")
-ax.set(xlim=(0, 600), ylim=(1.3, 4.5))
+ax.set(xlim=(0, 600), ylim=(1.3, 4))
 plots.show(
     figure,
-    "The training loss falls from 4.5 to about 1.9 in 600 steps, below the dashed line of bigrams "
-    "and above those of plain counting, 1.60, and Kneser and Ney, 1.49.",
+    f"The training loss, a mean of ten steps, falls from {curve[0]:.1f} to {curve[-1]:.1f} in 600 "
+    "steps. Dashed lines show held-out losses: "
+    + ", ".join(f"{name} {height:.2f}" for name, height in bars.items()),
 )
 
 # %% [markdown]
-# Counting wins, clearly. It has read the whole text, in one second. Your model has read 600 · 16 · 64 = 614,400 characters, less than one pass, and had to find letters, words and names by small steps. Nothing here is wrong: it is the honest result at this budget.
+# Counting wins, clearly. It has read the whole text, in one second. Your model has read 600 · 16 · 64 = 614,400 characters, less than one pass, and had to find letters, words and names by small steps.
 #
-# So when does attention win? The training loss is still falling after 600 steps, so a longer run can go lower. Long runs get interrupted, so a short detour comes first.
+# So when does attention win? In a longer run it can at least read the whole text. But long runs get interrupted, so first a short detour.
 
 # %% [markdown]
 # ## Checkpoints: killed, and going on (optional)
@@ -637,7 +645,7 @@ answer = "Adam's moments, the step (learning rate, batch), the state of the rand
 reveal(guess, answer)
 
 # %% [markdown]
-# The batch of step 300 is made from the number 300, so no reader's position needs keeping. The other danger is the file itself: a process that is killed while it saves leaves half a file where the whole one was. So the new file is written beside the old one, forced to the disk, and only then renamed, which the system does in one piece (**atomically**).
+# The batch of step 300 is made from the number 300, so there is no place in the data to save. The other danger is the file itself: a process that is killed while it saves leaves half a file where the whole one was. So the new file is written beside the old one, forced to the disk, and only then renamed, which the system does in one piece (**atomically**).
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -706,10 +714,12 @@ except checkpoint.CheckpointError as error:
 # %% [markdown]
 # ## What attention needs in order to win
 #
-# Counting is at 1.49 nats after one second. `make results LESSON=10` climbed a ladder from below: each rung changes one thing of the rung before it, and each had 341 CPU-seconds of one thread, as long as the settings of Karpathy's nanoGPT for a processor took. **Does attention get below 1.49 by itself? And which of the first three steps buys most?**
+# Counting is at 1.49 nats after one second. `make results LESSON=10` climbed a ladder: the first rung has the settings of Karpathy's nanoGPT for a processor, and each later rung makes the change that its name says and keeps the rest. Each had 341 CPU-seconds of one thread.
+#
+# Each rung is one run. Another seed was not tried, so trust large differences, and not a hundredth. **Does attention get below 1.49 by itself? And how many nats do the first three changes save together?**
 
 # %%
-guess = None  # ("yes" or "no", a step)
+guess = None  # ("yes" or "no", nats)
 
 # %%
 ladder = results.load("language_model")["figures"]
@@ -724,14 +734,15 @@ for title, found in rungs.items():
 averages = {title: sum(found) / len(found) for title, found in rungs.items()}
 counting = {name: run["loss"] for name, run in ladder["counting"].items()}
 alone = list(averages)[:4]  # the rungs without counts
-gains = {b: averages[a] - averages[b] for a, b in pairwise(alone)}
+saved = averages[alone[0]] - averages[alone[-1]]
 below = averages[alone[-1]] < counting["kneser_ney"] - 0.05
-reveal(guess, ("yes" if below else "no", max(gains, key=gains.get)))
-assert below
+reveal(guess, ("yes" if below else "no", round(saved, 2)))
+assert below and abs(averages[alone[0]] - counting["kneser_ney"]) < 0.02
+assert all(len(found) == 1 for found in rungs.values()), "the text says: each rung is one run"
 
 # %% tags=["hide-input"]
 first, *_ = averages.values()
-title = f"The same 341 seconds: from {first:.2f} nats to {min(averages.values()):.2f}"
+title = f"The same 341 seconds, one run each: {first:.2f} nats to {min(averages.values()):.2f}"
 figure, ax = plots.axes(title, "nats a character, held out", "", size=(8, 3.6))
 for row, found in enumerate(rungs.values()):
     ax.scatter(found, [-row] * len(found), color=plots.COLOURS[0], s=24, zorder=3)
@@ -753,14 +764,15 @@ plots.show(
 # %% [markdown]
 # | rung | the idea |
 # |:-|:-|
-# | rotary, RMSNorm, squared ReLU | positions as rotations (lesson 04), a cheaper norm (lesson 07), $\max(0, h)^2$ in the network; the output has a matrix of its own, which begins at zero |
+# | rotary, RMSNorm, squared ReLU | positions as rotations (lesson 04) of normalised queries and keys, a cheaper norm (lesson 07), $\max(0, h)^2$ in the network; an output matrix of its own, which begins at zero |
 # | Muon, larger batches | an optimiser for matrices: it makes each step orthogonal, so that all directions move by the same amount (Jordan et al. 2024); 32 windows of 128 characters in place of 12 of 64 |
 # | bfloat16, a wider model | products of 16-bit numbers, faster where the processor has them: so the width can be 192 in the same time |
 # | embeddings of n-grams | the last 2, 3 and 4 characters look up a vector too, in a hashed table: counting's idea, learned |
 # | the counts | the model begins *as* the count table, and learns only to correct it |
+# | dropout | a tenth of what each layer adds is set to zero while training (lesson 08) |
 
 # %% [markdown]
-# Attention gets below counting by itself. And two rungs lead *up*: the tables of n-grams, and the counts on top of them. **Why should a model get worse when it may look up more?**
+# With nanoGPT's settings, attention only comes level with counting: 1.504 against 1.488. Three changes later it is clearly below, at 1.405. But with the tables of n-grams the loss goes *up*, to 1.499, and the counts on top of them win back only a part. **Why should a model get worse when it may look up more?**
 
 # %%
 passes = {name: rung["runs"]["0"] for name, rung in ladder["rungs"].items()}
@@ -776,16 +788,17 @@ print(f"tables and counts, width 128, after {both['seconds']:.0f} s: {both['loss
 assert passes["hashed"]["loss"] > passes["bfloat16"]["loss"] + 0.05
 assert passes["untabled"]["loss"] < passes["counts"]["loss"] - 0.05
 assert both["loss"] < passes["counts"]["loss"] - 0.02
+assert abs(passes["bfloat16"]["loss"] - passes["untabled"]["loss"]) < 0.01
 
 # %% [markdown]
-# Nearly all parameters of those two are in the tables, and every pass shows a table the same places again. It learns by heart what followed *there*, which is of no use elsewhere: **overfitting**. Two facts speak for it. A narrower model with the same tables and counts is better after 60 seconds than this one after 341: more time made it worse. And without the tables the loss falls again.
+# Nearly all parameters of those two are in the tables, and every pass shows a table the same places again. We suspect **overfitting**: the table learns by heart what followed *there*, which is of no use elsewhere. Two facts fit. Without the tables the loss falls again. And a narrower model with the same tables and counts is better after 60 seconds than this one after 341. The proof, a far lower training loss, was not kept.
 
 # %% [markdown]
-# What are the counts worth, then? Compare the rungs "bfloat16" and "− the embeddings": the same network, without counts and with them. Given 341 seconds, the network learns by itself nearly all that they know. (Single runs: take a difference of 0.01 for none.)
+# What are the counts worth, then? Compare the rungs "bfloat16" and "− the embeddings": the same network, without counts and with them. They differ by less than a hundredth: given 341 seconds, the network learns by itself nearly all that the counts know.
 #
-# A model that begins as a count table needs care. The table knows its own text too well: it has seen each answer. So while the network trains, each tenth of the text is predicted by counts of the other nine (**cross-fitting**).
+# A count table knows its own text too well: it has seen each answer. So while the network trains, each tenth of the text is predicted by counts of the other nine (**cross-fitting**).
 #
-# Here is what the first rung writes, and what the best one writes:
+# Samples of the first rung and of the best one:
 
 # %%
 best = min(passes, key=lambda name: passes[name]["loss"])
@@ -795,7 +808,7 @@ for name in ("nanogpt", best):
 # %% [markdown]
 # ## Writing: temperature, top-k, top-p
 #
-# A language model is a distribution; a text is a draw from it. Always taking the likeliest token tends to repeat itself. Drawing from all 77 means that once in a while something absurd comes, and the model must go on from there. Three controls act on the logits before the draw:
+# A language model is a distribution; a text is a draw from it. If you always take the likeliest token, the text tends to repeat itself. Drawing from all 77 means that once in a while something absurd comes, and the model must go on from there. Three controls act on the logits before the draw:
 #
 # $$\text{temperature: } \frac{z}{\tau} \qquad \text{top-}k\text{: keep the } k \text{ largest} \qquad \text{top-}p\text{: keep the fewest with } \sum \hat y \ge p$$
 
@@ -855,6 +868,8 @@ for ax, (place, change) in zip(panels, [(p, c) for p in places for c in changes]
     ax.bar(range(20), shares[order], color=plots.COLOURS[place == "O Rom"])
     labels = [repr(known.symbols[i])[1:-1].replace(" ", "␣") for i in order.tolist()]
     labels = ["↵" if label == "\\n" else label for label in labels]
+    kept = int((shares > 0).sum())
+    ax.text(1, 0.85, f"{kept} kept", transform=ax.transAxes, ha="right", size="small")
     ax.set_xticks(range(20), labels, size="x-small")
     ax.set(ylim=(0, 1 if place == "O Rom" else 0.3), yticks=[0, 1 if place == "O Rom" else 0.3])
 panels[0].set_ylabel("after “O Rom”")
@@ -867,7 +882,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Now your own model writes. In Jupyter, move the controls (an untrained model, or a table, can be put in its place):
+# Now your own model writes. In Jupyter, move the controls:
 
 
 # %% tags=["training"]
@@ -900,9 +915,7 @@ def play_with_it(temperature, p, k):
 
 
 # %% [markdown]
-# Lines of the right length, capitals where lines begin, short words and many endings: all of that from 600 steps of predicting the next character. It makes no sense yet. At 1.9 nats the model is undecided among nearly seven characters at each step.
-#
-# Out of range, the controls say so in one sentence: try `top_p(logits, 1.5)` and `top_k(logits, 0)`.
+# Speakers' names in capitals, sentences that begin with a capital and end with a full stop, short words: all of that from 600 steps of predicting the next character. It makes no sense yet. At 1.9 nats the model is undecided among nearly seven characters at each step.
 
 # %% [markdown]
 # ## Write without reading again (optional)
@@ -973,7 +986,7 @@ print("classes for each text", tuple(classification(states[:, -1]).shape))
 #
 # ## Where the text comes from (optional)
 #
-# Large models read the web, and much of the web is no text: menus, cookie notices, error messages, the same page a thousand times. L3 says of Common Crawl that it "Needs a LOT of cleaning work!" Its example is C4 (Raffel et al. 2020), whose rules you can write down in ten lines.
+# Large models read the web, and much of the web is not prose: menus, cookie notices, error messages, the same page a thousand times. L3 says of Common Crawl that it "Needs a LOT of cleaning work!" Its example is C4 (Raffel et al. 2020), whose rules you can write down in ten lines.
 
 # %%
 # exercise: corpus/keep_lines
@@ -1007,14 +1020,14 @@ for title in refused:
     print(f"{title:26}", repr(works[title][at - 20 : at + 20]))
 
 # %% [markdown]
-# One curly bracket, mistyped for a square one, and *The Merchant of Venice* is taken for program code. Three quarters of the lines of *Julius Caesar* go: half of all lines do not end a sentence, as is usual in verse, and a third are too short, such as names of speakers and short replies. Rules that are right for most pages are wrong for some kinds of text, and in 156 billion tokens (L3) that is easy to miss. What a model can know of poetry is decided here.
+# One curly bracket, mistyped for a square one, and *The Merchant of Venice* is taken for program code. Three quarters of the lines of *Julius Caesar* go: half of all lines do not end a sentence, as is usual in verse, and a third are too short, such as names of speakers and short replies. Rules that are right for most pages are wrong for some kinds of text, and in 156 billion tokens (L3) that is easy to miss.
 
 # %% [markdown]
 # ## Texts that come twice (optional)
 #
 # Repeated text does harm twice. A model learns it by heart (Lee et al. 2022, quoted), and if a copy is in the held-out part, the measured loss is too good. Exact copies are found by sorting. **Near-duplicates** are not: 12,286 passages make 75 million pairs.
 #
-# Cut each text into **shingles**, runs of three words, and compare the sets by their **Jaccard similarity** $J$. MinHash estimates it from a few numbers a text, each the least under a hash with random $a_i$ and $b_i$ and a prime $p$:
+# Cut each text into **shingles**, runs of three words, and compare the sets by their **Jaccard similarity** $J$. **MinHash** estimates it from a few numbers per text. Hash $i$ gives each shingle $s$ a number, by random $a_i$, $b_i$ and a prime $p$, and we keep the smallest:
 #
 # $$J(A, B) = \frac{|A \cap B|}{|A \cup B|} \qquad h_i(A) = \min_{s \in A}\, (a_i s + b_i) \bmod p \qquad \Pr\big[h_i(A) = h_i(B)\big] = J(A, B)$$
 
@@ -1071,7 +1084,7 @@ def candidates(signatures, rows=2):
 
 pairs = [(jaccard(sets[i], sets[j]), i, j) for i, j in candidates(signatures)]
 pairs = sorted((pair for pair in pairs if pair[0] > 0.3), reverse=True)
-reveal(guess, f"{len(pairs)} pairs of passages share more than 0.3 of their shingles")
+reveal(guess, f"at least {len(pairs)} pairs of passages share more than 0.3 of their shingles")
 
 # %%
 for likeness, i, j in pairs[:4]:
@@ -1084,7 +1097,7 @@ assert len(pairs) >= 8 and pairs[0][0] > 0.6
 # A prophecy that is read twice in *Cymbeline*; two poems of *Love's Labour's Lost* that *The Passionate Pilgrim* printed again, with other words here and there; the gravedigger in *Hamlet*, who sings his song on. A search for equal texts finds none of them.
 
 # %% [markdown]
-# Modern text repeats itself far more. Lesson 11 trains on the sentences of Home Assistant's user interface. Are they all different?
+# Lesson 11 trains on the sentences of Home Assistant's user interface. Are they all different?
 
 # %%
 needs("homeassistant")
@@ -1094,7 +1107,7 @@ from course_lib.data import home_assistant
 
 strings = list(home_assistant.strings().values())
 different = sorted({string for string in strings if len(string.split()) >= 8})
-print(f"{len(strings)} strings, {len(set(strings))} different; {len(different)} have eight words")
+print(f"{len(strings)} strings, {len(set(strings))} different; {len(different)} of 8 words or more")
 strings_as_sets = [shingle(string, width=3) for string in different]
 hashed = torch.stack([min_hash(one, a, b, PRIME) for one in strings_as_sets])
 near = [
@@ -1106,12 +1119,12 @@ for _, i, j in near[:: len(near) // 3][:3]:
 print(len({k for _, i, j in near for k in (i, j)}), "of them have a near-duplicate")
 
 # %% [markdown]
-# The bands miss some: with 16 of four numbers, a pair with $J = 0.5$ is found with probability $1 - (1 - J^4)^{16} = 0.64$. So the count is a lower bound. If one of such a pair is trained on and the other held out, the score measures memory. Lesson 11 keeps them apart.
+# The bands miss some: with 16 of four numbers, a pair with $J = 0.5$ is found with probability $1 - (1 - J^4)^{16} = 0.64$. So the count is a lower bound. If one of such a pair is trained on and the other held out, the score measures memory too. Lesson 11 keeps apart only texts that are equal but for case and punctuation.
 
 # %% [markdown]
 # ## The race (optional)
 #
-# Now use what you know. `course race workspace/10_language_model.ipynb` gives the function `learn` of your notebook the text and 60 CPU-seconds, in a process of its own. It returns `predict`; that is asked for probabilities of held-out text, which must sum to 1 and may not depend on later characters. Below is an entry to begin with: the bigram table, 2.5 nats. Three published entries are in the table that the command prints: counting (1.49), nanoGPT's settings (1.98), and a model that corrects the counts (1.43).
+# Now use what you know. `course race workspace/10_language_model.ipynb` gives your notebook's function `learn` the text and 60 CPU-seconds. `learn` returns `predict`, which is asked for probabilities of held-out text: they must sum to 1, and may not depend on later characters. The `learn` below is the bigram table, 2.5 nats. The command prints your loss beside three published ones, which are also printed below:
 
 
 # %%
@@ -1132,9 +1145,11 @@ def learn(text, seconds):
 
 # %%
 assert torch.allclose(learn("abcabd", 1)("ab").sum(-1), torch.ones(2))
+for entry in entries.values():
+    print(f"{entry['loss']:.2f} nats after {entry['seconds']:4.1f} s: {entry['title']}")
 
 # %% [markdown]
-# What would you do with a minute? Count first, since that takes a second. The rest of the minute is for what the table cannot know.
+# Count first, since that takes a second. The rest of the minute is for what the table cannot know.
 
 # %% [markdown]
 # ## Break it
@@ -1148,15 +1163,15 @@ assert torch.allclose(learn("abcabd", 1)("ab").sum(-1), torch.ones(2))
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels: text is its own. The loss is the surprise at what really came, in nats; perplexity is its exponential; across tokenisers only bits per character compare. A count table is the baseline that any language model must beat, and a small Transformer with little time does not.
+# Predicting the next token needs no labels: text is its own. The loss is the surprise at what really came, in nats; perplexity is its exponential; across tokenisers only bits per character compare. A count table is the baseline that any language model must beat. A small Transformer with half a minute does not. With 341 seconds and better parts it does: 1.405 nats against 1.488.
 #
 # | | |
 # |:-|:-|
 # | byte pair encoding | merge $\arg\max_{(a,b)} \#(a\,b)$, count again |
 # | examples | inputs $x_{1..T}$, targets $x_{2..T+1}$ |
 # | cross-entropy | $-\log \hat y_t[w_{t+1}] = \log\sum_v e^{z_v} - z_{w_{t+1}}$ |
-# | perplexity | $\exp(\text{mean loss in nats})$; $\ln V$ is what guessing costs |
-# | absolute discounting | $P(w \mid h) = \max(c(hw) - D, 0)/c(h) + \gamma(h)\, P(w \mid h')$ |
+# | perplexity | $\exp(\text{mean loss in nats})$; it is $V$ for equal probabilities |
+# | absolute discounting | $P(w \mid h) = \max(c(hw) - D, 0)/c(h) + \gamma(h)\, P(w \mid h')$; $\gamma(h)$: the share taken off |
 # | the model | $z = \mathrm{LN}(x^{(N)})\, E^T$, tied |
 # | warm-up and decay | $\eta \min\big(s/W,\ (S-s)/(S-W)\big)$ |
 # | temperature, top-k, top-p | $z/\tau$; the $k$ largest; the fewest with $\sum \hat y \ge p$ |
@@ -1193,6 +1208,6 @@ assert torch.allclose(learn("abcabd", 1)("ab").sum(-1), torch.ones(2))
 # %% [markdown]
 # ## Next, and further reading
 #
-# This model writes whatever comes next. Lesson 11 gives it something to say: it translates, with your byte pairs, and is scored.
+# This model writes whatever comes next. Lesson 11 gives it something to say: it translates, with byte pairs, and is scored.
 #
-# Sennrich et al. 2016 (byte pairs); Radford et al. 2019 (GPT-2; byte-level pieces); Bengio et al. 2003 (the first neural language model); Chen & Goodman 1999 (counting done well); Press & Wolf 2017 (tied weights); Loshchilov & Hutter 2019 (AdamW); Holtzman et al. 2020 (top-p); Raffel et al. 2020 (C4); Broder 1997 (MinHash). Lecture: L3.
+# Sennrich et al. 2016 (byte pairs); Radford et al. 2019 (GPT-2; byte-level pieces); Bengio et al. 2003 (the first neural language model); Kneser & Ney 1995, Chen & Goodman 1999 (counting done well); Press & Wolf 2017 (tied weights); Loshchilov & Hutter 2019 (AdamW); Holtzman et al. 2020 (top-p); Raffel et al. 2020 (C4); Broder 1997 (MinHash); Lee et al. 2022 (duplicates); Jordan et al. 2024 (Muon). Lecture: L3.

@@ -6,7 +6,7 @@
 # Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text, not on positions. Can attention cost less than every pair without deciding in advance who may see whom? Here are three answers: attend to a short list of mixtures, find the pairs that matter by a hash, or drop the softmax, so that no $n \times n$ matrix is needed.
 
 # %% [markdown]
-# You will build each of them and measure what it gives up. Then comes the other half of the memory problem, depth: **reversible layers** store one output, however many they are. At the end you send 65,536 tokens through one layer on your own machine, and look at which of these ideas are still in use.
+# You will build each of them and measure what it gives up. Then comes the other half of the memory problem, depth: **reversible layers** store a single output, at any depth. At the end you send 65,536 tokens through one layer on your own machine, and look at which of these ideas are still in use.
 #
 # You need lesson 05's `leaks_future`, lesson 06's multi-head attention and lesson 13. Sections marked "(optional)" are not needed later.
 
@@ -46,7 +46,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Fewer keys: Linformer
 #
-# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) replaces the $n$ keys by $k$ mixtures of them, and the $n$ values by $k$ mixtures of values. L1's words: "map the sequence length dimension to a lower-dimensional space for values, keys". All $n$ queries stay. For a fixed $k$, time and memory grow like $n$.
+# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) replaces the $n$ keys by $k$ mixtures of them, and the $n$ values by $k$ mixtures of values. L1's words: "map the sequence length dimension to a lower-dimensional space for values, keys". For a fixed $k$, time and memory grow like $n$.
 #
 # $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
 
@@ -86,7 +86,7 @@ keys = torch.tensor([[2.0], [4.0], [6.0], [10.0]])
 assert (e.T @ keys).flatten().tolist() == [3, 8]
 
 # %% [markdown]
-# A query now has two scores instead of four. In the exercise `e` and `f` are any two such matrices. In a model they are learned.
+# A query now has two scores instead of four. In the exercise `e` and `f` are given; in a model they are learned.
 
 # %%
 # exercise: efficient/linformer
@@ -98,7 +98,7 @@ check("efficient/linformer", linformer_attention)
 linformer_attention = mine("efficient/linformer")
 
 # %% [markdown]
-# As in lesson 13, a fast form must answer to a slow one. With $E = F = I$ the mixtures *are* the tokens, so results and gradients must be those of dense attention. With $k < n$ they are not, and should not be.
+# As in lesson 13, we compare the fast form with the slow one. With $E = F = I$ the mixtures *are* the tokens, so results and gradients must be those of dense attention. With $k < n$ they are not, and should not be.
 
 # %%
 q, k, v = (random_vectors(2, 50, 8, seed=i, dtype=torch.float64) for i in range(3))
@@ -129,7 +129,7 @@ reveal(guess, count)
 assert count == 2 * 65_536 * 256
 
 # %% [markdown]
-# So the law is broken, and Linformer pays what the law predicts. It has a largest length, fixed before training:
+# So Linformer breaks the law, at the price that lesson 06 names: a maximum length, fixed before training:
 
 # %% tags=["nbval-check-output"]
 layer = MultiHeadAttention(12, 3, Linformer(n=20, mixtures=5))
@@ -154,7 +154,7 @@ reveal(guess, leaks)
 assert leaks == [0, 1, 2, 3, 4]
 
 # %% [markdown]
-# Every position that has a future sees it: each mixture holds the whole text. Could we mask whole mixtures? Then only the last token could see any. A mixture of a few neighbours could be shown to every token from the last of them on (a later section does that), but a column of $E$ mixes the whole text. Linformer is for encoders.
+# Every position that has a future sees it: each mixture holds the whole text. If we masked whole mixtures, only the last token could see any. Linformer is for encoders.
 
 # %% [markdown]
 # ## Is the rank low?
@@ -206,7 +206,7 @@ assert 70 < needed.mean() < 90 and needed.min() < 30 and needed.max() > 150
 assert by_layer.argmin() == 5 and (by_layer[2:] < by_layer[1:-1]).all()
 
 # %% tags=["hide-input"]
-title = "From layer 3 on, each layer needs fewer singular values than the one below"
+title = "From layer 3 on, each layer needs fewer singular values on average than the one below"
 names = ["share of the sum, mean of 12 heads", "singular values for 90 %, each head"]
 figure, (first, second) = plots.panels(title, names, size=(9.4, 3.7))
 shades = [plots.plt.cm.cividis(0.95 * (1 - layer / 5)) for layer in range(6)]
@@ -233,7 +233,7 @@ quarter = share[..., 63].mean(-1)
 assert [round(100 * x) for x in quarter.tolist()] == [80, 70, 76, 87, 87, 97]
 
 # %% [markdown]
-# So the argument holds in part, and most in the upper layers. The paper saw this too, and suggests a smaller $k$ there (sections 3 and 4).
+# So the argument holds in part, and most in the upper layers. The paper saw this and suggests a smaller $k$ there (sections 3 and 4).
 #
 # ## Into a trained model (optional)
 #
@@ -280,7 +280,7 @@ reveal(guess, {name: round(value, 2) for name, value in near.items()})
 assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] < 0.9
 
 # %% [markdown]
-# A good approximation of low rank *exists*. But it is another one for each text and head, and to find it you must compute the $n \times n$ matrix first. Fixed mixtures, put into a trained model, lose most of its states (random) or a good part (means). Linformer *trains* with its mixtures from the start, so that the weights can adapt to what $k$ mixtures carry. The rank argument says that this may work, not that it must.
+# A good approximation of low rank *exists*. But it is another one for each text and head, and to find it you must compute the $n \times n$ matrix first. Put into a trained model, fixed mixtures change its states, means by a good deal and random ones beyond recognition. Linformer *trains* with its mixtures from the start, so that the weights can adapt to what $k$ mixtures carry. The rank argument says that this may work, not that it must.
 
 # %% [markdown]
 # ## What the theorem promises (optional)
@@ -378,7 +378,7 @@ seven, ones = torch.arange(1.0, 8.0).unsqueeze(-1), torch.ones(3, 1, 1)
 assert compress(seven, ones, 3).flatten().tolist() == [6, 15, 7]
 
 # %% [markdown]
-# With $n$ queries and $n/3$ states there are $n^2/3$ scores: a third of a square, and a third of a square is still a square.
+# With $n$ queries and $n/3$ states there are $n^2/3$ scores: a third, but it still grows with $n^2$.
 #
 # The paper's model adds two things. First, these layers **alternate with local attention**, which sees a block of 256 tokens exactly; the paper's five layers are local, compressed, local, compressed, local (section 4.2.3). Second, the model is a decoder, so they are **causal**. **State 1 is made of tokens 3, 4 and 5. Which is the first query that may see it?**
 
@@ -406,7 +406,7 @@ leaks = leaks_future(lambda x: compressed(x, mask), torch.randn(7, 4))
 assert leaks == [] and mask[:, 1].nonzero().min() == 5
 
 # %% [markdown]
-# Token 5, the last of the window. Token 4 cannot reach token 3 in this layer; the local layers cover that gap. Token 0 is put in front as a state of its own, or tokens 0 and 1 would see nothing. (The authors' program, tensor2tensor, does the same, and shows a state one token later still.) Lesson 12 has this model's results. The pattern, local and global layers in turn, returns at the end of this lesson.
+# Token 5, the last of the window. In this layer token 4 reaches neither token 3 nor itself; residual connections and local layers cover that gap. Token 0 is put in front as a state of its own, or tokens 0 and 1 would see nothing. Lesson 12 has this model's results.
 
 # %% [markdown]
 # ## Hashing: find the pairs that matter
@@ -455,7 +455,7 @@ plots.show(
 assert torch.equal(lsh_buckets(5 * plane, rotations), lsh_buckets(plane, rotations))
 
 # %% [markdown]
-# The length of a vector does not matter, only its direction. For a query and a key to share a bucket they must live in one space, so Reformer makes both with one matrix ($W_Q = W_K$), and brings the keys to norm 1. Then every token would fit itself best; it may look at itself only if it sees nothing else.
+# The length of a vector does not matter, only its direction. For a query and a key to share a bucket they must live in one space, so Reformer makes both with one matrix ($W_Q = W_K$), and divides each key by its norm. Every query would then fit its own key best, so a token may attend to itself only if it sees no other.
 
 # %% [markdown]
 # ## Sort, then cut
@@ -565,9 +565,9 @@ plots.show(
 assert 0.05 < lost < 0.6
 
 # %% [markdown]
-# > **Where a lecture is too short.** L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash replaces no dot product. It chooses *which* of them are computed; the next exercise computes them. The check after it is the proof: LSH attention is dense attention under a mask. The second half of the sentence is a section below.
+# > **Where a lecture is too short.** L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash replaces no dot product. It chooses *which* of them are computed; the next exercise computes them. The cell after it shows that LSH attention is dense attention under a mask. Reversible networks follow below.
 #
-# The exercise is optional, because the sorting and cutting takes patience. The library's version is used if you skip it.
+# If you skip this exercise, the library's version is used.
 
 # %%
 # exercise: efficient/lsh
@@ -673,7 +673,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Softmax is what keeps us from computing $Q(K^TV)$ instead of $(QK^T)V$. Katharopoulos et al. 2020 replace $\exp(q \cdot k)$ by a product of positive **features**, $\phi(q) \cdot \phi(k)$. The weights are still positive and sum to one, and the sums over $j$ no longer contain $q_i$:
+# Softmax is what keeps us from computing $Q(K^TV)$ instead of $(QK^T)V$. Katharopoulos et al. 2020 replace $\exp(q \cdot k)$ by a product of positive **features**, $\phi(q) \cdot \phi(k)$. The weights are still positive and sum to one, and $\phi(q_i)$ can be taken out of the sums over $j$:
 #
 # $$o_i = \frac{\sum_j \phi(q_i) \cdot \phi(k_j)\; v_j}{\sum_j \phi(q_i) \cdot \phi(k_j)} = \frac{\phi(q_i)\, S}{\phi(q_i) \cdot z} \qquad \underset{d \times d_v}{S} = \sum_j \phi(k_j)^T v_j \qquad \underset{1 \times d}{z} = \sum_j \phi(k_j)$$
 #
@@ -731,6 +731,9 @@ diagram.show(
     "Each token adds phi(k) transposed times v to it; then phi(q) reads the new state and gives "
     "the output o. The state has d by d_v plus d numbers, however long the text is."
 )
+running_s, running_z = (of_k * values).cumsum(0), of_k.cumsum(0)  # row i: S_i and z_i
+assert running_s.tolist() == [[1, 0], [1, 2], [7, 8]] and running_z[1].tolist() == [1, 1]
+assert ((of_q * running_s).sum(-1) / (of_q * running_z).sum(-1)).tolist() == [1, 1, 4]
 
 # %% [markdown]
 # This is a **recurrent network** with a matrix as its state ("Transformers are RNNs" is the paper's title). Unlike lesson 01's, it has no nonlinearity between steps, so training can compute many steps at once. It never makes an $n \times n$ matrix.
@@ -758,7 +761,7 @@ print(f"the running sum and the masked square differ by {found:.0e}")
 assert found < 1e-10
 
 # %% [markdown]
-# When a Transformer writes, lesson 09's cache keeps all keys and values: $2nd$ numbers a head, more with every token. The state has $d^2 + d$ numbers at any length. **With $d = 64$, from how many tokens on is the cache the larger one?**
+# When a Transformer generates text, lesson 09's cache keeps all keys and values: $2nd$ numbers a head, more with every token. The state has $d^2 + d$ numbers at any length. **With $d = 64$, from how many tokens on is the cache the larger one?**
 
 # %%
 guess = None  # a number of tokens
@@ -787,15 +790,18 @@ soft = features / features.sum(-1, keepdim=True)
 shares = [round(x.diagonal().mean().item(), 2) for x in (sharp, soft)]
 ranks = [torch.linalg.matrix_rank(x).item() for x in (sharp, soft)]
 reveal(guess, (shares, ranks))
-assert shares[0] > 0.8 and shares[1] < 0.1 and ranks == [100, 16]
+causal, passed = features.tril(), features[50:, :50]
+ranks += [torch.linalg.matrix_rank(x).item() for x in (causal, passed)]
+print(f"under a causal mask: rank {ranks[2]}, from tokens 1-50 to tokens 51-100: {ranks[3]}")
+assert shares[0] > 0.8 and shares[1] < 0.1 and ranks == [100, 16, 100, 16]
 
 # %% [markdown]
-# Linear attention *is* low-rank attention, with the rank fixed by $d$. To fetch each of 100 tokens separately, the weights would have to be near the identity matrix, of rank 100. (Training can move keys apart; it cannot raise the rank.)
+# Linear attention *is* low-rank attention, of rank at most $d$. To copy each of 100 values exactly, the weights would have to be the identity matrix, of rank 100. Training can move keys apart, but it cannot raise the rank. A causal mask can, since it cuts the matrix to a triangle. But all that later tokens learn of the first 50 goes through the state $S_{50}$, so that block still has rank 16.
 
 # %% [markdown]
 # ## How many pairs fit?
 #
-# What does a limited rank cost a *trained* model? Give one head with $d_k = 16$ a task that is all lookup, **associative recall**. A sequence holds $P$ pairs of a key and a value; then each key is asked for, and the head must name its value, one of ten. One sequence with $P = 4$:
+# What does a limited rank cost a *trained* model? Give one head with $d_k = 16$ a task that is all lookup, **associative recall**. A sequence holds $P$ pairs of a key and a value, each pair one token, the sum of two embeddings. Then each key is asked for by a query, and the head must name its value, one of ten. One sequence with $P = 4$:
 #
 # | | | | | |
 # |:-|:-:|:-:|:-:|:-:|
@@ -804,7 +810,7 @@ assert shares[0] > 0.8 and shares[1] < 0.1 and ranks == [100, 16]
 # | answer | 0 | 3 | 3 | 9 |
 
 # %% [markdown]
-# There are 64 keys, and no position vectors: which value belongs to which key is new in each sequence, and all there is to know. All heads train for the same 1,000 steps, from three seeds (`make results LESSON=14`). Linformer gets 16 mixtures; memory-compressed attention, from an optional section, makes one state of four pairs. A second linear head has $d_k = 32$.
+# There are 64 keys and no position vectors. The pairs are drawn anew for each sequence. All heads train for the same 1,000 steps, from three seeds (`make results LESSON=14`). Linformer gets 16 mixtures; memory-compressed attention, from an optional section, makes one state of four pairs. A second linear head has $d_k = 32$. LSH is not here, since its queries must be its keys.
 #
 # **Sequences of 64 pairs: what share of the values does each head find? A guess is right one time in ten.**
 
@@ -870,12 +876,12 @@ def best_guess(pairs):
 print({pairs: round(best_guess(pairs), 2) for pairs in (1, 2, 4)})
 
 # %% [markdown]
-# The two come close to that: 57 % with two pairs to a mixture, 35 to 40 % with four. (They can pass it a little: Linformer's mixtures need not be equally full, and the test with 4 pairs is small.) So a fixed number of mixtures or features is not blind; it is *full*. A needle or two in a long text fit in; a page of names does not. This trade-off between recall and the size of the state is studied in Arora et al. 2024.
+# The two come close to that: 57 % with two pairs to a mixture, 35 to 40 % with four. (They can pass it a little: Linformer's mixtures need not be equally full, and the test with 4 pairs is small.) So a fixed number of mixtures or features can be *full*: a few facts of a long text fit in, a page of names does not. Arora et al. 2024 study this trade-off between recall and state size.
 
 # %% [markdown]
 # ## One needle (optional)
 #
-# Lesson 13's needle is the other extreme: *one* mark among 128 characters, and the same ten marks in every text. Two layers, the same 1,200 steps for all, three seeds, and near places more often than far ones in training. **Which of these find the needle at every distance in the end: dense, linear, LSH, memory-compressed, Linformer?**
+# Lesson 13's needle is the other extreme: *one* token to find among 128, always one of the same ten. As there, all train two layers for 1,200 steps from three seeds, with the needle at near places more often than at far ones. Linformer has 32 mixtures, LSH two rounds of 4 buckets, in chunks of 32. **Which find over 90 % at every tested distance, from all three seeds: dense, linear, LSH, memory-compressed, Linformer?**
 
 # %%
 guess = None  # a list of names
@@ -901,12 +907,13 @@ title = "Linear attention finds one needle; Linformer is sure of the near places
 names = ["share found, by step", "Linformer after 1,200 steps: share found, by place"]
 figure, (first, second) = plots.panels(title, names, size=(9.6, 3.6))
 steps = [kept["every"] * i for i in range(len(kept["one"]["dense"][0]["curve"]))]
-for name, colour in zip(rows, plots.COLOURS):
+colours = [plots.COLOURS[i] for i in (0, 1, 5, 4, 3)]  # as in the figure before
+for name, colour in zip(rows, colours):
     for run in kept["one"][name]:
         first.plot(steps, run["curve"], color=colour, linewidth=1)
     second.plot([], [], color=colour, label=name)
 for run, style in zip(found["Linformer"], ("-", "--", ":")):
-    second.plot(kept["distances"], run, style, color=plots.COLOURS[4], linewidth=1.3)
+    second.plot(kept["distances"], run, style, color=colours[-1], linewidth=1.3)
 for ax in (first, second):
     ax.axhline(0.1, color="0.6", linestyle=":", linewidth=1)
     ax.set(ylim=(0, 1.05))
@@ -923,15 +930,15 @@ plots.show(
 )
 
 # %% [markdown]
-# One mark is not too much for a sum: linear attention finds it at every distance, from all seeds. LSH misses a few in two of three runs. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing.
+# Linear attention finds the needle at every distance, from all seeds. LSH misses a few in two of three runs. Memory-compressed attention depends on the seed: from two it finds all, from the third nothing.
 
 # %% [markdown]
-# Linformer is not at a plateau; it still learns. The right panel shows where it stands: it finds the near places, which training asks for more often; further back each run has its own good and bad places. Each place has its own row of $E$, so what is learned for one need not help at the next. That, too, is the price of $n$ in a parameter's shape.
+# Linformer is not at a plateau; it still learns. In the right panel it finds the near places, which training asks for more often; further back each run has its own good and bad places. Each place has its own row of $E$, so what is learned for one need not help at the next. That, too, is the price of $n$ in a parameter's shape.
 
 # %% [markdown]
 # ## Depth: layers that run backwards
 #
-# Cheap attention leaves the other half of the memory. Training stores what every layer has computed, its **activations**, for the backward pass: a number of $n \times d$ matrices in each layer, and there are many layers. Could the backward pass compute them again, starting from the output? From $y = x + f(x)$ alone you cannot get $x$ back directly: to subtract $f(x)$ you need $x$. With two streams that change *each other* you can:
+# Cheap attention saves memory within a layer. Now the other half: depth. Training stores what every layer has computed, its **activations**, for the backward pass: a number of $n \times d$ matrices in each layer, and there are many layers. Could the backward pass compute them again, starting from the output? From $y = x + f(x)$ alone you cannot get $x$ back directly: to subtract $f(x)$ you need $x$. With two streams that change *each other* you can:
 #
 # $$\underset{n \times d}{y_1} = x_1 + f(x_2) \qquad\qquad \underset{n \times d}{y_2} = x_2 + g(y_1)$$
 
@@ -967,7 +974,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Two numbers, forward: $f(x) = 3x$, $g(x) = x^2$, and $x_1 = 1$, $x_2 = 2$ give $y_1 = 1 + 3 \cdot 2 = 7$ and $y_2 = 2 + 7^2 = 51$. Note that $g$ itself cannot be undone: 7 and −7 have the same square. **Now somebody hands you only $y_1 = 5$ and $y_2 = 26$. What were $x_1$ and $x_2$?**
+# Two numbers, forward: $f(x) = 3x$, $g(x) = x^2$, and $x_1 = 1$, $x_2 = 2$ give $y_1 = 1 + 3 \cdot 2 = 7$ and $y_2 = 2 + 7^2 = 51$. $g$ itself cannot be undone: 7 and −7 have the same square. **Now somebody hands you only $y_1 = 5$ and $y_2 = 26$. What were $x_1$ and $x_2$?**
 
 # %%
 guess = None  # (x_1, x_2)
@@ -1077,7 +1084,7 @@ assert flat["reversible"] == [2, 2, 2, 2]
 assert flat["ordinary"][0] > 20 and abs(flat["ordinary"][-1] / flat["ordinary"][0] - 8) < 0.1
 
 # %% tags=["hide-input"]
-title = "Ordinary blocks store activations in each block, reversible ones one output in all"
+title = "Activation memory grows with every ordinary block, and not with reversible ones"
 name = r"saved, in $n\,d_{model}$ numbers"
 figure, ax = plots.axes(title, "blocks", name, size=(6.6, 3.4))
 for (kind, line), colour in zip(flat.items(), plots.COLOURS):
@@ -1096,7 +1103,7 @@ plots.show(
 #
 # ## What it costs (optional)
 #
-# While one layer is undone, *its* activations come back for a moment. How many are they?
+# While one block is undone, *its* activations are in memory for a moment. How much is that?
 
 # %%
 block, x = reversible_block(), random_vectors(512, 64)
@@ -1118,7 +1125,7 @@ assert abs(8 * sizes["g, for 64 tokens"] - sizes["g: norm, network"]) < 0.1
 # %% [markdown]
 # The network's hidden layer is $d_{ff} = 4\,d_{model}$ wide, so it needs four units on its own. But each token goes through the network alone, so it can be computed for 64 tokens at a time, with the same results: an eighth of the memory. Reformer does this too, and calls it **chunking**.
 #
-# The memory has a price: time, and rounding.
+# The saved memory has a price: time, and rounding.
 
 # %%
 with training.seeded(0):
@@ -1134,7 +1141,7 @@ print(f"results and gradients differ by {found:.0e}, of values up to {results_of
 assert found < 0.01
 
 # %% [markdown]
-# Each layer is computed once more in the backward pass. A backward pass costs about two forward passes, so expect about a third more time. And floating-point subtraction does not undo an addition exactly: the last digits of the gradients differ. Deep stacks in low precision have to watch this.
+# Each block runs forward once more in the backward pass. A backward pass costs about as much as two forward ones, so a step of three becomes a step of four: a third more, in theory. The measured factor is printed above. And floating-point subtraction does not undo an addition exactly: the last digits of the gradients differ.
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -1184,7 +1191,9 @@ for name, rule in rules.items():
     assert memory < 2**30
 
 # %% [markdown]
-# In all three, gradients are finite, and reach the first and the last token. Dense attention's time can be estimated: it grows with $n^2$, from what it takes for 2,048 tokens here.
+# All three gradients are finite and reach the first and the last token. LSH has $b = 1{,}024$ buckets here. One hash would cost $b/2 = 512$ dot products a token, more than its 128 keys do. Like Reformer's program, `lsh.rule` combines two hashes of $\sqrt{b} = 32$ buckets: 32 dot products.
+#
+# Dense attention's time grows with $n^2$, so it can be estimated from 2,048 tokens:
 
 # %%
 dense = partial(scaled_dot_product_attention, *[random_vectors(4, 2048, 64)] * 3)
@@ -1193,7 +1202,7 @@ print(f"dense: about {dense_seconds:.0f} CPU seconds, {4 * n**2 * 4 / 2**30:.0f}
 assert 4 * n**2 * 4 == 64 * 2**30
 
 # %% [markdown]
-# RESULTS.md compares all variants up to this length, in time and peak memory, with the packages that a user would choose.
+# RESULTS.md compares all variants, Linformer too, with the packages that a user would choose.
 #
 # ## What survived
 #
@@ -1206,12 +1215,12 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # | window | $n w d$ | what is farther than layers × reach | with global layers in turn: Gemma 2 (Riviere et al. 2024); alone: Mistral 7B (Jiang et al. 2023) |
 # | BigBird | $n d$ times (window + global + random) | what does not pass its global tokens | rare |
 # | Linformer | $n k d$ | causality, longer texts, recall beyond $k$ pairs | rare |
-# | LSH (Reformer) | $n d$ times chunk, and $n \log n$ to sort | pairs that the hash or a chunk misses; causality leaks | rare |
-# | linear attention | $n d^2$ | sharpness; recall beyond what its state holds | akin to state-space models, which can forget (Gu & Dao 2023, lesson 15) |
+# | LSH (Reformer) | $n d$ times (chunk + $\sqrt{b}$ to hash), $n \log n$ to sort | pairs that the hash or a chunk misses; causality leaks | rare |
+# | linear attention | $n d^2$ | sharpness; recall beyond what its state holds | its relatives that forget: state-space models (Gu & Dao 2023), alone or with attention layers (Lieber et al. 2024); lesson 15 |
 # | reversible layers | one more forward | time, rounding | rare; activation checkpointing makes a similar trade |
 
 # %% [markdown]
-# Why did these survive? Partly speed: an exact method that suits the hardware leaves little to win for an approximate one at the lengths that people used. Partly recall: users ask for facts in a long text, and a fixed number of mixtures or features holds only so many. And partly the cache: what must be kept for writing decides today's costs. The pattern of Liu et al. 2018, layers that see near tokens exactly and others that see far, is back in Gemma 2. This paragraph is our reading, not a measurement.
+# Why did these survive? Partly speed: an exact method that suits the hardware leaves little to win for an approximate one at the lengths that people used. Partly recall: users ask for facts in a long text, and a fixed number of mixtures or features holds only so many. And partly the cache: the cache decides what it costs to generate text. The pattern of Liu et al. 2018, layers that see near tokens exactly and others that see far, is back in Gemma 2. This paragraph is our reading, not a measurement.
 
 # %% [markdown]
 # ## Break it
@@ -1219,12 +1228,11 @@ assert 4 * n**2 * 4 == 64 * 2**30
 # - In the cell with the hundred keys, use the features `torch.exp(x)` in place of elu + 1. How sharp do the weights become, and what is their rank?
 # - In `who_sees_whom`, let a chunk also see the one *after* it. How many pairs are still lost? Why would it change nothing with `causal=True`?
 # - Put `nn.Dropout(0.1)` into the `f` of a reversible block, and compare the gradients with autograd's. Why do they differ now?
-# - Run 16 reversible blocks with `linear.rule` over the 65,536 tokens.
 
 # %% [markdown]
 # ## What to remember
 #
-# Lesson 13 left pairs out by position. Here are three other ways: fewer keys, only the likely pairs, or no softmax. Each gives something up: the mixtures of Linformer are fixed in number and length, a hash misses pairs, a sum of fixed size blurs. Reversible layers trade time for memory, exactly but for rounding.
+# Lesson 13 left pairs out by position. Here are three other ways: fewer keys, only the likely pairs, or no softmax. Each gives something up: the mixtures of Linformer are fixed in number and length, a hash misses pairs, a sum of fixed size blurs. Reversible layers trade time for memory; they are exact up to rounding.
 #
 # | | |
 # |:-|:-|

@@ -1,4 +1,4 @@
-"""Lessons become notebooks: `python -m lessons [01 02 ...] [--solved FOLDER]`.
+"""Lessons become notebooks: `python -m lessons [01 02 ...] [--text] [--solved FOLDER]`.
 
 Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes a line with
 its minutes, and the stub in notebooks/NN_name.ipynb, which is executed and committed, or the
@@ -118,6 +118,24 @@ def execute(notebook: NotebookNode, folder: Path = NOTEBOOKS) -> None:
                     output.data.pop("text/html", None)  # the same picture, for a live page
 
 
+class CodeChanged(Exception):
+    """Outputs of other code are not those of this one."""
+
+
+def keep_outputs(notebook: NotebookNode, path: Path) -> None:
+    """Take over the outputs of an executed notebook whose code is the same.
+
+    Raises CodeChanged where it is not.
+    """
+    before = nbformat.read(path, as_version=4)
+    old, new = ([x for x in n.cells if x.cell_type == "code"] for n in (before, notebook))
+    if [x.source for x in old] != [x.source for x in new]:
+        raise CodeChanged(f"{path.name}: more than text has changed; build it without --text")
+    for ours, executed in zip(new, old, strict=True):
+        ours.outputs, ours.execution_count = executed.outputs, executed.execution_count
+    notebook.metadata.language_info = before.metadata.language_info
+
+
 def _lasting(output: NotebookNode) -> bool:
     """Tell what still says something once the cell has run: no progress bar, no live widget."""
     if output.output_type == "stream":
@@ -136,6 +154,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Build and execute notebooks, or build solved ones into a folder."""
     parser = argparse.ArgumentParser(prog="python -m lessons", description=__doc__)
     parser.add_argument("numbers", nargs="*", help="lessons to build, such as 01 (all of them)")
+    parser.add_argument(
+        "--text", action="store_true", help="execute nothing: only text has changed"
+    )
     parser.add_argument("--solved", type=Path, help="write solved notebooks here, unexecuted")
     options = parser.parse_args(arguments)
     try:
@@ -143,9 +164,16 @@ def main(arguments: list[str] | None = None) -> int:
     except LookupError as error:
         print(error, file=sys.stderr)
         return 2
-    for lesson in tqdm(lessons, disable=bool(options.solved)):
+    for lesson in tqdm(lessons, disable=bool(options.solved or options.text)):
         notebook = build(lesson, solved=bool(options.solved))
-        if not options.solved:
+        path = (options.solved or NOTEBOOKS) / f"{lesson.stem}.ipynb"
+        if options.text:
+            try:
+                keep_outputs(notebook, path)
+            except CodeChanged as error:
+                print(error, file=sys.stderr)
+                return 1
+        elif not options.solved:
             execute(notebook)
-        write(notebook, (options.solved or NOTEBOOKS) / f"{lesson.stem}.ipynb")
+        write(notebook, path)
     return 0

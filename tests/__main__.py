@@ -12,16 +12,17 @@ from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
 SOLVED = ROOT / "build" / "solved"
-# two processes on two cores: more threads than that would wait for each other, and if somebody
-# asks for more, they wait without work
+# a thread in each process: more would wait for each other, and if somebody asks for more, without
+# work
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
+# on two cores, three processes: a quarter of the time one waits for a clock or for its children
+PYTEST = ["pytest", "-n3", "--dist=loadscope"]
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
     "instruments", "data", "files",
 )  # fmt: skip
-ENGINE = ["pytest", "-n2", "--dist=loadscope", "--no-loadscope-reorder"]
-NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600", "--dist=loadscope"]
+NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600"]
 
 
 class Stage(NamedTuple):
@@ -57,11 +58,11 @@ def stages() -> dict[str, Stage]:
     components.append(str(tests / "efficient"))
     folders = [*(str(tests / folder) for folder in FOLDERS), str(pages)]
     return STYLE | {
-        "components, shapes executed": Stage(["pytest", hook, "-n2", *components]),
-        "engine, grading, files, models": Stage([*ENGINE, *folders]),
+        "components, shapes executed": Stage([*PYTEST, hook, *components]),
+        "engine, grading, files, models": Stage([*PYTEST, "--no-loadscope-reorder", *folders]),
         "build solved notebooks": Stage(["lessons", "--solved", str(SOLVED)]),
         "notebooks, untouched and solved": Stage(
-            ["pytest", "-n2", *NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}
+            [*PYTEST, *NBVAL, "notebooks", str(SOLVED)], {"COURSE_CLOCK": "0.01"}
         ),
     }
 
@@ -70,7 +71,7 @@ def quick_stages() -> dict[str, Stage]:
     """Name the stages of the everyday loop: style, types, and the tests of what has changed."""
     tests = tests_for(changed_files())
     print("changed since the last commit, or by it:", *(tests or ["nothing that has tests"]))
-    return STYLE | ({"tests of what changed": Stage(["pytest", "-n2", *tests])} if tests else {})
+    return STYLE | ({"tests of what changed": Stage([*PYTEST, *tests])} if tests else {})
 
 
 def main() -> int:

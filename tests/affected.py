@@ -42,6 +42,8 @@ def _tests_for_one(path: Path) -> set[str]:
             return {f"{LAWS}[{topic}/{path.stem}]"}
         case ("course_lib", "verify", *_):
             return {"tests/test_verify.py"}
+        case ("course_lib", "xray", "page", _):
+            return {"tests/xray/test_page.py"}
         case ("course_lib", *_) if path.suffix == ".py":
             return _laws_of(path) | (_importing(path) or _mirror(path))
         case (name,) if name.endswith(".md"):

@@ -1,3 +1,4 @@
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -56,3 +57,17 @@ def private_package(tmp_path, monkeypatch):
     catalogue.load.cache_clear()
     for name in [x for x in sys.modules if x.partition(".")[0] == package.name]:
         del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Open this system's Chromium, or skip the test."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    if not (program := next(filter(None, map(shutil.which, names)), None)):
+        pytest.skip("needs Chromium, and there is none on this machine")
+    with playwright.sync_playwright() as running:
+        # as root, and in containers, its own sandbox cannot start
+        opened = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()

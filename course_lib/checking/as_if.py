@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.answers.probe_layers import Named
@@ -47,7 +48,8 @@ def as_if(tried: Trying, seed: int) -> str | None:
     asked = cases(exercise, seed)
     results = [question for question in asked if not _raises(tried, question)]
     raises = len(results) < len(asked)
-    if said := _first(tried, results, least=2 if raises else 1, formulas=not raises):
+    formulas = not raises and any(_is_number(question.expected.output) for question in asked)
+    if said := _first(tried, results, least=2 if raises else 1, formulas=formulas):
         return said
     if not raises:
         return None
@@ -67,6 +69,11 @@ def _first(tried: Trying, asked: list[Question], least: int, formulas: bool) -> 
         if (formulas or not change.reference) and _explains(tried, asked, number, least):
             return f"The result is what the right one would be {change.said}."
     return None
+
+
+def _is_number(output: Any) -> bool:
+    """Tell a number and floats from bits and lists of places: too many formulas come to those."""
+    return type(output) is int or any(is_float(x) or type(x) is float for x in tree_leaves(output))
 
 
 def _with_equal_sizes(tried: Trying, asked: list[Question]) -> str | None:
@@ -129,8 +136,8 @@ def _changed(exercise: Exercise, question: Question, number: int) -> Reply:
 
 
 def _is_unchanged(before: Request, after: Request) -> bool:
-    own = ((x.inputs, x.weights) for x in (before, after))
-    return before.build is after.build and same(*own, 0.0)
+    one, other = ((x.inputs, x.weights) for x in (before, after))
+    return before.build is after.build and same(one, other, 0.0)
 
 
 def _is_too_large(before: Request, after: Request) -> bool:

@@ -39,7 +39,7 @@ class Split(NamedTuple):
 
 @functools.cache
 def strings(language: str = "en") -> dict[str, str]:
-    """Return every text of a language by its key, as it is: 44,435 in English.
+    """Return every text of a language by its key, as it is: 44,434 in English.
 
     Raises ValueError for a language that Home Assistant is not translated into, and
     `store.NotFetched` or `store.Damaged`.

@@ -2,7 +2,6 @@
 
 import html
 import re
-import shutil
 from functools import cache
 from urllib.parse import unquote, urlsplit
 
@@ -14,7 +13,6 @@ from course_lib.files.paths import ROOT
 
 SITE = ROOT / "build" / "book"
 PAGES = sorted(SITE.rglob("*.html"))
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 MEGABYTE = 1_000_000
 # what a page loads by itself, where a link waits for a click
 LOADED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\"([^\"]+)\"")
@@ -114,20 +112,6 @@ def test_every_exercise_is_shown_with_its_hints_folded():
     lessons = "".join(read(page) for page in PAGES if page.parent.name == "lessons")
     told = re.findall(r"<details class=.hint.><summary>Hint 1 of (\d+)</summary>", lessons)
     assert list(map(int, told)) == [len(load(name).hints) for name in ids()]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    name = next(filter(shutil.which, BROWSERS), None)
-    if not name:
-        pytest.skip("axe needs Chromium: install it, and run `make book` again")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=shutil.which(name), args=["--no-sandbox"]
-        )
-        yield opened
-        opened.close()
 
 
 def test_axe_finds_nothing_that_keeps_a_reader_out_in_light_and_dark(page, browser):

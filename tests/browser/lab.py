@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
 
 from course_lib.files.paths import ROOT
 
@@ -72,20 +72,14 @@ def _address(log: Path, lab: subprocess.Popen) -> str:
 
 
 @contextmanager
-def opened(program: str, address: str) -> Iterator["Lab"]:
-    """Open an address in a browser."""
-    with sync_playwright() as playwright:
-        # as root, and in containers, Chromium's own sandbox cannot start
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page(viewport=WIDE, color_scheme="light")  # type: ignore
+def opened(browser: Browser, address: str) -> Iterator["Lab"]:
+    """Open an address in a tab of a browser."""
+    with browser.new_page(viewport=WIDE, color_scheme="light") as page:  # type: ignore
         page.set_default_timeout(PATIENCE)
         lab = Lab(page)
         page.goto(address)
         lab.ready()
-        try:
-            yield lab
-        finally:
-            browser.close()
+        yield lab
 
 
 class Lab:

@@ -1,7 +1,5 @@
 """A newcomer's way through Lab, step after step: each test goes on where the last one stopped."""
 
-import shutil
-
 import pytest
 
 pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
@@ -10,10 +8,6 @@ from course_lib.checking import panel
 from course_lib.exercises import verdict
 from course_lib.files.workspace import Workspace
 from tests.browser.lab import CONTRAST, PICTURES, learning, opened
-
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-PROGRAM = next(filter(None, map(shutil.which, PROGRAMS)), None)
-pytestmark = pytest.mark.skipif(not PROGRAM, reason="the browser walk needs Chromium: none is here")
 
 CHECK, HINT = 'check("start/hello", double)', 'hint("start/hello")'
 
@@ -24,8 +18,8 @@ def workspace(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def lab(workspace):
-    with learning(workspace.folder) as address, opened(PROGRAM, address) as lab:
+def lab(browser, workspace):
+    with learning(workspace.folder) as address, opened(browser, address) as lab:
         yield lab
 
 

@@ -6,6 +6,8 @@ import pytest
 # students' code runs in forked processes, which Windows does not have
 collect_ignore_glob = [] if os.name == "posix" else ["test_[!r]*.py"]
 
+KEPT = 4
+
 
 @pytest.fixture(scope="session")
 def _pool():
@@ -20,7 +22,8 @@ def _pool():
 def sandboxes(_pool, monkeypatch):
     """Have judges share their sandboxes, so that each loads torch once for many tests.
 
-    A judge clears its sandboxes after each notebook: the next answer finds a fresh process.
+    A judge clears its sandboxes after each notebook: the next answer finds a fresh process. Each
+    takes a quarter of a gigabyte, so the few that were used last are kept.
     """
     from course_lib.grading import judge
 
@@ -38,6 +41,7 @@ def _shared(pool, *arguments):
         def close(self):
             super().__exit__()
 
-    if arguments not in pool:
-        pool[arguments] = Shared(*arguments)
+    pool[arguments] = pool.pop(arguments, None) or Shared(*arguments)  # now the last one
+    while len(pool) > KEPT:
+        pool.pop(next(iter(pool))).close()
     return pool[arguments]

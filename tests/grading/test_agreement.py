@@ -35,6 +35,12 @@ def child():
         yield process
 
 
+@pytest.fixture(scope="module", params=LESSONS, ids=lambda file: file.stem[:2])
+def file(request):
+    """Go through the lessons one by one, so that all tests of one share its sandbox."""
+    return request.param
+
+
 @pytest.fixture
 def graded(sandboxes):
     with Judge(Rules(best_level(), 0, seconds=SECONDS)) as judge:
@@ -88,7 +94,6 @@ def rounds(lesson):
             yield {x.id: y for x, y in zip(exercises, answers, strict=True) if y is not None}
 
 
-@pytest.mark.parametrize("file", LESSONS, ids=lambda file: file.stem[:2])
 def test_the_solved_notebook_of_a_lesson_gets_all_points(file, child, graded):
     solved = build(file, solved=True)
     for found in (checked(solved, child), graded(solved)):
@@ -100,8 +105,8 @@ def test_the_solved_notebook_of_a_lesson_gets_all_points(file, child, graded):
             assert status == "passed", f"{x}: {message}"
 
 
-@pytest.mark.parametrize("lesson", sorted({x.lesson for x in EXERCISES}))
-def test_a_verdict_is_the_same_in_all_three(lesson, child, graded):
+def test_a_verdict_is_the_same_in_all_three(file, child, graded):
+    lesson = file.stem[:2]
     for answers in rounds(lesson):
         sources = {x: pasted(answer, load(x).name) for x, answer in answers.items()}
         written = notebook([cell(source, x) for x, source in sources.items()], lesson)

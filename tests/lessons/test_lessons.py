@@ -19,7 +19,7 @@ from course_lib.grading.schema import BY_HAND
 from course_lib.grading.words import in_words
 from course_lib.instruments import results
 from experiments import claims
-from lessons.build import NOTEBOOKS, build, lesson_files
+from lessons.build import NOTEBOOKS, CodeChanged, build, keep_outputs, lesson_files
 from lessons.minutes import minutes
 
 FILES = lesson_files()
@@ -68,6 +68,16 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, shell, tmp_path, monk
 
 def test_two_builds_are_byte_identical(lesson):
     assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
+
+
+def test_outputs_are_kept_where_only_text_has_changed():
+    path = NOTEBOOKS / f"{FILES[0].stem}.ipynb"
+    committed, new = nbformat.read(path, as_version=4), build(FILES[0])
+    keep_outputs(new, path)
+    assert nbformat.writes(new) == nbformat.writes(committed)
+    next(cell for cell in new.cells if cell.cell_type == "code").source += "\n"
+    with pytest.raises(CodeChanged, match="more than text has changed"):
+        keep_outputs(new, path)
 
 
 def test_every_exercise_stands_in_exactly_one_lesson():

@@ -1,7 +1,6 @@
 """The page in a real browser: pointing, keys, sliders, and no error in its console."""
 
 import json
-import shutil
 import time
 
 import pytest
@@ -13,7 +12,6 @@ from course_lib.xray import without_mask, xray
 from course_lib.xray.explorer import script
 
 TEXT = "To be, or not to be"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def test_the_page_stands_alone(transformer, words):
@@ -41,17 +39,6 @@ def test_a_page_can_be_saved(transformer, words, tmp_path):
     page = xray(transformer, "abc", words=words)
     page.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text("utf8") == page.page()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if not CHROMIUM:
-        pytest.skip("needs Chromium, and there is none on this machine")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
