@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12 · Results and scaling
 #
-# **142 minutes, of which 89 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+# **148 minutes, of which 95 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
 # Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Today's largest Transformers have ten thousand times its parameters. What exactly did the first one win? And if more of everything helps, how much does it help, and of what should you buy more?
 
@@ -94,9 +94,9 @@ plots.show(
 # %% [markdown]
 # ### The same table in small
 #
-# Which architecture wins if all get the same work? The table cannot say: its rows have different costs, authors and code. So let us redo it with one data set, one training loop and $10^{12}$ operations for each model, counted by torch as it computes them.
+# Which architecture wins if all get the same work? The table cannot say: its rows have different costs, authors and code. So let us redo it with one data set, one training loop and $10^{12}$ operations for each model, counted by torch.
 #
-# The task is lesson 01's: from a word's letters to its sounds. It is a translation that small models learn in about a minute of one core. German texts would be closer to the paper, but one translator of lesson 11 took 17 minutes, and this table needs 24 trainings for each seed.
+# The task is lesson 01's: from a word's letters to its sounds. It is a translation that takes about a minute of one core. German would be closer to the paper, but one translator of lesson 11 took 17 minutes, and this table needs 24 trainings for each seed.
 
 # %% [markdown]
 # | model | what it is |
