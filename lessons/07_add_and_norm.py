@@ -1373,7 +1373,7 @@ plots.show(
 # Post-norm with no warm-up stays at the frequency baseline for 250 steps (3.33 on the text we train on); with a warm-up it learns. Pre-norm learns both ways. That agrees with the gradients above, though it does not prove that they are the cause.
 
 # %% [markdown]
-# So is pre-norm better? Here, at eight blocks, 250 steps and one learning rate, it ends lower than post-norm with a warm-up. In general it is *easier to train*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason you have seen: under pre-norm, late layers hardly change the stream.
+# So is pre-norm better? Here, at eight blocks, 250 steps and one learning rate, it ends lower than post-norm with a warm-up. In general it is *easier to train*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason you have seen: under pre-norm, late layers change the stream less and less.
 
 # %% [markdown]
 # ## The residual stream
