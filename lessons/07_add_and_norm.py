@@ -403,7 +403,7 @@ assert all(abs(patient[f"bare, {n} blocks"] - kept["trivial"]) < 0.01 for n in (
 # %% [markdown]
 # ### What norms alone lack (optional)
 #
-# Their gradient has the right size. But its *direction* must hold as well, at least while a step is made. Add to every tensor of parameters a random one a tenth as long, and compare the gradient before and after:
+# Their gradient has the right size. But a step helps only if the gradient's *direction* holds while the weights move. Move every parameter tensor by a random one with a tenth of its L2 norm, and compare the gradient before and after:
 
 # %%
 needs("shakespeare")
@@ -504,7 +504,7 @@ assert 0.5 < steady[0] / steady[-1] < 2
 # $$z(a, b) = L(\theta + a\, \delta + b\, \eta) \qquad \lVert \delta_{\text{row}} \rVert = \lVert \eta_{\text{row}} \rVert = \lVert \theta_{\text{row}} \rVert$$
 
 # %% [markdown]
-# The condition on the right is theirs: a step of 1 changes each row of each matrix by a vector as long as the row. Why relative steps? Double the weights whose output goes into a norm, and the function stays the same. So the same plain distance can mean a large change or none.
+# The condition on the right follows theirs, with a row of a matrix in place of a filter: a step of 1 changes each row by a vector as long as the row. Why relative steps? Double the weights whose output goes into a norm, and the function stays the same. So the same plain distance can mean a large change or none.
 #
 # Eight blocks with norms and a last norm, trained for 200 steps; only the residuals differ. **Around which of the two is the landscape flatter?**
 
@@ -550,10 +550,10 @@ for name, surfaces in kept["surfaces"].items():
         assert len(valleys) <= 2 and (better > 0.05) == (name == "residual and norm")
 
 # %% [markdown]
-# A valley is a point of the map that is no higher than its eight neighbours. Five of the six maps have one; the other has two, with the same loss to three digits. So neither is rugged. The flatter one is the stack *without* residuals: it is still at the frequency baseline, and nothing on the plane is clearly lower. (The white line is at 3.26, a tenth below the baseline.) In these small Transformers residuals do not smooth the Alps; they give descent somewhere to go. The rugged pictures are quoted, from image networks.
+# A valley is a point of the map that is no higher than its eight neighbours. Five of the six maps have one; the other has two, with the same loss to three decimals. So neither is rugged. The flatter one is the stack *without* residuals: it is still at the frequency baseline, and nothing on the plane is clearly lower. (The white line is at 3.26, a tenth below the baseline.) In these small Transformers residuals do not smooth the Alps; they give descent somewhere to go. The rugged pictures are quoted, from image networks.
 
 # %% [markdown]
-# Read such maps with care. They show two directions out of 107,000. A ravine or a pass in any other direction is invisible. They show the place where training ended, not the way there. And a run that went nowhere shows *where* it is stuck, not why: for that, the gradients above said more.
+# Read such maps with care. They show two directions out of 107,000. A ravine or a pass in any other direction is invisible. They show the place where training ended, not the way there. And a run that went nowhere shows *where* it is stuck, not why: for that, the gradient that turns (above) is a better clue.
 
 # %% [markdown]
 # ## Norm: one scale for every token
@@ -714,7 +714,7 @@ assert max(distance(layer_norm(s * x, *plain), s * x) for s in scales) < 1e-6
 assert layer_norm(x, *plain).mean(-1).abs().max() < 1e-6
 
 # %% [markdown]
-# L3 leaves $\epsilon$ out. That is right for tokens of an ordinary size, wrong for tiny ones, and 0 / 0 for a token of equal numbers. $\sqrt\sigma$ is right only for a token whose own $\sigma$ is 1; ours are drawn with 1, and each has another. A plain sum is $d$ times the mean, so the result is not centred, as the last column shows. And "unit mean" holds for none: the mean is *zero*.
+# L3 leaves $\epsilon$ out. That is right for tokens of an ordinary size, wrong for tiny ones, and 0 / 0 for a token of equal numbers. $\sqrt\sigma$ is right only for a token whose own $\sigma$ is 1. Ours are drawn from a distribution with $\sigma = 1$, but each token has its own $\sigma$. A plain sum is $d$ times the mean, so the result is not centred, as the last column shows. And "unit mean" holds for none: the mean is *zero*.
 
 # %% [markdown]
 # ## What a norm does to gradients
@@ -736,7 +736,7 @@ assert torch.allclose(jacobian, formula / deviation)
 print("rank of the Jacobian:", torch.linalg.matrix_rank(jacobian).item(), "of 16")
 
 # %% [markdown]
-# The bracket is a projection. It takes two directions out of every gradient: $\mathbf{1}$ (all numbers up), which the norm would undo, and $\hat x$ (a longer vector), which it would undo as well. Xu et al. 2019 report that these derivatives of mean and variance, which *re-center* and *re-scale* the gradient, matter more than the forward pass (quoted). See them at work on 5 tokens:
+# The bracket is a projection. It takes two directions out of every gradient: $\mathbf{1}$ (all numbers up), which the norm would undo, and $\hat x$ (a longer vector), which it would undo as well. Xu et al. 2019 report that these derivatives of mean and variance, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass (quoted). See them at work on 5 tokens (the first is printed):
 
 # %%
 x = torch.randn(5, 64, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -770,12 +770,12 @@ reveal(guess, tuple(round(factor, 2) for factor in factors))
 assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. If its output goes straight into a norm, a layer passes on the same gradient whether its weights are large or small. In the stack *norm* this is so for every layer, and helps to keep the gradient level. In *residual and norm* it is the sum that the next norm reads: as the sum grows, $1/\sigma$ makes each layer's $J_l$ smaller.
+# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. If its output goes straight into a norm, a layer passes on the same gradient whether $W$ is large or small. In the stack *norm* that holds for the last matrix of every layer but the top one, and helps to keep the gradient level. In *residual and norm* it is the sum that the next norm reads: as the sum grows, $1/\sigma$ makes each layer's $J_l$ smaller.
 
 # %% [markdown]
 # ## RMSNorm
 #
-# Llama and many models since leave the mean where it is and only divide by the root of the mean square (Zhang & Sennrich 2019). That is one pass less over the numbers, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
+# Llama and many models since leave the mean where it is and only divide by the root of the mean square (Zhang & Sennrich 2019). That is one average less to compute, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
 #
 # $$\mathrm{RMSNorm}(x) = \gamma \odot \frac{x}{r} \qquad r = \sqrt{\tfrac1d \textstyle\sum_c x_c^2 + \epsilon} \qquad \frac{\partial (x/r)}{\partial x} = \frac1r\left(I - \frac{1}{d}\,\frac{x}{r}\frac{x^T}{r}\right)$$
 
@@ -996,7 +996,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Alone, a line is normalized by its own 16 characters, and the loss is about the frequency baseline. The running averages repair that, and here they are even a trifle better than batches of 16. At equal steps, batch norm also beats layer norm in this small encoder. So our experiment does *not* show the gap between training and use that Shen et al. describe. It appears only when the batches of the training are tiny:
+# Alone, a line is normalized by its own 16 characters, and the loss is about the frequency baseline. The running averages repair that, and here they are even a trifle better than batches of 16. At equal steps, batch norm also beats layer norm in this small encoder. So our experiment does *not* show the gap between training and use that Shen et al. describe. It appears only when each batch in training is a single line:
 
 # %% tags=["nbval-check-output"]
 for size, runs in zip(kept["sizes"], kept["runs"]["batch norm"]):
@@ -1248,7 +1248,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Under pre-norm each layer adds about as much as any other, in a direction of its own. Independent contributions add their *variances*, so the root mean square grows like $\sqrt{a + b \cdot \mathrm{level}}$, and late layers change the stream less and less. GPT-2 therefore multiplies the initial weights of its residual layers by one over the root of their number, $1/\sqrt{2N}$ for $N$ blocks (Radford et al. 2019, quoted).
+# Under pre-norm every layer reads a normed copy, so before training each should add about as much as any other. If these contributions are independent, their *variances* add, which gives the dashed curve. Late layers then change the stream less and less. GPT-2 therefore multiplies the initial weights of its residual layers by one over the root of their number, $1/\sqrt{2N}$ for $N$ blocks (Radford et al. 2019, quoted).
 #
 # And the last output is not normalized at all. So pre-norm models put one more norm at the end, before the linear layer. Our `Stack` does so with `last_norm=True`.
 
@@ -1313,10 +1313,10 @@ assert abs(post_8 / post_32 - 1) < 0.2 and abs(pre_8 / pre_32 - 2) < 0.4
 assert post_32 > 3 * pre_32
 
 # %% [markdown]
-# This agrees with Xiong et al., whose theorem 1 bounds the last layer's gradient, for a simplified attention, by a term that falls like $1/\sqrt{N}$ in pre-norm and not at all in post-norm. With the last norm, our gradient at the top of pre-norm falls that way: four times the blocks, half the gradient. In post-norm it does not fall with depth. *Without* the last norm, pre-norm's gradients are the largest of all, so that small part matters.
+# This agrees with Xiong et al., whose theorem 1 bounds the last layer's gradient, for a simplified attention, by a term that falls like $1/\sqrt{N}$ in pre-norm and not at all in post-norm. With the last norm, our gradient at the top of pre-norm falls that way: four times the blocks, half the gradient. In post-norm it hardly falls with depth: 0.86 with 8 blocks, 0.79 with 32. *Without* the last norm, pre-norm's gradients are the largest of all, so that small part matters.
 
 # %% [markdown]
-# Does post-norm need its warm-up, then? `warm_up` is the share of the steps in which the learning rate rises. Eight blocks, 250 steps, and a bold rate of 0.01. **Which of the four runs fail?**
+# Does post-norm need its warm-up, then? `warm_up` is the share of the steps in which the learning rate rises. Eight blocks, 250 steps, and a bold rate of 0.01: post-norm and pre-norm (with its last norm), each with a warm-up over 30 % of the steps and without. **Which of the four fail?**
 
 # %%
 guess = None  # for example ["pre-norm without"]
@@ -1373,7 +1373,7 @@ plots.show(
 # Post-norm with no warm-up stays at the frequency baseline for 250 steps (3.33 on the text we train on); with a warm-up it learns. Pre-norm learns both ways. That agrees with the gradients above, though it does not prove that they are the cause.
 
 # %% [markdown]
-# So is pre-norm better? Here, at 250 steps and eight blocks, it ends lower than post-norm with a warm-up. In general it is *easier*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason you have seen: under pre-norm, late layers hardly change the stream.
+# So is pre-norm better? Here, at eight blocks, 250 steps and one learning rate, it ends lower than post-norm with a warm-up. In general it is *easier to train*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason you have seen: under pre-norm, late layers change the stream less and less.
 
 # %% [markdown]
 # ## The residual stream
@@ -1404,9 +1404,9 @@ diagram.show(
 )
 
 # %% [markdown]
-# Layers read from some directions of the stream and write to others, so its space divides into **subspaces**. Only attention heads carry anything from one token's stream to another's; a feed-forward network stays on one.
+# Layers read from some directions of the stream and write to others, so different layers can use different **subspaces**. Only attention heads carry anything from one token's stream to another's; a feed-forward network stays on one.
 #
-# To see how layers talk to each other through the stream, we build two heads by hand. Together they continue a pattern: having read "my kingdom … my", they say *kingdom*. Elhage et al. 2021 found this circuit in trained Transformers of two layers and called its second part the **induction head**; Olsson et al. 2022 look for it in larger ones (quoted).
+# To see how layers talk to each other through the stream, we build two heads by hand, without norms. Together they continue a pattern: having read "my kingdom … my", they say *kingdom*. Elhage et al. 2021 found this circuit in trained Transformers of two layers and called its second part the **induction head**; Olsson et al. 2022 study it in larger ones (quoted).
 
 # %% tags=["hide-input"]
 diagram, lanes = drawings.Diagram(), {}

@@ -170,7 +170,7 @@ assert without == [0, 1, 2, 3, 4] and causal == []
 #
 # $$x_i = \sqrt{d_{model}}\; E_t + p_i \qquad \underset{vocab \times d_{model}}{E}$$
 #
-# $E_t$ is row $t$ of $E$. At the start the entries of $E$ have variance $1/d_{model}$; the factor makes it 1, so a token counts about as much as its position: the sinusoids $p_i$ have a mean square of 1/2. `Embedding` does this. A pre-norm stack ends with one more norm, because nothing has normalised its stream. Both are given.
+# $E_t$ is row $t$ of $E$. At the start the entries of $E$ have variance $1/d_{model}$; the factor makes it 1, so a token counts about as much as its position: the sinusoids $p_i$ have a mean square of 1/2. `Embedding` does this. A pre-norm stack ends with one more norm, because nothing has normalized its stream. Both are given.
 
 # %%
 # given: encoder.Embedding
@@ -250,7 +250,7 @@ assert torch.allclose(cross_attention(z, h, w_q, w_k, w_v), found, atol=1e-6)
 #
 # $$\underset{m \times d_{model}}{s} = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad \underset{m \times d_{model}}{c} = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad \underset{m \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(c)$$
 #
-# Residual connection and norm act on $s$; the memory $H$ only passes through, as keys and values.
+# The residual connection and the norm act on $s$ only; $H$ goes into the attention as it is, for keys and values.
 #
 # Two masks come in: a causal one for the target, and one for the padding of the source. `AsCrossAttention` is your `cross_attention` with several heads: key and value are the memory.
 
@@ -278,7 +278,7 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # ## The Transformer of 2017
 #
-# Now the whole model, with the shapes on its arrows: $n$ source tokens, $m$ target tokens, $d = d_{model}$. (`Transformer` stops at the logits: neither the loss nor an argmax needs the softmax.) Change `norm` to `"pre"` and run the cell again to see the other order.
+# Now the whole model, with the shapes on its arrows: $n$ source tokens, $m$ target tokens, $d = d_{model}$. (`Transformer` stops at the logits: `F.cross_entropy` applies the softmax itself, and an argmax needs none.) Change `norm` to `"pre"` and run the cell again to see the other order.
 
 # %% tags=["hide-input"]
 norm = "post"  # or "pre"
@@ -388,15 +388,15 @@ print("an untied one wrote", texts[False][0])
 assert echoes[True] > 30 and echoes[False] < 10
 
 # %% [markdown]
-# The residual stream carries $\sqrt{d_{model}}\, E_t$ from the embedding to the top. There it is compared with every row of $E$, and its own row scores best: a new tied model repeats the token that it has just read. The blocks have to learn to write something else.
+# The residual stream carries $\sqrt{d_{model}}\, E_t$ from the embedding to the top. There it is compared with every row of $E$, and its own row scores best: a new tied pre-norm model repeats the token that it has just read. The blocks have to learn to write something else.
 
 # %% [markdown]
 # ## Train it: copy, reverse, sort
 #
-# The model is complete. Before any language, give it three tasks whose answers we know, one model for each. We train the pre-norm order: in lesson 07, eight pre-norm blocks learned without a warm-up, and eight post-norm blocks did not. The paper's order is `norm="post"`.
+# The model is complete. Before any language, give it three tasks whose answers we know, one model for each. We train the pre-norm order: in lesson 07, at a bold learning rate, eight pre-norm blocks learned without a warm-up, and eight post-norm blocks did not. The paper's order is `norm="post"`.
 
 # %% [markdown]
-# It reads eight different letters and must write them again, write them backwards, or write them in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion; training sees at most 38,400 of them. All answers have eight letters, so no target holds a `stop`: `most=8` ends the writing. The vocabulary is 26 letters, start and stop. Two blocks on each side, $d_{model} = 64$, 1,200 steps for each task.
+# Each model reads eight different letters and must write them again, write them backwards, or write them in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion; training sees at most 38,400 of them. All answers have eight letters, so no target holds a `stop`: `most=8` ends the writing. The vocabulary is 26 letters, start and stop. Two blocks on each side, $d_{model} = 64$, 1,200 steps for each task.
 #
 # **What share of 1,000 new sequences will be right in all eight letters, for each task?**
 
@@ -576,7 +576,7 @@ print("sort, where a letter repeats: about", ", ".join(f"{x:.0%}" for x in where
 assert max(repeated["sort"]) < 0.6 and min(repeated["copy"] + repeated["reverse"]) > 0.97
 
 # %% [markdown]
-# Only sorting fails. In training, the next letter was always a *later* one, so the sorter has no reason to write a letter twice. It is right on new sequences like those it saw. If that holds for the three in ten without a repeated letter, about one in ten of the others is right. Here is one of them; sorted, it would be *adeehnpp*:
+# Only sorting fails. In training, the next letter was always a *later* one, so the sorter has no reason to write a letter twice. It is right on new sequences like those it saw. So suppose it gets the three in ten without a repeated letter right; then it gets only about one in ten of the others. Here is one of them; sorted, it would be *adeehnpp*:
 
 # %%
 happened = torch.tensor([[ord(letter) - ord("a") for letter in "happened"]])
@@ -585,7 +585,7 @@ for task, model in globals().get("models", {}).items():
     print(f"{task:8}", "".join(chr(token + ord("a")) for token in written))
 
 # %% [markdown]
-# In our run it loses an *e*, and fills the last place with a *z* that the word does not have. A model learns the task that is in its data, not the one that you had in mind.
+# In our run it writes *p* twice after all, but loses an *e*, and fills the last place with a *z* that the word does not have. A model learns the task that is in its data, not the one that you had in mind.
 
 # %% [markdown]
 # ## Your Transformer on one page
@@ -631,7 +631,7 @@ reveal(guess, f"{count / 1e6:.1f} million")
 print(f"with 41,000 tokens: {parameter_count(6, 512, 2048, 41000) / 1e6:.1f} million")
 
 # %% [markdown]
-# The paper's table 3 says 65 million, and its text "about 37000 tokens". The formula reaches 65 million with 41,000 tokens; the paper does not say which vocabulary this counts. The number of heads does not matter.
+# The paper's table 3 says 65 million, and its text "about 37000 tokens". The formula reaches 65 million with a vocabulary of 41,000; the paper does not say which vocabulary this counts. The number of heads does not matter.
 #
 # ## What share do the feed-forward networks have? (optional)
 #
@@ -739,7 +739,7 @@ plots.show(
 # BERT (Devlin et al. 2019) selects 15 % of the tokens, replaces most of them (80 %) by [MASK], and predicts only the selected ones. T5 (Raffel et al. 2020) also corrupts 15 %, but replaces each *span* by one sentinel token, ⟨X⟩, ⟨Y⟩ and so on, and the decoder writes the missing spans in order; a last sentinel ends the text. GPT predicts every token, so each position of each text gives a training signal.
 
 # %% [markdown]
-# Most of today's assistants are decoders only. Reasons that are given: one stack with one objective is simple, and each new turn extends a cache (lesson 09). Quality alone did not settle it: Raffel et al. 2020 (section 3.2) found the encoder-decoder best in their comparison (quoted).
+# Most of today's assistants are decoders only. Two reasons are often given: one stack with one objective is simple, and each new turn extends a cache (lesson 09). Quality alone did not settle it: Raffel et al. 2020 (section 3.2) found the encoder-decoder best in their comparison (quoted).
 
 # %% [markdown]
 # ## Look inside your model (optional)
@@ -768,7 +768,7 @@ assert not any(stage.startswith("encoder") for stage in changed)
 page
 
 # %% [markdown]
-# It is the weights of the decoder's first self-attention. Queries, keys and values are computed before the mask is used, and the encoder has no mask that could be left out. From there on every box of the decoder differs.
+# The first difference is in the weights of the decoder's first self-attention. Queries, keys and values are computed before the mask is used, and the encoder has no mask to leave out. From there on every box of the decoder differs. Only the keys and values of its cross-attention do not: they come from the encoder.
 #
 # Try three things. Choose a box and read the code: whose is it? In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? In *Next token*, choose a letter and compare the two versions.
 
@@ -814,7 +814,7 @@ page
 #
 # <details><summary>4. Why does a pre-norm stack end with one more norm, and a post-norm stack not?</summary>
 #
-# In post-norm the last thing that happens to the stream is a norm. In pre-norm nothing has normalised the stream itself.
+# In post-norm the last thing that happens to the stream is a norm. In pre-norm nothing has normalized the stream itself.
 # </details>
 #
 # <details><summary>5. Your sorter is right on 1,000 of 1,000 new sequences. Does it sort?</summary>
