@@ -5,7 +5,7 @@
 #
 # How do you get from a product of two matrices to a program that translates? This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. This first page shows where you are going and how a lesson works.
 #
-# You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons take about 35 hours in all.
+# You need Python, matrix products and derivatives. Four short primers below have the rest; skip what you know. The lessons take about 36 hours in all.
 
 # %%
 import torch
