@@ -12,11 +12,10 @@ from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
 SOLVED = ROOT / "build" / "solved"
-# a thread in each process: more would wait for each other, and if somebody asks for more, without
-# work
+# two processes on two cores: more threads than that would wait for each other, and if somebody
+# asks for more, they wait without work
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
-# on two cores, three processes: a quarter of the time one waits for a clock or for its children
-PYTEST = ["pytest", "-n3", "--dist=loadscope"]
+PYTEST = ["pytest", "-n2", "--dist=loadscope"]
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
