@@ -11,9 +11,8 @@ from torch.utils._pytree import tree_leaves
 
 # how numbers leave torch, as for numpy, whose arrays no mode of torch can see
 LEAVING = frozenset((Tensor.numpy, Tensor.__array__, Tensor.__dlpack__))
-# a number in a list takes four times as much; modules, short lists and what the garbage collector
-# has not come to yet take 680 KB at most, as measured (4,096 tiles, the first call of a process)
-BYTES_OF_A_NUMBER, BYTES_BESIDE = 8, 2**19
+# a number in a list takes four times as much; modules and short lists take 200 KB, as measured
+BYTES_OF_A_NUMBER, BYTES_BESIDE = 8, 2**18
 
 
 @contextmanager

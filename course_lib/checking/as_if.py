@@ -115,11 +115,7 @@ def _explains(tried: Trying, asked: list[Question], number: int, least: int = 1)
             return False
         if not same_rows(ours.output, theirs.output, right, exercise):
             return False
-        wrong += (
-            is_whole(ours)
-            and same_reply(ours, theirs, exercise)
-            and not same_reply(ours, question.expected, exercise)
-        )
+        wrong += _is_wrong(tried, question) and same_reply(ours, theirs, exercise)
     return wrong >= least + (_changes(exercise)[number].reference is not None)
 
 
