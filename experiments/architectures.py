@@ -162,8 +162,13 @@ def loss(model: nn.Module, batch: Batch) -> Tensor:
     source, target = batch
     scores = logits(model, source, target[:, :-1])
     error = F.cross_entropy(scores.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD)
+    return error + balance(model)
+
+
+def balance(model: nn.Module) -> Tensor | float:
+    """Return what a model adds to its loss so that its experts are used alike."""
     layers = [layer for layer in model.modules() if isinstance(layer, Balanced)]
-    return error + BALANCE * sum(layer.balance for layer in layers)
+    return BALANCE * sum(layer.balance for layer in layers)
 
 
 @functools.cache

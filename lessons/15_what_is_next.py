@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, plots, results, training
+from course_lib.instruments import drawings, measuring, plots, results, training
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
@@ -557,7 +557,8 @@ for shape in ((4096, 64), (32, 64, 512)):
     quicker.append("parallel" if rounds < loop else "loop")
     assert torch.allclose(scan(a, b), parallel_scan(a, b), atol=1e-3)
 reveal(guess, tuple(quicker))
-assert quicker == ["parallel", "loop"]
+claim = "the parallel scan is quicker for one long text, the loop for a batch"
+measuring.expect(claim, quicker == ["parallel", "loop"], quicker)
 
 # %% [markdown]
 # For one long text the loop makes thousands of small calls, and the parallel scan 12 rounds. With a batch and a long state, each call is large enough to keep one core busy, and the parallel scan does $\log_2 n$ times the work. A GPU computes thousands of numbers at once, and there few rounds are worth more than little work (not measured here).
@@ -775,7 +776,8 @@ def seconds_of(rows, times=4):
 # %%
 one, eight = seconds_of(1), seconds_of(8)
 reveal(guess, eight / one)
-assert eight < 5 * one
+claim = "eight tokens take less than five times as long as one"
+measuring.expect(claim, eight < 5 * one, f"{eight / one:.1f} times")
 
 # %% [markdown]
 # Eight tokens cost far less than eight times one: most of a pass, such as fetching the parameters, costs the same however many tokens it reads. But a model that writes knows only one new token at a time. So let something cheap guess the next ones. A **draft** proposes a few tokens, the large model scores all of them in one pass, and the first tokens that it agrees with may stay (**speculative decoding**, Leviathan et al. 2023).
@@ -916,8 +918,9 @@ assert passes["poem"] <= 6 and 12 <= passes["table"] <= 18 and passes["story"] >
 
 # %%
 times = {name: slow / fast for name, ((_, _, slow), (_, _, fast)) in runs.items()}
-print({name: f"{factor:.1f} times as fast" for name, factor in times.items()})
-assert times["poem"] > 1.3 and times["story"] < 1.3
+came = {name: f"{factor:.1f} times as fast" for name, factor in times.items()}
+claim = "the draft makes the poem 1.3 times as fast or more, the story less than that"
+measuring.expect(claim, times["poem"] > 1.3 > times["story"], came)
 
 # %%
 needs()

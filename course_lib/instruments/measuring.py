@@ -29,6 +29,15 @@ def seconds(run: Run, times: int = 3) -> float:
     return min(taken)
 
 
+def expect(claim: str, holds: bool, came: Any) -> None:
+    """Show whether a claim about time holds here; no clock stops a notebook.
+
+    (A claim about what is computed is an assertion, one about a training `training.expect`.)
+    """
+    note = "" if holds else " Here it does not: another processor, or other work beside it."
+    print(f"{'✓' if holds else '✗'} expected: {claim}. Came: {came}.{note}")
+
+
 def saved_bytes(run: Callable[[], Any], besides: Sequence[Tensor] = ()) -> int:
     """Return the bytes that autograd saves in `run()` for the backward pass, each storage once.
 

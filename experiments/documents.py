@@ -1,0 +1,302 @@
+"""Lesson 12: what does a longer input buy? Five models write the next text of a long page.
+
+A document is what one integration of Home Assistant says, text after text. All models of a length
+take equal steps on the same examples; the operations of a step are counted by torch.
+"""
+
+import bisect
+import functools
+import itertools
+import random
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from course_lib.attention import attend
+from course_lib.data import home_assistant, translating
+from course_lib.data.batches import pad
+from course_lib.data.translating import PAD, START, Tokens
+from course_lib.efficient import window
+from course_lib.efficient.memory_compressed import compress
+from course_lib.encoder import EncoderBlock
+from course_lib.instruments import results, training
+from course_lib.language_model import LanguageModel
+from course_lib.masks import shift_right
+from course_lib.multi_head import MultiHeadAttention
+from course_lib.self_attention import scaled_dot_product_attention
+from course_lib.seq2seq import Seq2Seq
+from course_lib.transformer import Transformer
+from experiments.architectures import balance, experts
+
+LESSON = "12"
+SEEDS = (0, 1, 2)
+
+LENGTHS = (16, 64, 256)  # tokens of the input, right before the text to be written
+MOST = 24  # tokens of a text to be written, its STOP among them
+VOCAB, D_MODEL, HEADS, D_FF, LAYERS = 1024, 64, 4, 256, 2
+REACH, WIDTH = 32, 3  # tokens back that a local layer sees; tokens of a compressed state
+STEPS, BATCH, TESTED = 600, 16, 1000
+RATES = (0.001, 0.003, 0.01)  # of which each model takes its best ...
+CHOSEN_AT, CHOSEN_BY = 64, 3  # ... at this length, by another seed
+SETTINGS = {
+    "lengths": LENGTHS,
+    "most": MOST,
+    "vocab": VOCAB,
+    "d_model": D_MODEL,
+    "layers": LAYERS,
+    "reach": REACH,
+    "width": WIDTH,
+    "steps": STEPS,
+    "batch": BATCH,
+    "tested": TESTED,
+    "rates": RATES,
+    "chosen_at": CHOSEN_AT,
+}
+
+Source = Int[Tensor, "batch length"]
+Target = Int[Tensor, "batch most"]
+
+
+class Place(NamedTuple):
+    """A text to be written: its document's tokens, where it begins there, and where it ends."""
+
+    document: Tokens
+    start: int
+    end: int
+
+
+@functools.cache
+def documents() -> tuple[list[list[str]], list[list[str]]]:
+    """Return the texts of each integration: those to learn from, and a tenth that is held out.
+
+    The check sum of an integration's name decides. Raises `store.NotFetched` or `store.Damaged`.
+    """
+    split: tuple[list[list[str]], list[list[str]]] = ([], [])
+    strings = home_assistant.strings()
+    for name, keys in itertools.groupby(strings, key=lambda key: key.partition("/")[0]):
+        held_out = zlib.crc32(name.encode()) % 10 == 0
+        split[held_out].append([strings[key] for key in keys])
+    return split
+
+
+@functools.cache
+def pieces() -> translating.Tokenizer:
+    """Learn byte pairs from the documents to learn from."""
+    return translating.learn_pieces(itertools.chain(*documents()[0]), VOCAB)
+
+
+def places(texts: list[str]) -> list[Place]:
+    """Find the texts of a document that are short enough, with the longest input before them."""
+    encoded = translating.encode(pieces(), texts)
+    ends = [*itertools.accumulate(map(len, encoded))]
+    document = [*itertools.chain(*encoded)]
+    starts = [0, *ends[:-1]]
+    first = bisect.bisect_left(starts, max(LENGTHS))
+    spans = zip(starts[first:], ends[first:], strict=True)
+    return [Place(document, start, end) for start, end in spans if end - start <= MOST]
+
+
+@functools.cache
+def learning() -> list[Place]:
+    """Return every text that can be learned to write."""
+    return [*itertools.chain(*map(places, documents()[0]))]
+
+
+@functools.cache
+def tested() -> list[Place]:
+    """Return texts of held-out documents, each once; none is a text of another document.
+
+    These are the first ones by their check sums, the same for every model.
+    """
+    seen = {home_assistant.normalised(text) for texts in documents()[0] for text in texts}
+    found = {}
+    for place in itertools.chain(*map(places, documents()[1])):
+        text = home_assistant.normalised(written(place))
+        if text not in seen:
+            found.setdefault(text, place)
+    by_sum = sorted(found, key=lambda text: (zlib.crc32(text.encode()), text))
+    return [found[text] for text in by_sum[:TESTED]]
+
+
+def written(place: Place) -> str:
+    """Return the text at a place."""
+    return translating.decode(pieces(), place.document[place.start : place.end])
+
+
+Batch = tuple[Source, Target]
+
+
+def stack(some: list[Place], length: int) -> Batch:
+    """Return what stands before each text, and the text, filled up with PAD."""
+    sources = [document[start - length : start] for document, start, _ in some]
+    return torch.tensor(sources), pad([document[start:end] for document, start, end in some], PAD)
+
+
+def batches(length: int, seed: int) -> Iterator[Batch]:
+    """Yield batches without end, the same texts for every model and length."""
+    draw = random.Random(seed)
+    while True:
+        yield stack(draw.sample(learning(), BATCH), length)
+
+
+class CausalCompressed(nn.Module):
+    """Attend to states of `width` tokens that end no later than the query, and to the first token.
+
+    Source: Liu et al. 2018, section 4.2.3. The first token is put in front of the states, or the
+    first queries would see nothing. The mask is the causal one, and is not asked.
+    """
+
+    def __init__(self, d_k: int, width: int):
+        super().__init__()
+        mean = torch.eye(d_k).expand(width, d_k, d_k) / width
+        self.key_weight, self.value_weight = (nn.Parameter(mean.clone()) for _ in range(2))
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend to what is past."""
+        width, n = len(self.key_weight), q.shape[-2]
+        keys, values = (
+            torch.cat([x[..., :1, :], compress(x, weight, width)], dim=-2)
+            for x, weight in ((k, self.key_weight), (v, self.value_weight))
+        )
+        last = torch.arange(keys.shape[-2]) * width - 1  # of each state; -1 for the first token
+        return scaled_dot_product_attention(q, keys, values, last <= torch.arange(n)[:, None])
+
+
+def alternating() -> Callable[..., nn.Module]:
+    """Return a block that attends to what is near; the next one, to what is compressed."""
+    near = partial(window.rule, width=2 * REACH, causal=True)
+    rules = itertools.cycle([lambda _: near, lambda d_k: CausalCompressed(d_k, WIDTH)])
+
+    def attention(d_model: int, heads: int) -> nn.Module:
+        return MultiHeadAttention(d_model, heads, rule=next(rules)(d_model // heads))
+
+    return partial(EncoderBlock, attention=attention)
+
+
+def recurrent(length: int) -> Seq2Seq:
+    """Make a GRU that reads the input both ways, and one that writes and attends to it."""
+    return Seq2Seq(VOCAB, VOCAB, D_MODEL, 2 * D_MODEL, bidirectional=True, attend=attend)
+
+
+def encoder_decoder(length: int) -> Transformer:
+    """Make a Transformer that reads the input with its encoder."""
+    return Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, max(length, MOST), norm="pre")
+
+
+def decoder(length: int, block: Callable[..., nn.Module] = EncoderBlock) -> LanguageModel:
+    """Make a decoder alone: input and text are one sequence to it."""
+    return LanguageModel(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, length + MOST, block=block)
+
+
+MODELS: dict[str, Callable[[int], nn.Module]] = {
+    "GRU with attention": recurrent,
+    "encoder-decoder": encoder_decoder,
+    "decoder alone": decoder,
+    "compressed attention": lambda length: decoder(length, alternating()),
+    "the same, with experts": lambda length: decoder(length, experts(alternating())),
+}
+
+
+def measure() -> dict:
+    """Return the losses by learning rate of each model, and one row for each training."""
+    rates = {name: once(f"{name}, rates", partial(losses_by_rate, name)) for name in MODELS}
+    best = {name: float(min(losses, key=losses.__getitem__)) for name, losses in rates.items()}
+    rows = [
+        once(f"{name}, {length}, {seed}", partial(run, name, length, seed, best[name]))
+        for seed in SEEDS
+        for length in LENGTHS
+        for name in MODELS
+    ]
+    work = {name: {str(length): operations(name, length) for length in LENGTHS} for name in MODELS}
+    return {"settings": SETTINGS, "operations": work, "rates": rates, "rows": rows}
+
+
+def once(key: str, measure: Callable[[], Any]) -> Any:
+    """Measure what an interrupted run has not measured already."""
+    return results.once("documents", SETTINGS, key, measure)
+
+
+def table(figures: dict) -> list[str]:
+    """Sum the figures up in lines of text."""
+    lines = [f"{'tokens of the input':30}" + "".join(f"{length:>8}" for length in LENGTHS)]
+    for name, seed in itertools.product(MODELS, SEEDS):
+        rows = [row for row in figures["rows"] if (row["name"], row["seed"]) == (name, seed)]
+        lines.append(f"{name:23} seed {seed}" + "".join(f"{row['loss']:8.3f}" for row in rows))
+    return [*lines, "nats for each token of the texts to be written"]
+
+
+def predict(
+    model: nn.Module, source: Source, target: Target
+) -> tuple[Float[Tensor, "batch n vocab"], Int[Tensor, "batch n"]]:
+    """Return logits, and the tokens that they should predict; the target's are the last ones.
+
+    A decoder alone predicts its input as well.
+    """
+    if isinstance(model, LanguageModel):
+        text = torch.cat([source, target], dim=1)
+        return model(text[:, :-1]), text[:, 1:]
+    return model(source, shift_right(target, START)), target
+
+
+def loss(model: nn.Module, batch: Batch) -> Tensor:
+    """Return the mean cross-entropy of all that the model predicts, and what balances experts."""
+    logits, tokens = predict(model, *batch)
+    error = F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), ignore_index=PAD)
+    return error + balance(model)
+
+
+def train(name: str, length: int, seed: int, rate: float) -> tuple[nn.Module, float]:
+    """Train a model; return it, and the seconds of processor that it took."""
+    with training.seeded(seed):
+        model = MODELS[name](length)
+    start = time.process_time()
+    stream = batches(length, seed)
+    training.train(model, stream, loss, steps=STEPS, learning_rate=rate, seed=seed)
+    return model, round(time.process_time() - start, 1)
+
+
+def losses_by_rate(name: str) -> dict[str, float]:
+    """Return for each learning rate the loss of texts that were learned from, drawn anew."""
+    some = random.Random(CHOSEN_BY).sample(learning(), TESTED)
+    models = {rate: train(name, CHOSEN_AT, CHOSEN_BY, rate)[0] for rate in RATES}
+    return {str(rate): examine(model, some, CHOSEN_AT) for rate, model in models.items()}
+
+
+def run(name: str, length: int, seed: int, rate: float) -> dict[str, Any]:
+    """Train one model and test it, also with all but the end of its input cut off."""
+    model, spent = train(name, length, seed, rate)
+    cut = {str(n): examine(model, tested(), n) for n in LENGTHS if n <= length}
+    row = {"name": name, "length": length, "seed": seed, "rate": rate, "cpu_seconds": spent}
+    row |= {"loss": cut[str(length)], "cut": cut}
+    print(row, flush=True)
+    return row
+
+
+@torch.no_grad()
+def examine(model: nn.Module, some: list[Place], length: int) -> float:
+    """Return the mean loss of the texts' tokens, in nats, when the model reads so much before."""
+    total = count = 0
+    for i in range(0, len(some), 50):
+        source, target = stack(some[i : i + 50], length)
+        logits, _ = predict(model, source, target)
+        last = logits[:, -target.shape[1] :].flatten(0, 1)
+        total += F.cross_entropy(last, target.flatten(), ignore_index=PAD, reduction="sum").item()
+        count += (target != PAD).sum().item()
+    return round(total / count, 4)
+
+
+def operations(name: str, length: int) -> int:
+    """Count the operations of a training step whose texts all have `MOST` tokens."""
+    model = MODELS[name](length)
+    batch = torch.full((BATCH, length), START), torch.full((BATCH, MOST), START)
+    with FlopCounterMode(display=False) as counter:
+        loss(model, batch).backward()
+    return counter.get_total_flops()

@@ -1,0 +1,120 @@
+"""The long pages of lesson 12: nobody sees what is to be written, and held out means held out."""
+
+import math
+
+import pytest
+import torch
+
+from course_lib.data import home_assistant, store
+from course_lib.instruments import results
+from experiments import documents
+from experiments.documents import LENGTHS, MODELS, MOST, Place, examine, predict
+
+DECODERS = [name for name in MODELS if name not in ("GRU with attention", "encoder-decoder")]
+
+strings = pytest.mark.skipif(
+    not store.is_fetched("homeassistant"),
+    reason="needs Home Assistant's texts: run `course fetch homeassistant`",
+)
+
+
+def tokens(rows, length):
+    return torch.randint(3, documents.VOCAB, (rows, length))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_token_is_predicted_from_itself_or_a_later_one(name):
+    torch.manual_seed(0)
+    model, source, target = MODELS[name](40).eval(), tokens(1, 40), tokens(1, 6)
+    before, asked = predict(model, source, target)
+    changed = target.clone()
+    changed[0, 3] = 3
+    after, _ = predict(model, source, changed)
+    assert asked[0, -6:].equal(target[0])
+    # the last six logits predict the text: the fourth of them has read three tokens of it
+    torch.testing.assert_close(after[0, :-2], before[0, :-2])
+    assert not torch.allclose(after[0, -2:], before[0, -2:])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_whole_input_is_read(name):
+    torch.manual_seed(0)
+    model, source, target = MODELS[name](40), tokens(1, 40), tokens(1, 6)
+    reader = model if name in DECODERS else model.encoder
+    (table,) = reader.embedding.parameters()
+    predict(model, source, target)[0][0, -1].square().sum().backward()
+    assert table.grad[source[0]].abs().sum(-1).gt(0).all()
+
+
+def test_a_compressed_layer_sees_the_states_that_are_past():
+    q, k, v = torch.randn(3, 7, 4, dtype=torch.float64)
+    layer = documents.CausalCompressed(4, 3).to(q)
+    output = layer(q, k, v)
+    # a state is the mean of three tokens, and the first token is there from the start
+    for i in range(7):
+        means = [slice(0, 1), *(slice(s, s + 3) for s in range(0, i - 1, 3))]
+        keys, values = (torch.stack([x[some].mean(0) for some in means]) for x in (k, v))
+        weights = torch.softmax(keys @ q[i] / 2, dim=-1)
+        torch.testing.assert_close(output[i], weights @ values)
+
+
+def test_equal_logits_cost_the_logarithm_of_the_vocabulary(monkeypatch):
+    places = [Place([*range(3, 100)], 40, 40 + n) for n in (1, 5, MOST)]
+    for name, make in MODELS.items():
+        model = make(LENGTHS[0]).eval()
+        for parameter in model.parameters():
+            torch.nn.init.zeros_(parameter)
+        found = examine(model, places, LENGTHS[0])
+        assert found == pytest.approx(math.log(documents.VOCAB), abs=1e-3), name
+
+
+@strings
+def test_a_tested_text_and_its_document_were_never_learned_from():
+    learned, held_out = documents.documents()
+    seen = {home_assistant.normalised(text) for texts in learned for text in texts}
+    texts = [home_assistant.normalised(documents.written(place)) for place in documents.tested()]
+    assert len(texts) == len(set(texts)) == documents.TESTED
+    assert seen.isdisjoint(texts)
+    assert {home_assistant.normalised(text) for texts in held_out for text in texts}.issuperset(
+        texts
+    )
+    assert all(place.start >= max(LENGTHS) for place in documents.tested())
+
+
+@strings
+def test_the_input_is_what_stands_right_before_the_text():
+    place = documents.tested()[0]
+    source, target = documents.stack([place], 16)
+    together = torch.cat([source, target], dim=1)[0].tolist()
+    assert together == place.document[place.start - 16 : place.end]
+    assert target[0, -1] == documents.translating.STOP
+
+
+@strings
+def test_all_models_and_lengths_learn_from_the_same_texts():
+    short, long = (next(documents.batches(length, 0)) for length in (16, 256))
+    assert short[1].equal(long[1])
+    assert short[0].equal(long[0][:, -16:])
+
+
+def test_a_run_that_was_ended_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "UNFINISHED", tmp_path)
+    monkeypatch.setattr(documents, "losses_by_rate", lambda name: {"0.001": 2.0, "0.01": 1.0})
+    monkeypatch.setattr(documents, "operations", lambda name, length: 1)
+    trained = []
+
+    def ended(name, length, seed, rate):
+        if len(trained) == 7:
+            trained.append(None)
+            raise KeyboardInterrupt
+        trained.append((name, length, seed))
+        return {"name": name, "length": length, "seed": seed, "rate": rate, "loss": 1.0}
+
+    monkeypatch.setattr(documents, "run", ended)
+    with pytest.raises(KeyboardInterrupt):
+        documents.measure()
+    figures = documents.measure()
+    done = [one for one in trained if one]
+    assert len(done) == len(set(done)) == len(MODELS) * len(LENGTHS) * 3
+    assert {row["rate"] for row in figures["rows"]} == {0.01}
+    assert len(documents.table(figures)) == 1 + len(MODELS) * 3 + 1
