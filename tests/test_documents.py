@@ -41,7 +41,7 @@ def test_the_whole_input_is_read(name):
     torch.manual_seed(0)
     model, source, target = MODELS[name](40), tokens(1, 40), tokens(1, 6)
     reader = model if name in DECODERS else model.encoder
-    (table,) = reader.embedding.parameters()
+    (table,) = getattr(reader.embedding, "embedding", reader.embedding).parameters()
     predict(model, source, target)[0][0, -1].square().sum().backward()
     assert table.grad[source[0]].abs().sum(-1).gt(0).all()
 
@@ -91,6 +91,19 @@ def test_the_input_is_what_stands_right_before_the_text():
 
 
 @strings
+def test_counting_takes_half_of_what_the_input_says(monkeypatch):
+    counts = documents.counted()
+    text = [5, 6, 7, 5, 6]
+    place = Place(text, 3, 5)
+    monkeypatch.setattr(documents, "tested", lambda: [place])
+    known = counts.probabilities(torch.tensor(text))
+    # what follows 7 is not known from the input; 6 is what followed 5 there
+    shares = known[2, 5], (known[3, 6] + 1) / 2
+    expected = -sum(share.log().item() for share in shares) / 2
+    assert documents.counting(3) == pytest.approx(expected, abs=1e-4)
+
+
+@strings
 def test_all_models_and_lengths_learn_from_the_same_texts():
     short, long = (next(documents.batches(length, 0)) for length in (16, 256))
     assert short[1].equal(long[1])
@@ -101,6 +114,7 @@ def test_a_run_that_was_ended_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "UNFINISHED", tmp_path)
     monkeypatch.setattr(documents, "losses_by_rate", lambda name: {"0.001": 2.0, "0.01": 1.0})
     monkeypatch.setattr(documents, "operations", lambda name, length: 1)
+    monkeypatch.setattr(documents, "counting", lambda length: 1.0)
     trained = []
 
     def ended(name, length, seed, rate):
@@ -117,4 +131,4 @@ def test_a_run_that_was_ended_goes_on(tmp_path, monkeypatch):
     done = [one for one in trained if one]
     assert len(done) == len(set(done)) == len(MODELS) * len(LENGTHS) * 3
     assert {row["rate"] for row in figures["rows"]} == {0.01}
-    assert len(documents.table(figures)) == 1 + len(MODELS) * 3 + 1
+    assert len(documents.table(figures)) == 1 + len(MODELS) * 3 + 1 + 1
