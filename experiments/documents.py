@@ -210,14 +210,14 @@ def encoder_decoder(length: int) -> Transformer:
     """Make a Transformer that reads the input with its encoder."""
     model = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, max(length, MOST), norm="pre")
     for stack in (model.encoder, model.decoder):
-        stack.embedding = WithPrevious(stack.embedding, D_MODEL)
+        stack.register_module("embedding", WithPrevious(stack.embedding, D_MODEL))
     return model
 
 
 def decoder(length: int, block: Callable[..., nn.Module] = EncoderBlock) -> LanguageModel:
     """Make a decoder alone: input and text are one sequence to it."""
     model = LanguageModel(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, length + MOST, block=block)
-    model.embedding = WithPrevious(model.embedding, D_MODEL)
+    model.register_module("embedding", WithPrevious(model.embedding, D_MODEL))
     return model
 
 
