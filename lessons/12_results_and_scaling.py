@@ -103,8 +103,8 @@ plots.show(
 # |:-|:-|
 # | GRU | one vector between encoder and decoder (lesson 01) |
 # | GRU with attention | lesson 02 |
-# | convolutions | ConvS2S in small (Gehring et al. 2017): windows of three tokens with a gate; the decoder's end at their own token, and attend to the source |
-# | Transformer, small | two layers each, $d_{model} = 64$ |
+# | convolutions | ConvS2S in small (Gehring et al. 2017): windows of three tokens with a gate; in the decoder a window ends at the current token, and attention reads the source |
+# | Transformer, small | two layers in each stack, $d_{model} = 64$ |
 # | Transformer, big | the same, $d_{model} = 128$ |
 # | mixture of experts | the small one with eight half-wide feed-forward networks in each layer, of which a token uses two (below) |
 #
@@ -174,7 +174,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The lead shrinks as the budget grows. So far is each Transformer behind the GRU with attention, from the smallest budget to the largest:
+# The lead shrinks as the budget grows. This is how far each Transformer is behind the GRU with attention, from the smallest budget to the largest:
 
 # %%
 for name in ("Transformer, small", "Transformer, big"):
@@ -191,7 +191,7 @@ assert 0.6 < took["GRU with attention"] / took["Transformer, small"] < 1.6
 # %% [markdown]
 # This is not the paper's order. There a recurrent network with attention (GNMT) is below ConvS2S, and both are below the Transformer. What differs?
 #
-# **The budget.** The lines say how *fast* a model learns, and not how far it comes. From an eighth of the budget to all of it, the small Transformer comes from more than 20 BLEU behind the GRU with attention to less than 8, and all lines still rise. For the big one, $10^{12}$ operations are 306 steps. The paper gave its big model seven times the work of its base.
+# **The budget.** The lines say how *fast* a model learns, and not how far it comes. From an eighth of the budget to all of it, the small Transformer's distance to the GRU with attention shrinks from more than 20 BLEU to less than 8, and all lines still rise. For the big one, $10^{12}$ operations are 306 steps. The paper gave its big model seven times the work of its base.
 
 # %% [markdown]
 # **The cost.** A recurrent network's steps wait for each other. On many processors that takes time, but no operations, and the paper's costs were estimated from time, as you will see below. On our one core, the GRU with attention took about as long as the small Transformer.
@@ -217,7 +217,7 @@ twins = [bleus(name) for name in ("mixture of experts", "Transformer, small")]
 assert max(map(min, twins)) < min(map(max, twins)), "their seeds overlap"
 
 # %% [markdown]
-# How sure are these numbers? Each point is three trainings. At the smallest budget the seeds of one model differ by up to 6 BLEU; at the largest by less than 2. So most places are firm. Two are not. The small Transformer and the mixture of experts overlap: of these, do not ask which won. And the convolutions are ahead of the GRU with attention by about half a BLEU, in all three seeds but on one set of words.
+# How sure are these numbers? Each point is three trainings. At the smallest budget the seeds of one model differ by up to 6 BLEU; at the largest by less than 2. So most ranks are clear, but two are not. The small Transformer and the mixture of experts overlap: do not ask which of them won. And the convolutions are ahead of the GRU with attention by less than one BLEU: for every seed, but on one set of test words.
 #
 # So how does one count operations without running a model?
 
@@ -240,7 +240,7 @@ check("scaling/parameters", estimate_parameters)
 estimate_parameters = mine("scaling/parameters")
 
 # %% [markdown]
-# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". **If all three were the same, what would stand in place of the 12?**
+# > **Where the lectures slip (D05).** L3 shortens this to $N \approx 12\, n_{layer}\, d^2$ "(Assuming $d = d_{attn} = d_{ff}$)". **If all three were the same, what would replace the 12?**
 
 # %%
 guess = None  # a number
@@ -332,10 +332,10 @@ for name, layers, width, context in (("here", 2, 64, 64), ("GPT-3", 96, 12288, 2
     assert abs(more - context / (12 * width)) < 1e-9
 
 # %% [markdown]
-# For $d_{ff} = 4d$ the second term is $n_{ctx} / (12\, d_{model})$ of the first. In large models the width is larger than the context, so $6ND$ is nearly all.
+# For $d_{ff} = 4d$ the second term is $n_{ctx} / (12\, d_{model})$ of the first. GPT-3's context is a sixth of its width, so $6ND$ is nearly all of its work. A context of twelve widths would double the work.
 
 # %% [markdown]
-# Now the paper. Its footnote says how the costs of the table were found: "we estimate the number of floating point operations used to train a model by multiplying the training time, the number of GPUs used, and an estimate of the sustained single-precision floating-point capacity of each GPU". So it is a rate times a time, after all. The base model took 12 hours on 8 GPUs, at 9.5 TFLOP/s. **Its 100,000 steps had about 25,000 source and 25,000 target tokens each. What does $6ND$ say, as a share of the table's $3.3 \cdot 10^{18}$?**
+# Now the paper. Section 6.1 says how the costs of the table were found: "we estimate the number of floating point operations used to train a model by multiplying the training time, the number of GPUs used, and an estimate of the sustained single-precision floating-point capacity of each GPU". So it is a rate times a time, after all. The base model took 12 hours on 8 GPUs, at 9.5 TFLOP/s each (a footnote). **Its 100,000 steps had about 25,000 source and 25,000 target tokens each. What does $6ND$ say, as a share of the table's $3.3 \cdot 10^{18}$?**
 
 # %%
 guess = None  # a share
@@ -395,7 +395,7 @@ guess = None  # a share
 reveal(guess, round(days(budgets["nanoGPT's"], 8 * A100) / 4, 2))
 
 # %% [markdown]
-# Near the share that we found for the paper of 2017. PaLM's training, with a chip and a program made for it, reached 46% (Chowdhery et al. 2022, quoted).
+# Near the share that we found for the paper of 2017. PaLM's training, on chips and with a program made for large models, reached 46% (Chowdhery et al. 2022, quoted).
 #
 # If you have GPUs: `torchrun --nproc-per-node=8 -m experiments.at_scale --tokens train.bin --vocab 50257` trains lesson 10's model with lesson 10's loop on eight of them. Each has a copy of the model and an eighth of every batch, and the gradients are averaged before each step. A test of the course runs it in two processes and in one: the losses are equal.
 
@@ -518,7 +518,7 @@ assert ways["longer"] < ways["larger"] - 0.1 < start - 0.1
 #
 # $$L(N, D) = E + \frac{a}{N^{\alpha}} + \frac{b}{D^{\beta}} \qquad \text{with} \qquad 6\,N D = C.$$
 #
-# $E$ is what no model can remove: even the best reader cannot know the next character. Put $D = C / (6N)$ into the loss, and set its derivative by $N$ to zero: $\alpha a N^{-\alpha} = \beta b D^{-\beta}$. So
+# $E$ is what no model can remove: even the best reader cannot know the next character. Put $D = C / (6N)$ into the loss, and set its derivative with respect to $N$ to zero: $\alpha a N^{-\alpha} = \beta b D^{-\beta}$. So
 #
 # $$N^* = G \Big(\frac{C}{6}\Big)^{\frac{\beta}{\alpha + \beta}}, \qquad D^* = \frac{C}{6 N^*}, \qquad G = \Big(\frac{\alpha\, a}{\beta\, b}\Big)^{\frac{1}{\alpha + \beta}}.$$
 
@@ -532,7 +532,7 @@ check("scaling/compute_optimal", compute_optimal)
 compute_optimal = mine("scaling/compute_optimal")
 
 # %% [markdown]
-# Try it with the law that the paper prints, fitted to more than 400 models, and with a budget of $5.76 \cdot 10^{23}$ operations. The authors' laboratory had spent that on **Gopher**, with 280 billion parameters and one token for each. They now trained **Chinchilla**, with 70 billion parameters and 1.4 trillion tokens, 20 for each. **How many tokens for each parameter does the printed law recommend?**
+# Try it with the law that the paper prints, fitted to more than 400 models, and with a budget of $5.76 \cdot 10^{23}$ operations. The authors' laboratory had spent that on **Gopher**, with 280 billion parameters and one token for each. They then trained **Chinchilla**, with 70 billion parameters and 1.4 trillion tokens, 20 for each. **How many tokens for each parameter does the printed law recommend?**
 
 # %%
 guess = None  # tokens for each parameter
@@ -590,7 +590,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Rounding two exponents to two digits turns 59 tokens into 93; fitting again makes 18 of them. Before you use a scaling law, ask how well its exponents are known. But the valleys are flat: by either law, Chinchilla is less than 0.01 nats above the best size, and Gopher more.
+# Rounding two exponents to two digits turns 59 tokens into 93; fitting the law again gives 18. Before you use a scaling law, ask how well its exponents are known. But the valleys are flat: by either law, Chinchilla is less than 0.01 nats above the best size, and Gopher more.
 
 # %% [markdown]
 # ## More parameters, the same work: a mixture of experts (optional)
@@ -641,7 +641,7 @@ check("mixture/layer", Mixture)
 Mixture = mine("mixture/layer")
 
 # %% [markdown]
-# **A layer with 512 numbers for a token, $d_{ff} = 2048$, 8 experts and $k = 2$: how many times the parameters of one such feed-forward network does it have, and how many times the operations?**
+# **A layer with $d_{model} = 512$, $d_{ff} = 2048$, 8 experts and $k = 2$: how many times the parameters of one such feed-forward network does it have, and how many times the operations?**
 
 # %%
 guess = None  # (parameters, operations)
@@ -658,11 +658,11 @@ print(f"{many // one} times the parameters, {work:.3f} times the operations")
 assert many == 8 * one and 2 < work < 2.01
 
 # %% [markdown]
-# Eight times the parameters at twice the operations, plus a little for the router. But nothing in the formula makes a token choose different experts. If one expert is a little better at first, it is chosen more often, so it learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With $f_e$ for expert $e$'s share of all choices and $\bar p_e$ for its mean probability,
+# Eight times the parameters at twice the operations, plus a little for the router. But nothing in the formula makes a token choose different experts. If one expert is a little better at first, it is chosen more often, learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With expert $e$'s share $f_e$ of all choices and its mean probability $\bar p_e$ in a softmax over all experts,
 #
 # $$L_{balance} = experts \cdot \sum_e f_e\, \bar p_e .$$
 #
-# It is 1 if all experts are used alike. Counting has no gradient, so it works through $\bar p$.
+# It is 1 if all experts are used alike. The counts $f_e$ have no gradient, so the loss acts through $\bar p_e$.
 
 # %%
 # exercise: mixture/load_balance
@@ -674,7 +674,7 @@ check("mixture/load_balance", load_balance)
 load_balance = mine("mixture/load_balance")
 
 # %% [markdown]
-# Put your mixture into the language model, in place of the feed-forward network, and keep $L_{balance}$ of each layer. Eight experts of 64 hidden numbers, of which each token uses two, have the operations of one network of 128.
+# Put your mixture into the language model, in place of the feed-forward network, and keep $L_{balance}$ of each layer. Eight experts with 64 hidden units each, of which a token uses two, take the operations of one network with 128.
 
 # %%
 needs("shakespeare")
@@ -809,7 +809,7 @@ assert 1.0 < saved < 1.1
 # %% [markdown]
 # ## Read first, then learn the task
 #
-# L1 and L2 end with a third table, the leaderboard of **GLUE**, nine tasks on English sentences. All six models at its top, from 90.3 to 90.8 points, are Transformers, and all are **pretrained**: trained first on plain text without labels, then **fine-tuned** on each task. GPT predicts the next token. BERT (Devlin et al. 2019) fills holes, so that its encoder may read both sides.
+# L1 and L2 end with a third table, the leaderboard of **GLUE**, nine tasks on English sentences. All six models at its top (90.3 to 90.8 points, quoted) are Transformers, and all are **pretrained**: trained first on plain text without labels, then **fine-tuned** on each task. GPT predicts the next token. BERT (Devlin et al. 2019) fills holes, so that its encoder may read both sides.
 
 # %% [markdown]
 # How does one make holes? Choose 15% of the tokens, and ask for these. If all of them became the token [MASK], the model would only ever read texts with holes, and the texts of its tasks have none. So, of the chosen tokens,
@@ -880,7 +880,7 @@ print(f"asked: {(targets != -100).float().mean():.3f}, changed: {wrong:.3f}")
 # | genre | 48 words | comedy, history or tragedy? |
 
 # %% [markdown]
-# Line breaks tell verse from prose, the First Folio's catalogue names the genre. **Tuned** models train all parameters, for 160 steps each, also one that has read nothing. **Frozen** ones keep their parameters: only a linear head is fitted to the mean of their states. So it is for counts of words, and for the vectors of MiniLM, which has read the web (perhaps with these plays).
+# The labels: line breaks tell verse from prose, and the First Folio's catalogue names the genre. A **tuned** model trains all its parameters for 160 steps, whether it has read before or not. A **frozen** one keeps its parameters: only a linear head is fitted to the mean of its states. The same is done with counts of words and with MiniLM's vectors (it has read the web, perhaps with these plays).
 #
 # **On which tasks does the better tuned twin beat the model that has read nothing by more than 10 points? On which does MiniLM beat both tuned twins?**
 
@@ -966,7 +966,7 @@ assert min(genre["MiniLM, frozen"]) > max(genre["counts, frozen"]) + 0.02
 # Without reading, 500 labels do not teach **order**: the model is at chance. After 28 plays the masked model is right in 69% of the tests, its twin in 60%, and frozen they are as good (70% and 59%): what the task needs is in the states before the first label comes. MiniLM, which has read so much more, has 61%. It was trained to give sentences of like meaning like vectors; for that the order of words may matter little.
 
 # %% [markdown]
-# In **verse** and **genre** the tuned twins gain 1 to 4 points, and their frozen states, or the counts of words, do about as well. (The standard error of one share is 1.4 points.) Whether a speech **answers** another one, none of our models can say: reading plays does not help at all. MiniLM can, a little (55%), and leads in genre (51%). So pretraining helps where the reading has taught what the task asks for. Ours taught which words are neighbours. What a speech is about takes more reading.
+# In **verse** and **genre** the tuned twins gain 1 to 5 points over the same model without reading. Their frozen states, or the counts of words, do about as well. (The standard error of one share is 1.4 points.) Whether a speech **answers** another one, none of our models can say: reading plays does not help at all. MiniLM can, a little (55%), and leads in genre (51%). So pretraining helps where the reading has taught what the task asks for. Ours taught which words are neighbours. What a speech is about takes more reading.
 
 # %% [markdown]
 # As in GLUE, the masked twin is ahead on order, although it was asked for 15% of the words. Its states see both sides, which may be why. Its reading also took less than half of the processor's time, because only masked words are scored. But on verse and genre neither twin is ahead in every seed, and all this is one small size and one edition: it shows what the experiment looks like, not what holds for larger models.
