@@ -223,7 +223,7 @@ for name in order:
 assert order[:2] == ["nearest", "convolution"] and max(plain["MLP"] + plain["ViT"]) < 0.945
 
 # %% [markdown]
-# The oldest method wins, and the newest is last, level with the MLP. This is about how *fast* they learn from how *little*: 1,347 images and 8 seconds. Dosovitskiy et al. 2021 report the same of convolutions and Transformers at scale: trained on ImageNet's 1.3 million images alone, Transformers were a few points below; with 300 million images they were ahead (quoted).
+# The oldest method wins. The newest shares the last place with the MLP. This is about how *fast* they learn from how *little*: 1,347 images, 8 seconds, and one learning rate for all. Dosovitskiy et al. 2021 report a similar order at scale: trained on ImageNet's 1.3 million images alone, Transformers were a few points below; with 300 million images they were ahead (quoted).
 
 # %% [markdown]
 # What does each reader know about images before it has seen one? Change the images, and see who notices. First control: shuffle the 64 pixels, all images in the same way. Second control: shift each training image by up to one pixel, anew each time it is used.
@@ -361,7 +361,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Is that a rule? Run it with `SEED = 2`: ink gets no more than its share then, and as many digits are named. A map of weights is a hint about what one model reads, and no explanation (lesson 02). The first block has mixed the states of the patches already.
+# Is that a rule? Run it with `SEED = 2`: then 56 % of the attention goes to ink, less than ink's share of the patches, and as many digits are named. A map of weights is a hint about what one model reads, and no explanation (lesson 02). The first block has mixed the states of the patches already.
 
 # %%
 needs()
@@ -570,10 +570,10 @@ measuring.expect(claim, quicker == ["parallel", "loop"], quicker)
 #
 # $$\underset{d \times s}{h_t} = e^{\Delta_t a} \odot h_{t-1} + (\Delta_t \odot x_t)\, b_t^T \qquad \underset{d}{y_t} = h_t\, c_t$$
 #
-# $x_t$ and $\Delta_t$ have $d$ numbers, $b_t$ and $c_t$ have $s$. $a$ is $d \times s$ and negative, and $\Delta_t$ multiplies its rows.
+# $x_t$ and $\Delta_t$ have $d$ numbers, $b_t$ and $c_t$ have $s$. $a$ is $d \times s$ and negative; each of its rows is multiplied by one number of $\Delta_t$.
 
 # %% [markdown]
-# $\Delta_t$ is the gate: near 0 the token is ignored and nothing is forgotten; large, and the state is replaced. $b_t$ says where to write, $c_t$ what to read. Compare linear attention (lesson 14): there $b_t$ is called key, $c_t$ query, $x_t$ value, and nothing is ever forgotten.
+# $\Delta_t$ is the gate: where it is near 0, the token is ignored and nothing is forgotten; where it is large, the state is replaced. $b_t$ says where to write, $c_t$ what to read. Compare linear attention (lesson 14): there $b_t$ is called key, $c_t$ query, $x_t$ value, and nothing is ever forgotten.
 
 # %%
 # exercise: state_space/selective
@@ -619,7 +619,7 @@ assert (key @ state).item() == 6
 #
 # $$\underset{d \times d_v}{S_t} = S_{t-1} + \beta_t\, \underset{d \times 1}{k_t^T} \big(\underset{1 \times d_v}{v_t} - \underset{1 \times d_v}{k_t S_{t-1}}\big) \qquad \underset{1 \times d_v}{o_t} = q_t S_t$$
 #
-# $\beta_t$, from 0 to 1, is the share that is written.
+# $\beta_t$, from 0 to 1, is the share of the difference that is written.
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -665,7 +665,7 @@ print("delta rule", newest[:, 0].tolist(), "linear attention", summed[:, 0].toli
 assert newest[1].item() == 5 and abs(summed[1].item() - 3) < 1e-6
 
 # %% [markdown]
-# Where is the parallel form? Inside a chunk of tokens the differences solve a triangular system of linear equations, so a chunk is a few products of matrices (Yang et al. 2024). `delta_rule_in_chunks` of the library does that, and is held to yours.
+# Where is the parallel form? Inside a chunk of tokens the differences solve a triangular system of linear equations, so a chunk is a few products of matrices (Yang et al. 2024). The library's `delta_rule_in_chunks` does that; the next cell compares it with yours.
 
 # %%
 from course_lib.delta_rule import delta_rule_in_chunks
@@ -677,7 +677,7 @@ assert torch.allclose(delta_rule_in_chunks(q, k, v, beta), delta_rule(q, k, v, b
 # %% [markdown]
 # ## Recall against memory
 #
-# Which layer recalls best, and what does it have to keep? Each text writes 24 values under 12 keys, so a key is written twice on average. Then 8 questions follow: what is the *newest* value of this key? There are 16 values, so chance is 6 %.
+# Which layer recalls best, and what does it have to keep? Each text writes 24 values under 12 keys, so a key is written twice on average; a key and its value are one token. Then 8 questions follow: what is the *newest* value of this key? There are 16 values, so chance is 6 %.
 #
 # Two blocks, $d_{model} = 64$, and one mixing layer in each: attention, linear attention, the delta rule or a selective state space. Each training gets 5 CPU-seconds, three seeds each.
 
@@ -739,9 +739,9 @@ plots.show(
 )
 
 # %% [markdown]
-# Twelve keys need room: with 4 numbers a key they cannot be kept apart. With 8, the delta rule's median is 100 % and linear attention's 93 %, but the three seeds of each overlap. With 16 both match attention, with less than half of its memory. Attention's memory grows with every token; theirs does not.
+# Twelve keys need room. With 4 numbers a key, at most four keys can be orthogonal, so what you read for one mixes in values of others. With 8, the delta rule's median is 100 % and linear attention's 93 %, but their seeds overlap. With 16 both come within a point of attention, with less than half of its memory. Attention's memory grows with every token; theirs does not.
 #
-# Linear attention does better than our example of 1 and 5 suggested. It has a second block and positions to work with; we have not looked how it uses them.
+# Linear attention does better than our example of 1 and 5 suggested. It has a second block and positions; we have not looked how it uses them.
 
 # %% [markdown]
 # The state space is behind, but its loop over the tokens is slow: in 5 seconds it takes 175 steps, and the others take 280 and more. This ranks layers by what they learn in 5 seconds on one core, not by what they can learn. Arora et al. 2024 measure many such layers at length: recall costs memory (quoted). So recent models mix a few layers of attention with many of fixed memory (Lieber et al. 2024, quoted).
@@ -848,7 +848,7 @@ assert torch.allclose(total, target[0], atol=1e-3)
 #
 # ## A draft for nothing
 #
-# Which draft is cheap? The simplest needs no model: **prompt look-up** (Saxena 2023). Take the last three tokens. If they have occurred before in the text, draft what followed them; if not, try the last two, then the last one. It is an induction head (lesson 07) without a network.
+# Which draft is cheap? The simplest needs no model: **prompt lookup decoding** (Saxena 2023). Take the last three tokens. If they have occurred before in the text, draft what followed them; if not, try the last two, then the last one. It is an induction head (lesson 07) without a network.
 
 # %%
 # given: speculative.look_up
@@ -939,7 +939,7 @@ needs()
 # | L4 | "What's next after Transformers?" | hybrids: a few attention layers among many with a fixed state (Lieber et al. 2024) |
 
 # %% [markdown]
-# Three more ideas are out of reach for one laptop, and are quoted.
+# Three more ideas are out of reach for one laptop at full size, and are quoted.
 #
 # **Sparse experts at scale.** DeepSeek-V3 has 671 billion parameters, of which each token uses 37 billion (DeepSeek-AI 2024). You built the layer in lesson 12.
 #
@@ -950,7 +950,7 @@ needs()
 # %% [markdown]
 # ## Your page
 #
-# You have made a guess before nearly every measurement of this course. The first guess of each was kept, in your workspace and nowhere else. In a terminal, in your workspace, run
+# Before nearly every measurement of this course you could make a guess. Your first guess of each was kept, in your workspace and nowhere else. In a terminal, in your workspace, run
 #
 # `course certificate`
 #
@@ -1012,4 +1012,4 @@ needs()
 #
 # You have built every part of the Transformer, trained it, measured what the lectures claim, and exchanged its parts. If you read one paper now, read Vaswani et al. 2017 again, from the first page to the last.
 #
-# Dosovitskiy et al. 2021 (Vision Transformer); Radford et al. 2021 (CLIP); Hillis & Steele 1986 and Blelloch 1990 (scans); Gu & Dao 2023 (Mamba); Schlag et al. 2021 and Yang et al. 2024 (the delta rule); Leviathan et al. 2023 (speculative decoding); Saxena 2023 (prompt look-up). Lectures: L1 to L5.
+# Dosovitskiy et al. 2021 (Vision Transformer); Radford et al. 2021 (CLIP); Hillis & Steele 1986 and Blelloch 1990 (scans); Gu & Dao 2023 (Mamba); Schlag et al. 2021 and Yang et al. 2024 (the delta rule); Leviathan et al. 2023 (speculative decoding); Saxena 2023 (prompt lookup decoding). Lectures: L1 to L5.
