@@ -24,7 +24,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_lib.attention import attend
 from course_lib.data import home_assistant, translating
 from course_lib.data.batches import pad
-from course_lib.data.translating import PAD, START, Tokens
+from course_lib.data.translating import PAD, START, STOP, Tokens
 from course_lib.efficient import window
 from course_lib.efficient.memory_compressed import compress
 from course_lib.encoder import EncoderBlock
@@ -46,6 +46,7 @@ MOST = 24  # tokens of a text to be written, its STOP among them
 VOCAB, D_MODEL, HEADS, D_FF, LAYERS = 1024, 64, 4, 256, 2
 REACH, WIDTH = 32, 3  # tokens back that a local layer sees; tokens of a compressed state
 STEPS, BATCH, TESTED = 1000, 16, 1000
+EXAMPLE = 4  # of the tested texts, the one that the lesson shows
 RATES = (0.005, 0.01, 0.02)  # of which each model takes its best ...
 CHOSEN_AT, CHOSEN_BY = 16, 3  # ... at this length, by another seed
 SETTINGS = {
@@ -131,6 +132,14 @@ def tested() -> list[Place]:
 def written(place: Place) -> str:
     """Return the text at a place."""
     return translating.decode(pieces(), place.document[place.start : place.end])
+
+
+def page(place: Place, length: int) -> list[str]:
+    """Return the texts that a model reads before it writes, and the one at the place."""
+    document, start, end = place
+    tokens = document[start - length : end]
+    texts = [[*text] for stop, text in itertools.groupby(tokens, key=STOP.__eq__) if not stop]
+    return [translating.decode(pieces(), text) for text in texts]
 
 
 Batch = tuple[Source, Target]
@@ -241,9 +250,16 @@ def measure() -> dict:
         for name in MODELS
     ]
     work = {name: {str(length): operations(name, length) for length in LENGTHS} for name in MODELS}
-    counts = {str(length): counting(length) for length in LENGTHS}
-    figures = {"settings": SETTINGS, "operations": work, "rates": rates}
-    return figures | {"counting": counts, "rows": rows}
+    return {
+        "settings": SETTINGS,
+        "documents": [*map(len, documents())],
+        "texts": len(learning()),
+        "example": page(tested()[EXAMPLE], CHOSEN_AT),
+        "operations": work,
+        "rates": rates,
+        "counting": {str(length): counting(length) for length in LENGTHS},
+        "rows": rows,
+    }
 
 
 def once(key: str, measure: Callable[[], Any]) -> Any:

@@ -681,7 +681,7 @@ figure, ax = plots.axes(title, "letter", "change of the context c", size=(8, 3.4
 ax.bar(range(34), moved, color=plots.COLOURS[0], width=0.8)
 ax.set_xticks(range(34), list(longest))
 ax.set(ylim=(0, 0.6), xlim=(-0.8, 33.8))
-for length, style, x, height in (("14", "-", 15, 0.3), ("18", "--", 19, 0.185)):
+for length, style, x, height in (("14", "-", 15, 0.3), ("18", "--", 10.5, 0.12)):
     shape = kept["influence"][length]
     places = [33 * i / (len(shape) - 1) for i in range(len(shape))]
     ax.plot(places, shape, color="0.3", linestyle=style, linewidth=1.2)

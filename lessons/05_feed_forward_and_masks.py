@@ -767,9 +767,8 @@ race(64)  # the first run of anything is slow
 slow, newest, fast = torch.tensor([race(n) for n in lengths]).T
 reveal(guess, round((slow[-1] / fast[-1]).item()))
 print(f"by counting: n/3 = {512 / 3:.0f}")
-claim = "one masked product is over ten times as fast as all anew, kept keys lie between"
-came = f"{fast[-1]:.4f}, {newest[-1]:.3f} and {slow[-1]:.3f} s"
-measuring.expect(claim, slow[-1] > 10 * fast[-1] and fast[-1] < newest[-1] < slow[-1], came)
+claim = "one masked product is over ten times as fast as all pairs anew"
+measuring.expect(claim, slow[-1] > 10 * fast[-1], f"{slow[-1] / fast[-1]:.0f} times")
 
 # %% tags=["hide-input"]
 title = "Three ways to the same numbers: one masked product is the fastest"

@@ -87,7 +87,8 @@ def test_the_input_is_what_stands_right_before_the_text():
     source, target = documents.stack([place], 16)
     together = torch.cat([source, target], dim=1)[0].tolist()
     assert together == place.document[place.start - 16 : place.end]
-    assert target[0, -1] == documents.translating.STOP
+    assert target[0, -1] == documents.STOP
+    assert documents.page(place, 16)[-1] == documents.written(place)
 
 
 @strings
@@ -115,6 +116,8 @@ def test_a_run_that_was_ended_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "losses_by_rate", lambda name: {"0.001": 2.0, "0.01": 1.0})
     monkeypatch.setattr(documents, "operations", lambda name, length: 1)
     monkeypatch.setattr(documents, "counting", lambda length: 1.0)
+    for name in ("documents", "learning", "tested", "page"):
+        monkeypatch.setattr(documents, name, lambda *_: [[]] * 5)
     trained = []
 
     def ended(name, length, seed, rate):
