@@ -609,10 +609,8 @@ reveal(guess, letters[int(weights[0].argmax())])
 untrained, words = new_model(attend, seed=1), ("phonograph", "transformer")
 cases = [("untrained", untrained, words[0]), *[("trained", attending, word) for word in words]]
 figure, panels = plots.plt.subplots(1, 3, figsize=(11, 3.8))
-peaks = []
 for ax, (name, model, word) in zip(panels, cases):
     weights, sounds, letters = alignment(model, word)
-    peaks.append(f"{weights.amax(-1).mean():.2f}")
     image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
     ax.set_xticks(range(len(letters)), letters)
     ax.set_yticks(range(len(sounds)), sounds)
@@ -626,8 +624,7 @@ plots.show(
     figure,
     "Weights of sounds over letters as heat maps. Untrained, they are spread over the word. "
     "Trained, they follow a band from the upper left to the lower right: the sounds walk along "
-    f"the letters. A sound's largest weight, on average: {peaks[0]} untrained, then {peaks[1]} and "
-    f"{peaks[2]}.",
+    "the letters.",
 )
 
 # %% [markdown]
