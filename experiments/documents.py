@@ -235,7 +235,7 @@ MODELS: dict[str, Callable[[int], nn.Module]] = {
     "encoder-decoder": encoder_decoder,
     "decoder alone": decoder,
     "compressed attention": lambda length: decoder(length, alternating()),
-    "the same, with experts": lambda length: decoder(length, experts(alternating())),
+    "compressed, with experts": lambda length: decoder(length, experts(alternating())),
 }
 
 
