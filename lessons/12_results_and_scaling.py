@@ -809,7 +809,7 @@ assert 1.0 < saved < 1.1
 # %% [markdown]
 # ### The same question in small (optional)
 #
-# Here input and model change one at a time. A document is all that one integration of Home Assistant says, a program for smart homes: names of switches, messages, questions. **The task is to write the next text, from the 16, 64 or 256 tokens right before it.** Tested texts are from documents that are held out, and stand in no other.
+# Here input and model change one at a time. Home Assistant is a program for smart homes (lesson 11 translates its texts). A document is all that one of its integrations says: names of switches, messages, questions. **The task is to write the next text, from the 16, 64 or 256 tokens right before it.** Tested texts come from held-out documents, and no other document has them.
 
 # %%
 long = results.load("documents")["figures"]
@@ -902,7 +902,7 @@ assert alone > long["counting"]["256"] + 0.5
 # So the decoder's gain has two causes. A quarter of a nat is reading: so much it loses if it sees only the last 16 tokens. Half a nat is **training**. A decoder alone also predicts its input, and a longer input is more text to learn from, at ten times the operations. The encoder-decoder learns from the text to be written alone. The table of 2018 cannot tell the two causes apart.
 
 # %% [markdown]
-# Counting is ahead of all five. Much of what is to be written stands in the input, as *Energy use* does above. Who copies gains much, and in 1,000 small steps our models have learned little of it. Nor is the order that of the paper: compressed attention is behind full attention here, and experts are behind both.
+# Counting is ahead of all five. Much of what is to be written stands in the input, as *Energy use* does above. A model that copies gains much, and in 1,000 small steps our models have learned little of it. Nor is the order that of the paper: compressed attention is behind full attention here, and experts are behind both.
 
 # %% [markdown]
 # ## Read first, then learn the task
