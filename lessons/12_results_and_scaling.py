@@ -833,7 +833,8 @@ assert lengths == [16, 64, 256] and held_out == 97
 
 # %% [markdown]
 # Three more things to know. $d_{model}$ is 64. The local layer sees 32 tokens back, and a state is made of three. And every Transformer adds to a token's embedding a matrix times the embedding before it, so that one layer can find what followed the same token earlier. (In lesson 07 that took two heads, one after the other.)
-#
+
+# %% [markdown]
 # The cheap rival is **counting**: half of each probability comes from what followed two tokens in all documents, half from what followed the last token earlier in this input.
 #
 # **Which of the five models have a lower loss with 256 tokens than with 16, in all three seeds? And does the best of them beat counting?**
