@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Iterator
 
-PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check"]
+# most modules of the packages are never imported, and Python compiles those that are
+PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
 
 
 def main(arguments: list[str]) -> int:
