@@ -998,6 +998,9 @@ guess = None  # two lists of tasks
 read_first = results.load("pretraining")
 shares = read_first["figures"]["shares"]  # way -> task -> the share right, for each seed
 seeds = f"{len(read_first['seeds'])} of 3 seeds measured"
+figures, settings = read_first["figures"], read_first["figures"]["settings"]
+print(f"{figures['parameters']:,} parameters, {settings['reading']['steps']:,} steps of reading,")
+print(f"{figures['words_read']:,} words to read, {settings['labels']} labels for each task")
 
 
 def mean_share(way, task):
