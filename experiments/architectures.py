@@ -48,6 +48,7 @@ SETTINGS = {
     "tested": TESTED,
     "balance": BALANCE,
 }
+once = partial(results.once, "architectures", SETTINGS)  # what an ended run has measured is kept
 
 Batch = tuple[Tensor, Tensor]
 
@@ -116,11 +117,6 @@ def measure() -> dict:
         name: sum(p.numel() for p in make().parameters()) for name, make in MODELS.items()
     }
     return {"settings": SETTINGS, "parameters": parameters, "rates": rates, "rows": rows}
-
-
-def once(key: str, measure: Callable[[], Any]) -> Any:
-    """Measure what an interrupted run has not measured already."""
-    return results.once("architectures", SETTINGS, key, measure)
 
 
 def table(figures: dict) -> list[str]:

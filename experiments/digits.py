@@ -49,6 +49,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "convolution": convolution,
     "ViT": vision_transformer,
 }
+once = partial(results.once, "digits", SETTINGS)  # what an ended run has measured is kept
 
 
 def measure() -> dict:
@@ -79,11 +80,6 @@ def measure() -> dict:
         "nearest": {condition: nearest(condition) for condition in CONDITIONS},
         "runs": runs,
     }
-
-
-def once(key: str, measure: Callable[[], Any]) -> Any:
-    """Measure what an interrupted run has not measured already."""
-    return results.once("digits", SETTINGS, key, measure)
 
 
 def table(figures: dict) -> list[str]:

@@ -26,7 +26,7 @@ from course_lib.data import home_assistant, translating
 from course_lib.data.batches import pad
 from course_lib.data.translating import PAD, START, STOP, Tokens
 from course_lib.efficient import window
-from course_lib.efficient.memory_compressed import compress
+from course_lib.efficient.memory_compressed import MemoryCompressed, compress
 from course_lib.encoder import EncoderBlock
 from course_lib.instruments import results, training
 from course_lib.language_model import LanguageModel
@@ -63,6 +63,7 @@ SETTINGS = {
     "rates": RATES,
     "chosen_at": CHOSEN_AT,
 }
+once = partial(results.once, "documents", SETTINGS)  # what an ended run has measured is kept
 
 Source = Int[Tensor, "batch length"]
 Target = Int[Tensor, "batch most"]
@@ -115,7 +116,7 @@ def learning() -> list[Place]:
 
 @functools.cache
 def tested() -> list[Place]:
-    """Return texts of held-out documents, each once; none is a text of another document.
+    """Return texts of held-out documents, each once; no document to learn from has one of them.
 
     These are the first ones by their check sums, the same for every model.
     """
@@ -158,17 +159,12 @@ def batches(length: int, seed: int) -> Iterator[Batch]:
         yield stack(draw.sample(learning(), BATCH), length)
 
 
-class CausalCompressed(nn.Module):
+class CausalCompressed(MemoryCompressed):
     """Attend to states of `width` tokens that end no later than the query, and to the first token.
 
     Source: Liu et al. 2018, section 4.2.3. The first token is put in front of the states, or the
     first queries would see nothing. The mask is the causal one, and is not asked.
     """
-
-    def __init__(self, d_k: int, width: int):
-        super().__init__()
-        mean = torch.eye(d_k).expand(width, d_k, d_k) / width
-        self.key_weight, self.value_weight = (nn.Parameter(mean.clone()) for _ in range(2))
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend to what is past."""
@@ -260,11 +256,6 @@ def measure() -> dict:
         "counting": {str(length): counting(length) for length in LENGTHS},
         "rows": rows,
     }
-
-
-def once(key: str, measure: Callable[[], Any]) -> Any:
-    """Measure what an interrupted run has not measured already."""
-    return results.once("documents", SETTINGS, key, measure)
 
 
 def table(figures: dict) -> list[str]:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +42,7 @@ SETTINGS = {
     "batch": BATCH,
     "learning_rate": LEARNING_RATE,
 }
+once = partial(results.once, "newest_value", SETTINGS)  # what an ended run has measured is kept
 
 
 class Attention(nn.Module):
@@ -135,11 +135,6 @@ def measure() -> dict:
         "memory": {name: memory for name, (_, memory) in MIXERS.items()},
         "runs": runs,
     }
-
-
-def once(key: str, measure: Callable[[], Any]) -> Any:
-    """Measure what an interrupted run has not measured already."""
-    return results.once("newest_value", SETTINGS, key, measure)
 
 
 def table(figures: dict) -> list[str]:

@@ -362,6 +362,7 @@ READERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "counts": measure_counts,
     "MiniLM": measure_minilm,
 }
+once = partial(results.once, "pretraining", SETTINGS)  # what an ended run has measured is kept
 
 
 def measure() -> dict[str, Any]:
@@ -402,11 +403,6 @@ def summary(found: dict[int, dict[str, Any]]) -> dict[str, Any]:
             name: [one[name]["cpu_seconds"] for one in found.values()] for name in first
         },
     }
-
-
-def once(key: str, measure: Callable[[], Any]) -> Any:
-    """Measure what an interrupted run has not measured already."""
-    return results.once("pretraining", SETTINGS, key, measure)
 
 
 def majority(task: str) -> float:

@@ -809,7 +809,7 @@ assert 1.0 < saved < 1.1
 # %% [markdown]
 # ### The same question in small (optional)
 #
-# Here every model gets every length of input. Home Assistant is a program for smart homes (lesson 11 translates its texts). A document is all the text of one of its integrations, such as a brand of lamps: names of switches, messages, questions. **The task is to write the next text, from the 16, 64 or 256 tokens right before it.** Test texts come from held-out documents, and no other document has them.
+# Here every model gets every length of input. Home Assistant is a program for smart homes (lesson 11 translates its texts). A document is all the text of one of its integrations, such as a brand of lamps: names of switches, messages, questions. **The task is to write the next text, from the 16, 64 or 256 tokens right before it.** Test texts come from held-out documents, and none of the others has them.
 
 # %%
 long = results.load("documents")["figures"]

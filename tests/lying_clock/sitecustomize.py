@@ -12,7 +12,7 @@ LIED_TO = ("__main__", "course_lib.instruments.measuring")  # cells, and what me
 
 
 def lying(clock: Callable[[], float], seed: int) -> Callable[[], float]:
-    """Return a clock that adds a microsecond or a quarter of an hour to each reading of a cell's.
+    """Return a clock that goes ahead at each reading of a cell's, by up to a quarter of an hour.
 
     For all others, such as the time limit of `check`, it is the clock itself.
     """
