@@ -1190,7 +1190,7 @@ def seconds(layer, n):
     return min(times)
 
 
-# %%
+# %% tags=["once"]
 sizes = (32, 64, 128, 256, 512, 1024, 2048)
 threads = torch.get_num_threads()
 torch.set_num_threads(1)
@@ -1202,7 +1202,7 @@ work = {"RNN": 16, "window of three": 16, "attention": 16**2}  # times more to c
 for name, factor in longer.items():
     print(f"{name:16} work: {work[name]:3} times; time, measured here: {factor} times")
 
-# %% tags=["hide-input"]
+# %% tags=["once", "hide-input"]
 title = "Time for 32 to 2,048 tokens, on one core of this machine"
 figure, ax = plots.axes(title, "tokens", "milliseconds", size=(6.8, 3.6))
 for (name, of), colour in zip(times.items(), plots.COLOURS):

@@ -189,6 +189,10 @@ def sentences_of(play):
 
 
 # %%
+play = shakespeare.works()["Julius Caesar"]
+texts = sentences_of(play)
+
+
 def embed_all(texts):
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     vectors = torch.empty(len(texts), 384)
@@ -198,9 +202,7 @@ def embed_all(texts):
     return vectors
 
 
-# %%
-play = shakespeare.works()["Julius Caesar"]
-texts = sentences_of(play)
+# %% tags=["once"]
 start = perf_counter()
 vectors = embed_all(texts)
 print(f"{len(texts)} sentences in {perf_counter() - start:.0f} s")
@@ -212,7 +214,7 @@ print(f"{len(texts)} sentences in {perf_counter() - start:.0f} s")
 guess = None  # its first words
 
 
-# %%
+# %% tags=["once"]
 def search(question, n=3):
     [asked] = sentence_encoder.embed([question])
     likeness = vectors @ asked
@@ -222,7 +224,7 @@ def search(question, n=3):
 reveal(guess, search("Everybody dies once.")[0][0].rstrip("."))
 assert "Cowards die many times" in search("Everybody dies once.")[0][0]
 
-# %%
+# %% tags=["once"]
 for question in ("What time is it?", "I cannot sleep.", "The weather frightens people."):
     print(question)
     for text, likeness in search(question):
@@ -231,7 +233,7 @@ for question in ("What time is it?", "I cannot sleep.", "The weather frightens p
 # %% [markdown]
 # The first question and its best answer have no word in common, so no search for its words could have found it:
 
-# %%
+# %% tags=["once"]
 best = search("What time is it?")[0][0]
 in_common = set(shakespeare.words("What time is it?")) & set(shakespeare.words(best))
 print(best, "| words in common:", in_common or "none")
@@ -1223,7 +1225,7 @@ def undivided_in_groups(q, k, v, mask=None):
     return grouped_query_attention(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
-# %%
+# %% tags=["once"]
 mistakes = {
     "right": {},
     "mask forgotten": {"rule": leaking},
@@ -1238,7 +1240,7 @@ for name, parts in mistakes.items():
     said = "".join(twin.write(opening, 10, cache=False))
     print(f"{name:20} loss {broken_losses[name]:5.2f}   {said!r}")
 
-# %%
+# %% tags=["once"]
 assert broken_losses["mask forgotten"] < broken_losses["right"] - 0.5
 assert all(broken_losses[name] > broken_losses["right"] + 1 for name in list(mistakes)[2:])
 del twin

@@ -406,7 +406,7 @@ diagram.show(
 # %%
 guess = None  # 16, 256 or 2048
 
-# %%
+# %% tags=["once"]
 qkv = inputs[1]
 blocks = [16, 64, 256, 1024, 2048]
 by_block = [seconds(partial(tiled.tiled_attention, *qkv, block), times=1) for block in blocks]
@@ -419,7 +419,7 @@ claim = "tiles of 256 and of 2,048 beat the full matrix, and those of 256 beat t
 holds = by_block[0] > 2 * by_block[2] and by_block[2] < full and by_block[-1] < full
 measuring.expect(claim, holds, "the times above")
 
-# %% tags=["hide-input"]
+# %% tags=["once", "hide-input"]
 title = "Tiles take less time than the full matrix, if they are not too small"
 figure, ax = plots.axes(title, "queries and keys in a tile", "CPU time, s", size=(7.2, 3.6))
 ax.loglog(blocks, by_block, "o-", color=plots.COLOURS[0])

@@ -1178,7 +1178,7 @@ def long_layer(rule, layer=MultiHeadAttention):
     return elapsed, memory
 
 
-# %%
+# %% tags=["once"]
 hashed = partial(lsh.rule, buckets=n // 64, chunk=64, rounds=2)
 rules = {
     "window of 257": (partial(window.rule, width=256),),
@@ -1195,7 +1195,7 @@ for name, rule in rules.items():
 #
 # Dense attention's time grows with $n^2$, so it can be estimated from 2,048 tokens:
 
-# %%
+# %% tags=["once"]
 dense = partial(scaled_dot_product_attention, *[random_vectors(4, 2048, 64)] * 3)
 dense_seconds = (n / 2048) ** 2 * seconds(dense)
 print(f"dense: about {dense_seconds:.0f} CPU seconds, {4 * n**2 * 4 / 2**30:.0f} GiB of weights")

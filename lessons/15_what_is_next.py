@@ -904,7 +904,7 @@ def written(text, ahead, new=32):
         return text[len(tokens) :], passes, process_time() - start
 
 
-# %%
+# %% tags=["once"]
 runs = {name: (written(text, 0), written(text, 8)) for name, text in texts.items()}
 passes = {name: ahead[1] for name, (_, ahead) in runs.items()}
 reveal(guess, tuple(passes.values()))
@@ -916,7 +916,7 @@ assert passes["poem"] <= 6 and 12 <= passes["table"] <= 18 and passes["story"] >
 # %% [markdown]
 # The text is the same, token for token. The poem takes 5 passes in place of 32, and the table half. The story gains nothing and loses time: single tokens of it repeat, but what is drafted from them is refused, and a pass over a draft costs more than one without. Real systems draft with a small model of the same family, or with extra heads of the large model itself, which also helps where nothing repeats (Leviathan et al. 2023 report two to three times the speed, quoted).
 
-# %%
+# %% tags=["once"]
 times = {name: slow / fast for name, ((_, _, slow), (_, _, fast)) in runs.items()}
 came = {name: f"{factor:.1f} times as fast" for name, factor in times.items()}
 claim = "the draft makes the poem 1.3 times as fast or more, the story less than that"

@@ -1,4 +1,4 @@
-"""Build and execute notebooks: `python -m lessons [01 02 ...] [--text] [--solved FOLDER]`."""
+"""Build and execute notebooks: `python -m lessons [01 02 ...] [--text]`."""
 
 import sys
 

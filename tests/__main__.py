@@ -11,7 +11,6 @@ from typing import NamedTuple
 from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
-SOLVED = ROOT / "build" / "solved"
 # two processes on two cores: more threads than that would wait for each other, and if somebody
 # asks for more, they wait without work
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
@@ -60,9 +59,8 @@ def stages() -> dict[str, Stage]:
     return STYLE | {
         "components, shapes executed": Stage([*PYTEST, hook, *components]),
         "engine, grading, files, models": Stage([*PYTEST, "--no-loadscope-reorder", *folders]),
-        "build solved notebooks": Stage(["lessons", "--solved", str(SOLVED)]),
         "notebooks, untouched and solved": Stage(
-            [*PYTEST, *NBVAL, "notebooks", str(SOLVED)],
+            [*PYTEST, "--no-loadscope-reorder", *NBVAL, str(tests / "notebooks"), "notebooks"],
             {"COURSE_CLOCK": "0.01", "PYTHONPATH": str(tests / "lying_clock")},
         ),
     }

@@ -36,6 +36,18 @@ def save_notebook():
 
 
 @pytest.fixture
+def shell(tmp_path, monkeypatch):
+    """Run a notebook's cells in this process, in an empty folder."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell.instance()
+    shell.reset(new_session=False)
+    monkeypatch.chdir(tmp_path)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
 def private_package(tmp_path, monkeypatch):
     """Install a package of an instructor's own, whose exercise `private/twice` is of lesson 01."""
     from course_lib import exercises

@@ -31,6 +31,7 @@ FILES = {"en-pt": ("enpt-1693087644/", "enpt"), "pt-en": ("pten-1693087646/", "p
 VOCAB, D_MODEL, HEADS, D_FF, MAX_LENGTH = 32000, 256, 8, 1536, 256
 ENCODER_LAYERS, DECODER_LAYERS = 6, 2
 STOP, UNKNOWN = 0, 1
+MOST_A_TOKEN = 3  # times as long as its source a translation may become, as by Marian itself
 START = VOCAB  # a row of zeros after all others, since Marian begins with nothing
 EPS = 1e-9
 GIGABYTES = 0.3
@@ -108,11 +109,13 @@ class Marian(nn.Module):
     def translate(self, text: str) -> str:
         """Translate a sentence, always by the likeliest next token, until STOP.
 
-        Raises ValueError as `encode` does.
+        What never stops ends at three times its source's tokens. Raises ValueError as `encode`
+        does.
         """
-        memory = self.read(self.encode(text))
-        target = [START]
-        while target[-1] != STOP and len(target) < MAX_LENGTH:
+        source = self.encode(text)
+        memory, target = self.read(source), [START]
+        most = min(MAX_LENGTH, MOST_A_TOKEN * len(source))
+        while target[-1] != STOP and len(target) < most:
             target.append(int(self(torch.tensor(target), memory)[-1].argmax()))
         return self.tokenizer.decode([token for token in target[1:] if token != STOP])
 

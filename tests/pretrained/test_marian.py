@@ -4,6 +4,7 @@ import importlib.util
 import zipfile
 
 import pytest
+import torch
 
 from course_lib.data import store
 from course_lib.decoder import DecoderBlock
@@ -82,6 +83,17 @@ def test_every_sentence_is_translated_as_by_the_packages_own_engine(translators,
 def test_what_cannot_be_translated_is_refused_in_one_sentence(translators, text, said):
     with pytest.raises(ValueError, match=said):
         translators["en-pt"].translate(text)
+
+
+def test_a_translation_that_never_stops_ends_at_three_times_its_source():
+    model = marian.load("en-pt", norm="pre")  # which its weights were not trained for
+    with torch.no_grad():
+        model.bias[marian.STOP] = -1e9
+    steps = []
+    model.embedding.register_forward_hook(lambda _, args, out: steps.append(args[0]))
+    model.translate("How are you today?")
+    source, *targets = steps
+    assert len(targets[-1]) == marian.MOST_A_TOKEN * len(source) - 1
 
 
 def test_blocks_of_ones_own_stand_in_both_stacks():

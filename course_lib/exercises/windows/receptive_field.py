@@ -124,7 +124,7 @@ def both_sides(layers, width):
 
 @exercise.alternative
 def by_walking(layers, width):
-    seen = {0}
+    first = last = 0
     for _ in range(layers):
-        seen = {word + step for word in seen for step in range(-(width // 2), width // 2 + 1)}
-    return len(seen)
+        first, last = first - width // 2, last + width // 2
+    return len(range(first, last + 1))
