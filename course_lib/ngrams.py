@@ -89,14 +89,17 @@ class Order:
         """Turn P(w | h') into P(w | h), in place, for each context h that was counted."""
         row = torch.searchsorted(self.contexts, contexts).clamp(max=len(self.contexts) - 1)
         known = (self.contexts[row] == contexts).nonzero().squeeze(-1)
-        row = row[known]
-        # keep of the shorter context's distribution what is reserved for it
-        shorter[known] *= self.reserved[row].unsqueeze(-1)
-        # add the discounted counts of all n-grams that begin with these contexts
+        # look each context up once, however often it stands here
+        row, place = row[known].unique(return_inverse=True)
+        # list the discounted counts of all n-grams that begin with these contexts
         size = self.size[row]
-        nth = torch.arange(int(size.sum())) - (size.cumsum(0) - size).repeat_interleave(size)
-        gram = self.begin[row].repeat_interleave(size) + nth
-        shorter[known.repeat_interleave(size), self.following[gram]] += self.share[gram]
+        of = torch.arange(len(row)).repeat_interleave(size)
+        gram = (self.begin[row] - size.cumsum(0) + size)[of] + torch.arange(len(of))
+        counted = shorter.new_zeros(len(row), shorter.shape[-1])
+        counted[of, self.following[gram]] = self.share[gram]
+        # keep of the shorter context's distribution what is reserved for it
+        reserved = self.reserved[row].unsqueeze(-1)
+        shorter[known] = reserved[place] * shorter[known] + counted[place]
         return shorter
 
 

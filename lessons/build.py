@@ -1,4 +1,4 @@
-"""Lessons become notebooks: `python -m lessons [01 02 ...] [--text]`.
+"""Lessons become notebooks: `python -m lessons [01 02 ...] [--text | --rest]`.
 
 Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes a line with
 its minutes, and the stub in notebooks/NN_name.ipynb, which is executed and committed, or the
@@ -13,6 +13,7 @@ import importlib
 import os
 import re
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import jupytext
@@ -126,22 +127,23 @@ def missed(notebook: NotebookNode) -> list[str]:
     return [line for line in printed.splitlines() if line.startswith("✗ expected: ")]
 
 
-class CodeChanged(Exception):
-    """Outputs of other code are not those of this one."""
+class NotWritten(Exception):
+    """Why a notebook is better left as it is."""
 
 
-def keep_outputs(notebook: NotebookNode, path: Path) -> None:
-    """Take over the outputs of an executed notebook whose code is the same.
+def keep_outputs(notebook: NotebookNode, path: Path) -> bool:
+    """Take over the outputs of an executed notebook, up to the first cell whose code has changed.
 
-    Raises CodeChanged where it is not.
+    Return whether that is none. Raises OSError where there is no such notebook.
     """
     before = nbformat.read(path, as_version=4)
     old, new = ([x for x in n.cells if x.cell_type == "code"] for n in (before, notebook))
-    if [x.source for x in old] != [x.source for x in new]:
-        raise CodeChanged(f"{path.name}: more than text has changed; build it without --text")
-    for ours, executed in zip(new, old, strict=True):
+    pairs = zip(new, old, strict=False)
+    same = list(takewhile(lambda pair: pair[0].source == pair[1].source, pairs))
+    for ours, executed in same:
         ours.outputs, ours.execution_count = executed.outputs, executed.execution_count
     notebook.metadata.language_info = before.metadata.language_info
+    return len(same) == len(old) == len(new)
 
 
 def _lasting(output: NotebookNode) -> bool:
@@ -165,6 +167,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--text", action="store_true", help="execute nothing: only text has changed"
     )
+    parser.add_argument(
+        "--rest",
+        action="store_true",
+        help="keep the outputs up to the first cell that has changed",
+    )
     options = parser.parse_args(arguments)
     try:
         lessons = lesson_files(options.numbers)
@@ -173,17 +180,15 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     for lesson in tqdm(lessons, disable=options.text):
         notebook, path = build(lesson), NOTEBOOKS / f"{lesson.stem}.ipynb"
-        if options.text:
-            try:
-                keep_outputs(notebook, path)
-            except CodeChanged as error:
-                print(error, file=sys.stderr)
-                return 1
-        else:
-            execute(notebook)
+        try:
+            if not options.text:
+                execute(notebook)
+            if (options.text or options.rest) and not keep_outputs(notebook, path) and options.text:
+                raise NotWritten("more than text has changed; build it without --text")
             if lines := missed(notebook):
-                left = f"{path.name} stays as it was: is the machine busy with something else?"
-                print(*lines, left, sep="\n", file=sys.stderr)
-                return 1
-        write(notebook, path)
+                raise NotWritten("\n".join(["is the machine busy with something else?", *lines]))
+            write(notebook, path)
+        except (NotWritten, OSError) as error:
+            print(f"{path.name} stays as it was: {error}", file=sys.stderr)
+            return 1
     return 0

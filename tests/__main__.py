@@ -56,11 +56,13 @@ def stages() -> dict[str, Stage]:
     components = [str(x) for x in sorted(tests.glob("test_*.py")) if x != pages]
     components.append(str(tests / "efficient"))
     folders = [*(str(tests / folder) for folder in FOLDERS), str(pages)]
+    # the last lessons take longest
+    notebooks = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")), reverse=True)
     return STYLE | {
         "components, shapes executed": Stage([*PYTEST, hook, *components]),
         "engine, grading, files, models": Stage([*PYTEST, "--no-loadscope-reorder", *folders]),
         "notebooks, untouched and solved": Stage(
-            [*PYTEST, "--no-loadscope-reorder", *NBVAL, str(tests / "notebooks"), "notebooks"],
+            [*PYTEST, "--no-loadscope-reorder", *NBVAL, str(tests / "notebooks"), *notebooks],
             {"COURSE_CLOCK": "0.01", "PYTHONPATH": str(tests / "lying_clock")},
         ),
     }

@@ -44,6 +44,8 @@ def _tests_for_one(path: Path) -> set[str]:
             return {"tests/test_verify.py"}
         case ("course_lib", "xray", "page", _):
             return {"tests/xray/test_page.py"}
+        case ("course_lib", "efficient", _):
+            return {"tests/efficient", *_laws_of(path)}
         case ("course_lib", *_) if path.suffix == ".py":
             return _laws_of(path) | (_importing(path) or _mirror(path))
         case (name,) if name.endswith(".md"):

@@ -30,7 +30,8 @@ def test_a_module_with_a_comparison_has_one_for_each_of_its_components():
                 and not name.startswith("_")
                 and has_gradient(component)
             ):
-                assert f"{module}.{component.__name__}" in compared
+                full = f"{module}.{component.__name__}"
+                assert full in compared, f"course_lib/verify needs @compare({full}, ...), or a _"
 
 
 def test_every_comparison_is_made_and_stands_in_the_module_of_its_component():

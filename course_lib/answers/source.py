@@ -260,6 +260,11 @@ def self_contained(
             parts.append(source)
             if value.__name__ != name:
                 parts.append(f"{name} = {value.__name__}\n")
+        elif module == "jaxtyping" and not value.__name__.isidentifier():  # a shape with a name
+            kind = value.__name__.partition("[")[0]
+            collect(kind, getattr(sys.modules[module], kind))
+            collect(value.array_type.__name__, value.array_type)
+            parts.append(f"{name} = {value.__name__}\n")
         elif module == "builtins" and hasattr(value, "__name__"):
             parts.append(f"{name} = {value.__name__}\n")
         elif module and hasattr(value, "__name__"):

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from jaxtyping import Float
 
 from course_lib.answers.answer import InProcess, Request
 from course_lib.answers.probe_layers import Named, Probe
@@ -25,6 +26,14 @@ def defined(**notebook):
 def test_globals_annotations_defaults_and_helpers_go_along():
     carried = define(self_contained(defined()), "answer")
     assert carried(torch.tensor([-3.0, 1.0])).tolist() == [0.0, 4.0]
+
+
+def test_a_shape_that_has_a_name_goes_along():
+    shapes = {"Floats": Float[torch.Tensor, "... n"], "torch": torch}
+    source = "def answer(x: Floats) -> Floats:\n    return 2 * x\n"
+    carried = self_contained(define(source, "answer", shapes))
+    assert "Floats = Float[Tensor, '... n']" in carried
+    assert define(carried, "answer")(torch.ones(2)).tolist() == [2, 2]
 
 
 def test_a_variable_that_only_shares_a_parameters_or_locals_name_stays_behind():

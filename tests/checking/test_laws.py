@@ -10,7 +10,8 @@ from course_lib.checking.proof.sizes import missing_sizes
 
 @pytest.mark.parametrize("exercise_id", catalogue.ids())
 def test_every_exercise_holds_all_laws(exercise_id):
-    assert laws.prove(catalogue.load(exercise_id)).violations == []
+    violations = laws.prove(catalogue.load(exercise_id)).violations
+    assert not violations, "\n".join(["", *violations])
 
 
 def exercise_of(reference, cases):
@@ -44,7 +45,7 @@ def test_a_law_whose_calls_another_seed_gives_away_violates_one():
 def test_an_error_that_is_promised_and_not_asked_or_asked_and_not_promised_violates_a_law():
     assert list(laws._refusals(exercise_of(squared, lambda draw: [(3,), (-1,)]))) == []
     assert len(list(laws._refusals(exercise_of(squared, lambda draw: [(3,)])))) == 1
-    assert laws._edits(exercise_of(squared, lambda draw: [(3,)]))[1]
+    assert list(laws._edits(exercise_of(squared, lambda draw: [(3,)])))
 
     def silent(n):
         return squared(n)

@@ -105,7 +105,8 @@ def test_verify_holds_its_function_against_the_twin_that_its_row_names(name):
     module = variant.function.__module__.removeprefix("course_lib.")
     component = f"{module}.{variant.function.__name__}"
     oracles = [x.oracle for x in COMPARISONS if x.component == component]
-    assert variant.twin in oracles
+    missing = f'course_lib/verify/efficient.py needs @twin("{name}"), and its row twin="its name"'
+    assert variant.twin in oracles, missing
 
 
 def test_a_module_has_one_variant_and_its_rule_is_its_own():

@@ -8,6 +8,7 @@ from itertools import pairwise
 import jupytext
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_output
 
 from course_lib import exercises
 from course_lib.checking import catalogue
@@ -18,15 +19,8 @@ from course_lib.grading.schema import BY_HAND
 from course_lib.grading.words import in_words
 from course_lib.instruments import results
 from experiments import claims
-from lessons.build import (
-    NOTEBOOKS,
-    UNTOUCHED_ONLY,
-    CodeChanged,
-    build,
-    keep_outputs,
-    lesson_files,
-    missed,
-)
+from lessons import build as lessons_build
+from lessons.build import NOTEBOOKS, UNTOUCHED_ONLY, build, keep_outputs, lesson_files, missed
 from lessons.minutes import minutes
 
 FILES = lesson_files()
@@ -70,14 +64,31 @@ def test_two_builds_are_byte_identical(lesson):
     assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
 
 
-def test_outputs_are_kept_where_only_text_has_changed():
+def test_outputs_are_kept_up_to_the_first_cell_that_has_changed():
     path = NOTEBOOKS / f"{FILES[0].stem}.ipynb"
     committed, new = nbformat.read(path, as_version=4), build(FILES[0])
-    keep_outputs(new, path)
+    assert keep_outputs(new, path)
     assert nbformat.writes(new) == nbformat.writes(committed)
-    next(cell for cell in new.cells if cell.cell_type == "code").source += "\n"
-    with pytest.raises(CodeChanged, match="more than text has changed"):
-        keep_outputs(new, path)
+    new = build(FILES[0])
+    code = [cell for cell in new.cells if cell.cell_type == "code"]
+    code[-2].source += "\n"
+    assert not keep_outputs(new, path)
+    assert all(cell.execution_count for cell in code[:-2])
+    assert not any(cell.execution_count for cell in code[-2:])
+
+
+def test_a_notebook_is_left_alone_where_text_is_not_all_or_a_clock_says_no(monkeypatch, capsys):
+    changed = build(FILES[0])
+    late = new_output("stream", text="✗ expected: a race. Came: 2 s.\n")
+    changed.cells.append(new_code_cell("1", outputs=[late]))
+    written = []
+    monkeypatch.setattr(lessons_build, "build", lambda lesson: changed)
+    monkeypatch.setattr(lessons_build, "execute", lambda notebook: None)
+    monkeypatch.setattr(lessons_build, "write", lambda *_: written.append(1))
+    for more, said in ((["--text"], "more than text has changed"), ([], "machine busy")):
+        assert lessons_build.main(["00", *more]) == 1
+        assert said in capsys.readouterr().err
+    assert written == []
 
 
 def test_every_exercise_stands_in_exactly_one_lesson():
@@ -87,7 +98,9 @@ def test_every_exercise_stands_in_exactly_one_lesson():
         for cell in build(file).cells
         if "exercise" in cell.metadata
     ]
-    assert sorted(stands) == sorted((x, catalogue.load(x).lesson) for x in catalogue.ids())
+    meant = {(x, catalogue.load(x).lesson) for x in catalogue.ids()}
+    assert meant == {*stands}, f"no cell `# exercise: id`, or a wrong one: {meant ^ {*stands}}"
+    assert len(stands) == len(meant)
 
 
 def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
