@@ -24,7 +24,7 @@ browser: .venv/.browser
 
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test
-	@$(BIN)/python -m experiments $(LESSON)
+	@$(BIN)/python -m experiments $(LESSON) --jobs $(or $(JOBS),1)
 
 # what lessons claim of trained models, over seeds and thread counts: an hour, before a release
 claims: .venv/.test

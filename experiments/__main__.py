@@ -1,40 +1,61 @@
-"""Run the experiments of one lesson, or of all: `python -m experiments [LESSON]`."""
+"""Run the experiments of all lessons, or some: `python -m experiments [LESSON ...] [--jobs 2]`."""
 
 import argparse
 import importlib
+import multiprocessing
 import pkgutil
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+
+import torch
 
 import experiments
 from course_lib.instruments import results
 
 
+def found() -> dict[str, str]:
+    """Map each experiment's name to the lesson that it is of."""
+    names = [x.name for x in pkgutil.iter_modules(experiments.__path__) if x.name != "__main__"]
+    modules = {name: importlib.import_module(f"experiments.{name}") for name in names}
+    return {name: x.LESSON for name, x in modules.items() if hasattr(x, "LESSON")}
+
+
+def run(name: str) -> None:
+    """Measure, save and print one experiment."""
+    module = importlib.import_module(f"experiments.{name}")
+    print(f"== {name} (lesson {module.LESSON}), seeds {', '.join(map(str, module.SEEDS))}")
+    start = time.perf_counter()
+    figures = module.measure()
+    path = results.save(
+        name,
+        figures,
+        command=f"make results LESSON={module.LESSON}",
+        seeds=module.SEEDS,
+        seconds=time.perf_counter() - start,
+    )
+    print("\n".join(["", *module.table(figures), "", f"{name} is kept in {path}"]))
+
+
 def main() -> None:
-    """Measure, save and print each experiment of the lesson."""
-    modules = [
-        importlib.import_module(f"experiments.{module.name}")
-        for module in pkgutil.iter_modules(experiments.__path__)
-        if module.name != "__main__"
-    ]
-    found = {module: module.LESSON for module in modules if hasattr(module, "LESSON")}
-    lessons = sorted(set(found.values()))
+    """Run the experiments one after another, or several at a time, each on one thread."""
+    lessons = found()
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("lesson", nargs="?", choices=lessons, help="two digits; all by default")
-    wanted = parser.parse_args().lesson
-    for module in (module for module, lesson in found.items() if wanted in (None, lesson)):
-        name = module.__name__.rpartition(".")[2]
-        print(f"== {name} (lesson {module.LESSON}), seeds {', '.join(map(str, module.SEEDS))}")
-        start = time.perf_counter()
-        figures = module.measure()
-        path = results.save(
-            name,
-            figures,
-            command=f"make results LESSON={module.LESSON}",
-            seeds=module.SEEDS,
-            seconds=time.perf_counter() - start,
-        )
-        print("\n".join(["", *module.table(figures), "", f"kept in {path}"]))
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="two digits; all by default")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="so many at a time; not where a clock is compared (1)"
+    )
+    options = parser.parse_args()
+    if unknown := {*options.lessons} - {*lessons.values()}:
+        parser.error(f"no experiments of lesson {', '.join(sorted(unknown))}")
+    wanted = [name for name, of in lessons.items() if of in (options.lessons or [of])]
+    if options.jobs == 1:
+        for name in wanted:
+            run(name)
+        return
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, fresh, torch.set_num_threads, (1,)) as pool:
+        list(pool.map(run, wanted))
 
 
 if __name__ == "__main__":

@@ -45,10 +45,15 @@ def lessons_with_claims() -> list[str]:
 
 
 def fingerprint(lesson: str) -> str:
-    """Return a name for what a lesson's training cells say."""
+    """Return a name for what a lesson's training cells say, but for those that only draw."""
     [file] = lesson_files([lesson])
     cells = jupytext.read(file, fmt="py:percent").cells
-    trained = [cell.source for cell in cells if "training" in cell.metadata.get("tags", [])]
+    tagged = [(cell.source, cell.metadata.get("tags", [])) for cell in cells]
+    trained = [
+        source
+        for source, tags in tagged
+        if "training" in tags and ("hide-input" not in tags or "training.expect(" in source)
+    ]
     return hashlib.sha256("\n\n".join(trained).encode()).hexdigest()[:16]
 
 
@@ -59,7 +64,7 @@ def training_notebook(lesson: str, seed: int) -> NotebookNode:
     last = max(i for i, cell in enumerate(cells) if "training.expect(" in cell.source)
     kept, needed = [], set()
     for cell in reversed(cells[: last + 1]):
-        defined, used = _names(cell.source)
+        defined, used = names_of(cell.source)
         if "training" in cell.metadata.get("tags", []) or defined & needed:
             kept.append(cell)
             needed = (needed - defined) | used
@@ -69,7 +74,7 @@ def training_notebook(lesson: str, seed: int) -> NotebookNode:
     return new_notebook(cells=kept[::-1])
 
 
-def _names(source: str) -> tuple[set[str], set[str]]:
+def names_of(source: str) -> tuple[set[str], set[str]]:
     """Return the names that a cell binds, and those that it reads of the cells before it."""
     deleted = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.Delete)]
     symbols = symtable.symtable(source, "<cell>", "exec").get_symbols()

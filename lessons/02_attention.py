@@ -609,9 +609,14 @@ reveal(guess, letters[int(weights[0].argmax())])
 untrained, words = new_model(attend, seed=1), ("phonograph", "transformer")
 cases = [("untrained", untrained, words[0]), *[("trained", attending, word) for word in words]]
 figure, panels = plots.plt.subplots(1, 3, figsize=(11, 3.8))
+found = []
 for ax, (name, model, word) in zip(panels, cases):
     weights, sounds, letters = alignment(model, word)
     image = ax.imshow(weights.detach(), vmin=0, vmax=1, aspect="auto")
+    most = zip(sounds, weights.max(-1).values.tolist(), weights.argmax(-1).tolist())
+    found.append(
+        f"{name}, {word}: " + ", ".join(f"{x} {letters[at]} {value:.2f}" for x, value, at in most)
+    )
     ax.set_xticks(range(len(letters)), letters)
     ax.set_yticks(range(len(sounds)), sounds)
     ax.set_title(f"{name}: {word}", size="small")
@@ -624,7 +629,7 @@ plots.show(
     figure,
     "Weights of sounds over letters as heat maps. Untrained, they are spread over the word. "
     "Trained, they follow a band from the upper left to the lower right: the sounds walk along "
-    "the letters.",
+    f"the letters. Each sound, its letter with the most weight, and that weight: {'; '.join(found)}.",
 )
 
 # %% [markdown]
@@ -703,8 +708,9 @@ ax.text(1200, bound, "sum of |v|", color="0.4", va="center")
 plots.show(
     figure,
     "Three absolute scores against the factor on the key, both logarithmic. Dot and bilinear are "
-    "straight lines; the additive score levels off below the sum of |v|. The dip in its line is "
-    "where it changes its sign.",
+    f"straight lines, up to {curves['dot'][-1]:,.0f} and {curves['bilinear'][-1]:,.0f} at a factor "
+    f"of 1,000; the additive score levels off at {curves['additive'][-1]:.1f}, below the sum of "
+    f"|v|, {bound:.1f}. The dip in its line is where it changes its sign.",
 )
 
 # %% [markdown]

@@ -810,7 +810,7 @@ needs("smollm2")
 guess = None  # (without, with)
 
 
-# %%
+# %% tags=["once"]
 def tokens_read(cache):
     seen = []
     hook = model.words.register_forward_hook(lambda _, args, out: seen.append(len(args[0])))
@@ -899,7 +899,7 @@ def timed(cache, most=32):
     return pieces, seconds
 
 
-# %%
+# %% tags=["once"]
 (with_cache, fast), (no_cache, slow) = timed(True), timed(False)
 print("".join(with_cache))
 for name, seconds in (("with the cache", fast), ("without", slow)):
@@ -909,7 +909,7 @@ assert with_cache == no_cache
 claim = "the cache makes writing faster, but no more than twelve times"
 measuring.expect(claim, 1 < slow[-1] / fast[-1] < 12, f"{slow[-1] / fast[-1]:.1f} times")
 
-# %% tags=["hide-input"]
+# %% tags=["once", "hide-input"]
 title = "The same 32 tokens: with the cache they come sooner"
 figure, ax = plots.axes(title, "token", "seconds since the question", size=(7, 3.4))
 for name, seconds in (("without the cache", slow), ("with the cache", fast)):

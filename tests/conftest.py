@@ -36,14 +36,26 @@ def save_notebook():
 
 
 @pytest.fixture
-def shell(tmp_path, monkeypatch):
-    """Run a notebook's cells in this process, in an empty folder."""
+def run_cells(tmp_path, monkeypatch):
+    """Run a notebook's code in this process, in an empty folder, but for mere drawings."""
     from IPython.core.interactiveshell import InteractiveShell
+
+    from experiments.claims import names_of
+
+    def run(cells):
+        sources, needed = [], set()
+        for cell in reversed([x for x in cells if x.cell_type == "code"]):
+            bound, read = names_of(cell.source)
+            if "hide-input" not in cell.metadata.get("tags", []) or bound & needed:
+                sources.append(cell.source)
+                needed = needed - bound | read
+        for source in reversed(sources):
+            shell.run_cell(source).raise_error()
 
     shell = InteractiveShell.instance()
     shell.reset(new_session=False)
     monkeypatch.chdir(tmp_path)
-    yield shell
+    yield run
     InteractiveShell.clear_instance()
 
 
