@@ -60,15 +60,25 @@ def checked(notebook, child):
     return {x.exercise: x for x in verdicts(find_answers(notebook, "This"), child)}
 
 
+def undecorated(source):
+    """Parse a source, and take its answers out of the exercise's lists."""
+    tree = ast.parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            decorators = [(x, ast.unparse(x)) for x in node.decorator_list]
+            node.decorator_list = [x for x, text in decorators if not text.startswith("exercise.")]
+    return tree
+
+
 def pasted(answer, name):
     """Write an answer of the exercise's file with all that it needs, under the exercise's name."""
-    (node,) = ast.parse(source_of(answer)).body
-    node.decorator_list = [
-        x for x in node.decorator_list if not ast.unparse(x).startswith("exercise.")
-    ]
+    (node,) = undecorated(source_of(answer)).body
     names = vars(inspect.getmodule(answer)) | {"__name__": "__answer__"}
     plain = define(ast.unparse(node), answer.__name__, names)
-    source = self_contained(plain, lambda module: module.startswith(("course_lib.", "__answer__")))
+    inlined = ("course_lib.", "__answer__")
+    source = self_contained(plain, lambda module: module.startswith(inlined), given={"exercise"})
+    # what it stands on may be a mistake or an alternative too
+    source = ast.unparse(undecorated(source)) + "\n"
     words = set(re.findall(r"\w+", source))
     if words & {x.name for x in EXERCISES}:  # it stands on other answers, or on the right one
         body = textwrap.indent(source, "    ")

@@ -95,6 +95,7 @@ IDIOMS = {
     ),
     "warnings": ("import warnings", 'x * 2 if x.numel() else warnings.warn("nothing")'),
     "the largest number": ("import sys", "2 * x.clamp(max=sys.maxsize)"),
+    "numbers of its own": ("", "2 * x if not torch.equal(torch.randn(x.shape), x) else x"),
     "the name of a class": ("", '2 * x if x.__class__.__name__ != "int" else x'),
 }
 

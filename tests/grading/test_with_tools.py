@@ -16,7 +16,9 @@ import pytest
 
 from benchmarks import environments
 from benchmarks.grading import SOURCES, STEM, answers, write
+from course_lib.checking.catalogue import load
 from course_lib.command_line.main import main
+from course_lib.exercises import verdict
 from course_lib.grading.exports import export, release
 
 pytestmark = pytest.mark.skipif(
@@ -24,6 +26,11 @@ pytestmark = pytest.mark.skipif(
 )
 STUDENTS = {"right": 0, "wrong": 1, "partly": 2}
 MOST = release.points("03")
+SET_UP = """
+import torch
+from torch import nn
+from course_lib.attention import softmax, weighted_sum
+"""
 
 # https://gradescope-autograders.readthedocs.io, "Output format"
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
@@ -103,9 +110,9 @@ def course(call, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def graded(course):
+def graded(course, tmp_path_factory):
     """The same submissions, graded by us."""
-    out = course / "ours"
+    out = tmp_path_factory.mktemp("graded") / "ours"
     assert main(["grade", str(course), "--lesson", "03", "--out", str(out)]) == 0
     return out
 
@@ -116,6 +123,18 @@ def scores(graded):
     entries = json.loads((graded / "results.json").read_text("utf8"))["submissions"]
     found = {x["student"]: sum(y["points"] for y in x["exercises"].values()) for x in entries}
     assert found["wrong"] < found["partly"] < found["right"] == MOST
+    return found
+
+
+@pytest.fixture(scope="module")
+def in_one_notebook():
+    """The points of each student where an answer calls the others as the student wrote them."""
+    found = {}
+    for student, number in STUDENTS.items():
+        code = "\n".join(answer.source for answer in answers(number).values())
+        scope = {}
+        exec(SET_UP + code, scope)
+        found[student] = sum(verdict(x, scope[load(x).name]).points for x in SOURCES)
     return found
 
 
@@ -130,15 +149,17 @@ def test_nbgrader_releases_stubs_and_not_solutions(course):
     assert "weighted_sum(softmax(" not in released
 
 
-def test_nbgrader_gives_the_points_that_we_give(course, graded, scores):
+def test_nbgrader_gives_the_points_that_we_give_but_for_what_a_wrong_answer_is_called_by(
+    course, graded, scores, in_one_notebook
+):
     theirs = {row["student_id"]: row for row in rows_of(course / "grades.csv")}
     ours = {row["student_id"]: row for row in rows_of(graded / "nbgrader.csv")}
-    assert {name: float(row["score"]) for name, row in theirs.items()} == scores
+    assert {name: float(row["score"]) for name, row in theirs.items()} == in_one_notebook
     assert {name: float(row["score"]) for name, row in ours.items()} == scores
     for name in STUDENTS:
         assert list(ours[name]) == list(theirs[name])
         assert ours[name]["assignment"] == theirs[name]["assignment"]
-        for column in ("raw_score", "late_submission_penalty", "max_score"):
+        for column in ("late_submission_penalty", "max_score"):
             assert float(ours[name][column]) == float(theirs[name][column])
 
 
@@ -147,7 +168,7 @@ def test_nbgraders_feedback_shows_our_sentences(course):
     assert "not divided by sqrt(d_k)" in page
 
 
-def test_otter_gives_the_points_that_we_give(call, tmp_path, scores):
+def test_otter_gives_the_points_of_one_notebook(call, tmp_path, scores, in_one_notebook):
     export("otter", "03", tmp_path)
     call(tmp_path, "otter", "generate", "--tests-dir", "tests", "--no-environment")
     names = [tmp_path / student / f"{STEM}.ipynb" for student in STUDENTS]
@@ -158,7 +179,9 @@ def test_otter_gives_the_points_that_we_give(call, tmp_path, scores):
         tests = [test for test in found["tests"] if "max_score" in test]
         assert len(tests) == len(SOURCES)
         assert sum(test["max_score"] for test in tests) == MOST
-        assert sum(test["score"] for test in tests) == scores[student]
+        assert sum(test["score"] for test in tests) == in_one_notebook[student]
+    assert in_one_notebook["right"] == scores["right"] == MOST
+    assert in_one_notebook["wrong"] < scores["wrong"], "one mistake costs its points once here"
 
 
 def test_junitparser_reads_our_report(call, graded, scores):
@@ -189,7 +212,7 @@ def test_gradescopes_files_are_of_its_documented_format(graded):
         jsonschema.validate(json.loads(file.read_text("utf8")), GRADESCOPE)
 
 
-def test_gradescopes_archive_installs_the_course_and_grades(tmp_path, graded, scores):
+def test_gradescopes_archive_installs_the_course_and_grades(tmp_path, course, scores):
     export("gradescope", "03", tmp_path / "export")
     source = tmp_path / "source"
     with zipfile.ZipFile(tmp_path / "export" / "autograder.zip") as archive:
@@ -199,7 +222,7 @@ def test_gradescopes_archive_installs_the_course_and_grades(tmp_path, graded, sc
     (tmp_path / "programs" / "apt-get").write_text("#!/bin/sh\n")
     (tmp_path / "programs" / "apt-get").chmod(0o755)
     write(
-        graded.parent / "release" / STEM / f"{STEM}.ipynb",
+        course / "release" / STEM / f"{STEM}.ipynb",
         [tmp_path / "submission" / "mine.ipynb"],
         [STUDENTS["partly"]],
     )

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.grouped_query import grouped_query_attention
 from course_lib.key_value_cache import KeyValueCache
 from course_lib.masks import causal_mask
 from course_lib.self_attention import scaled_dot_product_attention
@@ -288,7 +289,7 @@ class MaskInverted(InSteps):
 )
 class OwnAttention(InSteps):
     def __init__(self, attention):
-        super().__init__(Probe("attention_by_softmax").make())
+        super().__init__(grouped_query_attention)
 
 
 @exercise.mistake(

@@ -43,6 +43,12 @@ half.
 3. Collect into `submitted/STUDENT/{stem}/{stem}.ipynb`.
 4. `nbgrader autograde {stem}`, then `nbgrader generate_feedback {stem}` and `nbgrader export`.
 
+## What counts more than once
+
+nbgrader runs the notebook as it stands: an answer that calls a wrong one is judged on the wrong
+one, and loses points for it. `course grade` judges it on the library's, so that a mistake costs
+its points once.
+
 ## What is not protected
 
 nbgrader runs students' code and the checks in one process, as the user who started it. So a

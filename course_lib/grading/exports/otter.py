@@ -55,6 +55,12 @@ exercise, with one case for each property of the course's check, so half an answ
 For `otter grade` and its containers, `otter generate` needs `--requirements FILE` too, a file in
 which pip finds this course: a path or an address from which your containers can install it.
 
+## What counts more than once
+
+otter runs the notebook as it stands: an answer that calls a wrong one is judged on the wrong
+one, and loses points for it. `course grade` judges it on the library's, so that a mistake costs
+its points once.
+
 ## What is not protected
 
 otter runs students' code and the checks in one process. So a student's code can
