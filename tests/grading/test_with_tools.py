@@ -15,10 +15,8 @@ import jsonschema
 import pytest
 
 from benchmarks import environments
-from benchmarks.grading import SOURCES, STEM, answers, write
-from course_lib.checking.catalogue import load
+from benchmarks.grading import SOURCES, STEM, answers, in_one_notebook, write
 from course_lib.command_line.main import main
-from course_lib.exercises import verdict
 from course_lib.grading.exports import export, release
 
 pytestmark = pytest.mark.skipif(
@@ -26,11 +24,6 @@ pytestmark = pytest.mark.skipif(
 )
 STUDENTS = {"right": 0, "wrong": 1, "partly": 2}
 MOST = release.points("03")
-SET_UP = """
-import torch
-from torch import nn
-from course_lib.attention import softmax, weighted_sum
-"""
 
 # https://gradescope-autograders.readthedocs.io, "Output format"
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
@@ -127,15 +120,9 @@ def scores(graded):
 
 
 @pytest.fixture(scope="module")
-def in_one_notebook():
-    """The points of each student where an answer calls the others as the student wrote them."""
-    found = {}
-    for student, number in STUDENTS.items():
-        code = "\n".join(answer.source for answer in answers(number).values())
-        scope = {}
-        exec(SET_UP + code, scope)
-        found[student] = sum(verdict(x, scope[load(x).name]).points for x in SOURCES)
-    return found
+def points():
+    """The points of each student as the tools count them, which run a notebook as it stands."""
+    return {student: in_one_notebook(answers(number)) for student, number in STUDENTS.items()}
 
 
 def rows_of(path):
@@ -150,11 +137,11 @@ def test_nbgrader_releases_stubs_and_not_solutions(course):
 
 
 def test_nbgrader_gives_the_points_that_we_give_but_for_what_a_wrong_answer_is_called_by(
-    course, graded, scores, in_one_notebook
+    course, graded, scores, points
 ):
     theirs = {row["student_id"]: row for row in rows_of(course / "grades.csv")}
     ours = {row["student_id"]: row for row in rows_of(graded / "nbgrader.csv")}
-    assert {name: float(row["score"]) for name, row in theirs.items()} == in_one_notebook
+    assert {name: float(row["score"]) for name, row in theirs.items()} == points
     assert {name: float(row["score"]) for name, row in ours.items()} == scores
     for name in STUDENTS:
         assert list(ours[name]) == list(theirs[name])
@@ -168,7 +155,7 @@ def test_nbgraders_feedback_shows_our_sentences(course):
     assert "not divided by sqrt(d_k)" in page
 
 
-def test_otter_gives_the_points_of_one_notebook(call, tmp_path, scores, in_one_notebook):
+def test_otter_gives_the_points_of_one_notebook(call, tmp_path, scores, points):
     export("otter", "03", tmp_path)
     call(tmp_path, "otter", "generate", "--tests-dir", "tests", "--no-environment")
     names = [tmp_path / student / f"{STEM}.ipynb" for student in STUDENTS]
@@ -179,9 +166,9 @@ def test_otter_gives_the_points_of_one_notebook(call, tmp_path, scores, in_one_n
         tests = [test for test in found["tests"] if "max_score" in test]
         assert len(tests) == len(SOURCES)
         assert sum(test["max_score"] for test in tests) == MOST
-        assert sum(test["score"] for test in tests) == in_one_notebook[student]
-    assert in_one_notebook["right"] == scores["right"] == MOST
-    assert in_one_notebook["wrong"] < scores["wrong"], "one mistake costs its points once here"
+        assert sum(test["score"] for test in tests) == points[student]
+    assert points["right"] == scores["right"] == MOST
+    assert points["wrong"] < scores["wrong"], "one mistake costs its points once here"
 
 
 def test_junitparser_reads_our_report(call, graded, scores):
