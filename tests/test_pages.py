@@ -103,6 +103,20 @@ def test_the_results_page_counts_what_the_exercises_hold():
     assert proof_counts() == list(map(str, [len(ids()), *counted, 0])), __doc__
 
 
+def test_the_instructors_page_says_what_grading_took():
+    kept = figures("grading")
+    peers = [kept[tool]["ratio of throughput"] for tool in ("nbgrader", "otter")]
+    hold(
+        "GRADING.md",
+        "right, wrong, partly right and broken in turn: ",
+        " (`python -m benchmarks.grading",
+        f"{kept['seconds']:.0f} seconds on two cores, start included; the median one takes "
+        f"{kept['milliseconds, median in a worker']:.0f} milliseconds, and two go on at once. "
+        f"nbgrader takes {peers[0]:.0f} times as long for each of ten of them, otter {peers[1]:.0f} "
+        "times",
+    )
+
+
 def test_the_readme_is_short():
     assert len(read("README.md").splitlines()) <= 120
 
