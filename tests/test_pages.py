@@ -112,8 +112,8 @@ def test_the_instructors_page_says_what_grading_took():
         " (`python -m benchmarks.grading",
         f"{kept['seconds']:.0f} seconds on two cores, start included; the median one takes "
         f"{kept['milliseconds, median in a worker']:.0f} milliseconds, and two go on at once. "
-        f"nbgrader takes {peers[0]:.0f} times as long for each of ten of them, otter {peers[1]:.0f} "
-        "times",
+        f"nbgrader takes {peers[0]:.0f} times as long for each of ten of them, "
+        f"otter {peers[1]:.0f} times",
     )
 
 
