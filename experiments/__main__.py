@@ -53,9 +53,12 @@ def main() -> None:
         for name in wanted:
             run(name)
         return
+    # by this name a new process finds the function
+    from experiments.__main__ import run as importable
+
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, fresh, torch.set_num_threads, (1,)) as pool:
-        list(pool.map(run, wanted))
+        list(pool.map(importable, wanted))
 
 
 if __name__ == "__main__":
