@@ -37,20 +37,13 @@ def save_notebook():
 
 @pytest.fixture
 def run_cells(tmp_path, monkeypatch):
-    """Run a notebook's code in this process, in an empty folder, but for mere drawings."""
+    """Run a notebook's code in this process, in an empty folder."""
     from IPython.core.interactiveshell import InteractiveShell
 
-    from experiments.claims import names_of
-
     def run(cells):
-        sources, needed = [], set()
-        for cell in reversed([x for x in cells if x.cell_type == "code"]):
-            bound, read = names_of(cell.source)
-            if "hide-input" not in cell.metadata.get("tags", []) or bound & needed:
-                sources.append(cell.source)
-                needed = needed - bound | read
-        for source in reversed(sources):
-            shell.run_cell(source).raise_error()
+        for cell in cells:
+            if cell.cell_type == "code":
+                shell.run_cell(cell.source).raise_error()
 
     shell = InteractiveShell.instance()
     shell.reset(new_session=False)

@@ -146,6 +146,8 @@ def test_nbgrader_gives_the_points_that_we_give_but_for_what_a_wrong_answer_is_c
     for name in STUDENTS:
         assert list(ours[name]) == list(theirs[name])
         assert ours[name]["assignment"] == theirs[name]["assignment"]
+        raw = [float(rows[name]["raw_score"]) for rows in (ours, theirs)]
+        assert raw == [scores[name], points[name]]
         for column in ("late_submission_penalty", "max_score"):
             assert float(ours[name][column]) == float(theirs[name][column])
 
