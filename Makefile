@@ -30,11 +30,12 @@ results: .venv/.test
 claims: .venv/.test
 	@$(BIN)/python -m experiments.claims $(LESSON)
 
-# attention, ours and other people's, against the length of the text: twenty minutes; and the pace
-# at which SmolLM2 writes, ours and other people's: two minutes
+# ours beside other people's: a block, the pace at which SmolLM2 writes (some minutes together), and
+# attention against the length of the text (twenty minutes)
 bench: .venv/.test
-	@$(BIN)/python -m benchmarks.efficient
+	@$(BIN)/python -m benchmarks.blocks
 	@$(BIN)/python -m benchmarks.generation
+	@$(BIN)/python -m benchmarks.efficient
 
 # lessons/*.py become notebooks/*.ipynb, executed: all of them, or LESSON=02
 notebooks: .venv/.test

@@ -17,8 +17,8 @@ import psutil
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from tqdm import tqdm
 
+from benchmarks import in_turn
 from course_lib.instruments import results
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
@@ -154,13 +154,8 @@ def llama(model: smollm2.SmolLM2) -> Writer:
 
 def benchmark(writers: dict[str, Writer]) -> dict:
     """Return each writer's tokens a second of the processor, the median and every round."""
-    seconds: dict[str, list[float]] = {name: [] for name in writers}
     lengths = {name: len(write()) for name, write in writers.items()}
-    for _ in tqdm(range(ROUNDS), desc="rounds, each writer in turn"):
-        for name, write in writers.items():
-            start = time.process_time()
-            write()
-            seconds[name].append(time.process_time() - start)
+    seconds = in_turn.seconds(writers, ROUNDS)
     rounds = {name: [round(lengths[name] / x, 2) for x in seconds[name]] for name in writers}
     medians = {name: statistics.median(paces) for name, paces in rounds.items()}
     return {"tokens a second": medians, "rounds": rounds}

@@ -26,7 +26,7 @@ SECONDS = 341.0
 WRITTEN, TEMPERATURE = 200, 0.8  # characters of a sample
 
 
-def held_out_loss(predictor: Predictor, tokens: Tensor) -> float:
+def mean_loss(predictor: Predictor, tokens: Tensor) -> float:
     """Return the mean loss in nats of all tokens but the first."""
     found = predictor(tokens[:-1]).gather(-1, tokens[1:].unsqueeze(-1))
     return -found.log().mean().item()
@@ -70,7 +70,7 @@ def measure_counting() -> dict[str, Any]:
         start = time.process_time()
         predictor = Predictor(NGrams(tokens, len(vocab), *settings), n=256)
         seconds = time.process_time() - start
-        loss = round(held_out_loss(predictor, held_out), 4)
+        loss = round(mean_loss(predictor, held_out), 4)
         written = sample(predictor, held_out, vocab)
         found[name] = {"loss": loss, "seconds": round(seconds, 1), "sample": written}
     return found
@@ -84,7 +84,8 @@ def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
     seconds = time.process_time() - start
     parameters = predictor.model.parameters() if isinstance(predictor.model, nn.Module) else ()
     return {
-        "loss": round(held_out_loss(predictor, held_out), 4),
+        "loss": round(mean_loss(predictor, held_out), 4),
+        "training_loss": round(mean_loss(predictor, tokens[: len(held_out)]), 4),
         "seconds": round(seconds, 1),
         "steps": steps,
         "passes": round(steps * rung.batch * rung.n / len(tokens), 2),

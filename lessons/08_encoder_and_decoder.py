@@ -143,6 +143,25 @@ for norm in ("post", "pre"):
     assert difference < 1e-5
 
 # %% [markdown]
+# The same output, but in the same time? `python -m benchmarks.blocks` sends 8 texts of 256 tokens through a block and back, with $d_{model} = 512$, on one thread. **How many times as long as PyTorch's block does one made of the course's formulas take?**
+
+# %%
+guess = None  # a factor
+
+# %%
+speed = results.load("block_speed")["figures"]
+times = speed["times PyTorch's"]
+for name, milliseconds in speed["milliseconds"].items():
+    print(f"{name:38} {milliseconds} ms, {times[name]:.2f} times PyTorch's")
+formulas, norms, rule, both = list(times.values())[1:]
+reveal(guess, formulas)
+assert 1.05 < formulas <= 1.3 and rule <= 1.05 and both < 1.05
+assert formulas - rule > formulas - norms
+
+# %% [markdown]
+# The large products, with the matrices of weights, are the same in all of them. The difference is made of small steps: a softmax in five lines reads and writes all $8 \cdot 8 \cdot 256^2$ scores several times, a norm does so with its tokens. PyTorch has **fused** functions that need one pass. Handed over by keyword (`rule=` for attention, `norm_layer=` for the norm), they remove the difference. So it lies in the formulas inside, and not in a class of your own around them.
+
+# %% [markdown]
 # ## One mask makes a decoder
 #
 # Why are some models called encoders and others decoders, if the block is the same? Send six tokens through your block, without a mask and with lesson 05's causal mask. `leaks_future` lists the positions whose output depends on a later token. **Which positions, counted from 0, does it list in each case?**

@@ -21,7 +21,7 @@ import nbformat
 import pytest
 import torch
 
-from benchmarks import generation
+from benchmarks import blocks, generation
 from benchmarks.efficient import table
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load, summarise
@@ -232,6 +232,8 @@ def test_the_results_page_shows_the_kept_results():
         label = name if name in schemes else f"rotary, {name.replace(', 20', ' and 20')}"
         rows.append(f"| {label} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
     hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
+    times = blocks.table(figures("block_speed"))
+    hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
     pace = generation.table(figures("generation_speed"))
     hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
     after = "more time or memory than the benchmark allows.\n\n"
