@@ -1,4 +1,4 @@
-"""How fast SmolLM2 writes: from the course's parts, and in Hugging Face's implementation.
+"""How fast SmolLM2 writes: from the course's parts, and in engines that others made.
 
 python -m benchmarks.generation
 
@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import metadata
+from itertools import islice
 from typing import Any
 
 import psutil
@@ -18,7 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks import in_turn
+from benchmarks import environments, in_turn
+from course_lib.data import store
 from course_lib.instruments import results
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
@@ -29,6 +31,7 @@ QUESTION, TOKENS, ROUNDS = "Why is the sky blue?", 64, 5
 FORMULA = "the course's parts, as formulas"
 FUSED = "the same blocks, with fused parts by keyword"
 THEIRS = "transformers, float32"
+QUANTISED = "llama.cpp, weights of four bits"
 
 Writer = Callable[[], list[int]]
 
@@ -152,6 +155,21 @@ def llama(model: smollm2.SmolLM2) -> Writer:
     return write
 
 
+def llama_cpp(model: smollm2.SmolLM2) -> Writer:
+    """Write with llama.cpp, which computes with the file's small weights; its text may differ."""
+    from llama_cpp import Llama  # pyright: ignore[reportMissingImports]
+
+    path = str(store.unpacked("smollm2", smollm2.MEMBER))
+    theirs = Llama(path, n_ctx=256, n_threads=1, n_threads_batch=1, verbose=False)
+    tokens = prompt(model)
+
+    def write() -> list[int]:
+        theirs.reset()
+        return list(islice(theirs.generate(tokens, temp=0.0, repeat_penalty=1.0), TOKENS))
+
+    return write
+
+
 def benchmark(writers: dict[str, Writer]) -> dict:
     """Return each writer's tokens a second of the processor, the median and every round."""
     lengths = {name: len(write()) for name, write in writers.items()}
@@ -184,6 +202,11 @@ def main() -> None:
         versions["transformers"] = metadata.version("transformers")
     written = {tuple(write()) for write in writers.values()}
     assert len(written) == 1, "they write different texts"
+    if environments.importable(environments.WRITER):
+        print(f"{QUANTISED} is left out: pip could not install it", file=sys.stderr)
+    else:
+        writers[QUANTISED] = llama_cpp(model)
+        versions |= dict(x.split("==") for x in environments.WRITER)
     figures = benchmark(writers) | {"packages": versions, "load": load, "tokens": TOKENS}
     print(table(figures))
     taken = time.perf_counter() - start

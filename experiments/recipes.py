@@ -158,7 +158,7 @@ def ladder() -> dict[str, Rung]:
         "tied": False,
     }
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
-    add("muon", "+ Muon, larger batches", optimizers=muon, batch=32, n=128)
+    add("muon", "+ Muon, more and longer windows", optimizers=muon, batch=32, n=128)
     half = partial(muon, dtype=torch.bfloat16)
     add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
     add("hashed", "+ embeddings of n-grams", embedding=HashedEmbedding)

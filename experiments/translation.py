@@ -66,12 +66,13 @@ class Recipe:
     steps: int = 0
 
 
-# each row changes one thing and keeps those before it; its number of steps takes SECONDS
+# each row changes one thing, or a few that belong together, and keeps what was changed before it;
+# its number of steps takes SECONDS
 STEPS: dict[str, dict] = {
-    "the paper's, small": {"tied": True, "steps": 375},
+    "post-norm, the paper's rate": {"tied": True, "steps": 375},
     "pre-norm": {"norm": "pre", "steps": 375},
     "batches by tokens": {"most": 1200, "steps": 1050},
-    "learning rate down to zero": {"schedule": "linear", "rate": 0.002, "steps": 1050},
+    "a lower rate, down to zero": {"schedule": "linear", "rate": 0.002, "steps": 1050},
     "Muon for the matrices": {"muon": True, "rate": 0.003, "steps": 720},
     "a smaller model": {"d_model": 128, "decoder_layers": 2, "vocab": 2000, "steps": 1850},
     "dropout": {"dropout": 0.1, "steps": 1800},

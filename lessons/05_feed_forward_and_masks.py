@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 05 · Feed-forward and masks
 #
-# **135 minutes, of which 95 are the core path · after lesson 04 · needs `shakespeare` (5.4 MB)**
+# **135 minutes, of which 89 are the core path · after lesson 04 · needs `shakespeare` (5.4 MB)**
 #
 # Attention computes averages. Average a line of verse once, and every token knows something about the others. Average it again and again: what is left of the tokens? And there is a second problem. A model that learns to write is shown whole lines, with the very tokens that it should predict. What stops it from reading the answer?
 
@@ -385,7 +385,7 @@ print("loss after 3,000 steps without the constant, three seeds:", [f"{x:.3f}" f
 assert all(abs(loss - 0.693) < 0.01 for loss in losses)
 
 # %% [markdown]
-# ## Does the network keep tokens apart?
+# ## Does the network keep tokens apart? (optional)
 #
 # So the network adds what attention lacks. Does it also stop the collapse? To see, measure how far the tokens of a line are from their mean $\bar x$, relative to their size:
 #
@@ -597,7 +597,7 @@ assert all(network < values for network, values in zip(middle[True][:5], middle[
 # %% [markdown]
 # ## Two diseases and two cures
 #
-# Weights need not stay random. Can training undo the collapse? The task is now as easy as can be: *copy* the token's first property. But the stacks have six layers.
+# Weights need not stay random. Can training undo the collapse? The task is now as easy as can be: *copy* the token's first property. But the stacks have six layers. All of them train for the same 2,000 steps.
 
 # %%
 needs()
@@ -1303,7 +1303,7 @@ for name, model in models.items():
 # This is **data leakage**. The loss of whole lines only looks better for it, even on held-out text. The detector finds it, and so does a loss with only the past shown.
 
 # %% [markdown]
-# ## A stack that writes
+# ## A stack that writes (optional)
 #
 # Last, stack your blocks: one, two or six of them. **After the same 800 steps, one of the three stacks is far behind the others. Which?** The dashed line in the figure is a model that knows only how frequent each character is.
 

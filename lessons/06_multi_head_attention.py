@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 06 · Multi-head attention
 #
-# **115 minutes, of which 95 are the core path · after lesson 05 · needs `shakespeare` (5.4 MB)**
+# **115 minutes, of which 86 are the core path · after lesson 05 · needs `shakespeare` (5.4 MB)**
 #
 # "The dog that chased the cats was tired." To understand *was*, you need its subject, *dog*, five words back, and what is said about it, *tired*, next door. But the weights of *was* sum to one: what attention gives to *dog*, it takes from *tired*. How can a token look at several places at once, for different reasons: grammar here, meaning there?
 
@@ -790,7 +790,7 @@ assert min(slope for _, _, slope in curves[True]) > 0.1
 # > **Where a lecture slips.** L3 scales by "the size of embedding", beside a formula with $\sqrt{d_k}$. With one head of full width the two are the same. With several, the sum runs over one *head*, $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$. The next section draws it for $d_{model} = 512$ and 8 heads.
 
 # %% [markdown]
-# ## And your own layer?
+# ## And your own layer? (optional)
 #
 # The paper's footnote 4 *assumes* numbers of variance 1. Does your layer have them? In the reader below its inputs do: they come from a layer norm (lesson 07), which at the start of training gives each token mean 0 and variance 1. But its matrices are `nn.Linear`: torch draws their first parameters uniformly from the interval $[-1/\sqrt{d_{model}},\; 1/\sqrt{d_{model}}]$. A uniform number from $[-a, a]$ has variance $a^2/3$.
 #

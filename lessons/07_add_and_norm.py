@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 07 · Add & norm
 #
-# **145 minutes, of which 94 are the core path · after lesson 06 · needs `shakespeare` (5.4 MB)**
+# **145 minutes, of which 88 are the core path · after lesson 06 · needs `shakespeare` (5.4 MB)**
 #
 # You have attention and a feed-forward network. One after the other they make a block, and blocks can be stacked: the Transformer of 2017 has six, the largest GPT-2 has forty-eight (Radford et al. 2019). Stack thirty-two of yours and train them. They will learn how often each letter occurs in Shakespeare, and nothing else. Two small parts make such a stack learn: a plus sign and a norm.
 
@@ -807,7 +807,7 @@ l2 = rms_norm(x[0], torch.ones(64)).norm()
 print(f"the Jacobian is the one of the formula; L2 norm of the result: {l2:.2f}")
 
 # %% [markdown]
-# ## Why not batch norm?
+# ## Why not batch norm? (optional)
 #
 # Networks for images used a norm before Transformers did: **batch normalization** (Ioffe & Szegedy 2015). The formula is the same. The difference is what the mean is taken over:
 
@@ -1102,8 +1102,9 @@ from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 with training.seeded(0):
     attention = AsSelfAttention(MultiHeadAttention(64, heads=4))
     feed_forward = FeedForward(64, 256)
-line = "ring the alarum bell"
+words, line = word_vectors.from_shakespeare(), "ring the alarum bell"
 x = 64**0.5 * words(line)
+ones, zeros = torch.ones(64), torch.zeros(64)
 steps = {"X": x, "T1": attention(x)}
 steps["T2"] = x + steps["T1"]
 steps["T3"] = layer_norm(steps["T2"], ones, zeros)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 09 · Three real models
 #
-# **125 minutes, of which 94 are the core path · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
+# **126 minutes, of which 89 are the core path · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
 #
 # Do the models that people use really consist of the parts that you have built? In this lesson three of them run on *your* functions: one finds sentences by their meaning, one translates, one answers questions.
 
@@ -939,7 +939,7 @@ formulas, fused, theirs = list(pace.values())[:3]
 assert 0.78 < formulas / theirs < 0.95 and fused > 0.97 * theirs
 
 # %% [markdown]
-# So the formulas cost about a sixth of the pace, and the blocks themselves cost nothing measurable.
+# So the formulas cost some of the pace: a twelfth in this run, a sixth in another. The blocks themselves cost nothing measurable.
 
 # %% [markdown]
 # Next, the other two models on your functions. (MiniLM keeps its own network, which has a GELU.)
@@ -968,7 +968,7 @@ print(f"largest difference of a number: {(ours - theirs).abs().max():.0e}")
 assert torch.allclose(ours, theirs, atol=1e-4)
 
 # %% [markdown]
-# ## A mask that leaks
+# ## A mask that leaks (optional)
 #
 # Your parts work. Now break one of them on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. First measure the mean loss for the next token on five texts, then let the model write. **Without the mask, does the loss rise or fall? And what happens to the writing?**
 

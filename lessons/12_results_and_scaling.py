@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12 · Results and scaling
 #
-# **160 minutes, of which 96 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+# **161 minutes, of which 89 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
 # Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Today's largest Transformers have ten thousand times its parameters. What exactly did the first one win? And if more of everything helps, how much does it help, and of what should you buy more?
 
@@ -92,7 +92,7 @@ plots.show(
 # > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s, often written FLOPS). What a training costs is a *number* of operations (FLOPs): it is the same on a slow machine and on a fast one.
 
 # %% [markdown]
-# ### The same table in small
+# ### The same table in small (optional)
 #
 # Which architecture wins if all get the same work? The table cannot say: its rows have different costs, authors and code. So let us redo it with one data set, one training loop and $10^{12}$ operations for each model, counted by torch.
 #
@@ -774,7 +774,7 @@ near = max(losses.values()) - min(losses.values()) < 0.1
 training.expect(claim, near, {name: round(x, 3) for name, x in losses.items()}, *models.values())
 
 # %% [markdown]
-# There is no difference to see: the three losses are less than 0.01 apart. An expert has seen only a quarter of the tokens on average, and 300 steps are few. In the table of 2017 the mixture of experts was the best single model before the Transformer; only ensembles of several models were above it. Many of today's largest language models are mixtures (DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion), after trillions of tokens.
+# There is no difference to see: after the same 300 steps, the three losses are less than 0.01 apart. An expert has seen only a quarter of the tokens on average, and 300 steps are few. In the table of 2017 the mixture of experts was the best single model before the Transformer; only ensembles of several models were above it. Many of today's largest language models are mixtures (DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion), after trillions of tokens.
 
 # %% [markdown]
 # ## Long texts: the table of Liu et al. (optional)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13 · Exact and sparse attention
 #
-# **180 minutes, of which 95 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB) for one optional section**
+# **183 minutes, of which 89 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB) for one optional section**
 #
 # Every token attends to every token. In a sentence of 30 tokens that is 900 pairs. In a book of 50,000 it is 2.5 billion, in every head of every layer. Three of the lectures end with this question: **what if the text has 50,000 words?**
 
@@ -115,7 +115,7 @@ operations = mine("efficient/operations")
 assert operations("attention", 30, 1000) / operations("rnn", 30, 1000) == 30 / 1000
 
 # %% [markdown]
-# ## A book of 50,000 tokens
+# ## A book of 50,000 tokens (optional)
 #
 # Let us work the lectures' question out for one layer: $n = 50{,}000$, $d = 1{,}024$, 16 heads, numbers of two bytes. There are $n^2$ weights in each head. **How much memory do the weights of this one layer take, for one text?**
 
@@ -341,7 +341,7 @@ assert full_bytes[1] > 10 * tiled_bytes[1]
 # %% [markdown]
 # Linear, and exact. The full matrix takes more than ten times as much at this length, and the factor grows with $n$. Computing a tile twice costs one product more in the backward pass. Is less memory paid for with more time, then? Not necessarily.
 #
-# ## It is also a matter of moving numbers
+# ## It is also a matter of moving numbers (optional)
 #
 # A processor computes on a small, fast memory and keeps everything else in a large, slow one. On a graphics processor they are called **SRAM** (on the chip) and **HBM** (beside it); on yours, cache and RAM. Between multiplications, numbers have to move.
 
@@ -640,8 +640,9 @@ assert needed["window of 5"] == 128 and needed["window of 3, 2 random"] < 12
 assert needed["1 global"] == 2
 
 # %% [markdown]
-# Two random links for each block make the world small, like acquaintances in another town. One global block needs two layers: into the block, and out again. These are *paths*. Whether a model learns to use them is another question. Below we train models to find out.
-#
+# Two random links for each block make the world small, like acquaintances in another town. (Graphs in which a few links at each node reach everything in so few steps are called **expanders**; they are the paper's reason for random links.) One global block needs two layers: into the block, and out again. These are *paths*. Whether a model learns to use them is another question. Below we train models to find out.
+
+# %% [markdown]
 # Is there a **causal** BigBird? Yes: drop the blocks that come later, and put a triangular mask on the block of the diagonal. Sparse Transformers (Child et al. 2019), trained on text, images and sound, have causal patterns too, without the random links. Ours is `causal=True`.
 
 # %%

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Low-rank, hashed and linear attention
 #
-# **164 minutes, of which 96 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **164 minutes, of which 88 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text, not on positions. Can attention cost less than every pair without deciding in advance who may see whom? Here are three answers: attend to a short list of mixtures, find the pairs that matter by a hash, or drop the softmax, so that no $n \times n$ matrix is needed.
 
@@ -157,7 +157,7 @@ assert leaks == [0, 1, 2, 3, 4]
 # Every position that has a future sees it: each mixture holds the whole text. If we masked whole mixtures, only the last token could see any. Linformer is for encoders.
 
 # %% [markdown]
-# ## Is the rank low?
+# ## Is the rank low? (optional)
 #
 # Why should $k$ mixtures be enough? A matrix of **rank** $k$ is a product of an $n \times k$ and a $k \times n$ matrix, so $PV$ needs only $k$ mixtures of the values. The paper argues that the weights $P$ are nearly of low rank. That can be measured. The singular values $\sigma_1 \ge \sigma_2 \ge \dots$ of $P$ tell how much its best approximation of rank $k$ keeps:
 #
@@ -1010,7 +1010,7 @@ check("efficient/reversible", ReversibleBlock)
 ReversibleBlock = mine("efficient/reversible")
 
 # %% [markdown]
-# ## A reversible Transformer block
+# ## A reversible Transformer block (optional)
 #
 # The idea is that of the **RevNet** (Gomez et al. 2017), for images. The **Reformer** (Kitaev et al. 2020, section 3) makes a Transformer block of it. They differ in what the two streams are:
 #

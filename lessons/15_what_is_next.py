@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · What is next
 #
-# **157 minutes, of which 96 are the core path · after lesson 14 · needs `digits` (8.0 MB) and `smollm2` (93 MB)**
+# **157 minutes, of which 90 are the core path · after lesson 14 · needs `digits` (8.0 MB) and `smollm2` (93 MB)**
 #
 # The last slide of L4 asks one question: "What's next after Transformers?" It gives no answer. Which parts of what you built are about *text*, which about *attention*, and which can be exchanged?
 
@@ -846,7 +846,7 @@ assert torch.allclose(total, target[0], atol=1e-3)
 # %% [markdown]
 # These are the target's probabilities, not the draft's. A bad draft costs time, never quality. (A test of the course writes 3,000 texts of three tokens with a draft model and compares all 27 counts with the exact probabilities, by chi-square.)
 #
-# ## A draft for nothing
+# ## A draft for nothing (optional)
 #
 # Which draft is cheap? The simplest needs no model: **prompt lookup decoding** (Saxena 2023). Take the last three tokens. If they have occurred before in the text, draft what followed them; if not, try the last two, then the last one. It is an induction head (lesson 07) without a network.
 
@@ -926,7 +926,7 @@ measuring.expect(claim, times["poem"] > 1.3 > times["story"], came)
 needs()
 
 # %% [markdown]
-# ## What else came
+# ## What else came (optional)
 #
 # What did the lectures say would come next, and what came? Their words are quoted; what came is quoted too, unless a lesson is named.
 #

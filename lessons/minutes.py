@@ -7,6 +7,7 @@ optional exercises.
 
 import re
 import sys
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import jupytext
@@ -30,18 +31,23 @@ class Minutes(NamedTuple):
 def minutes(cells: list[NotebookNode]) -> Minutes:
     """Measure the cells of a lesson, as written in its file."""
     every = core = 0.0
-    skipped = 7  # the level of the heading whose section is optional; 7 is none
-    for cell in cells:
-        for marks, title in HEADING.findall(cell.source) if cell.cell_type == "markdown" else []:
-            if len(marks) <= skipped:
-                skipped = len(marks) if title.endswith("(optional)") else 7
-        optional = skipped < 7
+    for cell, optional in with_optional(cells):
         taken = _minutes(cell)
         if cell.source.startswith(MARK):
             optional |= outline(_exercise(cell)).optional
         every += taken
         core += 0.0 if optional else taken
     return Minutes(every, core)
+
+
+def with_optional(cells: list[NotebookNode]) -> Iterator[tuple[NotebookNode, bool]]:
+    """Yield each cell, and whether its section is optional."""
+    skipped = 7  # the level of the heading whose section is optional; 7 is none
+    for cell in cells:
+        for marks, title in HEADING.findall(cell.source) if cell.cell_type == "markdown" else []:
+            if len(marks) <= skipped:
+                skipped = len(marks) if title.endswith("(optional)") else 7
+        yield cell, skipped < 7
 
 
 def _minutes(cell: NotebookNode) -> float:

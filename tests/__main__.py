@@ -15,6 +15,8 @@ from tests.affected import changed_files, tests_for
 # asks for more, they wait without work
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
 PYTEST = ["pytest", "-n2", "--dist=loadscope"]
+# it runs notebooks, and takes a second of each process to load
+NO_NBVAL = ["-p", "no:nbval"]
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
@@ -59,8 +61,10 @@ def stages() -> dict[str, Stage]:
     # the last lessons take longest
     notebooks = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")), reverse=True)
     return STYLE | {
-        "components, shapes executed": Stage([*PYTEST, hook, *components]),
-        "engine, grading, files, models": Stage([*PYTEST, "--no-loadscope-reorder", *folders]),
+        "components, shapes executed": Stage([*PYTEST, *NO_NBVAL, hook, *components]),
+        "engine, grading, files, models": Stage(
+            [*PYTEST, *NO_NBVAL, "--no-loadscope-reorder", *folders]
+        ),
         "notebooks, untouched and solved": Stage(
             [*PYTEST, "--no-loadscope-reorder", *NBVAL, str(tests / "notebooks"), *notebooks],
             {"COURSE_CLOCK": "0.01", "PYTHONPATH": str(tests / "lying_clock")},
@@ -72,7 +76,7 @@ def quick_stages() -> dict[str, Stage]:
     """Name the stages of the everyday loop: style, types, and the tests of what has changed."""
     tests = tests_for(changed_files())
     print("changed since the last commit, or by it:", *(tests or ["nothing that has tests"]))
-    return STYLE | ({"tests of what changed": Stage([*PYTEST, *tests])} if tests else {})
+    return STYLE | ({"tests of what changed": Stage([*PYTEST, *NO_NBVAL, *tests])} if tests else {})
 
 
 def main() -> int:

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from course_lib.answers.source import source_of
 from course_lib.checking.exercise import Exercise
@@ -42,6 +42,7 @@ def _form_of(thing: Callable) -> str | None:
     return _form(source_of(thing), thing.__name__)
 
 
+@lru_cache(maxsize=100)  # an answer is asked about twice
 def _form(source: str, name: str) -> str | None:
     """Write a definition's tree without its docstrings, annotations, and choice of names."""
     definition = _definition(source, name)

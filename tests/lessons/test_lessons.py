@@ -25,7 +25,7 @@ from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build
 from lessons.build import NOTEBOOKS, UNTOUCHED_ONLY, build, keep_outputs, lesson_files, missed
-from lessons.minutes import minutes
+from lessons.minutes import minutes, with_optional
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
@@ -175,7 +175,19 @@ def test_a_lesson_says_how_long_it_takes_and_its_core_path_is_no_longer_than_an_
     said = [int(x) for x in re.findall(r"(\d+) (?:minutes|are the core)", cells[0].source)]
     assert said[0] == pytest.approx(taken.all, abs=8), f"python -m lessons.minutes says {taken}"
     assert said[-1] == pytest.approx(taken.core, abs=8), f"python -m lessons.minutes says {taken}"
-    assert taken.core < 100
+    assert round(taken.core) <= 90
+
+
+def test_the_core_path_uses_nothing_that_an_optional_section_has_made(lesson):
+    known, skipped = set(), set()
+    for cell, optional in with_optional(jupytext.read(lesson, fmt="py:percent").cells):
+        if cell.cell_type == "code":
+            bound, read = claims.names_of(cell.source)
+            if optional:
+                skipped |= bound
+            else:
+                assert not read & skipped - known, cell.source
+                known |= bound
 
 
 def test_the_first_lesson_says_how_long_all_take():

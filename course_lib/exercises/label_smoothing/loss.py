@@ -12,6 +12,7 @@ exercise = Exercise(
     title="A loss that does not ask for certainty",
     minutes=10,
     difficulty=2,
+    optional=True,
     hints=(
         "From the logits of one place, which function of torch makes the logarithms of all "
         "probabilities at once, however large the logits are?",

@@ -15,7 +15,8 @@ exercise = Exercise(
     optional=True,
     hints=(
         "The last axis of w_x holds four matrices side by side, each d_h wide. What does one "
-        "product with all of it give, and where do you cut?",
+        "product with all of it give, and where do you cut? The docstring says in which order "
+        "the four come.",
         "Three of the four say how much, from nothing to all; one says what, and may be negative. "
         "Which function suits which?",
         "The new h shows a part of a memory: of the old one, or of the one just made?",

@@ -13,6 +13,7 @@ exercise = Exercise(
     title="As many as are needed",
     minutes=7,
     difficulty=2,
+    optional=True,
     hints=(
         "Probabilities are 0.5, 0.3, 0.15 and 0.05, and p is 0.7. Which tokens stay? By which sum "
         "do you see that the second one is still needed, and the third is not?",
