@@ -206,7 +206,9 @@ def main() -> None:
         print(f"{QUANTISED} is left out: pip could not install it", file=sys.stderr)
     else:
         writers[QUANTISED] = llama_cpp(model)
-        versions |= dict(x.split("==") for x in environments.WRITER)
+        versions |= {
+            name: version for name, _, version in (x.partition("==") for x in environments.WRITER)
+        }
     figures = benchmark(writers) | {"packages": versions, "load": load, "tokens": TOKENS}
     print(table(figures))
     taken = time.perf_counter() - start

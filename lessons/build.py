@@ -10,6 +10,7 @@ that component's source, so that a notebook has all that its exercises stand on.
 import argparse
 import hashlib
 import importlib
+import json
 import os
 import re
 import sys
@@ -29,11 +30,13 @@ from course_lib.checking.catalogue import load, outline
 from course_lib.checking.library import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
+from course_lib.instruments import results
 
 LESSONS, NOTEBOOKS = ROOT / "lessons", ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
 CHECK = re.compile(r"check(\(.*\))")
 ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
+LOADED = re.compile(r'results\.load\("(\w+)"\)')
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
 CELL_SECONDS = 600
 UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
@@ -76,6 +79,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             cell.metadata["given"] = f"{module}.{name}"
         elif solved and (checked := CHECK.fullmatch(cell.source)):
             cell.source += f"\n{ASSERTION.format(checked[1])}"
+        if names := LOADED.findall(cell.source):
+            cell.metadata["results"] = _digest(names)
         cells.append(cell)
     _name_cells(lesson.stem, cells)
     title = cells[0].source.splitlines()[0].lstrip("# ")
@@ -87,6 +92,12 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
+
+
+def _digest(names: list[str]) -> str:
+    """Return what tells these results from later ones: what a cell shows of them is then stale."""
+    figures = json.dumps([results.load(name)["figures"] for name in names])
+    return hashlib.sha256(figures.encode()).hexdigest()[:12]
 
 
 def _name_cells(stem: str, cells: list[NotebookNode]) -> None:
@@ -132,18 +143,23 @@ class NotWritten(Exception):
 
 
 def keep_outputs(notebook: NotebookNode, path: Path) -> bool:
-    """Take over the outputs of an executed notebook, up to the first cell whose code has changed.
+    """Take over the outputs of an executed notebook, up to the first cell that has changed.
 
-    Return whether that is none. Raises OSError where there is no such notebook.
+    It has where its code has, or the results that it loads. Return whether there is none. Raises
+    OSError where there is no such notebook.
     """
     before = nbformat.read(path, as_version=4)
     old, new = ([x for x in n.cells if x.cell_type == "code"] for n in (before, notebook))
     pairs = zip(new, old, strict=False)
-    same = list(takewhile(lambda pair: pair[0].source == pair[1].source, pairs))
+    same = list(takewhile(lambda pair: _made_of(pair[0]) == _made_of(pair[1]), pairs))
     for ours, executed in same:
         ours.outputs, ours.execution_count = executed.outputs, executed.execution_count
     notebook.metadata.language_info = before.metadata.language_info
     return len(same) == len(old) == len(new)
+
+
+def _made_of(cell: NotebookNode) -> tuple[str, str | None]:
+    return cell.source, cell.metadata.get("results")
 
 
 def _lasting(output: NotebookNode) -> bool:

@@ -77,6 +77,20 @@ def test_outputs_are_kept_up_to_the_first_cell_that_has_changed():
     assert not any(cell.execution_count for cell in code[-2:])
 
 
+def test_a_cell_that_loads_results_has_changed_when_they_have(monkeypatch):
+    [lesson] = lesson_files(["02"])
+    path = NOTEBOOKS / f"{lesson.stem}.ipynb"
+    assert keep_outputs(build(lesson), path)
+    monkeypatch.setattr(lessons_build.results, "load", lambda name: {"figures": name})
+    new = build(lesson)
+    assert not keep_outputs(new, path)
+    loads = [cell.source for cell in new.cells if "results" in cell.metadata]
+    executed = [cell.source for cell in new.cells if cell.get("execution_count")]
+    assert executed
+    assert loads
+    assert not set(loads) & set(executed)
+
+
 def test_a_notebook_is_left_alone_where_text_is_not_all_or_a_clock_says_no(monkeypatch, capsys):
     changed = build(FILES[0])
     late = new_output("stream", text="✗ expected: a race. Came: 2 s.\n")
