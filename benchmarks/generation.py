@@ -206,9 +206,7 @@ def main() -> None:
         print(f"{QUANTISED} is left out: pip could not install it", file=sys.stderr)
     else:
         writers[QUANTISED] = llama_cpp(model)
-        versions |= {
-            name: version for name, _, version in (x.partition("==") for x in environments.WRITER)
-        }
+        versions["llama-cpp-python"] = metadata.version("llama-cpp-python")
     figures = benchmark(writers) | {"packages": versions, "load": load, "tokens": TOKENS}
     print(table(figures))
     taken = time.perf_counter() - start

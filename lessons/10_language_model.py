@@ -735,6 +735,9 @@ below = averages[alone[-1]] < counting["kneser_ney"] - 0.05
 reveal(guess, ("yes" if below else "no", round(saved, 2)))
 assert below and abs(averages[alone[0]] - counting["kneser_ney"]) < 0.02
 assert all(len(found) == 2 for found in rungs.values()), "the text says: two runs"
+steps = [[run["steps"] for run in rung["runs"].values()] for rung in ladder["rungs"].values()]
+more = [round(100 * (second / first - 1)) for first, second in steps]
+assert more[:2] == [17, 4] and min(more) == -1 and round(steps[0][1] / steps[1][1], 1) == 1.1
 
 # %% tags=["hide-input"]
 title = "341 seconds each: the tables of n-grams make the loss worse"
@@ -779,7 +782,7 @@ for name in ("bfloat16", "hashed"):
 both = results.load("race")["figures"]["both"]
 print(f"tables and counts, width 128, {both['seconds']:.0f} s: held out {both['loss']:.2f}")
 assert passes["hashed"]["training_loss"] < passes["bfloat16"]["training_loss"] - 0.3
-assert 9.4e6 / passes["hashed"]["parameters"] > 0.8
+assert passes["bfloat16"]["parameters"] < 0.2 * passes["hashed"]["parameters"]  # the rest: tables
 for run in ("0", "1"):
     loss = {name: rung["runs"][run]["loss"] for name, rung in ladder["rungs"].items()}
     assert loss["muon"] < loss["modern"] - 0.03 and loss["bfloat16"] < loss["muon"] - 0.03

@@ -95,7 +95,7 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
 
 
 def _digest(names: list[str]) -> str:
-    """Return what tells these results from later ones: what a cell shows of them is then stale."""
+    """Return a digest of the figures that a cell loads: with others, what it shows is stale."""
     figures = json.dumps([results.load(name)["figures"] for name in names])
     return hashlib.sha256(figures.encode()).hexdigest()[:12]
 
