@@ -1,5 +1,6 @@
-"""A bound on how many operations an answer makes: it shows a loop where there should be none."""
+"""How many operations of torch an answer makes: they show a loop where there should be none."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,23 +20,27 @@ def calls_up_to(max_calls: int | None) -> Iterator[None]:
     if max_calls is None:
         yield
         return
-    with _Count(max_calls) as count:
+    with Count(max_calls) as count:
         yield
     count.refuse_more()
 
 
-class _Count(TorchDispatchMode):
-    def __init__(self, most: int):
+class Count(TorchDispatchMode):
+    """Counts the operations of torch inside, `made`, and refuses those above `most`."""
+
+    def __init__(self, most: float = math.inf):
         super().__init__()
-        self._most, self._made = most, 0
+        self._most, self.made = most, 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self._made += 1
+        """Count one operation, and let it go on."""
+        self.made += 1
         self.refuse_more()
         return function(*args, **(kwargs or {}))
 
     def refuse_more(self) -> None:
-        if self._made > self._most:
+        """Raise TooManyCalls where there were more than `most`."""
+        if self.made > self._most:
             raise TooManyCalls(
                 f"more than {self._most} operations of torch: does a loop go over the tokens?"
             )

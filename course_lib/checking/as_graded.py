@@ -25,21 +25,26 @@ def warning(attempt: Attempt) -> str | None:
     return None
 
 
-def warning_in_notebook(exercise: Exercise, answer: Any) -> str | None:
-    """Say the same of an answer that comes from the cells that have been run, if there are any."""
+def in_notebook(exercise: Exercise) -> Attempt | None:
+    """Find the attempt in the cells that have been run, if there are any, as a grade would."""
     if not (shell := cells.shell()):
         return None
     # what a cell last gave to the name is what was checked, in whichever cell
     marked = {"cell_type": "code", "metadata": {"exercise": exercise.id}}
     run = [x for x in shell.history_manager.input_hist_raw[1:] if not read_cell(0, x, None).problem]
     notebook = {"cells": [marked | {"source": source} for source in run]}
-    attempt = find_answers(notebook, "This", [exercise], alone=True).attempts[exercise.id]
+    return find_answers(notebook, "This", [exercise], alone=True).attempts[exercise.id]
+
+
+def warning_in_notebook(attempt: Attempt, answer: Any) -> str | None:
+    """Say of an attempt in a notebook, whose answer has passed there, what `warning` says."""
     if not attempt.source:
-        return _warning(attempt.problem or f"no cell that has run defines `{exercise.name}`.")
+        missing = f"no cell that has run defines `{attempt.exercise.name}`."
+        return _warning(attempt.problem or missing)
     if (said := warning(attempt)) or _is_all(attempt.source, answer):
         return said
     try:
-        verdict = judged_in_time(exercise, attempt.define())
+        verdict = judged_in_time(attempt.exercise, attempt.define())
     except Exception as error:
         return _warning(f"{type(error).__name__}: {error}")
     return None if verdict.status == "passed" else _warning(verdict.message)

@@ -12,10 +12,11 @@ from typing import Any
 from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking import as_graded, cells, hints, one_page, panel, predictions
+from course_lib.checking import as_graded, cells, hints, one_page, pace, panel, predictions
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.library import solution_text
+from course_lib.checking.notebook_answers import Attempt
 from course_lib.checking.time_limit import judged_in_time
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.atomic import write_atomically
@@ -43,10 +44,14 @@ def check(exercise_id: str, answer: Any) -> None:
     _show(panel.text(judged), panel.html(judged))
     if judged.status == "not attempted":
         return
-    if judged.status == "passed" and (warning := as_graded.warning_in_notebook(exercise, answer)):
-        _tell(warning)
+    attempt = None
+    if judged.status == "passed":
+        attempt = as_graded.in_notebook(exercise)
+        warning = attempt and as_graded.warning_in_notebook(attempt, answer)
+        for said in filter(None, (pace.remark(exercise, InProcess(answer)), warning)):
+            _tell(said)
     if workspace := Workspace.find():
-        record(workspace, judged, lambda: answer)
+        record(workspace, judged, lambda: answer, attempt)
     else:
         _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
 
@@ -71,12 +76,14 @@ def _no_answer(exercise: Exercise, answer: Any) -> str | None:
     return cells.outdated(answer, name)
 
 
-def record(workspace: Workspace, judged: Verdict, answer: Callable[[], Any]) -> None:
+def record(
+    workspace: Workspace, judged: Verdict, answer: Callable[[], Any], attempt: Attempt | None
+) -> None:
     """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
     try:
         workspace.note_check(judged.exercise, judged.status, judged.points, judged.max_points)
         if judged.status == "passed":
-            _keep(workspace, judged.exercise, answer)
+            _keep(workspace, judged.exercise, answer, attempt)
     except OSError as error:
         _tell(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
 
@@ -158,14 +165,25 @@ def reveal(guess: Any, measured: Any) -> None:
             predictions.note(workspace, cell, guess, measured, shown)
 
 
-def _keep(workspace: Workspace, exercise_id: str, answer: Callable[[], Any]) -> None:
-    """Keep a passed answer, if it also passes on its own, away from the notebook's variables."""
-    try:
-        source = self_contained(answer())
-        alone = verdict(exercise_id, define(source, load(exercise_id).name))
-        if alone.status != "passed":
-            raise ValueError(alone.message)
-    except Exception as error:
-        _tell(f"Passed, but later lessons cannot run on it, because {error}.")
-        return
-    workspace.keep(exercise_id, source)
+def _keep(
+    workspace: Workspace, exercise_id: str, answer: Callable[[], Any], attempt: Attempt | None
+) -> None:
+    """Keep a passed answer, if it also passes on its own, away from the notebook's variables.
+
+    What has no source of its own (a lambda, a partial), or needs more than that, is kept as a
+    grade would read it.
+    """
+    sources = [lambda: self_contained(answer())]
+    if attempt and (read := attempt.source):
+        sources.append(lambda: read)
+    reasons = []
+    for source in sources:
+        try:
+            alone = verdict(exercise_id, define(kept := source(), load(exercise_id).name))
+        except Exception as error:
+            reasons.append(f"{error}")
+            continue
+        if alone.status == "passed":
+            return workspace.keep(exercise_id, kept)
+        reasons.append(alone.message)
+    return _tell(f"Passed, but later lessons cannot run on it, because {reasons[0]}.")

@@ -11,6 +11,7 @@ from course_lib.files.errors import CommandError
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
+    from course_lib.answers.answer import Answer
     from course_lib.checking.notebook_answers import Attempt
     from course_lib.checking.verdict import Verdict
 
@@ -47,7 +48,8 @@ def run(options: Namespace) -> int:
     # an answer reads what its notebook could read: the files beside it, and the workspace
     with contextlib.chdir(folder), ChildProcess() as child:
         for verdict in verdicts(submission, child):
-            tell(verdict, submission.attempts[verdict.exercise], workspace, options.all)
+            attempt = submission.attempts[verdict.exercise]
+            tell(verdict, attempt, child, workspace, options.all)
             judged.append(verdict)
     passed = sum(x.status == "passed" for x in judged)
     points, most = sum(x.points for x in judged), sum(x.max_points for x in judged)
@@ -56,17 +58,22 @@ def run(options: Namespace) -> int:
 
 
 def tell(
-    verdict: "Verdict", attempt: "Attempt", workspace: Workspace | None, everything: bool = False
+    verdict: "Verdict",
+    attempt: "Attempt",
+    judged: "Answer",
+    workspace: Workspace | None,
+    everything: bool = False,
 ) -> None:
-    """Print the panel of a verdict, and what a grade would say otherwise; record it."""
-    from course_lib.checking import panel
+    """Print the panel of a verdict, then what there is to say of a pass; record it."""
+    from course_lib.checking import pace, panel
     from course_lib.checking.as_graded import warning
     from course_lib.checking.notebook import record
 
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything)
     print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
-    if verdict.status == "passed" and (said := warning(attempt)):
-        print(said)
+    if verdict.status == "passed":
+        for said in filter(None, (pace.remark(attempt.exercise, judged), warning(attempt))):
+            print(said)
     if workspace:
-        record(workspace, verdict, attempt.define)
+        record(workspace, verdict, attempt.define, attempt)

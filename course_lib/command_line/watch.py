@@ -115,7 +115,7 @@ def show(file: Path, old: dict | None, new: dict, child: "Holder") -> None:
     print(f"{file.name}, saved at {datetime.now():%H:%M:%S}", *remarks, "", sep="\n")
     workspace = Workspace.find()
     for verdict in verdicts(replace(submission, attempts=changed), child):
-        tell(verdict, changed[verdict.exercise], workspace)
+        tell(verdict, changed[verdict.exercise], child, workspace)
         if verdict.status != "passed":  # of one that has passed, the panel says it
             print(f"  {standing(verdict.exercise, has_passed=False)}")
 

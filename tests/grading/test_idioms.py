@@ -7,10 +7,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import source_of
-from course_lib.checking.as_graded import warning, warning_in_notebook
+from course_lib.checking.as_graded import in_notebook, warning, warning_in_notebook
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook import verdict
+from course_lib.checking.notebook import check, mine, verdict
 from course_lib.checking.notebook_answers import find_answers, verdicts
+from course_lib.files.workspace import Workspace
 from course_lib.grading.detect import best_level
 from course_lib.grading.judge import Judge, Rules
 
@@ -130,7 +131,7 @@ def three(child, sandboxes, lab):
         exercise = load(exercise_id)
         shown = lab(cells).get(exercise.name)
         here = verdict(exercise_id, shown)
-        said = warning_in_notebook(exercise, shown)
+        said = warning_in_notebook(in_notebook(exercise), shown)
         told = {"course": {"lesson": exercise.lesson}}
         whole = [{"cell_type": "code", "metadata": {}, "source": x} for x in cells[:-1]]
         whole.append(
@@ -156,6 +157,17 @@ def test_a_usual_way_to_write_passes_in_all_three(idiom, three):
     answer = answer if "double" in answer else DOUBLE.format(answer)
     found = three([SET_UP, before, answer])
     assert found == [("passed", "Every case and every property holds.", None)] * 3
+
+
+@pytest.mark.parametrize("idiom", IDIOMS)
+def test_a_usual_way_to_write_is_kept_for_later_lessons(idiom, lab, tmp_path, capsys):
+    before, answer = IDIOMS[idiom]
+    answer = answer if "double" in answer else DOUBLE.format(answer)
+    Workspace.make(tmp_path)
+    check(HELLO, lab([SET_UP, before, answer])["double"])
+    assert "cannot run" not in capsys.readouterr().out
+    assert verdict(HELLO, mine(HELLO)).status == "passed"
+    assert capsys.readouterr().out == "double: your own\n"
 
 
 def test_a_class_patched_after_its_definition_passes_in_all_three(three):
@@ -191,4 +203,5 @@ def test_what_no_cell_has_is_said_at_once(lab):
     lab(
         ["import types", "globals()['double'] = types.FunctionType((lambda x: 2 * x).__code__, {})"]
     )
-    assert "no cell that has run defines `double`" in warning_in_notebook(load(HELLO), None)
+    attempt = in_notebook(load(HELLO))
+    assert "no cell that has run defines `double`" in warning_in_notebook(attempt, None)
