@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 import torch
 
-from course_lib.answers.forbidden_calls import resolve
+from course_lib.answers.forbidden_calls import loaded, resolve
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.forbidden_source import in_source
 from course_lib.checking.likeness import is_reference
@@ -209,6 +209,7 @@ def _of_target(target: str, renamed: bool) -> str | None:
         module = value.__name__
         submodule = ".".join([module, name])
         value = getattr(value, name, None)
+        # to import is to run: this is done for known modules alone, and never for a stranger's
         if value is None and _is_known(submodule):
             value = resolve(submodule)
         if isinstance(value, types.ModuleType):
@@ -261,6 +262,8 @@ def _is_there(target: str) -> bool:
 
 def _is_known(module: str) -> bool:
     root, *path = module.split(".")
+    if any(_is_special(name) for name in path):  # `__main__` is a program
+        return False
     if root == "course_lib":
         return path == ["exercises"] or not path or path[0] not in COURSE_INSIDE
     return module in WHOLE or module in NAMED or module == "jaxtyping"
@@ -272,8 +275,8 @@ def _leads_on(module: str) -> bool:
 
 
 def _of_module(target: str) -> bool:
-    """Tell whether a dotted name is a module's own."""
-    return isinstance(resolve(target.rpartition(".")[0]), types.ModuleType)
+    """Tell whether a dotted name is a module's own. Nothing is imported for it."""
+    return isinstance(loaded(target.rpartition(".")[0]), types.ModuleType)
 
 
 @cache

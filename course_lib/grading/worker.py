@@ -50,6 +50,8 @@ def notebook_line(content: bytes) -> str:
 def main() -> int:
     """Judge what comes on standard input until it ends."""
     torch.set_num_threads(1)
+    # what anything else prints is no entry
+    replies, sys.stdout = sys.stdout, sys.stderr
     with Judge(Rules(**json.loads(sys.stdin.readline()))) as judge:
         _limit_memory()
         try:
@@ -57,7 +59,7 @@ def main() -> int:
                 # the signal ends this process; a sandbox inherits no timer
                 signal.setitimer(signal.ITIMER_PROF, SECONDS)
                 entry = judge.entry(base64.b64decode(json.loads(line)))
-                print(json.dumps(entry), flush=True)
+                print(json.dumps(entry), file=replies, flush=True)
         except NoIsolation as error:
             print(error, file=sys.stderr)
             return Ending.NO_LEVEL

@@ -2,9 +2,11 @@
 
 import ast
 import contextlib
+import importlib
 
 import pytest
 
+from course_lib.answers import forbidden_calls
 from course_lib.answers.source import source_of
 from course_lib.checking import likeness, screen
 from course_lib.checking.catalogue import ids, load
@@ -165,6 +167,29 @@ def test_what_is_refused_is_said_in_one_sentence_with_what_to_write(source):
     assert REFUSED[source] in said
     assert said.endswith(".")
     assert len(said) < 250
+
+
+@pytest.mark.parametrize(
+    "imported",
+    ["tqdm.__main__", "IPython.__main__", "course_lib.command_line.__main__", "torch.x", "this"],
+)
+def test_what_a_source_names_is_never_run_to_look_at_it(imported, monkeypatch, capsys):
+    names = []
+    real = importlib.import_module
+    monkeypatch.setattr(importlib, "import_module", lambda name: names.append(name) or real(name))
+    forbidden_calls.resolve.cache_clear()
+    root = imported.partition(".")[0]
+    for source in (
+        f"import {root}\n{FIRST}{imported}.x",
+        f"import {imported} as m\n{FIRST}m.x",
+        f"import {imported} as m\n{FIRST}m._x",
+        f"from {imported} import x\n{FIRST}x",
+        f"from {imported} import *\n{FIRST}x",
+    ):
+        screen.refusal(source)
+    assert capsys.readouterr() == ("", "")
+    assert all(name.partition(".")[0] in ("torch", "course_lib", "builtins") for name in names)
+    assert not [name for name in names if "__main__" in name]
 
 
 @pytest.mark.parametrize("exercise_id", ids())
