@@ -25,7 +25,7 @@ def cross_attention(
 ) -> Float[Tensor, "*batch query d_v"]:
     """Let the decoder's states look at the encoder's: softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
 
-    Z are the decoder's states, H the encoder's; the scores are target words by source words.
+    Z are the decoder's states, H the encoder's; the scores are target tokens by source tokens.
     Source: Vaswani et al. 2017, section 3.2.3.
     """
     # let the decoder's states ask, and the encoder's be found and hand over
@@ -39,7 +39,7 @@ class DecoderBlock(nn.Module):
 
     `attention(d_model, heads)` makes the self-attention and the cross-attention,
     `feed_forward(d_model, d_ff)` the network, and `norm_layer(x, gain, bias)` normalises;
-    `look_back(d_model, heads)` makes what may stand in the place of self-attention. Source:
+    `look_back(d_model, heads)` makes what may replace self-attention. Source:
     Vaswani et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`. Raises ValueError for
     another `norm`.
     """
@@ -74,17 +74,17 @@ class DecoderBlock(nn.Module):
         mask: Bool[Tensor, "*#batch #query #query"] | None = None,
         memory_mask: Bool[Tensor, "*#batch #query #key"] | None = None,
     ) -> Float[Tensor, "*batch query d_model"]:
-        """Pass the words through the three layers, each of which adds and normalises by itself.
+        """Pass the tokens through three sublayers, each of which adds and normalises by itself.
 
-        Masks are as in `MultiHeadAttention`. `mask` is for the words among themselves, causal
+        Masks are as in `MultiHeadAttention`. `mask` is for the tokens among themselves, causal
         where they are to be written one by one; `memory_mask` says which of the encoder's states
         may be seen.
         """
-        # let the words look at each other
+        # masked self-attention
         x = self.attention(x, mask)
         # let them look at what the encoder has read
         x = self.cross_attention(x, memory, memory_mask)
-        # let each word think about what it has seen
+        # the feed-forward network, on each token alone
         return self.feed_forward(x)
 
 
@@ -122,7 +122,7 @@ class Decoder(nn.Module):
 
         Raises ValueError for more tokens than `max_length`.
         """
-        # look up the words, which come with their places
+        # look up the embeddings, positions included
         x = self.embedding(tokens)
         # pass them through block after block, none of them seeing its future
         mask = causal_mask(tokens.shape[-1]).to(tokens.device)

@@ -61,14 +61,14 @@ class EncoderBlock(nn.Module):
         x: Float[Tensor, "*batch n d_model"],
         mask: Bool[Tensor, "*#batch #n #n"] | None = None,
     ) -> Float[Tensor, "*batch n d_model"]:
-        """Return the block's output for each word; `mask` is as in `MultiHeadAttention`."""
-        # pass the words through both layers
+        """Return the block's output for each token; `mask` is as in `MultiHeadAttention`."""
+        # pass the tokens through both sublayers
         seen = self.attention(x, mask)
         return self.feed_forward(seen)
 
 
 class Embedding(nn.Module):
-    """Turn tokens into words that know their places: sqrt(d_model) E[token] + sinusoid.
+    """Turn tokens into vectors that know their positions: sqrt(d_model) E[token] + sinusoid.
 
     `positions(n, d_model)` describes the places. Source: Vaswani et al. 2017, sections 3.4 and 3.5.
     """
@@ -132,7 +132,7 @@ class Encoder(nn.Module):
 
         Raises ValueError for more tokens than `max_length`.
         """
-        # look up the words, which come with their places
+        # look up the embeddings, positions included
         x = self.embedding(tokens)
         # pass them through block after block
         for block in self.blocks:

@@ -1,4 +1,4 @@
-"""Positions: tell attention, which sees a set of words, where each word stands (lesson 04)."""
+"""Positions: tell attention, which sees a set of words, where each word is (lesson 04)."""
 
 import torch
 from einops import einsum, rearrange
@@ -97,7 +97,7 @@ def relative_attention(
     value_table: Float[Tensor, "value_row d_v"],
     mask: Bool[Tensor, "*#batch #query #key"] | None = None,
 ) -> Float[Tensor, "*batch query d_v"]:
-    """Attend to words and to how far away they stand, with a learned vector for each distance.
+    """Attend to words and to how far away they are, with a learned vector for each distance.
 
     s_ij = q_i . (k_j + a_ij) / sqrt(d_k);  o_i = sum_j softmax(s_i)_j (v_j + b_ij), where a_ij
     and b_ij are the rows `relative_index` of the tables. Both tables have 2m + 1 rows. Source:
@@ -148,7 +148,7 @@ def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
     for _ in range(n):
         above[words, at] = True
         at = torch.where(heads[at] == -1, at, heads[at])
-    # whoever has not arrived goes round in a circle
+    # refuse words that never reach the root: there is a cycle
     if (lost := words[heads[at] != -1]).numel():
         raise ValueError(
             f"a tree has no cycles, but words {lost.tolist()} never reach the root by their "
@@ -196,7 +196,7 @@ def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
         )
     # give each head its slope, from steep to flat
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
-    # measure the distances, the last query standing at the last key
+    # measure the distances, the last query is at the last key
     queries = torch.arange(n_k - n_q, n_k)
     distance = (queries.unsqueeze(-1) - torch.arange(n_k)).abs()
     # take the distances off the scores, in each head multiplied by its slope

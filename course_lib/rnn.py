@@ -1,6 +1,6 @@
 """Recurrent cells: one step of a network that reads its words one after another (lesson 01).
 
-Rows are tokens, so a weight stands to the right of what it multiplies: `x @ w_x`. torch keeps
+Rows are tokens, so a weight is on the right of what it multiplies: `x @ w_x`. torch keeps
 the transposes (`weight_ih = w_x.T`).
 """
 
@@ -59,7 +59,7 @@ def lstm_cell(
     """Take one step of an LSTM; return the new pair (h, c).
 
     [i f g o] = x W_x + h W_h + b;  c' = sigma(f) c + sigma(i) tanh(g);  h' = sigma(o) tanh(c').
-    Along the last axis of the weights the gates stand in torch's order: input, forget,
+    Along the last axis of the weights the gates are in torch's order: input, forget,
     candidate, output. Source: Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al.
     2000.
     """

@@ -71,7 +71,7 @@ class RecurrentEncoder(nn.Module):
     def forward(
         self, source: Int[Tensor, "batch source"]
     ) -> tuple[Float[Tensor, "batch source d_hidden"], Float[Tensor, "batch d_hidden"]]:
-        """Return (states, context). Padding changes neither, wherever real tokens stand."""
+        """Return (states, context). Padding changes neither, wherever the real tokens are."""
         mask = source != PAD
         xs = self.embedding(source)
         h = xs.new_zeros(len(source), self.d_reader)

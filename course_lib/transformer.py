@@ -57,7 +57,7 @@ class Transformer(nn.Module):
         `target` is already shifted right; `source_mask` is as in `MultiHeadAttention`, such as a
         padding mask (batch, 1, key). Raises ValueError for more tokens than `max_length`.
         """
-        # read the source, each word seeing all of it that is real
+        # read the source, each token attending to all real ones
         memory = self.encoder(source, source_mask)
         # let the target look back, and at the source
         states = self.decoder(target, memory, source_mask)
@@ -96,7 +96,7 @@ def greedy(
 
 
 def parameter_count(layers: int, d_model: int, d_ff: int, vocab: int) -> int:
-    """Count the numbers that a `Transformer` of tied embeddings and post-norm learns.
+    """Count the parameters of a `Transformer` of tied embeddings and post-norm.
 
     One embedding; four matrices d_model x d_model and their biases for each attention, of which a
     decoder block has two; two matrices and biases for each feed-forward network; a gain and a

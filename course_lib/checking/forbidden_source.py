@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 from course_lib.answers.forbidden_calls import loaded
 from course_lib.checking.source_names import names_in
@@ -36,7 +36,7 @@ def _named(source: str, known: dict[str, str]) -> Iterator[str]:
             yield f".{name}"
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _canonical(name: str) -> str:
     """Return one name for all the paths by which an object can be reached."""
     if name.partition(".")[0] not in KNOWN_PACKAGES:

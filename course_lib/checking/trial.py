@@ -377,7 +377,7 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         asked.append(Asked("gradients flow, and are right", 2, gradients))
     if gradients or exercise.no_gradient:
         doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
-        asked.append(Asked("float64 goes in, float64 comes out", 1, doubles))
+        asked.append(Asked("float64 goes in, float64 comes out, and as exact as that", 1, doubles))
     if "default float type" in (exercise.reference.__doc__ or ""):
         asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
     if gradients and exponentials and not exercise.small_only:

@@ -33,12 +33,12 @@ TILE_KEYS = 512  # keys a tile at most, or one block: a row that lists every blo
 def neighbours(
     blocks: int, window: int, global_blocks: int, random_blocks: int, seed: int
 ) -> Int[Tensor, "blocks m"]:
-    """List for each block of queries the blocks of keys that it sees; -1 stands for none.
+    """List for each block of queries the blocks of keys that it sees; -1 means none.
 
     It sees the `window` blocks around itself (0 is none, the ends cut), the first `global_blocks`
     blocks, and `random_blocks` of the others, or as many as remain. The global blocks see every
     block. A row lists each block once, in any order. Time and memory O(blocks^2), of blocks, not
-    words. Source: Zaheer et al. 2020, section 2. Raises ValueError for a window that is even and
+    tokens. Source: Zaheer et al. 2020, section 2. Raises ValueError for a window that is even and
     not 0.
     """
     if window and window % 2 == 0:
@@ -61,7 +61,7 @@ def neighbours(
 
 
 def bigbird_mask(neighbours: Int[Tensor, "blocks m"], block: int) -> Bool[Tensor, "n n"]:
-    """Show which words see which: True where the row of the query's block lists the key's.
+    """Show which tokens see which: True where the row of the query's block lists the key's.
 
     Time and memory O(n^2): to look at, and to test with.
     """
@@ -69,7 +69,7 @@ def bigbird_mask(neighbours: Int[Tensor, "blocks m"], block: int) -> Bool[Tensor
     # mark the blocks that each row lists, and -1 in a column beside them, cut off later
     listed = torch.zeros(blocks, blocks + 1, dtype=torch.bool, device=neighbours.device)
     listed.scatter_(-1, neighbours % (blocks + 1), True)
-    # make each block `block` words long and wide
+    # make each block `block` tokens long and wide
     return repeat(listed[:, :-1], "query key -> (query row) (key column)", row=block, column=block)
 
 
@@ -94,7 +94,7 @@ def bigbird_attention(
             f"{blocks} rows of neighbours for blocks of {block} words need n = {blocks * block} "
             f"words, not {n}: fill the text up to a whole number of blocks"
         )
-    # leave out what stands for none
+    # leave out -1
     lists = [{other for other in row if other != -1} for row in neighbours.tolist()]
     if any(not 0 <= other < blocks for row in lists for other in row):
         raise ValueError(

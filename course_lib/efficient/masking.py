@@ -58,8 +58,8 @@ def read_mask(mask: Mask, q: Queries, k: Keys, causal: bool | None = None) -> tu
             )
     if hides_future and causal is None:
         raise ValueError(
-            "this attention has no causal form: what it looks at are sums of earlier and later "
-            "words; take the window, BigBird, LSH, linear or tiled attention"
+            "this attention has no causal form here: each of its keys is a mixture of earlier and "
+            "later tokens; take the window, BigBird, LSH, linear or tiled attention"
         )
     if causal and q.shape[-2] != k.shape[-2]:
         raise ValueError(

@@ -28,11 +28,11 @@ ROWS = TILE_QUERIES  # the name that solutions exported for teachers import
 
 
 def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:
-    """Let each word look width // 2 words to either side, and at itself.
+    """Let each token see width // 2 tokens on either side, and itself.
 
     Time and memory O(n^2): to look at, and to test with.
     """
-    # measure how far apart each two words stand
+    # measure the distance between each two tokens
     places = torch.arange(n)
     distance = (places.unsqueeze(-1) - places).abs()
     # let those see each other that are near enough

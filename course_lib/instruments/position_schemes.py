@@ -28,7 +28,7 @@ class NoPositions(nn.Module):
         mask: Bool[Tensor, "*#batch #query #key"] | None = None,
         tree: Int[Tensor, "*batch query key"] | None = None,
     ) -> Float[Tensor, "*batch query d_k"]:
-        """Let the words meet; `tree` counts the edges between each two of them, for who asks."""
+        """Let the words meet; `tree` counts the edges between any two, for schemes that use it."""
         return scaled_dot_product_attention(q, k, v, mask)
 
 
@@ -88,7 +88,7 @@ class Relative(NoPositions):
         self.value_table = nn.Parameter(torch.randn(rows, d_k) / d_k**0.5)
 
     def attend(self, q, k, v, mask=None, tree=None):
-        """Let the words meet, knowing how far away and on which side the other stands."""
+        """Let the words meet, knowing how far away and on which side the other is."""
         return relative_attention(q, k, v, self.key_table, self.value_table, mask)
 
 
@@ -113,7 +113,7 @@ class Dependency(NoPositions):
                 "pass positions.tree_distance(heads) as `tree`"
             )
         row = tree.clamp(max=self.max_distance)
-        # each query has keys and values of its own now, so it asks them alone
+        # each query has keys and values of its own now, so each query attends alone
         keys = k.unsqueeze(-3) + self.key_table[row]
         values = v.unsqueeze(-3) + self.value_table[row]
         mask = None if mask is None else mask.unsqueeze(-2)
@@ -163,15 +163,15 @@ class Reader(nn.Module):
     """Read words and answer each of them with a word: attention, then a small network.
 
     Both are added to what was there. At each call every word of the vocabulary gets a new random
-    vector as its name, of a length near 1, so no model can learn which words like to stand
-    together: what it knows of places is all that helps. With `causal`, words see only themselves
-    and those to their left.
+    vector as its name, of a length near 1, so no model can learn which words occur together: what
+    it knows of places is all that helps. With `causal`, words see only themselves and those to
+    their left.
     """
 
     def __init__(self, scheme: NoPositions, vocab: int, d_model: int = 64, causal: bool = False):
         super().__init__()
         self.scheme, self.vocab, self.d_model, self.causal = scheme, vocab, d_model, causal
-        # the biases let a word ask for a place, whoever stands there
+        # the biases let a query ask for a place, whichever word is there
         self.query, self.key, self.value = (nn.Linear(d_model, d_model) for _ in range(3))
         self.feed_forward = nn.Sequential(
             nn.Linear(d_model, 4 * d_model), nn.ReLU(), nn.Linear(4 * d_model, d_model)

@@ -469,7 +469,8 @@ def test_a_property_is_crossed_only_for_a_reason_of_its_own():
         return [x.sentence for x in found.properties if x.held is False]
 
     assert crossed("return 3 * x") == ["every case gives the right result"]
-    assert crossed("return x.float() * 2") == ["float64 goes in, float64 comes out"]
+    doubles = "float64 goes in, float64 comes out, and as exact as that"
+    assert crossed("return x.float() * 2") == [doubles]
     assert crossed("raise ValueError('no')") == ["every case gives the right result"]
 
 

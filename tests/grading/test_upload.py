@@ -85,7 +85,8 @@ def server(monkeypatch):
 @pytest.fixture
 def upload(server, tmp_path):
     """Run the command on a small class."""
-    given = results_of(submission("ada_101"), submission("b2", score=7), not_graded("x", "missing"))
+    late = submission("b2", score=7, late=True)
+    given = results_of(submission("ada_101"), late, not_graded("x", "missing"))
     (tmp_path / "results.json").write_text(json.dumps(given))
 
     def upload(tool, *options):
@@ -107,6 +108,7 @@ def test_nothing_is_sent_unless_it_is_asked_for(upload, server, capsys, tool):
     assert "Bob (102): " in said
     assert "Grace has no grade." in said
     assert "2 grades with comments; nothing was sent" in said
+    assert ("let Canvas take off no others" in said) == (tool == "canvas")
     assert not sent(server)
 
 

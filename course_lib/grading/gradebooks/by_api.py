@@ -13,10 +13,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from course_lib.grading.gradebooks.template import (
+    NO_MORE_PENALTIES,
     FilledTemplate,
     by_student,
     factor,
     feedback,
+    lost,
     match,
 )
 from course_lib.grading.reports.shared.text import number
@@ -171,6 +173,8 @@ def plan(
         own = submissions[student]
         score = number(worth * sum(x["score"] for x in own))
         grades.append(Grade(students[row][0], labels[row], score, feedback(own, worth)))
+    if server.name == Canvas.name and any(map(lost, submissions.values())):
+        remarks.remarks.append(NO_MORE_PENALTIES)
     return grades, remarks
 
 

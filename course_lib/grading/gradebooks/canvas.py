@@ -3,6 +3,7 @@
 import re
 
 from course_lib.grading.gradebooks.template import (
+    NO_MORE_PENALTIES,
     FilledTemplate,
     Template,
     by_student,
@@ -47,7 +48,7 @@ def fill(
     for student, row in match(keys, labels, submissions, filled).items():
         table.write(row, column, number(worth * sum(x["score"] for x in submissions[student])))
     if any(map(lost, submissions.values())):
-        filled.remarks.append("Late penalties are taken off: let Canvas take off no others.")
+        filled.remarks.append(NO_MORE_PENALTIES)
     filled.text = table.text()
     return filled
 

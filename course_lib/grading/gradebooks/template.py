@@ -9,6 +9,8 @@ from course_lib.grading.reports.shared.statistics import exercise_title, graded
 from course_lib.grading.reports.shared.text import number, one_line
 from course_lib.grading.schema import Results, SubmissionResult
 
+NO_MORE_PENALTIES = "Late penalties are taken off: let Canvas take off no others."
+
 
 @dataclass
 class FilledTemplate:
