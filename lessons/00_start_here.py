@@ -251,6 +251,8 @@ plots.show(
 
 # %% [markdown]
 # Why? Each step multiplies the distance from 2 by $1 - 2\eta\,\overline{x^2}$, where the batch's mean square $\overline{x^2}$ is about 1: by about 0.8 with $\eta = 0.1$, and by about −1.2 with $\eta = 1.1$. That step jumps past 2, and lands farther away than it began.
+#
+# **Break it:** in `trained`, replace `optimizer.step()` by what it does, `with torch.no_grad(): model.weight -= learning_rate * model.weight.grad`. Is the path the same?
 
 # %% [markdown]
 # Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). From lesson 01 on it is called `training.train(model, batches, loss, ...)`; lesson 02 writes it out once more for a real model. **Seeds** make random numbers repeatable: the same seed on the same machine, the same model. You train with one seed. Where a page claims something about the result, `results/claims.json` has the runs in which it held, in most lessons with three seeds.

@@ -192,7 +192,7 @@ reveal(guess, changed.any(dim=-1).sum().item())
 # %% [markdown]
 # ## Four networks from one loop
 #
-# The same loop serves four kinds of tasks. They differ in what is read from the states:
+# The same loop serves four kinds of tasks. They differ in what is read from the states. In this lesson the first runs on Shakespeare and the fourth on the dictionary; a language model is trained in lesson 10, without a recurrent network, and classifiers in lesson 12.
 #
 # | the task | what is read | example |
 # |:-|:-|:-|
@@ -533,7 +533,8 @@ assert 5_000 < smaller < 100_000 and 0.55 < rate < 0.67
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
 title = "Untrained: a constant factor per step. Trained g2p-en: never below 0.4"
-figure, ax = plots.axes(title, "tokens back", "gradient, relative to the last token", size=(7, 4))
+labels = "tokens back", "gradient of the last state by a token,\nrelative to the last one's"
+figure, ax = plots.axes(title, *labels, size=(7, 4))
 for colour, (name, runs) in zip(plots.COLOURS, kept["gradient"].items()):
     for run in runs:
         ax.semilogy([norm / run[0] for norm in run], color=colour, linewidth=1)
@@ -1064,7 +1065,7 @@ plots.show(
 )
 
 # %% [markdown]
-# With 4 layers, the gradient from this *o* to this *e* is not small but exactly zero, so no training can make this state depend on that letter.
+# With 4 layers, the gradient from this *o* to this *e* is not small but exactly zero, so no training can make this state depend on that letter. A window gives up distance. What does it gain in time?
 
 # %% [markdown]
 # ## Count what has to wait
@@ -1220,7 +1221,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time need not follow the work exactly. Short runs have fixed costs, which make the factor smaller. Larger factors may come from tables that no longer fit the processor's cache, or from other programs; we did not measure which. Attention does all its work in one step, but on one core it cannot do it side by side. GPUs have room for that. Lessons 13 and 14 are about the square.
+# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time need not follow the work exactly. Short runs have fixed costs, which make the factor smaller. Larger factors may come from tables that no longer fit the processor's cache, or from other programs; we did not measure which. Attention does all its work in one step, but on one core it cannot do it side by side. A processor that computes many pairs side by side, such as a GPU, need not slow down in this proportion; we have not measured one. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)

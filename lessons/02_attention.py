@@ -86,7 +86,7 @@ encoder_decoder(
 # %% [markdown]
 # Everything the decoder ever learns about the word goes through $c$. In our model that is 64 numbers, whether the word has 3 letters or 34.
 #
-# Attention removes the bottleneck. Before each sound, the decoder computes a new context: an average of *all* hidden states of the encoder, with weights $\alpha_{ij}$ that it chooses for this one sound. The drawing shows the second sound; the others work alike.
+# Attention removes the bottleneck. Before each sound, the decoder computes a new context: an average of *all* hidden states of the encoder, with weights $\alpha_{ij}$ that it chooses for this one sound. The drawing shows the second sound; the others work alike, and further down you see the weights of every sound of a word.
 #
 # $$c_i = \sum_{j=1}^{n} \alpha_{ij}\, h_j \qquad\text{with}\qquad \alpha_{ij} \ge 0, \quad \sum_{j=1}^{n} \alpha_{ij} = 1$$
 
@@ -143,21 +143,24 @@ reveal(guess, (nearest(cold), nearest(hot)))
 
 # %% tags=["hide-input"]
 temperatures = [0.01, 0.05, 0.1, 0.3, 1.0, 10.0]
-figure, rows = plots.plt.subplots(2, 6, figsize=(8, 2.6), height_ratios=[5, 1])
+figure, rows = plots.plt.subplots(2, 7, figsize=(8.8, 2.6), height_ratios=[5, 1])
 figure.suptitle("A cold table answers yellow, a hot one grey", x=0.01, ha="left", size="medium")
-for top, bottom, temperature in zip(*rows, temperatures):
+rows[0][0].set_axis_off()
+rows[1][0].set(facecolor="orange", xticks=[], yticks=[])
+rows[1][0].set_title("query", size="small")
+for top, bottom, temperature in zip(*rows[:, 1:], temperatures):
     weights, colour = answer(temperature)
     top.bar(range(6), weights.tolist(), color=names, edgecolor="black", linewidth=0.6)
     top.set(ylim=(0, 1), xticks=[], yticks=[0, 1])
     top.set_title(f"τ = {temperature:g}", size="small")
     bottom.set(facecolor=colour.tolist(), xticks=[], yticks=[])
-rows[0][0].set(ylabel="weight")
-rows[1][0].set_ylabel("answer", rotation=0, ha="right", va="center")
+rows[0][1].set(ylabel="weight")
+rows[1][1].set_ylabel("answer", rotation=0, ha="right", va="center")
 plots.show(
     figure,
-    "Bars of six weights at temperatures from 0.01 to 10. At 0.01 yellow has all the weight and "
-    "the answer is yellow; at 0.1 yellow and red share it and the answer is a yellowish orange; at "
-    "10 all weights are nearly equal and the answer is grey.",
+    "On the left the query, orange. Bars of six weights at temperatures from 0.01 to 10. At 0.01 "
+    "yellow has all the weight and the answer is yellow; at 0.1 yellow and red share it and the "
+    "answer is a yellowish orange; at 10 all weights are nearly equal and the answer is grey.",
 )
 
 # %% [markdown]
@@ -175,6 +178,14 @@ def mix(temperature):
     ax.set(ylim=(0, 1), facecolor=colour.tolist())
     plots.show(figure, "Weights of the six colours over the colour that they mix.")
 
+
+# %% [markdown]
+# The values need not be colours. Give the six keys prices, and the same weights average those:
+
+# %%
+prices = torch.tensor([3.0, 5.0, 2.0, 4.0, 6.0, 1.0])
+print(dict(zip(names, prices.tolist())))
+print(f"orange costs about {answer(0.1)[0] @ prices:.2f}")
 
 # %% [markdown]
 # Scores, weights, a weighted average: that is all of attention. The rest of this lesson builds the three parts so that they survive real use.
@@ -481,12 +492,7 @@ plots.show(
 # %% [markdown]
 # ### Is it only the length? (optional)
 #
-# Be fair to the single vector: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So we compare the accuracy per letter, $p = \text{share}^{1/n}$.
-#
-# **For which models does $p$ stay within 0.05 from 4 letters to 12?**
-
-# %%
-guess = None  # a list of "one vector", "attention", "g2p-en"
+# Be fair to the single vector: any model has more sounds to get wrong in a long word. So let us take that out. If all letters were equally hard and independent, a word of $n$ letters would come out right with probability $p^n$. So we compare the accuracy per letter, $p = \text{share}^{1/n}$, at 4 letters and at 12:
 
 
 # %% tags=["nbval-check-output"]
@@ -499,10 +505,8 @@ models = {name: kept[name] for name in arms} | {"g2p-en": [lesson_01["g2p"]]}
 for name, runs in models.items():
     short, long = a_letter(runs, 4), a_letter(runs, 12)
     print(f"{name:18} p is {short:.3f} at 4 letters, {long:.3f} at 12: {short - long:.3f} less")
-
-# %%
 steady = [name for name, runs in models.items() if a_letter(runs, 4) - a_letter(runs, 12) < 0.05]
-reveal(guess, steady)
+print("less than 0.05 lost by", *steady, sep=", ")
 assert steady == ["attention", "g2p-en"]
 
 # %% [markdown]
@@ -643,9 +647,33 @@ claim = "in over 80% of the moves, the letter with the most weight stays or move
 training.expect(claim, share > 0.8, round(share, 2), attending)
 
 # %% [markdown]
+# ### Sound by sound (optional)
+#
+# Row by row, you see the decoder's gaze move. For each sound of *phonograph*, the weights of the letters:
+
+# %% tags=["training", "hide-input"]
+weights, sounds, letters = alignment(attending, "phonograph")
+title = "The decoder's gaze, sound by sound, moves to the right"
+figure, frames = plots.plt.subplots(-(-len(sounds) // 5), 5, figsize=(11, 3.4), sharey=True)
+for frame in frames.flat[len(sounds) :]:
+    frame.set_axis_off()
+for frame, sound, row in zip(frames.flat, sounds, weights.tolist()):
+    frame.bar(range(len(letters)), row, color=plots.COLOURS[0])
+    frame.set_xticks(range(len(letters)), [*letters[:-1], "·"], size="x-small")
+    frame.set(ylim=(0, 1), yticks=[0, 1])
+    frame.set_title(sound, size="small")
+figure.suptitle(title, x=0.01, ha="left", size="medium")
+figure.tight_layout()
+plots.show(
+    figure,
+    "A frame for each sound of phonograph: bars of its weights over the letters; the point is the "
+    "end of the word. The high bars move from the left to the right.",
+)
+
+# %% [markdown]
 # ## Three ways to score (optional)
 #
-# The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
+# So the weights can be read. They come from dot products; is that the best score? The dot product needs queries and keys of the same size, and treats all of their numbers alike. Two other scores remove these limits, at the price of parameters:
 #
 # $$\underset{\text{dot}}{e_{ij} = q_i \cdot k_j} \qquad \underset{\text{bilinear (Luong's "general")}}{e_{ij} = q_i\, W k_j^T} \qquad \underset{\text{additive (Bahdanau)}}{e_{ij} = \tanh(q_i W_q + k_j W_k) \cdot v}$$
 
@@ -759,7 +787,7 @@ assert max(twelve) - min(twelve) < 0.1
 # %% [markdown]
 # ## Box: two decoders (optional)
 #
-# Lecture L3 (lesson 00 lists the lectures) and this lesson put attention in different places, and both kinds are called attention.
+# Lecture L3 (lesson 00 lists the lectures) and this lesson put attention in different places, and both kinds are called attention (D20).
 #
 # | | L3 (SUSTech CS310), after Bahdanau et al. 2015 | this lesson, after Luong et al. 2015 |
 # |:-|:-|:-|
@@ -824,8 +852,10 @@ for n in (10, 100, 1000):
     looked = longest_chain(attend(letters, letters)[0])
     chains[n] = (recurrent, looked)
     print(f"{n:4} letters: GRU {recurrent:5}, attention {looked}")
-reveal(guess, ("with n", "not at all"))
-assert chains[1000][1] == chains[10][1] and chains[1000][0] > 50 * chains[10][0]
+growth = [long / short for long, short in zip(chains[1000], chains[10])]  # at 100 times the letters
+forms = ["not at all" if x < 2 else "with n" if x < 1000 else "with n squared" for x in growth]
+reveal(guess, tuple(forms))
+assert 50 < growth[0] < 200 and growth[1] == 1
 
 # %% [markdown]
 # Attention connects any state with any query by one weighted sum, whatever the distance: the 23 operations belong to the product, the softmax and the sum. And no query waits for another, so a machine with enough processors computes all of them at once. Our model as a whole still has the GRU's chain, in its encoder and in its decoder. Lesson 03 removes it.

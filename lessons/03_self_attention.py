@@ -234,7 +234,7 @@ print(f"weights: ring to bell {weights[0, 3]:.2f}, bell to ring {weights[3, 0]:.
 assert torch.equal(scores, scores.mT) and not torch.allclose(weights, weights.mT, atol=0.05)
 
 # %% [markdown]
-# So every token gets three vectors, from three matrices that are learned: a **query** for what it looks for, a **key** for what it can be found by, a **value** for what it hands over.
+# So every token gets three vectors, from three matrices that are learned: a **query** for what it looks for, a **key** for what it can be found by, a **value** for what it hands over. The output is a weighted sum of values, and in a Transformer it is *added* to the token's own vector (lesson 07).
 #
 # $$\underset{n \times d_k}{Q} = \underset{n \times d_{model}}{X}\;\underset{d_{model} \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,\underset{d_{model} \times d_k}{W_K} \qquad \underset{n \times d_v}{V} = X\,\underset{d_{model} \times d_v}{W_V}$$
 #
@@ -264,7 +264,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# > **Where a lecture goes too far.** Does a token still attend most to itself? For queries and keys of their own, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $(x_i W_Q) \cdot (x_j W_K)$ makes it so. Here are ten random pairs of matrices, for the same vectors of norm one; chance is one in eight.
+# > **Where a lecture goes too far (D09).** Does a token still attend most to itself? For queries and keys of their own, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $(x_i W_Q) \cdot (x_j W_K)$ makes it so. Here are ten random pairs of matrices, for the same vectors of norm one; chance is one in eight.
 
 # %%
 shares = []
@@ -319,6 +319,32 @@ print("weights", [f"{w:.3f}" for w in weights])
 print("output ", [f"{o:.3f}" for o in output])
 
 # %% [markdown]
+# The same steps as a picture, from the query on the left to the output on the right:
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+query = diagram.box("$q_1$\n(1, 0)", (0, 0), "query", size=(1.6, 1.2))
+result = diagram.box(f"output\n({output[0]:.3f}, {output[1]:.3f})", (14, 0), "value", size=(3, 1.2))
+for i, y in enumerate((2, 0, -2)):
+    key = diagram.box(f"$k_{i + 1}$: ({k[i][0]:g}, {k[i][1]:g})", (3.6, y), "key", size=(2.4, 0.9))
+    steps = f"{scores[i]:g} → {weights[i]:.3f}"
+    part = diagram.box(steps, (7, y), "weights", size=(2.6, 0.9))
+    value = diagram.box(
+        f"$v_{i + 1}$: ({v[i][0]:g}, {v[i][1]:g})", (10.4, y), "value", size=(2.4, 0.9)
+    )
+    bend = [(1.6, 0), (1.6, y)] if y else []
+    diagram.arrow(query, key, via=bend, role="query")
+    diagram.arrow(key, part, role="weights")
+    diagram.arrow(part, value, role="weights")
+    diagram.arrow(value, result, via=[(14, y)] if y else [], role="value")
+diagram.text("score → weight", (7, 2.9), size=9)
+diagram.show(
+    "The query of token 1, (1, 0), goes to the three keys (0, 1), (1, 0) and (1, 1): scores 0, 1 "
+    "and 1, weights 0.155, 0.422 and 0.422. They weigh the values (2, 0), (0, 1) and (2, 1), whose "
+    "sum is the output (1.155, 0.845)."
+)
+
+# %% [markdown]
 # Token 1 gives tokens 2 and 3 the same weight, and itself less. Its output is that mixture of the values. Matrix products do the same for all tokens at once:
 
 # %% tags=["nbval-check-output"]
@@ -329,7 +355,7 @@ assert torch.allclose(outputs[0], torch.tensor(output))
 # %% [markdown]
 # ## Every shape (optional)
 #
-# Take $n = 5$ tokens with $d_{model} = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can follow the shapes in most attention code.
+# Before you build the layer, make sure that you know its shapes. Take $n = 5$ tokens with $d_{model} = 8$, $d_k = 3$ and $d_v = 4$. **Write down the six shapes in the next cell, before you run the one below it.** If you can write them down without running anything, you can follow the shapes in most attention code.
 
 # %%
 guess = None  # {"q": (5, ...), "k": ..., "v": ..., "scores": ..., "weights": ..., "output": ...}
@@ -504,19 +530,21 @@ weights = softmax(dot_scores(x[0] @ roles.w_q, x[0] @ roles.w_k) / 8**0.5)
 own, wanted = x[0, :, :8].argmax(-1).tolist(), x[0, :, 8:16].argmax(-1).tolist()
 rows, columns = sorted(range(8), key=lambda i: wanted[i]), sorted(range(8), key=lambda j: own[j])
 title = "Trained: each token finds the one it wants"
-names = "own name (sorted)", "wanted name (sorted)"
+names = "own name (and token)", "wanted name (and token)"
 figure, ax = plots.axes(title, *names, size=(5.6, 4))
-plots.heat_map(ax, weights[rows][:, columns], sorted(wanted), sorted(own))
+labels = [f"{wanted[i]} ({i + 1})" for i in rows], [f"{own[j]}\n({j + 1})" for j in columns]
+plots.heat_map(ax, weights[rows][:, columns], *labels)
 plots.show(
     figure,
-    "Weights of eight queries over eight keys, both sorted by name. In each row one key, the one "
+    "Weights of eight queries over eight keys, both sorted by name; in brackets, which token of "
+    "the sentence it is. In each row one key, the one "
     "with the wanted name, has a weight near 1, and all others have a weight near 0.",
 )
 
 # %% [markdown]
 # ## What it costs (optional)
 #
-# All pairs meet, so the scores are $n^2$ numbers. That is the price of one step between any two tokens. **From 500 tokens to 4,000, how many times more processor time does attention take?**
+# Training found the matrices that you had set by hand, or others that do as much. What does the search cost? All pairs meet, so the scores are $n^2$ numbers. That is the price of one step between any two tokens. **From 500 tokens to 4,000, how many times more processor time does attention take?**
 
 # %%
 guess = None  # a factor
@@ -573,6 +601,16 @@ assert shuffled
 #
 # - In your `scaled_dot_product_attention`, swap q and k before the product, and check. Does the check notice?
 # - Divide by $d_k$ instead of its root. How far off are the results, and how would you have noticed without a check?
+
+# %%
+q, k, v = torch.randn(3, 6, 16, generator=generator)
+right = scaled_dot_product_attention(q, k, v)
+wrong = {
+    "q and k swapped": scaled_dot_product_attention(k, q, v),
+    "divided by d_k": softmax(dot_scores(q, k) / 16) @ v,
+}
+for name, found in wrong.items():
+    print(f"{name:16} off by up to {(found - right).abs().max():.2f}")
 
 # %% [markdown]
 # ## What to remember

@@ -425,7 +425,7 @@ plots.show(
 # So adding is concatenation with $W_1=W_2$. Is anything lost? Not if other positions $p'$ have $p'W_1=pW_2$. They exist where the columns of $W_1$ are independent: $p'=p\,W_2W_1^+$, with the pseudo-inverse $W_1^+$.
 
 # %% [markdown]
-# In the Transformer $d=512$ and a head has 64 columns for each of $W_Q$, $W_K$, $W_V$: 192 together, fewer than 512 rows. Eight heads have 1,536. **Does one $p'$ still serve them all?**
+# In the Transformer $d=512$, and each head has a $W_Q$, a $W_K$ and a $W_V$ of 64 columns. For the three of one head, one $p'$ can be found, as the next cell shows. **Is there one $p'$ for all eight heads?**
 
 # %%
 guess = None  # True or False
@@ -445,7 +445,7 @@ reveal(guess, eight_heads < 1e-6)
 assert one_head < 1e-6 < 1 < eight_heads
 
 # %% [markdown]
-# With one head these products lose nothing; with eight, adding is a true restriction. Does it matter? `make results LESSON=04` trained both on the task above, for the same 500 steps, at 16 words and 64 columns in all. A concatenated position takes 4, 16 or 32 of the columns away from the word.
+# One head has 192 columns, fewer than the 512 rows, and adding loses nothing; eight have 1,536, and it is a true restriction. Does it matter? `make results LESSON=04` trained both on the task above, for the same 500 steps, at 16 words and 64 columns in all. A concatenated position takes 4, 16 or 32 of the columns away from the word.
 
 # %%
 kept = results.load("concatenation")["figures"]

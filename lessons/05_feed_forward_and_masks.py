@@ -781,11 +781,16 @@ for seconds, name, colour in zip(
 ):
     ax.loglog(lengths, seconds, "o-", color=colour)
     ax.text(560, seconds[-1], name, color=colour, va="center", size="small")
+for power, (*_, last) in ((3, slow.tolist()), (2, fast.tolist())):
+    guide = [last / 3 * (n / 512) ** power for n in lengths[3:]]
+    ax.loglog(lengths[3:], guide, ":", color="0.6", linewidth=1)
+    ax.text(lengths[3], guide[0], f"$n^{power}$ ", color="0.4", size="small", ha="right")
 ax.set_xticks(lengths, lengths)
 ax.minorticks_off()
 plots.show(
     figure,
-    "Seconds against tokens, both logarithmic. At 512 tokens all pairs anew for each token is the "
+    "Seconds against tokens, both logarithmic. Dotted guides have the slopes of n cubed and n "
+    "squared. At 512 tokens all pairs anew for each token is the "
     "slowest way, the newest query with kept keys is between, and one masked product is the "
     "fastest, over ten times faster than the slowest.",
 )

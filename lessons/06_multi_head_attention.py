@@ -436,7 +436,7 @@ for head in (slice(0, 4), slice(4, 8), slice(8, 12)):
 assert torch.allclose(torch.cat(looped, dim=-1), parts["merged"], atol=1e-5)
 
 # %% [markdown]
-# > **Where a lecture slips.** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens, and the output $N \times d$ although the values have $d_v$ columns. But $X$ is $N \times d$, so what multiplies it from the right needs $d$ rows. And before the output matrix, a head's output has the $d_v$ columns of its values.
+# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens, and the output $N \times d$ although the values have $d_v$ columns. But $X$ is $N \times d$, so what multiplies it from the right needs $d$ rows. And before the output matrix, a head's output has the $d_v$ columns of its values.
 
 # %% tags=["nbval-check-output"]
 theirs, ours = torch.randn(5, 4), torch.randn(12, 4)
@@ -523,7 +523,7 @@ assert layer(german, english, english).shape == (7, 12)
 # %% [markdown]
 # ### Box: rows or columns? (optional)
 #
-# > **Where the lectures disagree.** L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose; L4 does so with $W_Q$. L1 puts the output matrix in front, $Y[\dots]$, L2 and L4 behind. Both conventions work: tokens are rows and matrices are on the right, or tokens are columns and matrices are on the left. Mixing them does not work.
+# > **Where the lectures disagree (D08).** L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose; L4 does so with $W_Q$. L1 puts the output matrix in front, $Y[\dots]$, L2 and L4 behind. Both conventions work: tokens are rows and matrices are on the right, or tokens are columns and matrices are on the left. Mixing them does not work.
 
 # %%
 x = parts["x"]
@@ -621,7 +621,7 @@ assert counted == parameter_count(512, 8, 64, 64, bias=True)
 # %% [markdown]
 # As long as $d_k = d_v = d_{model} / h$, it is $4\, d_{model}^2$ for any number of heads: four square matrices, cut in different ways.
 #
-# > **Where the lectures simplify.** L1, L2 and L4 say that many heads cost the same as one. Count what the layer does: multiply-adds, then scores, then seconds of the processor. **With 32 heads in place of one, how many times as many multiply-adds and scores are there?**
+# > **Where the lectures simplify (D12).** L1, L2 and L4 say that many heads cost the same as one. Count what the layer does: multiply-adds, then scores, then seconds of the processor. **With 32 heads in place of one, how many times as many multiply-adds and scores are there?**
 
 # %%
 guess = None  # (multiply-adds, scores)
@@ -787,7 +787,7 @@ assert min(slope for _, _, slope in curves[True]) > 0.1
 # Undivided, the typical row of a wide head has one weight near 1 and passes on hardly any gradient. (Vaswani et al. 2017 "suspect" this, in section 3.2.1; here it is measured.) At the paper's $d_k = 64$ the typical row still has almost half of its slope (0.14 of 0.30): the harm comes with width. Divided, everything is flat.
 
 # %% [markdown]
-# > **Where a lecture slips.** L3 scales by "the size of embedding", beside a formula with $\sqrt{d_k}$. With one head of full width the two are the same. With several, the sum runs over one *head*, $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$. The next section draws it for $d_{model} = 512$ and 8 heads.
+# > **Where a lecture slips (D10).** L3 scales by "the size of embedding", beside a formula with $\sqrt{d_k}$. With one head of full width the two are the same. With several, the sum runs over one *head*, $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$. The next section draws it for $d_{model} = 512$ and 8 heads.
 
 # %% [markdown]
 # ## And your own layer? (optional)
@@ -941,6 +941,20 @@ for name, drawn, exact in (("torch's", like_torchs, 1 / 4), ("Glorot", glorot, 1
     variance = first_scores(drawn, 16).var().item()
     print(f"{name:8} {variance:.2f}")
     assert abs(variance / exact - 1) < 0.15
+
+# %% [markdown]
+# **Choose $a$ yourself: for $d_{model} = 512$, which $a$ gives the divided scores a variance of 4?**
+
+# %%
+guess = None  # a number
+
+# %%
+a = (2 * 3 / 512) ** 0.5 if guess is None else guess
+drawn = MultiHeadAttention(512, 8)
+for linear in (drawn.w_q, drawn.w_k):
+    nn.init.uniform_(linear.weight, -a, a)
+reveal(guess, (2 * 3 / 512) ** 0.5)
+print(f"with a = {a:.3f} the variance is {first_scores(drawn, 16).var():.2f}")
 
 # %% [markdown]
 # ### Does it matter on text? (optional)

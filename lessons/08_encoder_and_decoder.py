@@ -273,7 +273,7 @@ assert torch.allclose(cross_attention(z, h, w_q, w_k, w_v), found, atol=1e-6)
 #
 # The residual connection and the norm act on $s$ only; $H$ goes into the attention as it is, for keys and values.
 #
-# Two masks come in: a causal one for the target, and one for the padding of the source. `AsCrossAttention` is your `cross_attention` with several heads: key and value are the memory.
+# Two masks come in: a causal one for the target, and one for the padding of the source. `AsCrossAttention` is your `cross_attention` with several heads: key and value are the memory. Leave `look_back` alone: lesson 09 needs it, for a translator with a recurrence in place of self-attention.
 
 # %%
 # given: multi_head.AsCrossAttention
@@ -611,7 +611,7 @@ for task, model in globals().get("models", {}).items():
 # %% [markdown]
 # ## Your Transformer on one page
 #
-# You have now written nearly every function that this model runs. `my_transformer` collects your passed answers, adds the library's version of what is missing, leaves out docstrings, annotations and error messages, and writes one file, `my_transformer.py`, into your workspace. It imports PyTorch, and `einops` only where your answers use it.
+# You have now written nearly every function that this model runs. `my_transformer` collects your passed answers, adds the library's version of what is missing, leaves out docstrings, annotations and error messages, and writes one file of about 240 lines, `my_transformer.py`, into your workspace. It imports PyTorch, and `einops` only where your answers use it.
 
 # %%
 page = my_transformer()

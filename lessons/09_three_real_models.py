@@ -442,9 +442,9 @@ reveal(guess, f"{sum(busy.values())}: {busy}")
 assert (busy["before"], busy["after"], busy["[CLS]"]) == (1, 1, 22)
 
 # %% tags=["hide-input"]
-names = ["before", "after", "[CLS]"]
+names = list(looks)
 title = "Over half of the weight (dots): one head before, one after, 22 on [CLS]"
-figure, panels = plots.panels(title, names, size=(9.6, 2.6))
+figure, panels = plots.panels(title, names, size=(12, 2.3))
 for ax, name in zip(panels, names):
     image = ax.imshow(looks[name], vmin=0, vmax=1)
     rows, columns = (looks[name] > 0.5).nonzero().T.tolist()
@@ -455,8 +455,9 @@ panels[0].set_ylabel("block")
 figure.colorbar(image, ax=panels, label="mean weight", shrink=0.8)
 plots.show(
     figure,
-    "Mean weights of 6 blocks by 12 heads, in three maps. Before: one bright cell, block 1, head "
-    "3, above 0.95. After: one, block 2, head 9, above 0.6. [CLS]: 22 cells above 0.5. Dots mark these.",
+    "Mean weights of 6 blocks by 12 heads, in five maps. Before: one bright cell, block 1, head 3, "
+    "above 0.95. After: one, block 2, head 9, above 0.6. [CLS]: 22 cells above 0.5. Itself and "
+    "[SEP]: none. Dots mark the cells above 0.5.",
 )
 assert looks["before"][0, 2] > 0.95 and looks["after"][1, 8] > 0.6
 
@@ -651,18 +652,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# SwiGLU has three matrices in place of two. **With which $d_{ff}$ has it as many parameters as the network of 2017 with $d_{ff} = 4d$, not counting biases? Take $d = 576$, as in SmolLM2.**
-
-# %%
-guess = None  # a number
-
-# %% tags=["nbval-check-output"]
-d = 576
-reveal(guess, 2 * d * 4 * d // (3 * d))
-assert 3 * d * 1536 == 2 * d * 4 * d
-
-# %% [markdown]
-# $2 \cdot d \cdot 4d = 3 \cdot d \cdot d_{ff}$ gives $d_{ff} = \frac{8}{3} d = 1536$, and that is SmolLM2's. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
+# SwiGLU has three matrices in place of two. It has as many parameters as the network of 2017 with $d_{ff} = 4d$ where $3 \cdot d \cdot d_{ff} = 2 \cdot d \cdot 4d$, so $d_{ff} = \frac{8}{3} d$. For $d = 576$ that is 1536, and SmolLM2 has exactly this. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
 #
 # Write the class from scratch: three matrices as `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$, and $x W$ is `self.w(x)`.)
 
@@ -977,7 +967,7 @@ assert torch.allclose(ours, theirs, atol=1e-4)
 needs("smollm2")
 
 # %%
-guess = None  # two words
+guess = None  # "rises" or "falls", and "goes on" or "is lost"
 
 
 # %%
@@ -1005,7 +995,8 @@ said = "".join(leaky.write(opening, 10, cache=False))
 print(f"{opening}{said!r}")
 
 # %%
-reveal(guess, "the loss falls, and the writing is lost")
+falls = all(leak < right for right, leak in losses.values())
+reveal(guess, ("falls" if falls else "rises", "goes on" if "Paris" in said else "is lost"))
 assert all(leak < 0.5 * right for right, leak in losses.values())
 assert "Paris" in "".join(model.write(opening, 10)) and "Paris" not in said
 
@@ -1256,10 +1247,7 @@ del twin
 #
 # $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
 #
-# **How many bits is that for one weight, all told?**
-
-# %%
-guess = None  # bits
+# All told, how many bits is that for one weight?
 
 # %%
 needs("smollm2")
@@ -1272,8 +1260,7 @@ from course_lib.pretrained import quantised, smollm2
 file = GGUFReader(store.unpacked("smollm2", smollm2.MEMBER))
 queries = next(tensor for tensor in file.tensors if tensor.name == "blk.0.attn_q.weight")
 block = torch.from_numpy(queries.data.reshape(-1, 20)[0].copy())
-reveal(guess, len(block) * 8 / 32)
-print(block.tolist())
+print(f"{len(block) * 8 / 32:g} bits a weight:", block.tolist())
 
 # %% [markdown]
 # Twenty bytes, the first 32 weights of the first query matrix. Decode them by hand: step and smallest weight are float16, then each byte holds two numbers, $q_i$ in its low half and $q_{i+16}$ in its high half.

@@ -113,8 +113,9 @@ learn_merges = mine("byte_pair/train")
 from course_lib.byte_pair import pieces
 
 merges = learn_merges(list(small.encode()), 3)
-print([piece.decode() for piece in pieces(merges)[256:]])
-reveal(guess, ("s e", " sea"))
+learned = [piece.decode() for piece in pieces(merges)[256:]]
+print(learned)
+reveal(guess, (" ".join(learned[0]), learned[2]))
 
 # %% [markdown]
 # The third token is *␣sea*, with its blank: merges know nothing of words, only of neighbours. To read a new text, apply the merges in the order in which you learned them.
@@ -934,7 +935,8 @@ def play_with_it(temperature, p, k):
 guess = None  # (with, without)
 
 # %% tags=["nbval-check-output"]
-reveal(guess, (63, sum(range(8, 64))))
+written = range(8, 64)  # how many tokens the text has when the next one is drawn
+reveal(guess, (written[-1], sum(written)))
 
 # %%
 from course_lib.key_value_cache import use_cache

@@ -180,6 +180,10 @@ for ax, lines in zip(panels, (taken, megabytes)):
     ax.annotate("$n^2$", (lengths[-2], 4 * start), (-16, 8), textcoords="offset points")
     ax.set(xticks=lengths, xticklabels=lengths, xlabel="$n$, tokens", xlim=(55, 6000))
     ax.minorticks_off()
+if slower := [n for n, ratio in zip(lengths, ratios) if ratio > 1]:
+    panels[0].axvline(slower[0], color="0.7", linestyle="--", linewidth=1, zorder=0)
+    told = f" from {slower[0]:,} tokens,\n the RNN is faster"
+    panels[0].text(slower[0], min(taken["attention"]), told, size="small", color="0.4")
 panels[0].set_ylabel("forward and backward, s")
 panels[1].set_ylabel("saved for the backward pass, MB")
 growth = {name: sizes[-1] / sizes[-2] for name, sizes in saved.items()}
@@ -188,7 +192,8 @@ assert all(one > other for one, other in zip(*saved.values()))
 plots.show(
     figure,
     "Two plots on log scales, against n from 64 to 2,048. CPU time: the two lines start close "
-    "together, then attention's bends up to the slope of n squared. Activation memory: from 1,024 "
+    "together, then attention's bends up to the slope of n squared; a dashed line marks from where "
+    "the RNN is faster. Activation memory: from 1,024 "
     "to 2,048 tokens, attention's grows by a factor above 3.5 and the RNN's by 2.",
 )
 
@@ -921,7 +926,7 @@ figures = results.load("efficient")["figures"]
 losses, cost = figures["next"], figures["milliseconds"]
 mean = {name: sum(runs) / len(runs) for name, runs in losses.items()}
 for name, time in cost.items():
-    held = f"{mean[name]:.3f} nats" if name in mean else "no loss"
+    held = f"{mean[name]:.3f} nats, 300 steps" if name in mean else "no loss"
     print(f"{name:18} {time:4.0f} ms a step   {held}")
 reveal(guess, min(mean, key=mean.get))
 assert max(losses["window"]) < min(losses["exact"]) and cost["window"] < cost["dense"]

@@ -267,6 +267,14 @@ def test_no_cell_that_trains_has_an_assertion_without_a_sentence(lesson):
             assert not bare, f"`training.expect` says what was expected:\n{cell.source}"
 
 
+def test_the_trainings_of_a_cell_have_equal_steps(lesson):
+    for cell in build(lesson).cells:
+        if "training" in cell.metadata.get("tags", []):
+            calls = [x for x in ast.walk(ast.parse(cell.source)) if isinstance(x, ast.Call)]
+            given = [x.value for call in calls for x in call.keywords if x.arg == "steps"]
+            assert len({ast.unparse(value) for value in given}) <= 1, cell.source
+
+
 def test_a_question_in_words_has_a_rubric_and_a_cell_to_write_in(lesson):
     asked = in_words(build(lesson))
     assert set(asked.values()) <= {""}, "the cell to write in says more than where to write"
