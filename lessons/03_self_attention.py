@@ -323,21 +323,23 @@ print("output ", [f"{o:.3f}" for o in output])
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
-query = diagram.box("$q_1$\n(1, 0)", (0, 0), "query", size=(1.6, 1.2))
-result = diagram.box(f"output\n({output[0]:.3f}, {output[1]:.3f})", (14, 0), "value", size=(3, 1.2))
+query = diagram.box("$q_1$\n(1, 0)", (0, 0), "query", size=(1.2, 1.2))
+result = diagram.box(
+    f"output\n({output[0]:.3f}, {output[1]:.3f})", (10.9, 0), "value", size=(2.8, 1.2)
+)
 for i, y in enumerate((2, 0, -2)):
-    key = diagram.box(f"$k_{i + 1}$: ({k[i][0]:g}, {k[i][1]:g})", (3.6, y), "key", size=(2.4, 0.9))
+    key = diagram.box(f"$k_{i + 1}$: ({k[i][0]:g}, {k[i][1]:g})", (2.3, y), "key", size=(2.0, 0.9))
     steps = f"{scores[i]:g} → {weights[i]:.3f}"
-    part = diagram.box(steps, (7, y), "weights", size=(2.6, 0.9))
+    part = diagram.box(steps, (4.95, y), "weights", size=(2.3, 0.9))
     value = diagram.box(
-        f"$v_{i + 1}$: ({v[i][0]:g}, {v[i][1]:g})", (10.4, y), "value", size=(2.4, 0.9)
+        f"$v_{i + 1}$: ({v[i][0]:g}, {v[i][1]:g})", (7.6, y), "value", size=(2.0, 0.9)
     )
-    bend = [(1.6, 0), (1.6, y)] if y else []
+    bend = [(0.95, 0), (0.95, y)] if y else []
     diagram.arrow(query, key, via=bend, role="query")
     diagram.arrow(key, part, role="weights")
     diagram.arrow(part, value, role="weights")
-    diagram.arrow(value, result, via=[(14, y)] if y else [], role="value")
-diagram.text("score → weight", (7, 2.9), size=9)
+    diagram.arrow(value, result, via=[(10.9, y)] if y else [], role="value")
+diagram.text("score → weight", (4.95, 2.9), size=9)
 diagram.show(
     "The query of token 1, (1, 0), goes to the three keys (0, 1), (1, 0) and (1, 1): scores 0, 1 "
     "and 1, weights 0.155, 0.422 and 0.422. They weigh the values (2, 0), (0, 1) and (2, 1), whose "

@@ -653,7 +653,7 @@ for first in range(0, history.steps, 50):
 # `make results LESSON=11` trained German translators by eight recipes, each with as many steps as take six to seven minutes of one core. The first takes four things from the paper: its model, made small (three blocks a side, $d_{model} = 192$), post-norm, Adam, and its formula for the learning rate, with a tenth of the steps as warm-up. It has 64 pairs a batch in any order, and neither dropout nor smoothing. Each later recipe changes one thing more, or a few that belong together, and keeps the rest.
 
 # %% [markdown]
-# Each is one run, and translates the 500 held-out texts greedily. The loss is measured without smoothing, and in nats a character, since the vocabularies differ. **Which BLEU do the first recipe and the best one reach?**
+# Each recipe was trained from three seeds, and translates the 500 held-out texts greedily. The loss is measured without smoothing, and in nats a character, since the vocabularies differ. **Which BLEU do the first recipe and the best one reach, in the mean?**
 
 # %%
 guess = None  # two numbers
@@ -661,31 +661,37 @@ guess = None  # two numbers
 # %%
 needs()
 recipes = results.load("translation")["figures"]["steps"]
-runs = {name: row["runs"]["0"] for name, row in recipes.items()}
-print(f"{'':35}steps   pairs   nats   BLEU   chrF")
-for number, (name, run) in enumerate(runs.items()):
-    scored = f"{run['nats']:.3f}  {run['bleu']:5.1f}  {run['chrf']:5.1f}"
-    print(f"{'+ ' * bool(number) + name:35}{run['steps']:5} {run['pairs_seen']:7,}  {scored}")
-gained = {name: run["bleu"] for name, run in runs.items()}
-reveal(guess, (next(iter(gained.values())), max(gained.values())))
-assert all(350 < run["cpu_seconds"] < 430 for run in runs.values())
+runs = {name: list(row["runs"].values()) for name, row in recipes.items()}
+print(f"{'':31}steps   pairs   nats: each seed       BLEU: each seed")
+for number, (name, three) in enumerate(runs.items()):
+    each = "  ".join(f"{run['nats']:.3f}" for run in three)
+    each += "   " + "  ".join(f"{run['bleu']:4.1f}" for run in three)
+    one = three[0]
+    print(f"{'+ ' * bool(number) + name:31}{one['steps']:5} {one['pairs_seen']:7,}   {each}")
+gained = {name: sum(run["bleu"] for run in three) / 3 for name, three in runs.items()}
+reveal(guess, (round(next(iter(gained.values())), 1), round(max(gained.values()), 1)))
+assert all(len(three) == 3 for three in runs.values()), "the text says: three seeds"
+assert all(330 < run["cpu_seconds"] < 460 for three in runs.values() for run in three)
 
 # %% tags=["hide-input"]
-title = f"In six to seven minutes each: BLEU 0 to {max(gained.values()):.0f}, one run each"
+title = f"In six to seven minutes each: BLEU 0 to {max(gained.values()):.0f}"
 figure, panels = plots.panels(title, ["nats a character, held out", "BLEU"], size=(9.5, 3.6))
 for ax, score, most in zip(panels, ("nats", "bleu"), (2.2, 31)):
-    for row, run in enumerate(runs.values()):
-        ax.barh(-row, run[score], color=plots.COLOURS[0], height=0.6)
-        text = f"{run[score]:.2f}" if score == "nats" else f"{run[score]:.1f}"
-        ax.text(run[score] + most / 60, -row, text, va="center", size="small")
+    for row, three in enumerate(runs.values()):
+        found = [run[score] for run in three]
+        ax.barh(-row, sum(found) / 3, color=plots.COLOURS[0], height=0.6, alpha=0.5)
+        ax.plot(found, [-row] * 3, ".", color=plots.COLOURS[0])
+        text = f"{sum(found) / 3:.{2 if score == 'nats' else 1}f}"
+        ax.text(max(found) + most / 40, -row, text, va="center", size="small")
     labels = [("+ " if row else "") + name for row, name in enumerate(runs)]
     ax.set_yticks([-row for row in range(len(runs))], labels if ax is panels[0] else [""] * 8)
     ax.set(xlim=(0, most))
-said = ", ".join(f"{name} {x['nats']:.2f} and {x['bleu']:.1f}" for name, x in runs.items())
+mean = {name: sum(run["nats"] for run in three) / 3 for name, three in runs.items()}
+said = ", ".join(f"{name} {mean[name]:.2f} and {gained[name]:.1f}" for name in runs)
 plots.show(
     figure,
-    "Bars: loss and BLEU of each recipe on 500 held-out texts, one run each; each recipe keeps the "
-    f"changes before it. {said}.",
+    "Loss and BLEU of each recipe on 500 held-out texts: bars are means, dots the three runs. Each "
+    f"recipe keeps the changes before it. {said}.",
 )
 
 # %% [markdown]
@@ -718,25 +724,49 @@ assert max(scores_at_last) - min(scores_at_last) < 3
 
 # %% [markdown]
 # The last four rows are within 3 BLEU of each other, so do not rank them. One thing can be seen: the loss and BLEU need not agree. The smaller model has a clearly higher loss than the row before it, and the same BLEU. The loss judges each next token after the *right* tokens; BLEU judges what the model writes after its *own*.
-#
-# For the duel we take the last recipe and train it longer. Whether its last three changes help there, we have not tested.
 
 # %% [markdown]
 # ## The duel
 #
-# For Portuguese we have a real translator to compare with: Firefox's, from lesson 09. It has 16.9 million parameters and is made for all kinds of text. Ours was trained once for Portuguese, by `make results LESSON=11`: 4,400 steps on 20,767 pairs, less than 20 minutes of one core. It has the batches and the smoothing of this lesson, and from earlier ones pre-norm (07), dropout (08), Muon and a rate that falls to 0 (10). It writes by beam search. Both translate the same 500 held-out texts. **Who wins, and by how much BLEU?**
+# For Portuguese we have a real translator to compare with: Firefox's, from lesson 09. It has 16.9 million parameters and is made for all kinds of text. Ours learns from 20,767 pairs, once, for less than 20 minutes of one core. In three times the time, is the last recipe still the best? We trained three candidates (`make results LESSON=11`). They are compared on the 300 *tuning* texts, which neither training nor duel uses, by beam search with three length penalties. **Which wins?**
 
 # %%
 needs()
 
 # %%
-guess = None  # "ours" or "theirs", and a number
+guess = None  # "the last recipe", "without dropout" or "a larger model"
 
 # %%
 duel = results.load("translation")["figures"]["duel"]
-took = duel["training"]
-assert took["steps"] == 4400 and took["cpu_seconds"] < 20 * 60
-print(f"ours: {took['parameters']:,} parameters, {took['cpu_seconds'] / 60:.0f} minutes")
+best = {}
+for name, candidate in duel["candidates"].items():
+    took, settings = candidate["training"], candidate["settings"]
+    size = f"d_model {settings['d_model']}, {took['steps']:,} steps"
+    print(f"{name}: {size}, {took['cpu_seconds'] / 60:.0f} minutes, {candidate['nats']:.3f} nats")
+    beams = {alpha: scored["bleu"] for alpha, scored in candidate["beam"].items()}
+    print("   BLEU greedily", candidate["greedy"]["bleu"], "and by beam with α =", beams)
+    best[name] = max(beams.values())
+    assert took["cpu_seconds"] < 20 * 60
+reveal(guess, max(best, key=best.get))
+assert duel["chosen"] == max(best, key=best.get) == "a larger model" and duel["alpha"] == 1.5
+assert best["a larger model"] > best["the last recipe"] + 3 > best["without dropout"] + 4
+dropped, plain, larger = duel["candidates"].values()
+assert plain["nats"] > dropped["nats"] + 0.1
+assert plain["training"]["losses"][-1] < dropped["training"]["losses"][-1] - 0.3
+assert [round(x["training"]["pairs_seen"] / 20_767) for x in (plain, larger)] == [23, 13]
+
+# %% [markdown]
+# Here, with one seed each, dropout is worth 2 BLEU, and the larger model 3.5 more, though it sees the pairs 13 times instead of 23. Without dropout the loss is the lowest on the pairs learned from, and the highest on new ones: that model overfits. (Lesson 12 asks which size fits which budget.) The length penalty matters less; the best model does best with $\alpha = 1.5$.
+
+# %% [markdown]
+# Now both translate the same 500 held-out texts, which no choice was made by. **Who wins, and by how much BLEU?**
+
+# %%
+guess = None  # "ours" or "theirs", and a number
+
+# %%
+chosen = duel["candidates"][duel["chosen"]]
+print(f"ours: {chosen['training']['parameters']:,} parameters")
 for name, corpus in duel["corpora"].items():
     print(f"{name}, {corpus['pairs']} pairs")
     for score in ("bleu", "chrf"):
@@ -746,17 +776,19 @@ for name, corpus in duel["corpora"].items():
         print(f"{low:+.1f} to {high:+.1f}")
 at_home = duel["corpora"]["held out"]
 reveal(guess, round(at_home["ours"]["bleu"] - at_home["theirs"]["bleu"], 1))
-assert at_home["pairs"] == 500 and 12 * took["parameters"] < 16.9e6
+assert at_home["pairs"] == 500 and 5.5 < 16.9e6 / chosen["training"]["parameters"] < 6
+assert at_home["ours"]["bleu"] > at_home["theirs"]["bleu"] + 1.5
+assert at_home["ours"]["chrf"] > at_home["theirs"]["chrf"]
 
 # %% [markdown]
 # The last two numbers of a line are a **bootstrap interval** (Koehn 2004). Other texts could have been held out: how different could the score have been? Draw 500 texts from the 500, with replacement, and score both translators on those. Do so 1,000 times. The middle 95 % of the differences is the interval. It covers the choice of texts only: another seed would have trained another model, and we trained one.
 
 # %% tags=["hide-input"]
 made = {"norm": "pre", "muon": True, "dropout": 0.1, "smoothing": 0.1, "schedule": "linear"}
-assert made.items() <= duel["settings"].items()
+assert made.items() <= chosen["settings"].items()
 low, high = at_home["interval"]["bleu"]["difference"]
-assert -5 < low < 0 < high < 4, "these texts do not tell the two apart"
-title = "With a twelfth of the parameters: no clear difference at home, far behind elsewhere"
+assert -3 < low < 0 < high < 6, "these texts do not tell the two apart for certain"
+title = "With a sixth of the parameters: ahead at home, within the interval; far behind elsewhere"
 figure, panels = plots.panels(title, ["BLEU", "chrF"], size=(9, 3))
 for ax, score in zip(panels, ("bleu", "chrf")):
     for y, corpus in enumerate(duel["corpora"].values()):
@@ -781,7 +813,7 @@ plots.show(
 )
 
 # %% [markdown]
-# 500 texts do not tell a model of a twelfth of the size from a real product: the interval contains 0, and allows about four points either way. Why is it so close?
+# On its own ground, a model of a sixth of the size is ahead of a real product, by 1.7 BLEU and 0.6 chrF. But the interval contains 0: with other texts of the same kind it might be behind. Why is it so close?
 #
 # First, this is our ground: our model has read 20,767 texts of the same program. Second, the references are European Portuguese (*utilizador*), and Firefox writes Brazilian (*usuário*). For 146 of the 500, Home Assistant has a Brazilian translation too. The second row scores the same translations against that, and Firefox's are far ahead. And against the European references of the same 146?
 
@@ -827,12 +859,12 @@ for source, reference, ours, theirs in at_home["shown"][:20]:
     print(f"{source}\n    reference: {reference}\n    ours:      {ours}\n    theirs:    {theirs}")
 assert [row[0] for row in at_home["shown"]] == [s for s, _ in home_assistant.split("pt").held_out]
 _, right, ours, theirs = (text.split() for text in at_home["shown"][11])
-assert ours[-1] == "limpa" and all(
+assert ours[-3:] == ["horário", "da", "saz"] and all(
     matches(ours, right, n) == matches(theirs, right, n) for n in (1, 2, 3, 4)
 )
 
 # %% [markdown]
-# *Utilizador* and *usuário* are both right for *user*, and BLEU counts one of them as an error. Look also at *Hazardous air quality*: Firefox's *perigoso* has a wrong ending, and ours is *limpa*, clean. To BLEU both are one wrong word.
+# *Utilizador* and *usuário* are both right for *user*, and BLEU counts one of them as an error. Look also at *Hazardous air quality*: Firefox's *perigoso* has only a wrong ending; ours ends in *horário da saz*, which means nothing. Both match the reference in the same n-grams.
 #
 # ## Errors, one by one (optional)
 #
@@ -853,7 +885,7 @@ for score, source, reference, ours in sorted(judged)[:10]:
     print(f"{score:4.0f}  {source}\n      reference: {reference}\n      ours:      {ours}")
 
 # %% [markdown]
-# An unseen word is twice as frequent among the bad ones as among all, and yet most of the bad ones have none. Go through the ten. For each, say what happened: a word that was never seen, a word left out or made up, a right word in another sense; or a right sentence in other words, or an odd reference. The last two are no errors of the model. So no score with one reference can be read as a share of right translations.
+# An unseen word is three times as frequent among the bad ones as among all, and yet most of the bad ones have none. Go through the ten. For each, say what happened: a word that was never seen, a word left out or made up, a right word in another sense; or a right sentence in other words, or an odd reference. The last two are no errors of the model. So no score with one reference can be read as a share of right translations.
 
 # %% [markdown]
 # ## Where it looks (optional)
@@ -898,7 +930,7 @@ assert first[1] == "comm" and second[1] == "with"
 #
 # ## What is the beam worth? (optional)
 #
-# The same Portuguese model, the same held-out texts, greedily and with the beam of 4 and $\alpha = 0.6$. **How much BLEU does the beam add?**
+# The same Portuguese model, the same held-out texts, greedily and with the beam of 4 and $\alpha = 1.5$. **How much BLEU does the beam add?**
 
 # %%
 guess = None  # a number
@@ -910,7 +942,7 @@ reveal(guess, round(at_home["ours"]["bleu"] - duel["greedy"]["bleu"], 1))
 assert at_home["ours"]["bleu"] > duel["greedy"]["bleu"]
 
 # %% [markdown]
-# Two points, for up to four times the computation. That is one model, and no interval was measured for this difference.
+# Two and a half points, for up to four times the computation. That is one model, and no interval was measured for this difference.
 
 # %% [markdown]
 # ## Break it
