@@ -724,10 +724,10 @@ for d in (2, 4, 16, 64, 512):
     x = torch.randn(100, d, generator=generator, dtype=torch.float64)
     off = {name[:2]: distance(as_printed(x, name), x) for name in printed}
     print(f"d = {d:3}:", ", ".join(f"{name} {value:.1g}" for name, value in off.items()))
-    assert off["L3"] < 0.01 < off["L2"] < 0.5 < min(off["L1"], off["L4"])
+    assert off["L3"] < (1e-3 if d > 2 else 0.1) and off["L2"] < 0.5 < min(off["L1"], off["L4"])
 
 # %% [markdown]
-# The larger $d$, the nearer comes L2: $\sigma$ of a token of many numbers is nearly 1, and only there is its root the same. L1 and L4 get worse.
+# Of two numbers drawn at random, some are nearly equal: for such a token $\epsilon$ matters, and L3 shows that it leaves it out. The larger $d$, the nearer comes L2: $\sigma$ of a token of many numbers is nearly 1, where its root is the same. L1 and L4 get worse.
 
 # %% [markdown]
 # ## What a norm does to gradients
