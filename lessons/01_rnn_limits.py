@@ -1221,7 +1221,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time need not follow the work exactly. Short runs have fixed costs, which make the factor smaller. Larger factors may come from tables that no longer fit the processor's cache, or from other programs; we did not measure which. Attention does all its work in one step, but on one core it cannot do it side by side. A processor that computes many pairs side by side, such as a GPU, need not slow down in this proportion; we have not measured one. Lessons 13 and 14 are about the square.
+# Sixteen times the tokens are sixteen times the work for the RNN and the windows, and 256 times for attention, which scores every pair. The time need not follow the work exactly. Short runs have fixed costs, which make the factor smaller; a larger one may come from tables that no longer fit the processor's cache. Attention does all its work in one step, but one core cannot do it side by side. A GPU can, and need not slow down in this proportion; we have not measured one. Lessons 13 and 14 are about the square.
 
 # %% [markdown]
 # ## Break it (optional)

@@ -654,6 +654,7 @@ diagram.show(
 # %% [markdown]
 # SwiGLU has three matrices in place of two. It has as many parameters as the network of 2017 with $d_{ff} = 4d$ where $3 \cdot d \cdot d_{ff} = 2 \cdot d \cdot 4d$, so $d_{ff} = \frac{8}{3} d$. For $d = 576$ that is 1536, and SmolLM2 has exactly this. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
 #
+# %% [markdown]
 # Write the class from scratch: three matrices as `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$, and $x W$ is `self.w(x)`.)
 
 # %%
