@@ -706,24 +706,30 @@ plots.show(
 # | label smoothing | $s = 0.1$ |
 
 # %%
-post, pre, cut_by_tokens, lower, muon, smaller, *last = runs.values()
+post, pre, cut_by_tokens, lower, muon, smaller, *_ = (three[0] for three in runs.values())
 assert pre["padding"] > 0.8 and cut_by_tokens["padding"] < 0.11
 assert cut_by_tokens["pairs_seen"] > 5 * pre["pairs_seen"]
 for run, peak in ((post, 0.012), (cut_by_tokens, 0.007)):
     assert round((192 * (run["steps"] // 10)) ** -0.5, 3) == peak
-for before, after in ((post, pre), (pre, cut_by_tokens), (cut_by_tokens, lower)):
-    assert 0.35 < before["nats"] - after["nats"] < 0.45
-assert 0.1 < lower["nats"] - muon["nats"] < 0.2 and smaller["nats"] > muon["nats"] + 0.05
 assert 0.3 < smaller["parameters"] / muon["parameters"] < 0.4
 assert 2 < smaller["pairs_seen"] / muon["pairs_seen"] < 2.1
-scores_at_last = [run["bleu"] for run in (muon, smaller, *last)]
-assert max(scores_at_last) - min(scores_at_last) < 3
+
+# %%
+means = list(zip(mean.values(), gained.values()))
+steps = [(round(a - c, 1), round(d - b)) for (a, b), (c, d) in pairwise(means)]
+assert steps == [(0.4, 0), (0.4, 2), (0.3, 11), (0.2, 15), (-0.1, -2), (0, -3), (0, 1)]
+spread = {name: [round(run["bleu"]) for run in three] for name, three in runs.items()}
+assert spread["a lower rate, down to zero"] == [18, 8, 13]
+pairs_of_runs = zip(runs["a smaller model"], runs["dropout"])
+assert all(d["nats"] < s["nats"] and d["bleu"] < s["bleu"] - 2 for s, d in pairs_of_runs)
 
 # %% [markdown]
-# Look at the loss first. Pre-norm, batches by tokens, and a lower rate that ends at 0 save about 0.4 nats each; Muon saves 0.14 more. BLEU does not notice the first of them: it stays 0 until four words in a row are right. Each saving is measured after the changes above it; in another order it could be another. And this says nothing against the paper: with a warm-up of 37 steps instead of 4,000, its formula peaks at 0.012 instead of 0.0007.
+# Look at the loss first. Pre-norm and batches by tokens save 0.4 nats each, a lower rate that ends at 0 saves 0.3, and Muon 0.2. BLEU hardly notices the first two: it stays near 0 until four words in a row are right. Each saving is measured after the changes above it; in another order it could be another. And this says nothing against the paper: with a warm-up of 37 steps instead of 4,000, its formula peaks at 0.012 instead of 0.0007.
 
 # %% [markdown]
-# The last four rows are within 3 BLEU of each other, so do not rank them. One thing can be seen: the loss and BLEU need not agree. The smaller model has a clearly higher loss than the row before it, and the same BLEU. The loss judges each next token after the *right* tokens; BLEU judges what the model writes after its *own*.
+# Seeds matter: three runs of the fourth recipe reach 18, 8 and 13 BLEU. And after Muon nothing helps in so short a time: a smaller model costs 2 BLEU and dropout 3, of which label smoothing wins 1 back.
+#
+# The loss and BLEU need not agree. In all three runs, dropout makes the loss lower *and* the translations worse. The loss judges each next token after the *right* tokens; BLEU judges what the model writes after its *own*.
 
 # %% [markdown]
 # ## The duel
@@ -761,7 +767,7 @@ assert plain["training"]["losses"][-1] < dropped["training"]["losses"][-1] - 0.3
 assert [round(x["training"]["pairs_seen"] / 20_767) for x in (plain, larger)] == [23, 13]
 
 # %% [markdown]
-# Dropout is worth 2 BLEU here, and the larger model 3.5 more, though it sees the pairs 13 times instead of 23. Without dropout the loss is the lowest on the pairs learned from, and the highest on new ones: that model overfits. (Lesson 12 asks which size fits which budget.) The length penalty matters less; the best model does best with $\alpha = 1.5$.
+# In three times the time, dropout pays: it is worth 2 BLEU. The larger model is worth 3.5 more, though it sees the pairs 13 times instead of 23. Without dropout the loss is the lowest on the pairs learned from, and the highest on new ones: that model overfits. (Lesson 12 asks which size fits which budget.) The length penalty matters less; the best model does best with $\alpha = 1.5$.
 
 # %% [markdown]
 # ### The result
