@@ -382,9 +382,10 @@ def duel() -> dict:
     split = home_assistant.split("pt")
     trained, candidates = {}, {}
     for name, recipe in CANDIDATES.items():
-        *trained[name], took = train(recipe, SEEDS[0])
+        model, pieces, took = train(recipe, SEEDS[0])
+        trained[name] = model, pieces
         figures = {"settings": asdict(recipe), "training": took}
-        candidates[name] = figures | tuned(*trained[name], split.tuning)
+        candidates[name] = figures | tuned(model, pieces, split.tuning)
     _, chosen, alpha = max(
         (score["bleu"], name, float(alpha))
         for name, candidate in candidates.items()
