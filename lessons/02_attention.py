@@ -506,11 +506,11 @@ for name, runs in models.items():
     short, long = a_letter(runs, 4), a_letter(runs, 12)
     print(f"{name:18} p is {short:.3f} at 4 letters, {long:.3f} at 12: {short - long:.3f} less")
 steady = [name for name, runs in models.items() if a_letter(runs, 4) - a_letter(runs, 12) < 0.05]
-print("less than 0.05 lost by", *steady, sep=", ")
+print("less than 0.05 lost by", " and ".join(steady))
 assert steady == ["attention", "g2p-en"]
 
 # %% [markdown]
-# At nearly the same size and after the same 1,500 steps, attention loses a quarter of what the wider single vector loses. g2p-en, with 256 numbers, falls least of all, but it is no controlled comparison: its size, its training and perhaps its words differ.
+# No: even for one letter, the single vectors get clearly worse in long words, and attention hardly. At nearly the same size and after the same 1,500 steps, attention loses a quarter of what the wider single vector loses. g2p-en, with 256 numbers, falls least of all, but it is no controlled comparison: its size, its training and perhaps its words differ.
 
 # %% [markdown]
 # ### Is it the choice? (optional)
@@ -649,12 +649,13 @@ training.expect(claim, share > 0.8, round(share, 2), attending)
 # %% [markdown]
 # ### Sound by sound (optional)
 #
-# Row by row, you see the decoder's gaze move. For each sound of *phonograph*, the weights of the letters:
+# The rows of the heat map, one frame each: for each sound of *phonograph*, and for *stop*, the weights of the letters.
 
 # %% tags=["training", "hide-input"]
 weights, sounds, letters = alignment(attending, "phonograph")
-title = "The decoder's gaze, sound by sound, moves to the right"
-figure, frames = plots.plt.subplots(-(-len(sounds) // 5), 5, figsize=(11, 3.4), sharey=True)
+title = "Sound by sound, the weights move to the right"
+rows = -(-len(sounds) // 5)
+figure, frames = plots.plt.subplots(rows, 5, figsize=(11, 3.4), sharey=True)
 for frame in frames.flat[len(sounds) :]:
     frame.set_axis_off()
 for frame, sound, row in zip(frames.flat, sounds, weights.tolist()):
@@ -663,7 +664,6 @@ for frame, sound, row in zip(frames.flat, sounds, weights.tolist()):
     frame.set(ylim=(0, 1), yticks=[0, 1])
     frame.set_title(sound, size="small")
 figure.suptitle(title, x=0.01, ha="left", size="medium")
-figure.tight_layout()
 plots.show(
     figure,
     "A frame for each sound of phonograph: bars of its weights over the letters; the point is the "

@@ -451,10 +451,10 @@ assert one_head < 1e-6 < 1 < eight_heads
 kept = results.load("concatenation")["figures"]
 for name, runs in kept["before"].items():
     shares = ", ".join(f"{run['right']:.3f}" for run in runs)
-    print(f"{name:11} right {shares} (three seeds), {runs[0]['numbers']:5,} numbers learned")
+    print(f"{name:11} right {shares} (three seeds), {runs[0]['numbers']:5,} numbers in the table")
 
 # %% [markdown]
-# Hardly. At this size and on this task adding and concatenating are equally good, and 16 columns learn a quarter of the numbers. (With four columns one of the three seeds falls to 0.93.) Adding leaves all $d$ columns to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
+# Hardly. At this size and on this task adding and 16 or 32 columns of positions do about equally well, and a table of 16 columns has a quarter of the numbers. (With four columns one of the three seeds falls to 0.93.) Adding leaves all $d$ columns to the token, and needs no decision about how to divide it. That may be why "people mostly just add" (L1, L2).
 
 # %% [markdown]
 # ## Four terms (optional)

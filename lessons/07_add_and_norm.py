@@ -664,7 +664,7 @@ def as_printed(x, name):
 
 
 # %% [markdown]
-# **Take a hundred tokens of four numbers, drawn with a standard deviation of 1, then the same tokens multiplied by a scale $s$. Which of the four formulas agrees with torch, and at which scale?**
+# **Take a hundred tokens of four numbers, drawn with a standard deviation of 1, then the same tokens multiplied by a scale $s$. Which of the four formulas agrees with torch to a thousandth, and from which scale on?**
 
 # %%
 guess = None  # for example {"L2": "at 1", "L4": "everywhere"}
@@ -706,7 +706,7 @@ plots.show(
 large, small = scales > 0.1, scales < 1e-3
 for name, line in far.items():
     line = torch.tensor(line)
-    off = f"{line[large].max():.0e} (large), {line[small].max():.0e} (small)"
+    off = f"{line[large].max():.0e} (s > 0.1), {line[small].max():.0e} (s < 0.001)"
     mean = as_printed(x, name).mean(-1).abs().mean()
     print(f"{name:25} off by up to {off}; mean of a token {mean:.2f}")
     assert (line[large].max() < 1e-2) == name.startswith("L3") and line[small].max() > 0.5
@@ -715,9 +715,9 @@ assert max(distance(layer_norm(s * x, *plain), s * x) for s in scales) < 1e-6
 assert layer_norm(x, *plain).mean(-1).abs().max() < 1e-6
 
 # %% [markdown]
-# L3 leaves $\epsilon$ out. That is right for tokens of an ordinary size, wrong for tiny ones, and 0 / 0 for a token of equal numbers. $\sqrt\sigma$ is right only for a token whose own $\sigma$ is 1. Ours are drawn from a distribution with $\sigma = 1$, but each token has its own $\sigma$. A plain sum is $d$ times the mean, so the result is not centred, as the last column shows. And "unit mean" holds for none: the mean is *zero*.
+# L3 leaves $\epsilon$ out. That is right for tokens of an ordinary size, wrong for tiny ones, and 0 / 0 for a token of equal numbers. $\sqrt\sigma$ is right only for a token whose own $\sigma$ is 1. Ours are drawn from a distribution with $\sigma = 1$, but each token has its own $\sigma$. A plain sum is $d$ times the mean, so the result is not centred, as the last column shows. And "unit mean" holds for none of the four: in L2 and L3, as in torch, the mean is *zero*.
 #
-# Does it depend on the size of a token?
+# Does it depend on $d$, on how many numbers a token has?
 
 # %%
 for d in (2, 4, 16, 64, 512):
@@ -727,7 +727,7 @@ for d in (2, 4, 16, 64, 512):
     assert off["L3"] < (1e-3 if d > 2 else 0.1) and off["L2"] < 0.5 < min(off["L1"], off["L4"])
 
 # %% [markdown]
-# Of two numbers drawn at random, some are nearly equal: for such a token $\epsilon$ matters, and L3 shows that it leaves it out. The larger $d$, the nearer comes L2: $\sigma$ of a token of many numbers is nearly 1, where its root is the same. L1 and L4 get worse.
+# With $d = 2$, some of the hundred tokens have two nearly equal numbers. For them $\epsilon$ matters, and L3, which leaves it out, is off by 0.04. The larger $d$, the closer L2 comes: $\sigma$ of a token of many numbers is nearly 1, where its root is the same. L1 and L4 get worse.
 
 # %% [markdown]
 # ## What a norm does to gradients

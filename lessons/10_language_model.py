@@ -772,13 +772,14 @@ plots.show(
 # | dropout | a tenth of what each layer adds is set to zero while training (lesson 08) |
 
 # %% [markdown]
-# With nanoGPT's settings, attention only comes level with counting: 1.487 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in the two others: little, and we cannot say how little. The next two rungs save 0.04 each, and with them attention is clearly below counting, at 1.398. But with the tables of n-grams the loss goes *up*, to 1.547, and the counts on top of them win back only a part. **Why should a model get worse when it can look up more?**
+# With nanoGPT's settings, attention only comes level with counting: 1.486 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in the two others: little, and we cannot say how little. The next two rungs save 0.04 each, and with them attention is clearly below counting, at 1.398. But with the tables of n-grams the loss goes *up*, to 1.547, and the counts on top of them win back only a part. **Why should a model get worse when it can look up more?**
 
 # %%
 passes = {name: rung["runs"]["2"] for name, rung in ladder["rungs"].items()}
 for name in ("bfloat16", "hashed"):
     run, title = passes[name], ladder["rungs"][name]["title"]
-    print(f"{title:25} {run['parameters'] / 1e6:4.1f} M parameters", end=", ")
+    told = f"{run['parameters'] / 1e6:4.1f} M parameters, {run['passes']:.1f} passes"
+    print(f"{title:25} {told}", end=", ")
     print(f"training {run['training_loss']:.2f}, held out {run['loss']:.2f}")
 both = results.load("race")["figures"]["both"]
 print(f"tables and counts, width 128, {both['seconds']:.0f} s: held out {both['loss']:.2f}")
@@ -786,6 +787,8 @@ assert passes["hashed"]["training_loss"] < passes["bfloat16"]["training_loss"] -
 assert passes["bfloat16"]["parameters"] < 0.2 * passes["hashed"]["parameters"]  # the rest: tables
 
 # %%
+gains = [a - b for a, b in zip(*list(rungs.values())[-2:])]  # by dropout
+assert [round(gain, 3) for gain in gains] == [0.004, -0.011, -0.013]
 hashed = ladder["rungs"]["hashed"]["runs"].values()
 assert [run["steps"] for run in hashed] == [975, 1053, 1143]
 assert [round(run["loss"], 2) for run in hashed] == [1.5, 1.55, 1.59]
@@ -805,7 +808,7 @@ for run in ("0", "1", "2"):
 # %% [markdown]
 # ### What are the counts worth? (optional)
 #
-# Compare "bfloat16, a wider model" with "− the embeddings of n-grams": the same network without counts and with them. The counts help in all three runs, but by less than 0.01 nats: after 341 seconds there is little left that they can add. Dropout helped in one run and hurt in two, by about 0.01.
+# Compare "bfloat16, a wider model" with "− the embeddings of n-grams": the same network without counts and with them. The counts help in all three runs, but by 0.01 nats at most. Perhaps a network trained for 341 seconds has learned most of what they know. Dropout helped in one run, by 0.004, and hurt in the two others, by 0.011 and 0.013.
 
 # %% [markdown]
 # A count table knows its own text too well: it has seen each answer. So while the network trains, each tenth of the text is predicted by counts of the other nine (**cross-fitting**).

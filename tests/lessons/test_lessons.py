@@ -49,6 +49,8 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
         if cell.cell_type == "code":
             assert cell.execution_count
             assert not any(output.output_type == "error" for output in cell.outputs)
+            printed = [x for x in cell.outputs if x.output_type == "stream"]
+            assert not [x.text for x in printed if x.name == "stderr"], "warnings are defects"
     assert missed(committed) == [], "made beside other work: build it again on a quiet machine"
 
 
