@@ -716,7 +716,8 @@ assert layer_norm(x, *plain).mean(-1).abs().max() < 1e-6
 
 # %% [markdown]
 # L3 leaves $\epsilon$ out. That is right for tokens of an ordinary size, wrong for tiny ones, and 0 / 0 for a token of equal numbers. $\sqrt\sigma$ is right only for a token whose own $\sigma$ is 1. Ours are drawn from a distribution with $\sigma = 1$, but each token has its own $\sigma$. A plain sum is $d$ times the mean, so the result is not centred, as the last column shows. And "unit mean" holds for none of the four: in L2 and L3, as in torch, the mean is *zero*.
-#
+
+# %% [markdown]
 # Does it depend on $d$, on how many numbers a token has?
 
 # %%
