@@ -654,7 +654,7 @@ training.expect(claim, share > 0.8, round(share, 2), attending)
 # %% tags=["training", "hide-input"]
 weights, sounds, letters = alignment(attending, "phonograph")
 title = "Sound by sound, the weights move to the right"
-rows = -(-len(sounds) // 5)
+rows = (len(sounds) + 4) // 5
 figure, frames = plots.plt.subplots(rows, 5, figsize=(11, 3.4), sharey=True)
 for frame in frames.flat[len(sounds) :]:
     frame.set_axis_off()

@@ -781,7 +781,7 @@ for seconds, name, colour in zip(
 ):
     ax.loglog(lengths, seconds, "o-", color=colour)
     ax.text(560, seconds[-1], name, color=colour, va="center", size="small")
-for power, (*_, last) in ((3, slow.tolist()), (2, fast.tolist())):
+for power, last in ((3, slow[-1].item()), (2, fast[-1].item())):
     guide = [last / 3 * (n / 512) ** power for n in lengths[3:]]
     ax.loglog(lengths[3:], guide, ":", color="0.6", linewidth=1)
     ax.text(lengths[3], guide[0], f"$n^{power}$ ", color="0.4", size="small", ha="right")

@@ -949,11 +949,12 @@ for name, drawn, exact in (("torch's", like_torchs, 1 / 4), ("Glorot", glorot, 1
 guess = None  # a number
 
 # %%
-a = (2 * 3 / 512) ** 0.5 if guess is None else guess
+exact = (2 * 3 / 512) ** 0.5
+a = guess or exact
 drawn = MultiHeadAttention(512, 8)
 for linear in (drawn.w_q, drawn.w_k):
     nn.init.uniform_(linear.weight, -a, a)
-reveal(guess, (2 * 3 / 512) ** 0.5)
+reveal(guess, exact)
 print(f"with a = {a:.3f} the variance is {first_scores(drawn, 16).var():.2f}")
 
 # %% [markdown]

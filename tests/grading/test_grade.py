@@ -321,6 +321,18 @@ sys.exit(worker.main())
     ]
 
 
+def test_what_is_printed_while_judging_is_no_entry(monkeypatch):
+    code = """
+import sys
+from course_lib.grading import worker
+worker.Judge.entry = lambda self, content: print("usage: course") or {"status": content.decode()}
+sys.exit(worker.main())
+"""
+    monkeypatch.setattr(workers, "COMMAND", [sys.executable, "-c", code])
+    with closing(workers.Worker(Rules("plain", 3))) as worker:
+        assert [worker.judge(x)["status"] for x in (b"one", b"two")] == ["one", "two"]
+
+
 def test_what_is_put_out_does_not_count_as_code(hand_in, grade, tmp_path):
     plots, code = hand_in("plots.ipynb"), hand_in("code.ipynb")
     for path, member in ((plots, "outputs"), (code, "source")):
