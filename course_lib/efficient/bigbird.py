@@ -121,13 +121,13 @@ def attend_back(
     if its row lists it, each word up to itself. Time and memory are at most those of
     `bigbird_attention`. Source: Child et al. 2019, section 4, whose patterns are causal so.
     """
-    triangle = torch.ones(block, block, dtype=torch.bool, device=q.device).tril()
+    future = torch.full((block, block), float("-inf"), device=q.device).triu(1)
     tiles: list[Tile] = []
     for own, row in enumerate(neighbours.tolist()):
         rows = slice(own * block, (own + 1) * block)
         earlier = sorted(other for other in row if 0 <= other < own)
         tiles += [(rows, stretches, None) for stretches in _stretches(earlier, block)]
-        tiles += [(rows, [rows], triangle)] if own in row else []
+        tiles += [(rows, [rows], future)] if own in row else []
     return attend(q, k, v, tiles)[0]
 
 

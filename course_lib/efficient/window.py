@@ -62,13 +62,14 @@ def near_tiles(n: int, back: int, ahead: int, device: torch.device) -> list[Tile
     """Cover the pairs with -ahead <= i - j <= back by a tile for each block of queries."""
     block, back, ahead = min(n, TILE_QUERIES), min(n, back), min(n, ahead)
     # in every block, a query sees one place further than the query before it
-    around = torch.ones(block, back + block + ahead, dtype=torch.bool, device=device)
-    near, tiles = around.triu().tril(back + ahead), []
+    everywhere = torch.full((block, back + block + ahead), float("-inf"), device=device)
+    hidden = everywhere.tril(-1) + everywhere.triu(back + ahead + 1)
+    tiles: list[Tile] = []
     for rows in spans(n, TILE_QUERIES):
         first = rows.start - back
         # the stretch is cut at the ends of the text, and the mask with it
         keys = slice(max(0, first), min(n, rows.stop + ahead))
-        mask = near[: rows.stop - rows.start, keys.start - first : keys.stop - first]
+        mask = hidden[: rows.stop - rows.start, keys.start - first : keys.stop - first]
         tiles.append((rows, [keys], mask))
     return tiles
 
