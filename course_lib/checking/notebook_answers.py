@@ -120,7 +120,8 @@ def find_answers(
     exercises = exercises or _exercises(notebook, cells)
     if not exercises:
         raise NotANotebook(f"{name} holds no exercise of this course.")
-    exercises = sorted(exercises, key=lambda x: ids().index(x.id))
+    order = ids()
+    exercises = sorted(exercises, key=lambda x: order.index(x.id))
     own = {x.name for x in exercises if any(cell.is_for(x) for cell in cells)} if alone else ()
     whole = Notebook([statement for cell in cells for statement in cell.statements], own)
     attempts = {x.id: _attempt(x, cells, whole, exercises, alone) for x in exercises}

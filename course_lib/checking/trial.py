@@ -593,6 +593,9 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
         if not a.is_floating_point():
             return False
         near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
+        # allclose does five times the work
+        if (a - b).abs().amax().item() <= near:
+            return True
         return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
     # a whole number is a float too, as Python's annotations have it
     if type(a) is int and type(b) is float:

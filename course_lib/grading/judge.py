@@ -76,7 +76,8 @@ class Judge:
             # torch is loading in the sandbox: meanwhile, ask the reference
             warm(attempt.exercise, self._rules.seed)
         results, failed = {}, []
-        for attempt in submission.attempts.values():
+        # the process of an answer that calls others may end with it: these come last
+        for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.neighbours)):
             attempt = attempt.borrowing(failed)
             judged = self._verdict(attempt)
             results[judged.exercise] = self._result(attempt, judged)
@@ -87,7 +88,7 @@ class Judge:
             "lesson": min(x.exercise.lesson for x in submission.attempts.values()),
             "status": "graded",
             "message": plain(" ".join(submission.remarks)),
-            "exercises": results,
+            "exercises": {exercise_id: results[exercise_id] for exercise_id in submission.attempts},
         }
         if words := in_words(notebook):
             entry["words"] = words

@@ -141,9 +141,11 @@ def _own(definition: Define | None) -> str | None:
     if definition is None:
         return None
     body, name = ast.parse(definition.source).body, definition.name
-    named = [x for x in body if isinstance(x, ast.FunctionDef | ast.ClassDef) and x.name == name]
+    defined = [x for x in body if isinstance(x, ast.FunctionDef | ast.ClassDef)]
+    named = [x for x in defined if x.name == name]
     # a method that was set after the class had been defined is no stub's
-    set_later = [x for x in body if ast.unparse(x).startswith(f"{name}.")]
+    others = [x for x in body if x not in defined]
+    set_later = [x for x in others if ast.unparse(x).startswith(f"{name}.")]
     return "".join(f"{ast.unparse(x)}\n" for x in [*named[-1:], *set_later]) if named else None
 
 

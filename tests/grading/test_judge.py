@@ -13,7 +13,7 @@ from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.judge import Judge, Rules, exercises_of
 from course_lib.grading.sandbox import MEMORY, Sandbox
 
 SEED, SECONDS = 11, 60
@@ -169,6 +169,9 @@ def test_one_mistake_costs_once_and_the_librarys_code_stays_in_one_process(entry
     assert names == ["weighted_sum"] * len(names)
     for name, _, executed in held:
         assert name == "weighted_sum" or not any("_library" in x for x in executed)
+    # it comes last, so that no later answer needs a process of its own
+    assert [name for name, *_ in held][-1] == "weighted_sum"
+    assert list(found["exercises"]) == exercises_of(["02"])
 
 
 def test_an_error_is_said_with_its_cell_and_costs_its_own_exercise_alone(entry):

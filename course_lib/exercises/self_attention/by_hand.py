@@ -7,15 +7,12 @@ from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
 
-def sentences(names: int) -> tuple[Tensor, Tensor]:
-    """Return 4 sentences of as many tokens as there are names, and the numbers that they want."""
+def sentences(names: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return 4 sentences, a token for each name: their own names, those they want, the numbers."""
     generator = torch.Generator().manual_seed(names)
     own = torch.rand(4, names, generator=generator).argsort(-1)
     wanted = torch.randint(0, names, (4, names), generator=generator)
-    numbers = torch.randn(4, names, 1, generator=generator)
-    one_hot = [torch.nn.functional.one_hot(name, names).float() for name in (own, wanted)]
-    place = (own.unsqueeze(-2) == wanted.unsqueeze(-1)).int().argmax(-1, keepdim=True)
-    return torch.cat([*one_hot, numbers], dim=-1), numbers.gather(-2, place)
+    return own, wanted, torch.randn(4, names, 1, generator=generator)
 
 
 def fetched(matrices):
@@ -26,8 +23,11 @@ def fetched(matrices):
     w_q, w_k, w_v = (w.float() for w in matrices)
     if w_q.shape != w_k.shape or w_q.shape[0] != w_v.shape[0] or w_q.shape[0] % 2 == 0:
         return matrices
-    x, _ = sentences(w_q.shape[0] // 2)
-    return scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)
+    names = w_q.shape[0] // 2
+    own, wanted, numbers = sentences(names)
+    # a one-hot vector times a matrix is a row of the matrix
+    q, k, v = (w[own] + w[names + wanted] + numbers * w[-1] for w in (w_q, w_k, w_v))
+    return scaled_dot_product_attention(q, k, v)
 
 
 exercise = Exercise(
@@ -69,9 +69,10 @@ def cases(draw: Draw):
 @exercise.property("every token of new sentences fetches the number of the one that it wants", 3)
 def fetches(answer, draw: Draw):
     names = draw.number(3, 200)
-    _, wanted = sentences(names)
-    found = fetched(answer(names))
-    return torch.allclose(found, wanted, atol=2e-3)
+    own, wanted, numbers = sentences(names)
+    # the place of a name is where it stands in the order of names
+    right = numbers.gather(-2, own.argsort(-1).gather(-1, wanted).unsqueeze(-1))
+    return torch.allclose(fetched(answer(names)), right, atol=2e-3)
 
 
 def selected(names, query, key, value, scale=30.0):
