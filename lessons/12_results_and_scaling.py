@@ -1,14 +1,14 @@
 # %% [markdown]
 # # 12 · Results and scaling
 #
-# **161 minutes, of which 89 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+# **163 minutes, of which 90 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
 # Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Today's largest Transformers have ten thousand times its parameters. What exactly did the first one win? And if more of everything helps, how much does it help, and of what should you buy more?
 
 # %% [markdown]
-# You will count the parameters and the training operations of any Transformer without running it. You will measure how the loss falls with size, and predict the loss of a larger model before it is trained. At the end, a layer gets more parameters without more work for a token, and you make the holes from which BERT learned to read.
+# You will count the parameters and the training operations of any Transformer without running it. You will measure how the loss falls with size, and predict the loss of a larger model before it is trained. At the end, a layer gets eight times the parameters for twice the work, and you build the masking that BERT was trained with.
 #
-# You need lessons 08 and 10; sections marked "(optional)" are not needed later. The models here are tiny, from 1,536 parameters up; the laws that you fit are the ones that are used for models a million times larger.
+# You need lessons 08 and 10; sections marked "(optional)" are not needed later. The models here are tiny, from 1,536 parameters up; the laws that you fit are those used for models a million times larger.
 
 # %%
 import torch
@@ -35,7 +35,7 @@ softmax, cross_entropy = mine("attention/softmax"), mine("language_model/cross_e
 # %% tags=["hide-input"]
 drawings.transformer(
     {"feed-forward", "self-attention", "masked self-attention", "cross-attention"},
-    "The Transformer of 2017. Attention and feed-forward networks of both stacks are lit: their "
+    "The Transformer of 2017. Attention and feed-forward networks of both stacks are highlighted: their "
     "matrices are what this lesson counts, and the feed-forward network is what it replaces.",
 )
 
@@ -87,12 +87,12 @@ plots.show(
 )
 
 # %% [markdown]
-# The base model took the fewest operations of all in the table and was better than every ensemble. How does one know such a number? The paper did not count the operations, so we shall.
+# The base model took the fewest operations of all in the table and was better than every ensemble. How does one know such a number? The paper did not count the operations, so we will.
 #
 # > **Where the lectures slip (D07).** L3 explains the FLOPs of this table as "Floating point operations per second". Per second is a *rate*, which a processor has (FLOP/s, often written FLOPS). What a training costs is a *number* of operations (FLOPs): it is the same on a slow machine and on a fast one.
 
 # %% [markdown]
-# ### The same table in small (optional)
+# ### The same table at small scale (optional)
 #
 # Which architecture wins if all get the same work? The table cannot say: its rows have different costs, authors and code. So let us redo it with one data set, one training loop and $10^{12}$ operations for each model, counted by torch.
 #
@@ -103,12 +103,12 @@ plots.show(
 # |:-|:-|
 # | GRU | one vector between encoder and decoder (lesson 01) |
 # | GRU with attention | lesson 02 |
-# | convolutions | ConvS2S in small (Gehring et al. 2017): windows of three tokens with a gate; in the decoder a window ends at the current token, and attention reads the source |
+# | convolutions | ConvS2S at small scale (Gehring et al. 2017): windows of three tokens with a gate; in the decoder a window ends at the current token, and attention reads the source |
 # | Transformer, small | two layers in each stack, $d_{model} = 64$ |
 # | Transformer, big | the same, $d_{model} = 128$ |
 # | mixture of experts | the small one with eight half-wide feed-forward networks in each layer, of which a token uses two (below) |
 #
-# Each takes the best of four learning rates. Smaller budgets are trainings of their own, in which the rate falls to zero as well.
+# Each takes the best of four learning rates (those trials are not counted). Smaller budgets are training runs of their own, in which the rate falls to zero as well.
 
 # %%
 small = results.load("architectures")["figures"]
@@ -153,7 +153,7 @@ def bleu_at(share, name):
     return sum(row["bleu"] for row in found) / len(found)
 
 
-title = "Convolutions and the GRU with attention lead, and the Transformers catch up"
+title = "Convolutions and the GRU with attention lead; the Transformers' gap shrinks"
 figure, ax = plots.axes(title, "training operations", "BLEU of the sounds", size=(7, 4.2))
 budgets = [share * small["settings"]["budget"] for share in shares]
 lowest = 100.0  # the place of the last label, below which the next one has room
@@ -197,10 +197,11 @@ assert 0.6 < took["GRU with attention"] / took["Transformer, small"] < 1.6
 
 # %% [markdown]
 # **The cost.** A recurrent network's steps wait for each other. On many processors that takes time, but no operations, and the paper's costs were estimated from time, as you will see below. On our one core, the GRU with attention took about as long as the small Transformer.
-#
+
+# %% [markdown]
 # **The task.** A supposition that we have not tested: a sound depends on a few letters at about the same place of the word. Windows and recurrence have this order built in, and a Transformer must learn it.
 #
-# One thing agrees: attention is worth more than 8 BLEU to the GRU.
+# Attention is worth more than 8 BLEU to the GRU. (The table of 2017 has no recurrent network without it.)
 
 
 # %%
@@ -219,7 +220,7 @@ twins = [bleus(name) for name in ("mixture of experts", "Transformer, small")]
 assert max(map(min, twins)) < min(map(max, twins)), "their seeds overlap"
 
 # %% [markdown]
-# How sure are these numbers? Each point is three trainings. At the smallest budget the seeds of one model differ by up to 6 BLEU; at the largest by less than 2. So most ranks are clear, but two are not. The small Transformer and the mixture of experts overlap: do not ask which of them won. And the convolutions are ahead of the GRU with attention by less than one BLEU: for every seed, but on one set of test words.
+# How sure are these numbers? Each point is three trainings. At the smallest budget the three seeds of the mixture are 6 BLEU apart; at the largest all spreads are below 2. So most ranks at the full budget are clear, but two pairs are not. The small Transformer and the mixture of experts overlap: do not ask which of them won. And the convolutions are ahead of the GRU with attention by less than one BLEU: for every seed, but on one set of test words.
 #
 # So how does one count operations without running a model?
 
@@ -230,7 +231,7 @@ assert max(map(min, twins)) < min(map(max, twins)), "their seeds overlap"
 #
 # $$N = n_{layer}\,\big(\underbrace{4\, d_{model}\, d_{attn}}_{W_Q,\ W_K,\ W_V,\ W_O} + \underbrace{2\, d_{model}\, d_{ff}}_{W_1,\ W_2}\big) = 2\, d_{model}\, n_{layer}\,(2\, d_{attn} + d_{ff})$$
 #
-# $d_{attn}$ is the size of all heads' queries together. Biases, norms and embeddings are left out (Kaplan et al. 2020).
+# $d_{attn}$ is the total width of the queries of all heads. Biases, norms and embeddings are left out (Kaplan et al. 2020).
 
 # %%
 # exercise: scaling/parameters
@@ -251,17 +252,18 @@ guess = None  # a number
 d = 12288
 factors = [estimate_parameters(1, d, d, d_ff) / d**2 for d_ff in (d, 4 * d)]
 reveal(guess, factors[0])
-print(f"d_ff = d: {factors[0]:.0f} d^2 for each layer; d_ff = 4 d: {factors[1]:.0f} d^2")
+print(f"d_ff = d: {factors[0]:.0f} d^2 per layer; d_ff = 4 d: {factors[1]:.0f} d^2")
 assert factors == [6, 12]
 
 # %% [markdown]
-# Twelve needs $d_{ff} = 4d$, which nearly all models have. Now test the estimate. The paper of GPT-3 prints the sizes of eight models (Brown et al. 2020, table 2.1). **Add the embedding, 50,257 tokens of $d$ numbers. For which of the eight is the estimate off by more than 3%?**
+# Twelve needs $d_{attn} = d$ and $d_{ff} = 4d$, as the Transformer of 2017 and GPT-3 have them. Now test the estimate. The paper of GPT-3 prints the sizes of eight models (Brown et al. 2020, table 2.1). **Add the embedding, 50,257 tokens of $d$ numbers. For which of the eight is the estimate off by more than 3%?**
 
 # %%
 guess = None  # the printed sizes of those, such as ["125M"]
 
 # %%
-printed = {  # layers, d_model; 5140 is as printed, though 40 heads of 128 make 5120
+# as printed, though 40 heads of 128 make 5120, and 24 heads of 128 (1.3B) would make d_attn 3072
+printed = {  # layers, d_model
     "125M": (12, 768), "350M": (24, 1024), "760M": (24, 1536), "1.3B": (24, 2048),
     "2.7B": (32, 2560), "6.7B": (32, 4096), "13.0B": (40, 5140), "175.0B": (96, 12288),
 }  # fmt: skip
@@ -292,7 +294,7 @@ assert smollm2 + 49_152 * 576 + 61 * 576 == 134_515_008
 #
 # $$C = 3\,\big(\underbrace{2N}_{\text{matrices}} + \underbrace{2\, n_{layer}\, n_{ctx}\, d_{attn}}_{\text{scores, averages}}\big)\, D \;\approx\; 6\,N\,D$$
 #
-# operations. A token sees half of the context on average, under a causal mask: that is why the second term has a 2 and not a 4.
+# operations. For each token and layer, the scores take $n_{ctx}\, d_{attn}$ multiply-adds and the averages as many again: $4\, n_{ctx}\, d_{attn}$ operations. Under a causal mask a token sees half of the context on average, which leaves 2.
 
 # %%
 # exercise: scaling/training_flops
@@ -353,12 +355,12 @@ print(f"the table's way: {table:.1e}; by 6 N D: {ours:.1e}, a share of {ours / t
 assert 3.2e18 < table < 3.4e18 and 0.25 < ours / table < 0.35
 
 # %% [markdown]
-# About three tenths. So the table does not say how much work the training was, but how much the machines could have done in that time. Its comparison is still fair as long as all its rows were estimated alike.
+# About three tenths. So the table does not say how much work the training was, but how much the machines could have done in that time, at the assumed rate. It compares what the training cost, in machine time, and not the operations: some models keep their processors busier than others.
 
 # %% [markdown]
 # ## What would GPT-2 cost? (optional)
 #
-# Now you can price a training before you pay for it. The smallest GPT-2 has 12 layers, a width of 768, a context of 1,024 and 50,257 tokens. Twenty tokens for each parameter is a usual budget (why twenty, we ask below). **How many days would that take on your machine?**
+# Now you can price a training before you pay for it. The smallest GPT-2 has 12 layers, a width of 768, a context of 1,024 and a vocabulary of 50,257. Twenty tokens per parameter is a usual budget (why twenty, we ask below). **How many days would that take on your machine?**
 
 # %%
 guess = None  # days
@@ -381,14 +383,14 @@ def days(tokens, rate):
 
 # %%
 A100 = 312e12  # operations a second, of bfloat16, as its data sheet has them
-budgets = {"20 for each parameter": 20 * n, "nanoGPT's": 600_000 * 480 * 1024}
+budgets = {"20 per parameter": 20 * n, "nanoGPT's": 600_000 * 480 * 1024}
 for name, tokens in budgets.items():
     print(f"{name:22} {tokens:8.1e} tokens: {days(tokens, here):9,.0f} days here, ", end="")
-    print(f"{days(tokens, 8 * A100):.2f} on eight A100 that never wait")
+    print(f"{days(tokens, 8 * A100):.2f} on eight A100 at their peak rate")
 reveal(guess, round(days(20 * n, here)))
 
 # %% [markdown]
-# A GPU waits a lot. nanoGPT's README says that the second training runs "for about 4 days" on eight A100 (quoted). **Which share of the time did these GPUs compute?**
+# Real training does not reach the peak rate. nanoGPT's README says that the second one runs "for about 4 days" on eight A100 (quoted). **What share of their peak rate did these GPUs reach?** (This is called **model FLOPs utilization**, MFU.)
 
 # %%
 guess = None  # a share
@@ -404,7 +406,7 @@ reveal(guess, round(days(budgets["nanoGPT's"], 8 * A100) / 4, 2))
 # %% [markdown]
 # ## What size buys
 #
-# `make results LESSON=12` has trained language models on Shakespeare's works by the character, with two layers and a context of 64: four sizes for 200 and for 800 steps of 2,048 tokens, and a fifth for 800, from three seeds each. The learning rate is smaller for wider models, and falls to zero in every run. First the longer runs of the four:
+# `make results LESSON=12` has trained language models on Shakespeare's works by the character, with two layers and a context of 64: four sizes for 200 and for 800 steps of 2,048 tokens, and a fifth for 800, from three seeds each. The learning rate is smaller for wider models, and falls to zero in every run. $N$ counts the matrices of the blocks alone, as Kaplan et al. 2020 do. (At $d_{model} = 8$ the embedding of 84 characters has 672 more.) First the longer runs of the four:
 
 # %%
 kept = results.load("scaling")["figures"]["rows"]
@@ -426,7 +428,7 @@ def mean_loss(**wanted):
 parameters = [float(estimate_parameters(2, d, d, 4 * d)) for d in sizes]
 losses = [mean_loss(d=d, steps=800) for d in sizes]
 for d, count, loss in zip(sizes, parameters, losses):
-    print(f"d_model {d:2}: {count:8,.0f} parameters, {loss:.3f} nats for each character")
+    print(f"d_model {d:2}: {count:8,.0f} parameters, {loss:.3f} nats per character")
 
 # %% [markdown]
 # Kaplan et al. 2020 found that the loss of a language model falls as a **power law**,
@@ -492,7 +494,10 @@ plots.show(
 )
 
 # %% [markdown]
-# The prediction came from models of at most a quarter of the size, and is wrong by less than 2%, but too hopeful: only five sixths of the predicted gain came. The upper line shows a likely reason: at 200 steps it flattens, as these are too few for a larger model to use its size. At 800 steps all five saw the same 1.6 million characters. Kaplan et al. fitted $L(N)$ to models that had as many tokens as they could use. So the loss depends on parameters *and* on tokens. Which of the two is worth more?
+# The prediction came from models of at most a quarter of the size, and is wrong by less than 2%, but too hopeful: only five sixths of the predicted gain came. The upper line shows a likely reason: at 200 steps it flattens, as these are too few for a larger model to use its size. (Another one: the line has no floor, and promises a loss near 0 for a model that is large enough.)
+
+# %% [markdown]
+# At 800 steps all five saw the same 1.6 million characters. Kaplan et al. fitted $L(N)$ to models that had as many tokens as they could use. So the loss depends on parameters *and* on tokens. Which of the two is worth more?
 
 # %% [markdown]
 # ## Larger, or longer?
@@ -516,7 +521,7 @@ assert ways["longer"] < ways["larger"] - 0.1 < start - 0.1
 # Longer, by far. (Two hundred steps are few for a model of any size, so this is no law.) But in a power law each further token gains less than the one before, and so does each further parameter. Somewhere there is a balance.
 
 # %% [markdown]
-# A budget of operations can train a large model on few tokens or a small one on many. Hoffmann et al. 2022 describe the loss by both,
+# A budget of operations can train a large model on few tokens or a small one on many. Hoffmann et al. 2022 add a floor and a term for the tokens,
 #
 # $$L(N, D) = E + \frac{a}{N^{\alpha}} + \frac{b}{D^{\beta}} \qquad \text{with} \qquad 6\,N D = C.$$
 #
@@ -534,16 +539,18 @@ check("scaling/compute_optimal", compute_optimal)
 compute_optimal = mine("scaling/compute_optimal")
 
 # %% [markdown]
-# Try it with the law that the paper prints, fitted to more than 400 models, and with a budget of $5.76 \cdot 10^{23}$ operations. The authors' laboratory had spent that on **Gopher**, with 280 billion parameters and one token for each. They then trained **Chinchilla**, with 70 billion parameters and 1.4 trillion tokens, 20 for each. **How many tokens for each parameter does the printed law recommend?**
+# Try it with the law that the paper prints, fitted to more than 400 models, and with a budget of $5.76 \cdot 10^{23}$ operations. The authors' laboratory had spent that on **Gopher**, with 280 billion parameters and about one token per parameter. They then trained **Chinchilla**, with 70 billion parameters and 1.4 trillion tokens, 20 per parameter. **How many tokens per parameter does the printed law recommend?**
 
 # %%
-guess = None  # tokens for each parameter
+guess = None  # tokens per parameter
 
 # %%
 printed_law = {"a": 406.4, "b": 410.7, "alpha": 0.34, "beta": 0.28}  # Hoffmann et al. 2022, eq. 10
 n, d = compute_optimal(5.76e23, **printed_law)
 reveal(guess, round(d / n))
-print(f"{n / 1e9:.0f} billion parameters, {d / 1e12:.1f} trillion tokens: {d / n:.0f} for each")
+print(
+    f"{n / 1e9:.0f} billion parameters, {d / 1e12:.1f} trillion tokens: {d / n:.0f} per parameter"
+)
 assert d / n > 80
 
 # %% [markdown]
@@ -556,11 +563,11 @@ laws = {  # quoted by Besiroglu et al. 2024, and fitted by them
 }
 best = {name: compute_optimal(5.76e23, **law) for name, law in laws.items()}
 for name, (n, d) in best.items():
-    print(f"{name}: {n / 1e9:.0f} billion parameters, {d / n:.0f} tokens for each")
+    print(f"{name}: {n / 1e9:.0f} billion parameters, {d / n:.0f} tokens per parameter")
 assert [round(d / n) for n, d in best.values()] == [59, 18]
 
 # %% tags=["hide-input"]
-title = "One budget, two fits of the same runs: the best sizes differ, the valleys are flat"
+title = "One budget, two laws: the best sizes differ, but the loss is flat around them"
 figure, ax = plots.axes(title, "parameters N", "predicted loss (nats)", size=(7, 3.8))
 fits = {"printed": (1.69, printed_law), "fitted again": (1.8172, laws["fitted again"])}
 
@@ -588,16 +595,16 @@ plots.show(
     "Predicted loss against parameters for a budget of 5.76e23 operations, by two laws. The "
     "printed one is least at 32 billion parameters, 1.93 nats; the one fitted again at 72 "
     "billion, 1.97. At Chinchilla's 70 billion both are less than 0.01 above their least; at "
-    "Gopher's 280 billion they are 0.02 and 0.05 above.",
+    "Gopher's 280 billion the printed one is 0.05 above, the new fit 0.02.",
 )
 
 # %% [markdown]
-# Rounding two exponents to two digits turns 59 tokens into 93; fitting the law again gives 18. Before you use a scaling law, ask how well its exponents are known. But the valleys are flat: by either law, Chinchilla is less than 0.01 nats above the best size, and Gopher more.
+# Rounding two exponents to two digits turns 59 tokens into 93; fitting the law again gives 18. Before you use a scaling law, ask how well its exponents are known. But the valleys are flat: by either law, Chinchilla is less than 0.01 nats above the best size, and Gopher 0.02 to 0.05.
 
 # %% [markdown]
-# ## More parameters, the same work: a mixture of experts (optional)
+# ## More parameters, little more work: a mixture of experts (optional)
 #
-# More parameters help, and each of them costs six operations for every token. Does it have to? A **mixture of experts** has several feed-forward networks, and sends each token to a few of them. A small matrix, the **router**, scores the experts; the $k$ best are used, weighted by a softmax over their scores (Shazeer et al. 2017):
+# More parameters help, and each of them costs six operations for every token. Does it have to? A **mixture of experts** has several feed-forward networks, and sends each token to a few of them. A small matrix, the **router**, scores the experts; the $k$ best are used, weighted by $\mathrm{softmax}_k$, the softmax over these $k$ scores alone (Shazeer et al. 2017):
 #
 # $$y = \sum_{e\, \in\, \mathrm{top}_k(xW)} \mathrm{softmax}_k(xW)_e \; \mathrm{FFN}_e(x) \qquad \underset{d_{model} \times experts}{W}$$
 
@@ -660,7 +667,7 @@ print(f"{many // one} times the parameters, {work:.3f} times the operations")
 assert many == 8 * one and 2 < work < 2.01
 
 # %% [markdown]
-# Eight times the parameters at twice the operations, plus a little for the router. But nothing in the formula makes a token choose different experts. If one expert is a little better at first, it is chosen more often, learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With expert $e$'s share $f_e$ of all choices and its mean probability $\bar p_e$ in a softmax over all experts,
+# Eight times the parameters at twice the operations, plus a little for the router. But nothing in the formula makes different tokens choose different experts. If one expert is a little better at first, it is chosen more often, learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With expert $e$'s share $f_e$ of all choices and its mean probability $\bar p_e$ in a softmax over all experts,
 #
 # $$L_{balance} = experts \cdot \sum_e f_e\, \bar p_e .$$
 #
@@ -759,8 +766,8 @@ second.legend(frameon=False, fontsize="small", loc="upper left")
 plots.show(
     figure,
     "Share of the tokens that use each of eight experts, in two layers, with and without the "
-    "balance loss. Without it the shares are far apart; with it they are near 0.25, the dashed "
-    "line, which is what equal use gives.",
+    f"balance loss. Without it the largest share is {largest[0]:.2f}, with it {largest[1]:.2f}. "
+    "Equal use gives 0.25, the dashed line.",
 )
 
 # %% [markdown]
@@ -776,7 +783,7 @@ near = max(losses.values()) - min(losses.values()) < 0.1
 training.expect(claim, near, {name: round(x, 3) for name, x in losses.items()}, *models.values())
 
 # %% [markdown]
-# There is no difference to see: after the same 300 steps, the three losses are less than 0.01 apart. An expert has seen only a quarter of the tokens on average, and 300 steps are few. In the table of 2017 the mixture of experts was the best single model before the Transformer; only ensembles of several models were above it. Many of today's largest language models are mixtures (DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion), after trillions of tokens.
+# There is no difference to see: after the same 300 steps, the three losses are less than 0.01 apart, with four times the feed-forward parameters. An expert has seen only a quarter of the tokens on average, and 300 steps are few. In the table of 2017 the mixture of experts was the best single model before the Transformer; only ensembles of several models were above it. Many of today's largest language models are mixtures (DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion), after trillions of tokens.
 
 # %% [markdown]
 # ## Long texts: the table of Liu et al. (optional)
@@ -793,7 +800,7 @@ training.expect(claim, near, {name: round(x, 3) for name, x in losses.items()}, 
 # | the same, 256 experts | 7,500 | 1.90 | 38.8 |
 
 # %% [markdown]
-# Only two steps keep the length of the input: from the first row to the second, and from memory-compressed attention to 128 experts. All other steps change length and model, so the table does not say which helped (the paper's figure 3 has more). Two of its parts are yours to build: the mixture above, and memory-compressed attention in lesson 14. **From the first row to the second the perplexity falls from 5.05 to 2.47. How many bits for each token is that?**
+# Only two steps keep the length of the input: from the first row to the second, and from memory-compressed attention to 128 experts. All other steps change length and model, so the table does not say which helped (the paper's figure 3 has more). Two of its parts are yours to build: the mixture above, and memory-compressed attention in lesson 14. **From the first row to the second the perplexity falls from 5.05 to 2.47. How many bits per token is that?**
 
 # %%
 needs()
@@ -809,9 +816,9 @@ print(f"{bits[0]:.2f} bits before, {bits[1]:.2f} bits after: {saved:.2f} saved")
 assert 1.0 < saved < 1.1
 
 # %% [markdown]
-# ### The same question in small (optional)
+# ### The same question at small scale (optional)
 #
-# Here every model gets every length of input. Home Assistant is a program for smart homes (lesson 11 translates its texts). A document is all the text of one of its integrations, such as a brand of lamps: names of switches, messages, questions. **The task is to write the next text, from the 16, 64 or 256 tokens right before it.** Test texts come from held-out documents, and none of the others has them.
+# Here every model gets every length of input. Home Assistant is a program for smart homes (lesson 11 translates its texts). A document is all the text of one of its integrations, such as a brand of lamps: names of switches, messages, questions. **The task is to write the next text, from the 16, 64 or 256 tokens right before it.** Test texts come from held-out documents; no training document contains them.
 
 # %%
 long = results.load("documents")["figures"]
@@ -834,10 +841,10 @@ assert lengths == [16, 64, 256] and held_out == 97
 # All train for 1,000 steps of 16 texts, with three seeds. Each has the best of three learning rates, chosen with 16 tokens on texts of the learned documents.
 
 # %% [markdown]
-# Three more things to know. $d_{model}$ is 64. Local means 32 tokens back; compressed, one key and one value for three tokens. And every Transformer adds to a token's embedding a matrix times the embedding before it, so that one layer can find what followed the same token earlier. (In lesson 07 that took two heads, one after the other.)
+# Three more things to know. $d_{model}$ is 64. Local means 32 tokens back; compressed, one key and one value for three tokens. And every Transformer adds a linear map of the previous token's embedding to each token's embedding. So one layer can do what an **induction head** does: find what followed the same token earlier. (In lesson 07 that took two heads, one after the other.)
 
 # %% [markdown]
-# The cheap rival is **counting**: half of each probability comes from what followed the last two tokens in the learned documents, half from what followed the last token earlier in the input. (Where that is nothing, the documents count alone; where they lack a pair, they back off, as in lesson 10.)
+# The cheap rival is **counting**. Half of each probability comes from a trigram model of the training documents (with backing off, as in lesson 10), half from what followed the last token earlier in the input. (Where that is nothing, the trigrams count alone.)
 #
 # **Which of the five models have a lower loss with 256 tokens than with 16, in all three seeds? And does the best of them beat counting?**
 
@@ -862,8 +869,8 @@ best = min(mean(losses(name, 256)) for name in names)
 reveal(guess, (better, best < long["counting"]["256"]))
 
 # %% tags=["hide-input"]
-title = "Only the decoders gain from longer inputs; counting stays ahead"
-xlabel, ylabel = "tokens of the input, in training and in the test", "loss, nats a token"
+title = "Of the five, the decoders alone gain from longer inputs; counting stays ahead"
+xlabel, ylabel = "tokens of the input, in training and in the test", "loss, nats per token"
 figure, ax = plots.axes(title, xlabel, ylabel, size=(7.4, 4.2))
 ax.semilogx(lengths, long["counting"].values(), "--", color="0.4", linewidth=1.5)
 ax.text(285, long["counting"]["256"], "counting", color="0.4", va="center")
@@ -907,18 +914,21 @@ assert all(max(losses(names[0], n)) < min(losses(names[1], n)) for n in lengths)
 assert 9.3 < work[256] / work[16] < 9.9 and long["texts"] > 16_000
 
 # %% [markdown]
-# So the decoder's gain has two parts. Cut to 16 tokens, it loses a quarter of a nat: that is reading. Half a nat is *training* with 256 tokens, at nearly ten times the operations. A decoder also learns to predict its input, and a longer input is more text to learn from; that may be the reason, and no run here tests it. The two compressed decoders lose less than 0.1 when cut to 16, and nothing when cut to 64. The table of 2018 cannot tell these parts from each other.
+# So the decoder's gain has two parts. Cut to 16 tokens, it loses a quarter of a nat: that is what reading further is worth, at most, since it never trained on inputs so short. Half a nat is *training* with 256 tokens, at nearly ten times the operations. A decoder also learns to predict its input, and a longer input is more text to learn from; that may be the reason, and no run here tests it.
 
 # %% [markdown]
-# Nor do the two steps at equal length repeat here. The GRU beats the encoder-decoder, and experts make the loss higher. Our trainings are a thousand small steps, less than one pass over the texts, and counting has read them all. It is ahead of all five even with 16 tokens. Reading 256 earns it 0.38 more, by copying alone, as *Energy use* above. So what a longer input is worth depends on whether the model has learned to use it.
+# The two compressed decoders lose less than 0.1 when cut to 16, and nothing when cut to 64. The table of 2018 cannot tell these parts from each other.
 
 # %% [markdown]
-# ## Read first, then learn the task
+# Nor do the two steps at equal length repeat here. The GRU beats the encoder-decoder, and experts make the loss higher. Our trainings are a thousand small steps, less than one pass over the texts, and counting has read them all. It is ahead of all five even with 16 tokens. Reading 256 earns it 0.38 more, by copying alone, like *Energy use* in the example above. So what a longer input is worth depends on whether the model has learned to use it.
+
+# %% [markdown]
+# ## Pretraining: masked language modeling
 #
-# L1 and L2 end with a third table, the leaderboard of **GLUE**, nine tasks on English sentences. All six models at its top (90.3 to 90.8 points, quoted) are Transformers, and all are **pretrained**: trained first on plain text without labels, then **fine-tuned** on each task. GPT predicts the next token. BERT (Devlin et al. 2019) fills holes, so that its encoder may read both sides.
+# L1 and L2 end with a third table, the leaderboard of **GLUE**, nine tasks on English sentences. All six models at its top (90.3 to 90.8 points, quoted) are Transformers, and all are **pretrained**: trained first on plain text without labels, then **fine-tuned** on each task. GPT predicts the next token. BERT (Devlin et al. 2019) is a **masked language model**: some tokens are hidden, and it predicts them. It needs no causal mask, so each hidden state can use the context on both sides (**bidirectional**).
 
 # %% [markdown]
-# How does one make holes? Choose 15% of the tokens, and ask for these. If all of them became the token [MASK], the model would only ever read texts with holes, and the texts of its tasks have none. So, of the chosen tokens,
+# Choose 15% of the tokens, and ask for these. If all of them became the token [MASK], the model would only ever read texts with masks, and the texts of its tasks have none. So, of the chosen tokens,
 #
 # | share | the model reads | its target |
 # |-:|:-|:-|
@@ -962,18 +972,18 @@ print(f"asked: {(targets != -100).float().mean():.3f}, changed: {wrong:.3f}")
 # 15% are asked for, and a little over 13% are changed: 0.15 × 0.9, and a random character is sometimes the right one. So a masked model learns from 15 tokens of 100, where a language model learns from every one. That is the price of reading both sides. What does it buy? MiniLM of lesson 09, which finds sentences by their meaning, learned to imitate such a model. But a masked model is not made to write: at the end of a text there is no right side to read.
 
 # %% [markdown]
-# ## Read first, in small (optional)
+# ## Pretraining at small scale (optional)
 #
-# What does reading first buy, and which reading? In 2018 GLUE said this (Devlin et al. 2019, table 1, quoted; the mean leaves one of the nine tasks out):
+# What does pretraining buy, and which kind? In 2018 GLUE said this (Devlin et al. 2019, table 1, quoted; the mean leaves one of the nine tasks out):
 #
 # | model | has read | predicts | GLUE |
 # |:-|:-|:-|-:|
 # | two-way LSTMs, attention, ELMo's vectors | news | next and previous token | 71.0 |
 # | OpenAI GPT | books | next token | 75.1 |
-# | BERT, base | books, Wikipedia | masked tokens | 79.6 |
-# | BERT, large | the same | masked tokens | 82.1 |
+# | BERT, base | books, Wikipedia | masked tokens, next sentence | 79.6 |
+# | BERT, large | the same | the same | 82.1 |
 #
-# GPT and BERT base are "nearly identical in terms of model architecture apart from the attention masking". But BERT also read four times as much, so the table does not say what the masks are worth.
+# GPT and BERT base are "nearly identical in terms of model architecture apart from the attention masking". But BERT also read four times as much and learned to tell whether one sentence follows another, so the table does not say what the masks are worth.
 
 # %% [markdown]
 # So we read the same text twice. Two models of 0.5 million parameters each read 28 plays of Shakespeare for 1,500 steps, one with masked words, its **twin** with next words under a causal mask. Then they learn four tasks, from 500 labels each. The tests are from nine other plays, which neither has read:
@@ -986,8 +996,9 @@ print(f"asked: {(targets != -100).float().mean():.3f}, changed: {wrong:.3f}")
 # | genre | 48 words | comedy, history or tragedy? |
 
 # %% [markdown]
-# The labels: line breaks tell verse from prose, and the First Folio's catalogue names the genre. A **tuned** model trains all its parameters for 160 steps, whether it has read before or not. A **frozen** one keeps its parameters: only a linear head is fitted to the mean of its states. The same is done with counts of words and with MiniLM's vectors (it has read the web, perhaps with these plays).
-#
+# The labels: line breaks tell verse from prose, and the First Folio's catalogue names the genre. A **tuned** model trains all its parameters for 160 steps, whether it has read before or not ("nothing" has not, and sees both sides; "nothing, causal" the left one). A **frozen** one keeps its parameters: only a linear head is fitted to the mean of its states. The same is done with counts of words and with MiniLM's vectors (it has read the web, perhaps with these plays).
+
+# %% [markdown]
 # **On which tasks does the better tuned twin beat the model that has read nothing by more than 10 points? On which does MiniLM beat both tuned twins?**
 
 # %%
@@ -1069,16 +1080,25 @@ assert min(order["masked, tuned"]) > max(order["next, tuned"] + order["MiniLM, f
 ours = [share for way in ways if "MiniLM" not in way for share in shares[way]["answer"]]
 assert max(abs(share - 0.5) for share in ours) < 0.05
 assert max(genre["masked, tuned"]) < max(genre["counts, frozen"]) + 0.05
+
+# %% tags=["hide-input"]
+TWINS = {"masked, tuned": "nothing, tuned", "next, tuned": "nothing, left side, tuned"}
+for task in ("verse", "genre"):
+    gains = [mean_share(way, task) - mean_share(before, task) for way, before in TWINS.items()]
+    assert min(gains) > 0.01 and max(gains) < 0.05, "one to five points"
+    assert best[task] < mean_share("counts, frozen", task) + 0.03
+    first, second = (shares[way][task] for way in TWINS)
+    assert {a > b for a, b in zip(first, second)} == {True, False}, "neither is ahead in all seeds"
 assert min(genre["MiniLM, frozen"]) > max(genre["counts, frozen"]) + 0.02
 
 # %% [markdown]
-# Without reading, 500 labels do not teach **order**: the model is at chance. After 28 plays the masked model is right in 69% of the tests, its twin in 60%, and frozen they are as good (70% and 59%): what the task needs is in the states before the first label comes. MiniLM, which has read so much more, has 61%. It was trained to give sentences of like meaning like vectors; for that the order of words may matter little.
+# Without reading, 500 labels and 160 steps do not teach **order**: the model is at chance. After 28 plays the masked model is right in 69% of the tests, its twin in 60%, and frozen they are as good (70% and 59%): what the task needs is in the states before the first label comes. MiniLM, which has read so much more, has 61%. It was trained to give sentences with similar meanings similar vectors; for that the order of words may matter little.
 
 # %% [markdown]
-# In **verse** and **genre** the tuned twins gain 1 to 5 points over the same model without reading. Their frozen states, or the counts of words, do about as well. (The standard error of one share is 1.4 points.) Whether a speech **answers** another one, none of our models can say: reading 28 plays did not help. MiniLM can, a little (55%), and leads in genre (51%). So pretraining helps where the reading has taught what the task asks for. Ours taught which words are neighbours. What a speech is about seems to take more reading.
+# In **verse** and **genre** the tuned twins gain 1 to 5 points over the same model without reading. Counts of words come within 3 points of them, so we do not call this a gain from reading. Whether a speech **answers** another one, none of our models can say: reading 28 plays did not help. MiniLM can, a little (55%), and leads in genre (51%). So pretraining helps where the reading has taught what the task asks for. Ours taught which words are neighbours. What a speech is about seems to take more reading.
 
 # %% [markdown]
-# As in GLUE, the masked twin is ahead on order, although it was asked for 15% of the words. Its states see both sides, which may be why. Its reading also took less than half of the processor's time, because only masked words are scored. But on verse and genre neither twin is ahead in every seed, and all this is one small size and one edition: it shows what the experiment looks like, not what holds for larger models.
+# As in GLUE, the masked twin is ahead on order, although it was asked for 15% of the words. Its states see both sides, which may be why. Its reading also took less than half of the processor's time, probably because only masked words are scored. But on verse and genre neither twin is ahead in every seed, and all this is one small size and one edition: it shows what the experiment looks like, not what holds for larger models.
 
 # %% [markdown]
 # ## Break it
@@ -1090,11 +1110,11 @@ assert min(genre["MiniLM, frozen"]) > max(genre["counts, frozen"]) + 0.02
 # %% [markdown]
 # ## What to remember
 #
-# A Transformer's size follows from its layers, its width and its vocabulary, and the operations of its training from its size and its tokens. Its loss falls nearly as a power law, so small models predict a larger one. A budget has a best size, in a flat valley. A mixture of experts has more parameters for the same work, and a masked model reads both sides at the price of learning from fewer tokens.
+# A Transformer's size follows from its layers, its width and its vocabulary, and the operations of its training from its size and its tokens. Its loss falls nearly as a power law, so small models predict a larger one. A budget has a best size, in a flat valley. A mixture of experts multiplies the parameters by the number of experts, and the work by $k$ alone; in our 300 steps that did not lower the loss. A masked model reads both sides at the price of learning from fewer tokens.
 #
 # | | |
 # |:-|:-|
-# | parameters | $N = 2\,d_{model}\,n_{layer}\,(2\,d_{attn} + d_{ff})$; $12\,n_{layer}\,d^2$ for $d_{ff} = 4d$ |
+# | parameters | $N = 2\,d_{model}\,n_{layer}\,(2\,d_{attn} + d_{ff})$; $12\,n_{layer}\,d^2$ for $d_{attn} = d$, $d_{ff} = 4d$ |
 # | training operations | $C = 3\,(2N + 2\,n_{layer}\,n_{ctx}\,d_{attn})\,D \approx 6ND$ |
 # | power law | $L = c\,N^{-\alpha}$, a straight line between logarithms |
 # | best size | $\alpha a N^{-\alpha} = \beta b D^{-\beta}$, with $6ND = C$ |
@@ -1126,7 +1146,7 @@ assert min(genre["MiniLM, frozen"]) > max(genre["counts, frozen"]) + 0.02
 #
 # <details><summary>5. A mixture has 64 experts, of which each token uses 2. Why may it need more memory than one network, although it does little more work?</summary>
 #
-# All 64 experts must be at hand, since any token may choose any of them.
+# All 64 experts must be in memory, since any token may choose any of them.
 # </details>
 
 # %% [markdown]

@@ -36,7 +36,7 @@ def linear_attention(
 ) -> Float[Tensor, "... n d_v"]:
     """Weigh values by products of positive features: o_i = phi(q_i) S / phi(q_i) . z.
 
-    phi(x) = elu(x) + 1, S = sum_j phi(k_j) v_j^T, z = sum_j phi(k_j). With `causal` the sums run
+    phi(x) = elu(x) + 1, S = sum_j phi(k_j)^T v_j, z = sum_j phi(k_j). With `causal` the sums run
     over j <= i. No score is divided by a root. Where phi(q_i) . z is 0, the row is zeros. Time
     O(n d_k d_v), memory O(n (d_k + d_v)); yours may take more, but no tensor of n x n numbers.
     Source: Katharopoulos et al. 2020, eq. 5 and 7, and causal eq. 9.
