@@ -31,7 +31,7 @@ def layer_norm(
 def rms_norm(
     x: Float[Tensor, "... d"], gain: Float[Tensor, " d"], eps: float = 1e-5
 ) -> Float[Tensor, "... d"]:
-    """Bring each token to one size, its mean left as it is: gain x / sqrt(mean(x^2) + eps).
+    """Divide each token by its root mean square, not centred: gain x / sqrt(mean(x^2) + eps).
 
     Source: Zhang & Sennrich 2019, eq. 4, with eps as in torch.
     """

@@ -28,7 +28,7 @@ def cross_attention(
     Z are the decoder's states, H the encoder's; the scores are target tokens by source tokens.
     Source: Vaswani et al. 2017, section 3.2.3.
     """
-    # let the decoder's states ask, and the encoder's be found and hand over
+    # make the queries from z, the keys and values from h
     q, k, v = z @ w_q, h @ w_k, h @ w_v
     # attend
     return scaled_dot_product_attention(q, k, v, mask)
@@ -39,7 +39,7 @@ class DecoderBlock(nn.Module):
 
     `attention(d_model, heads)` makes the self-attention and the cross-attention,
     `feed_forward(d_model, d_ff)` the network, and `norm_layer(x, gain, bias)` normalises;
-    `look_back(d_model, heads)` makes what may replace self-attention. Source:
+    `look_back(d_model, heads)` makes a replacement for self-attention. Source:
     Vaswani et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`. Raises ValueError for
     another `norm`.
     """
@@ -82,7 +82,7 @@ class DecoderBlock(nn.Module):
         """
         # masked self-attention
         x = self.attention(x, mask)
-        # let them look at what the encoder has read
+        # cross-attention to the memory
         x = self.cross_attention(x, memory, memory_mask)
         # the feed-forward network, on each token alone
         return self.feed_forward(x)
@@ -128,7 +128,7 @@ class Decoder(nn.Module):
         mask = causal_mask(tokens.shape[-1]).to(tokens.device)
         for block in self.blocks:
             x = block(x, memory, mask, memory_mask)
-        # normalise what no block has normalised
+        # apply the last norm
         return self.last_norm(x)
 
 

@@ -137,7 +137,7 @@ class Encoder(nn.Module):
         # pass them through block after block
         for block in self.blocks:
             x = block(x, mask)
-        # normalise what no block has normalised
+        # apply the last norm
         return self.last_norm(x)
 
 

@@ -59,7 +59,7 @@ class Transformer(nn.Module):
         """
         # read the source, each token attending to all real ones
         memory = self.encoder(source, source_mask)
-        # let the target look back, and at the source
+        # decode the target, with the memory
         states = self.decoder(target, memory, source_mask)
         # score every token of the vocabulary
         return self.output(states)

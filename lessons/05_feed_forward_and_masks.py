@@ -8,7 +8,7 @@
 # %% [markdown]
 # You will build the **feed-forward network**, the **causal mask**, the **padding mask**, shifted inputs, and the smallest block that can be stacked. At the end four people boast about their language models, and three of them cheat.
 #
-# You need the softmax (lesson 02), self-attention with $W_Q$, $W_K$, $W_V$ (lesson 03) and sinusoidal positions (lesson 04). Sections and exercises marked *optional* are not needed later.
+# You need the softmax (lesson 02), self-attention with $W_Q$, $W_K$, $W_V$ (lesson 03) and sinusoidal positions (lesson 04). Sections and exercises marked *optional* can be left out.
 
 # %%
 from collections.abc import Callable
@@ -515,7 +515,7 @@ with training.seeded(0):
 print(f"a network's output has {sum(ratios) / 40:.2f} of its input's norm")
 
 # %% [markdown]
-# With the norm put back nearly all of the effect is gone, and shortening alone brings most of it.
+# With the norm put back, the factor of about 70 falls to about 2; shortening alone gives about 30.
 
 # %% [markdown]
 # ### Why does the residual curve fall? (optional)
@@ -646,7 +646,7 @@ for name in ("attention, residual", "attention, feed-forward, residual"):
     assert all(run["accuracy"][1] > 0.95 for run in kept["copy"][name]), "after 100 steps"
 
 # %% [markdown]
-# So there are two diseases and two cures. The first: for a lone token attention is linear, and with other tokens in the line it can learn XOR through its weights, but slowly. The cure is the feed-forward network. The second: in a deep stack all tokens become alike, and training seldom finds a way out, not even to *copy*. Here the network did not help. The lectures prescribe it against re-averaging; it cures the first disease. The cure of the second is the residual connection: lesson 07.
+# So there are two diseases and two cures. The first: for a lone token attention is linear, and with other tokens in the line it can learn XOR through its weights, but slowly. The cure is the feed-forward network. The second: in a deep stack all tokens become alike, and within 2,000 steps only one run of six learned to *copy*. Here the network did not help. The lectures prescribe it against re-averaging; it cures the first disease. The cure of the second is the residual connection: lesson 07.
 
 # %% [markdown]
 # ## The future
@@ -796,7 +796,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Counting says $n/3 = 171$. The measured factor can be larger or smaller: every product has a cost of its own besides its scores, and the projections take time too.
+# Counting says $n/3 = 171$. The measured factor differs from run to run and from machine to machine: each product has a fixed overhead, and the projections take time too.
 
 # %% [markdown]
 # ## Two details that matter
@@ -836,7 +836,7 @@ print("after: ", [round(weight, 2) for weight in after.tolist()])
 assert torch.allclose(after / after.sum(), before), "the same, if the row is divided by its sum"
 
 # %% [markdown]
-# The row has faded: most of its weight was on the hidden token. Dividing by the sum repairs it, as the assertion shows. Without the division, something worse happens: the future is out of the sum, but not out of the *denominator*. How much is missing tells what was there. Change the last token, and look at the first one's weights:
+# The row has faded: most of its weight was on the hidden token. Dividing by the sum repairs it, as the assertion shows. Without the division, something worse happens: hidden values are not added, but hidden scores are still in the *denominator*. How much is missing tells what was there. Change the last token, and look at the first one's weights:
 
 # %%
 torch.manual_seed(0)
@@ -1080,7 +1080,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Our block adds positions to its own input, so a stack of blocks adds them at every level. L1, L2 and L4 add them only once: "we do this at the first layer". So does the Transformer of 2017: its residual connections carry the positions upwards. Our block has none.
+# Our block adds positions to its own input, so a stack of blocks adds them at every level. L1, L2 and L4 add them only once: "we do this at the first layer". So does the Transformer of 2017: its residual connections carry the positions upwards. Our block has no residual connections.
 
 # %%
 # exercise: feed_forward/minimal_block
@@ -1233,7 +1233,7 @@ reveal(guess, (cheats, min(boasts, key=boasts.get)))
 assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs do"
 
 # %% [markdown]
-# Bob's mask is one step too generous, and that is all it takes. Cleo's is zero *after* the softmax, and her model has learned to read the denominator. Dan's mask is correct, but he took the mean over the whole line first, the future included. You cannot see that leak in any mask.
+# Bob's mask is one step too generous, and that is all it takes. Cleo's is zero *after* the softmax, and her model has learned to read the denominator. Dan's mask is correct, but he first subtracts the mean of the whole line, the future included. You cannot see that leak in any mask.
 #
 # ## Without the future
 #
@@ -1305,7 +1305,7 @@ for name, model in models.items():
 # %% [markdown]
 # Ann's text is not English yet, but much of it can be pronounced. Here Bob and Dan are stuck: they wait for a future that does not come. But Cleo's lines can be pronounced too, although her loss without the future is far above Ann's. Reading alone would not convict her.
 #
-# This is **data leakage**. The loss of whole lines only looks better for it, even on held-out text. The detector finds it, and so does a loss with only the past shown.
+# This is **data leakage**. The leak makes the loss on whole lines look better, even on held-out text. The detector finds it, and so does a loss with only the past shown.
 
 # %% [markdown]
 # ## A stack that writes (optional)
@@ -1356,10 +1356,10 @@ assert max(run["loss"][-1] for runs in deep["runs"][:2] for run in runs) < 2.5
 assert min(min(run["loss"]) for run in deep["runs"][2]) > deep["trivial"] - 0.01
 
 # %% [markdown]
-# Two blocks are about as good as one; which is ahead depends on the seed. Within 100 steps the six blocks have learned how frequent each character is, and then nothing more: at the middle 90 % of the places their probability of an *e* is practically the same number.
+# Two blocks are about as good as one. Within 100 steps the six blocks have learned how frequent each character is, and then nothing more: at the middle 90 % of the places their probability of an *e* is practically the same number.
 
 # %% [markdown]
-# The spread tells why: behind one or two blocks it is about 0.8, behind six 0.03 or 0.04. It is the collapse from the first half of this lesson, now in a model that you want to use. (Would patience help? Lesson 07 tries it.)
+# The spread fits this: after one or two blocks it is about 0.8, after six 0.03 or 0.04. It is the collapse from the first half of this lesson, now in a model that you want to use. (Would patience help? Lesson 07 tries it.)
 #
 # Here are two blocks, trained live on batches of 32 lines (the stored runs: 16), and a text by them:
 
@@ -1404,7 +1404,7 @@ print(write(two, "ROMEO.\nShall I compare thee", length=300, window=32))
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. Why does a feed-forward network without the ReLU add nothing?</summary>
+# <details><summary>1. Why can a feed-forward network without the ReLU not compute XOR?</summary>
 #
 # $(x W_1 + b_1) W_2 + b_2 = x\,(W_1 W_2) + (b_1 W_2 + b_2)$: one affine map.
 # </details>

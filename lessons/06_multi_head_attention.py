@@ -241,7 +241,7 @@ came = [only[2], round(apart, 2)]
 training.expect(claim, only[2] < 0.1 and apart > 0.1, came, *fetchers.values())
 
 # %% [markdown]
-# Hardly any weight goes to the rest. One head settles for one mixture of its two tokens, and whatever the mixture, half is lost. Two heads hold two different mixtures, and the readout solves for both numbers.
+# Hardly any weight goes to the rest. On average, one head splits its weight between its two tokens, and whatever the mixture, half is lost. Two heads hold two different mixtures, and the readout solves for both numbers.
 
 # %% [markdown]
 # The same argument with $h$ heads and $r$ wanted numbers: the answers are in a space of at most $h$ dimensions, so at most $\min(1, h / r)$ of the variance is explained. `make results LESSON=06` trained twelve cases from three seeds, 600 steps each. All have $d_{model} = 32$ columns, shared among the heads, so cases with the same $r$ have the same number of parameters.
@@ -305,7 +305,7 @@ reveal(guess, past)
 assert past == ["a second layer"]
 
 # %% [markdown]
-# Only depth gets far past a half: a second layer of one head reaches 1.00. Nonlinear values get to 0.55: the direction $w$ may then differ from token to token, so the answers need not be on one line. A better readout gains nothing: for normally distributed numbers the best guess of $(y_a, y_b)$ from $s$ *is* linear. With keys that see the numbers the proof fails, too, but these runs did not use that. So more layers are another way to hold several relations.
+# Only the second layer gets far past a half: it adds a second head, and reaches 1.00. Nonlinear values get to 0.55: the direction $w$ may then differ from token to token, so the answers need not be on one line. A better readout gains nothing: for normally distributed numbers the best guess of $(y_a, y_b)$ from $s$ *is* linear. With keys that see the numbers the proof fails, too, but these runs did not use that. So a second head may also be in a second layer.
 
 
 # %% [markdown]
@@ -405,7 +405,7 @@ reveal(guess, (m // 4, m % 4))
 assert torch.equal(merge_heads(split_heads(q, 3)), q)
 
 # %% [markdown]
-# Head $\lfloor m / d_k \rfloor$, column $m \bmod d_k$. Any other fixed order of the columns would train as well. But an output matrix trained with one order is useless with another.
+# Head $\lfloor m / d_k \rfloor$, column $m \bmod d_k$. Any other fixed order of the columns would train as well. But an output matrix trained with one order expects that order.
 #
 # ## Every shape
 #
@@ -449,7 +449,7 @@ for n in (5, 50):
 assert parts["attended"].shape[-2:] == (5, 4)
 
 # %% [markdown]
-# The number of tokens is in no parameter's shape. If it were, a model could read sentences of one length only. With all shapes known, the layer itself is short.
+# The number of tokens is in no parameter's shape. With $N \times d_k$, only sentences of length $N$ would fit. With all shapes known, the layer itself is short.
 
 # %% [markdown]
 # ## Build: multi-head attention
@@ -484,7 +484,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# A head is one more batch dimension to `rule`, the function by which each head attends. So the only new question is the mask. It has no head axis, and the scores have one: where must an axis of size 1 go?
+# `rule`, each head's attention function, treats the head axis as a batch axis. So the only new question is the mask. It has no head axis, and the scores have one: where must an axis of size 1 go?
 
 # %%
 # exercise: multi_head/attention
@@ -496,7 +496,7 @@ check("multi_head/attention", MultiHeadAttention)
 MultiHeadAttention = mine("multi_head/attention")
 
 # %% [markdown]
-# Copy its parameters into torch's own layer. Torch keeps the first three matrices as one, and its mask says True where a token may *not* look. Do the two agree?
+# Copy your parameters into torch's own layer. Torch keeps the first three matrices as one, and its mask says True where a token may *not* look. Do the two agree?
 
 # %%
 layer, torchs = MultiHeadAttention(12, 3), nn.MultiheadAttention(12, 3, batch_first=True)
@@ -648,7 +648,7 @@ reveal(guess, (products[-1] / products[0], scores[-1] / scores[0]))
 assert set(products) == {4 * 512 * 256**2 + 2 * 512**2 * 256} and scores[-1] == 32 * scores[0]
 
 # %% [markdown]
-# Here is why. The projections take $4\, n\, d_{model}^2$ multiply-adds; scores and averages take $h \cdot 2\, n^2 d_k = 2\, n^2 d_{model}$. There is no $h$ in either. But each head has $n^2$ scores of its own, $h\, n^2$ in all, and all of them must be stored, scaled, exponentiated and divided. What does the clock say?
+# Here is why. The projections take $4\, n\, d_{model}^2$ multiply-adds; scores and averages take $h \cdot 2\, n^2 d_k = 2\, n^2 d_{model}$. There is no $h$ in either. But each head has $n^2$ scores of its own, $h\, n^2$ in all, and our code stores, scales, exponentiates and divides all of them. What does the clock say?
 
 # %%
 from time import process_time
@@ -686,7 +686,7 @@ plots.show(
 )
 
 # %% [markdown]
-# So "the same" is true of parameters and of multiply-adds, and false of memory. What it costs in time, your own clock has said. The claim holds where the products dominate: large $d_{model}$, few tokens. For long texts the $n^2$ scores dominate, $h$ times over. Lesson 13 computes them without ever storing them.
+# So "the same" is true of parameters and of multiply-adds, and false of memory. Your own timing is printed above. Each score comes with $2 d_k + 4 d_{model} d_k / n$ multiply-adds, so scores weigh most in narrow heads on long texts. Lesson 13 computes them without ever storing them.
 
 # %% [markdown]
 # ## Scores that grow
@@ -784,7 +784,7 @@ assert 0.4 < kept_slope < 0.5 and curves[False][-1][2] < 1e-4
 assert min(slope for _, _, slope in curves[True]) > 0.1
 
 # %% [markdown]
-# Undivided, the typical row of a wide head has one weight near 1 and passes on hardly any gradient. (Vaswani et al. 2017 "suspect" this, in section 3.2.1; here it is measured.) At the paper's $d_k = 64$ the typical row still has almost half of its slope (0.14 of 0.30): the harm comes with width. Divided, everything is flat.
+# Undivided, a typical row of a wide head has one weight near 1, and hardly any gradient reaches its scores. (Vaswani et al. 2017 "suspect" this, in section 3.2.1; here it is measured.) At the paper's $d_k = 64$ the typical row still has almost half of its slope (0.14 of 0.30): the harm comes with width. Divided, nothing depends on $d_k$.
 
 # %% [markdown]
 # > **Where a lecture slips (D10).** L3 scales by "the size of embedding", beside a formula with $\sqrt{d_k}$. With one head of full width the two are the same. With several, the sum runs over one *head*, $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$. The next section draws it for $d_{model} = 512$ and 8 heads.
@@ -860,7 +860,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Your layer divides correctly, by $\sqrt{d_k}$, and still starts about as flat as scores of variance 1 under L3's wrong divisor. Is a flat start bad? At $d_k = 16$ *without* the division, your layer's scores would have a variance of 1.8, closer to the 1 that the paper assumes. **Two heads of 16 learn the pointers from normalized inputs. Do they get to 90 % explained in fewer steps with the division or without it?**
+# Your layer divides correctly, by $\sqrt{d_k}$, and still starts about as flat as scores of variance 1/8, from L3's divisor. Is a flat start bad? At $d_k = 16$ *without* the division, your layer's scores would have a variance of 1.8, closer to the 1 that the paper assumes. **Two heads of 16 learn the pointers from normalized inputs. Do they get to 90 % explained in fewer steps with the division or without it?**
 
 # %%
 guess = None  # "divided" or "not divided"
@@ -900,7 +900,7 @@ ax.minorticks_off()
 plots.show(
     figure,
     "Steps until two heads explain 90 per cent of the pointers, against the first variance of "
-    "their scores, three seeds a point. At 0.0005 about 117 steps, at 0.1 about 50, at 0.8 to 1.9 "
+    "their scores, three seeds a point. At 0.0004 about 117 steps, at 0.1 about 50, at 0.8 to 1.9 "
     "between 36 and 50, at 6 to 7 between 35 and 68, at 25 between 36 and 80, at 400 between 49 "
     "and 160, at 6,000 between 86 and 143. "
     "Grey lines mark where a layer of such a kind would start: divided at 0.11, with the paper's "
@@ -908,7 +908,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Of the starts we tried, 0.8 to 1.9 was best on average; far below and far above it, learning is slower. (Footnote 4 explains only the slow side on the right.) But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ makes the start the same *at any width*. Which start that is depends on the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
+# Of the starts we tried, 0.8 to 1.9 was best on average; far below and far above it, learning is slower. (Section 3.2.1 warns only of the right side.) But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ makes the scores' first variance independent of $d_k$. Which start that is depends on the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
 
 # %%
 valley = [case["steps"] for run in paces["pointers"] for case in run if 0.05 < case["variance"] < 2]
@@ -921,7 +921,7 @@ for runs in zip(*paces["pointers"]):
 assert (min(valley), max(valley)) == (36, 54) and max(means[3:5]) < min(means[:3] + means[5:])
 
 # %% [markdown]
-# > **The paper assumes, our layer does otherwise.** Three usual ways to draw the first $W_Q$ and $W_K$, all uniform, give three starts. Torch's own `nn.MultiheadAttention` draws them by Glorot's rule, but for the three matrices stacked as one. Of the three, only Glorot's rule for each matrix alone (Glorot & Bengio 2010) gives what footnote 4 assumes.
+# > **Our layer breaks the paper's assumption.** Three usual ways to draw the first $W_Q$ and $W_K$, all uniform, give three starts. Torch's own `nn.MultiheadAttention` draws them by Glorot's rule, but for the three matrices stacked as one. Of the three, only Glorot's rule for each square matrix (Glorot & Bengio 2010) gives what footnote 4 assumes.
 #
 # | first parameters uniform on $[-a, a]$ | $a^2$ | $\sigma_q^2 = d_{model}\, a^2 / 3$ | variance of divided scores |
 # |:-|:-|:-|:-|
@@ -960,7 +960,7 @@ print(f"with a = {a:.3f} the variance is {first_scores(drawn, 16).var():.2f}")
 # %% [markdown]
 # ### Does it matter on text? (optional)
 #
-# A small reader of Shakespeare, the one that you train below, with and without the division, after 200 steps each. Held-out loss in nats, three seeds:
+# The small language model that you train below, `Reader`, with and without the division, after 200 steps each. Held-out loss in nats, three seeds:
 
 # %%
 for run in paces["reader"]:
@@ -977,7 +977,7 @@ assert (four_not > four).all() and (one_not - one).min() > 0.045
 #
 # | task | better start, first variance | measured gap, over three seeds |
 # |:-|:-|:-|
-# | pointers, $d_k = 16$ | not divided, 1.4 to 1.9 | 4 to 12 steps of about 50 |
+# | pointers, $d_k = 16$ | not divided, 1.6 on average | 4 to 12 steps of about 50 |
 # | text, $d_k = 16$ | divided, 0.1 | 0.01 to 0.03 nats |
 # | text, $d_k = 64$ | divided, 0.1 | 0.05 to 0.12 nats |
 #
@@ -986,7 +986,7 @@ assert (four_not > four).all() and (one_not - one).min() > 0.045
 # %% [markdown]
 # ## What do the heads of a trained model look at?
 #
-# The pointers told us what heads *can* do. Now real text. The reader below gets characters of Shakespeare and predicts the next one: embeddings with lesson 04's positions, four causal heads, lesson 05's feed-forward network. Two things are borrowed from lesson 07: the residual connections `x +`, and `nn.LayerNorm`.
+# The pointers told us what heads *can* do. Now real text. The language model below predicts the next character of Shakespeare: embeddings with lesson 04's positions, four causal heads, lesson 05's feed-forward network. Two things are borrowed from lesson 07: the residual connections `x +`, and `nn.LayerNorm`.
 
 # %%
 needs("shakespeare")
@@ -1075,7 +1075,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Pictures invite stories. "Head 2 looks at the previous letter" is quickly said, and some line will fit the story. So measure, over 200 stretches of held-out text. For each query, mark the key at each of the four places. (The four can coincide, so a column need not sum to at most 1.) Beside the four jobs, the table has the **entropy** of the weights in bits: 0 for a single key, 2 for four equal ones.
+# Pictures invite stories. "Head 2 looks at the previous letter" is quickly said, and some line will fit the story. So measure, over 200 stretches of held-out text. For each query, mark the key at each of the four places. (The four can coincide, so a column can sum to more than 1.) Beside the four jobs, the table has the **entropy** of the weights in bits: 0 for a single key, 2 for four equal ones.
 
 
 # %% tags=["training"]
@@ -1230,7 +1230,7 @@ plots.show(
 # | variance | $\mathrm{Var}(q \cdot k / \sqrt{d_k}) = \sigma_q^2 \sigma_k^2$; $1/9$ for `nn.Linear` |
 # | bound | share explained $\le \min(1, h / r)$ (one layer, linear values, linear readout, weights from names alone) |
 #
-# The division by $\sqrt{d_k}$ makes the start independent of the width. What heads look at has to be measured.
+# The division by $\sqrt{d_k}$ makes the scores' first variance independent of $d_k$. What heads look at has to be measured.
 
 # %% [markdown]
 # ## Test yourself

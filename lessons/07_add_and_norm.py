@@ -64,7 +64,7 @@ def loss(model, batch):
 # %% [markdown]
 # Two things are called *norm*. In this lesson a norm is a layer; the norm $\lVert v \rVert$ of a vector is its **L2 norm**.
 #
-# At the top of our stack the gradient has an L2 norm of about 0.03. **What is its norm below the first of 32 blocks?**
+# At the top of our stack the gradient has an L2 norm of about 0.03. **What is it below the first of 32 blocks?**
 
 # %%
 guess = None  # a number, such as 0.001
@@ -128,7 +128,7 @@ reveal(guess, f"{spread(bare)[-1]:.0e}")
 assert spread(bare)[-1] < 1e-14, "nothing but the rounding of float64"
 
 # %% [markdown]
-# That is the rounding error of float64, in which we compute here: the spread is too small to be seen. In float32, in which we train, all tokens are *one* token, up to rounding. The top of the stack has nothing to read, and the bottom gets no gradient.
+# That is the rounding error of float64, in which we compute here: the spread is too small to be seen. In float32, in which we train, all tokens are *one* token, up to rounding. The top of the stack cannot tell the tokens apart, and the bottom gets almost no gradient.
 
 # %% [markdown]
 # ## Add: the residual connection
@@ -369,7 +369,7 @@ for name, runs in alone.items():
     assert min(runs) > 100 * kept["trivial"]
 
 # %% [markdown]
-# Only both together learn with 16 and with 32. Does depth pay, then? In 120 steps a little, up to 16 blocks, and not at 32:
+# Within 120 steps only both together learn with 16 and with 32. Does depth pay, then? In 120 steps a little, up to 16 blocks, and not at 32:
 
 # %% tags=["nbval-check-output"]
 print("blocks           ", *(f"{depth:7}" for depth in kept["depths"]))
@@ -382,7 +382,7 @@ print("best depth of residual and norm, for each seed:", best)
 assert best == [16, 16, 16] and all(min(alone) < min(both) for alone, both in pairs)
 
 # %% [markdown]
-# The best of the five depths is 16, from every seed. But 8 blocks with residuals alone are lower than all of them. The norms do not make a short training faster here; they make a deep one possible. Would patience help the bare stacks?
+# The best of the five depths is 16, from every seed. But 8 blocks with residuals alone are lower than all of them. The norms do not make a short training faster here; they make a deep stack trainable. Would patience help the bare stacks?
 
 # %% tags=["nbval-check-output"]
 patient = {
@@ -429,7 +429,7 @@ print({name: f"{angle:.0f} degrees" for name, angle in turns.items()})
 assert turns["norm"] > 50 and turns["residual and norm"] < 30
 
 # %% [markdown]
-# Without residuals, the gradient turns by 60 degrees over so small a move of the weights; with residuals by 16. So a step along it may soon lead astray. (We looked at one move from one seed.) Related: Balduzzi et al. 2017 find that without residuals the gradients at neighbouring *inputs* lose their correlation with depth, and call it **shattered gradients** (quoted).
+# Without residuals and a last norm, this small move of the weights turns the gradient by 60 degrees; with both, by 16. So a step along it may soon lead astray. (We looked at one move from one seed.) Related: Balduzzi et al. 2017 find that without residuals the gradients at neighbouring *inputs* lose their correlation with depth, and call it **shattered gradients** (quoted).
 
 # %% [markdown]
 # ### What is a stack able to do? (optional)
@@ -480,7 +480,7 @@ assert (gradient.abs() < 1e-8).float().mean() > 0.7
 # %% [markdown]
 # ### Is a norm the only remedy? (optional)
 #
-# No: the sum must not explode, and that can be arranged in other ways. Multiply what each layer adds by 0.1, and the gradient is steady without any norm. Fixup (Zhang et al. 2019), SkipInit (De & Smith 2020) and ReZero (Bachlechner et al. 2021) train deep residual networks without norms in this spirit, by small initial weights or a learned factor that starts at 0.
+# Not for a steady gradient: multiply what each layer adds by 0.1, and no norm is needed. (We do not train this stack.) Fixup (Zhang et al. 2019), SkipInit (De & Smith 2020) and ReZero (Bachlechner et al. 2021) train deep residual networks without norms in this spirit, by small initial weights or a learned factor that starts at 0.
 
 
 # %%
@@ -550,7 +550,7 @@ for name, surfaces in kept["surfaces"].items():
         assert len(valleys) <= 2 and (better > 0.05) == (name == "residual and norm")
 
 # %% [markdown]
-# A valley is a point of the map that is no higher than its eight neighbours. Five of the six maps have one; the other has two, with the same loss to three decimals. So neither is rugged. The flatter one is the stack *without* residuals: it is still at the frequency baseline, and nothing on the plane is clearly lower. (The white line is at 3.26, a tenth below the baseline.) In these small Transformers residuals do not smooth the Alps; they give descent somewhere to go. The rugged pictures are quoted, from image networks.
+# A valley is a point of the map that is no higher than its eight neighbours. Five of the six maps have one; the other has two, with the same loss to three decimals. So neither is rugged. The flatter one is the stack *without* residuals: it is still at the frequency baseline, and nothing on the plane is clearly lower. (The white line is at 3.26, a tenth below the baseline.) These maps show no Alps to smooth; only the stacks with residuals ended below the baseline. The rugged pictures are quoted, from image networks.
 
 # %% [markdown]
 # Read such maps with care. They show two directions out of 107,000. A ravine or a pass in any other direction is invisible. They show the place where training ended, not the way there. And a run that went nowhere shows *where* it is stuck, not why: for that, the gradient that turns (above) is a better clue.
@@ -789,7 +789,7 @@ assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 # %% [markdown]
 # ## RMSNorm
 #
-# Llama and many models since leave the mean where it is and only divide by the root of the mean square (Zhang & Sennrich 2019). That is one average less to compute, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
+# Llama and many models since do not subtract the mean, and only divide by the root mean square (Zhang & Sennrich 2019). That is one average less to compute, and one parameter vector less. In the picture above, it goes straight to the sphere and skips the plane:
 #
 # $$\mathrm{RMSNorm}(x) = \gamma \odot \frac{x}{r} \qquad r = \sqrt{\tfrac1d \textstyle\sum_c x_c^2 + \epsilon} \qquad \frac{\partial (x/r)}{\partial x} = \frac1r\left(I - \frac{1}{d}\,\frac{x}{r}\frac{x^T}{r}\right)$$
 
@@ -803,7 +803,7 @@ check("add_norm/rms_norm", rms_norm)
 rms_norm = mine("add_norm/rms_norm")
 
 # %% [markdown]
-# What was dropped is the centring, and with it the bias. On a token whose mean is 0 already, the two are the same; and the Jacobian has lost its second term.
+# RMSNorm drops the centring and the bias. On a token whose mean is 0 already, the two are the same; and the Jacobian has lost its second term.
 
 # %%
 x = torch.randn(5, 64, generator=generator) + 2
@@ -945,12 +945,12 @@ print({name: f"{leak:.3f}" for name, leak in leaks.items()})
 assert leaks["layer norm"] == 0 < 0.001 < leaks["batch norm"]
 
 # %% [markdown]
-# Under layer norm *ring* is the same, under batch norm it is not: what is to be predicted has changed what the model reads.
+# Under layer norm *ring* is unchanged. Under batch norm it changes: a later token leaks into an earlier one.
 
 # %% [markdown]
-# ### Batch norm in use (optional)
+# ### Batch norm at inference (optional)
 #
-# When the model is used, there may be no other lines. So batch norm keeps **running averages** of mean and variance while it trains, and uses those afterwards. `training` below is what `model.train()` and `model.eval()` switch:
+# At **inference** there may be no other lines. So batch norm keeps **running averages** of mean and variance while it trains, and uses those afterwards. `training` below is what `model.train()` and `model.eval()` switch:
 
 # %%
 needs()
@@ -959,7 +959,7 @@ needs()
 # given: instruments.deep_stack.RunningBatchNorm
 
 # %% [markdown]
-# So a model with batch norm is *two* functions: one in training, another in use. For text, Shen et al. 2020 find that the statistics across a batch "exhibit large fluctuations throughout training", and so the running averages differ from what the weights were trained with (quoted). Let us measure.
+# So a model with batch norm is *two* functions: one in training, another at inference. For text, Shen et al. 2020 find that the statistics across a batch "exhibit large fluctuations throughout training", and so the running averages differ from what the weights were trained with (quoted). Let us measure.
 
 # %% [markdown]
 # We trained small encoders (`make results LESSON=07`, three seeds): two post-norm blocks, 500 steps, 16 lines of 16 characters in each batch. Some characters are hidden, and the model fills them in, as BERT does. Afterwards it is used on 1,024 held-out lines, either with the statistics of each batch of 16 lines, as in training, or with the running averages.
@@ -1019,7 +1019,7 @@ for size, runs in zip(kept["sizes"], kept["runs"]["batch norm"]):
     assert (min(gaps) > 0.02) == (size == 1)
 
 # %% [markdown]
-# Theirs are translation models, with more layers and with sentences of all lengths; ours reads one author in lines of one length. What remains is a matter of principle: a token's result depends on other sentences, padding must be kept out, and in use the model is another function than in training. Layer norm has none of this.
+# Theirs are translation models, with more layers and with sentences of all lengths; ours reads one author in lines of one length. What remains is a matter of principle: a token's result depends on other sentences, padding must be kept out, and training and inference compute different functions. Layer norm has none of this.
 
 # %% [markdown]
 # Small batches have unreliable statistics. Measure it on our lines: how far is a batch's mean from the mean of 3,000 lines, in units of the column's standard deviation?
@@ -1135,7 +1135,7 @@ reveal(guess, same)
 assert same == ["T3", "H"]
 
 # %% [markdown]
-# After a norm layer every token has the L2 norm $\sqrt{64} = 8$: it is on a sphere. The same pattern comes twice, a layer, a sum, a norm, so it gets a class of its own that wraps any layer. `*args` hands the mask on to attention.
+# With gain 1 and bias 0, a norm layer gives every token the L2 norm $\sqrt{64} = 8$: it is on a sphere. The same pattern comes twice, a layer, a sum, a norm, so it gets a class of its own that wraps any layer. `*args` hands the mask on to attention.
 
 # %%
 needs()
@@ -1263,7 +1263,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Under pre-norm every layer reads a normed copy, so before training each should add about as much as any other. If these contributions are independent, their *variances* add, which gives the dashed curve. Late layers then change the stream less and less. GPT-2 therefore multiplies the initial weights of its residual layers by one over the root of their number, $1/\sqrt{2N}$ for $N$ blocks (Radford et al. 2019, quoted).
+# Under pre-norm every layer reads a normed copy, so at first each should add about as much. If these contributions are independent, their *variances* add, which gives the dashed curve. So later layers add a smaller share of it. To limit the growth, GPT-2 multiplies the initial weights of its residual layers by one over the root of their number, $1/\sqrt{2N}$ for $N$ blocks (Radford et al. 2019, quoted).
 #
 # And the last output is not normalized at all. So pre-norm models put one more norm at the end, before the linear layer. Our `Stack` does so with `last_norm=True`.
 
@@ -1388,7 +1388,7 @@ plots.show(
 # Post-norm with no warm-up stays at the frequency baseline for 250 steps (3.33 on the text we train on); with a warm-up it learns. Pre-norm learns both ways. That agrees with the gradients above, though it does not prove that they are the cause.
 
 # %% [markdown]
-# So is pre-norm better? Here, at eight blocks, 250 steps and one learning rate, it ends lower than post-norm with a warm-up. In general it is *easier to train*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason you have seen: under pre-norm, late layers change the stream less and less.
+# So is pre-norm better? Here, at eight blocks, 250 steps and one learning rate, it ends lower than post-norm with a warm-up. In general it is *easier to train*. Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable" (quoted). One possible reason: under pre-norm, late layers add a smaller share of the stream.
 
 # %% [markdown]
 # ## The residual stream
@@ -1467,7 +1467,7 @@ stream[:, place] = sinusoidal(len(line), 16)
 # %% [markdown]
 # The text begins with a start token, "·". The first 6 numbers of the stream are the token, one-hot, the next 16 its position; the rest is empty.
 #
-# **Head 1** fetches the token before. Query and key read the position. Lesson 04's shift matrix $M$ turns a position into the one before, $p_{i-1} = p_i M$, so the query looks for exactly that key. The value is the token, and the output goes to the part *token before*, numbers 22 to 27. The factor 80 makes the choice sharp.
+# **Head 1** is a **previous-token head**. Query and key read the position. Lesson 04's shift matrix $M$ turns a position into the one before, $p_{i-1} = p_i M$, so the query looks for exactly that key. The value is the token, and the output goes to the part *token before*, numbers 22 to 27. The factor 80 makes the choice sharp.
 
 
 # %%
@@ -1502,7 +1502,7 @@ assert found[1:] == line[:-1] and torch.equal(after_1[:, :22], stream[:, :22])
 # %% [markdown]
 # The start token has nothing before it, and attention must look somewhere, so it finds itself. Everything else is right, and what was in the stream before is still there: each token now says "I am *horse*" and "before me was *a*".
 #
-# **Head 2**, the induction head, asks: *where was the token before equal to me?* Its query reads the token, its key reads what head 1 wrote, and its value is the token that it finds there. **The line ends with its third *a*. Which token will head 2 predict?**
+# **Head 2**, the induction head, asks: *which tokens followed an earlier copy of me?* Its query reads the token, its key reads what head 1 wrote, and its value is the token that it finds there. **The line ends with its third *a*. Which token will head 2 predict?**
 
 # %%
 guess = None  # a token of the line
@@ -1606,7 +1606,7 @@ assert (erased @ u).abs().max() < 1e-6
 assert torch.allclose(erased[:, others], after_1[:, others], atol=1e-6)
 
 # %% [markdown]
-# Can a feed-forward network do it? Its ReLU lets only what is positive pass. Two hidden units are enough: one reads $x \cdot u$, the other $-x \cdot u$, and $\mathrm{relu}(a) - \mathrm{relu}(-a) = a$.
+# Can a feed-forward network do it? Its ReLU passes only positive values. Two hidden units are enough: one reads $x \cdot u$, the other $-x \cdot u$, and $\mathrm{relu}(a) - \mathrm{relu}(-a) = a$.
 
 # %%
 from course_lib.feed_forward import feed_forward as position_wise
@@ -1624,7 +1624,7 @@ print("left along v:", f"{((x + written) @ v).abs().max():.0e}")
 # %% [markdown]
 # ## Break it (optional)
 #
-# The trained stack of 32 blocks is still there. Each character has a direction from which its score is read, its row of the last linear layer. Erase the direction of the letter *e* from what that layer reads. **Which of the characters " etaoin" gets the largest rise in loss?**
+# The trained stack of 32 blocks is still there. Each character's logit is read from one direction, its row of the last linear layer. Erase the direction of the letter *e* from what that layer reads. **Which of the characters " etaoin" gets the largest rise in loss?**
 
 # %%
 guess = None  # a character, such as "t"
@@ -1654,7 +1654,7 @@ reveal(guess, max(rises, key=rises.get))
 training.expect("e is then worse by over 0.3 nats", rises["e"] > 0.3, rises, deep_both)
 
 # %% [markdown]
-# The other losses move too: the score of *e* is part of every softmax, and the directions of the other letters are not at right angles to $u$.
+# The other losses move too: the logit of *e* is part of every softmax, and the directions of the other letters are not at right angles to $u$.
 #
 # More to break:
 #

@@ -3,12 +3,12 @@
 #
 # **113 minutes, of which 89 are the core path · after lesson 07 · needs no data**
 #
-# You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it, in its pre-norm order, as soon as it is complete.
+# You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it, with pre-norm, as soon as it is complete.
 
 # %% [markdown]
 # You will write a block from an empty class, connect an encoder to a decoder by **cross-attention**, and write the loop that generates text. Three such models then copy, reverse and sort sequences drawn anew. At the end, your own answers become one file that runs without this course.
 #
-# You need lessons 05 to 07: masks, `shift_right`, multi-head attention, post-norm and pre-norm. Sections marked "(optional)" are not needed later.
+# You need lessons 05 to 07: masks, `shift_right`, multi-head attention, post-norm and pre-norm. No later lesson needs the sections marked "(optional)".
 
 # %%
 import torch
@@ -145,7 +145,7 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # ### In the same time? (optional)
 #
-# The outputs agree. What about the time? `python -m benchmarks.blocks` sends 8 texts of 256 tokens through a block with $d_{model} = 512$ and 8 heads, forward and backward, on one thread. **How many times as long as PyTorch's block does one made of the course's formulas take?**
+# The outputs agree. What about the time? `python -m benchmarks.blocks` sends 8 texts of 256 tokens through a block with $d_{model} = 512$ and 8 heads, forward and backward, on one thread. **By what factor is a block made of our formulas slower than PyTorch's?**
 
 # %%
 guess = None  # a factor
@@ -161,7 +161,7 @@ assert 1.05 < formulas <= 1.3 and rule <= 1.05 and both < 1.05
 assert formulas - rule > formulas - norms
 
 # %% [markdown]
-# The products with the weight matrices are the same in all of them. What differs is the steps between. Our softmax, written in five lines, reads and writes all $8 \cdot 8 \cdot 256^2$ scores (texts, heads, pairs of tokens) several times. PyTorch's **fused** attention works through them in small pieces and never stores them all. Pass it in by keyword (`rule=`), and nearly all of the difference is gone; a fused norm (`norm_layer=`) alone removes less. So your own class around the formulas costs nothing that we can measure.
+# The products with the weight matrices are the same in all of them. What differs is the steps between. Our softmax, written in five lines, reads and writes all $8 \cdot 8 \cdot 256^2$ scores (texts, heads, pairs of tokens) several times. PyTorch's **fused** attention works through them in small pieces and never stores them all. Give it to `MultiHeadAttention` as `rule=`, and nearly all of the difference is gone; a fused norm (`norm_layer=`) alone removes less. With both fused, the block's own code costs nothing measurable.
 
 # %% [markdown]
 # ## One mask makes a decoder
@@ -191,7 +191,7 @@ assert without == [0, 1, 2, 3, 4] and causal == []
 #
 # $$x_i = \sqrt{d_{model}}\; E_t + p_i \qquad \underset{vocab \times d_{model}}{E}$$
 #
-# $E_t$ is row $t$ of $E$. At the start the entries of $E$ have variance $1/d_{model}$; the factor makes it 1, so a token counts about as much as its position: the sinusoids $p_i$ have a mean square of 1/2. `Embedding` does this. A pre-norm stack ends with one more norm, because nothing has normalized its stream. Both are given.
+# $E_t$ is row $t$ of $E$. At the start the entries of $E$ have variance $1/d_{model}$; the factor makes it 1, of the order of the sinusoids $p_i$, whose mean square is 1/2. `Embedding` does this. A pre-norm stack ends with one more norm, because nothing has normalized its stream. Both are given.
 
 # %%
 # given: encoder.Embedding
@@ -370,9 +370,9 @@ logits = model(torch.tensor([3, 4, 2]), shift_right(target, 0))
 print("logits", tuple(logits.shape), "positions by vocabulary")
 
 # %% [markdown]
-# ## Build: the loop that writes
+# ## Build: autoregressive decoding
 #
-# When the model writes, there is no target to read. It starts with `start` and repeats: score all tokens, append the likeliest, read everything again. A row ends with `stop`.
+# When the model **generates**, there is no target to read. It starts with `start` and repeats: score all tokens, append the likeliest, read everything again. A row ends with `stop`.
 #
 # $$t_{i+1} = \arg\max_{v}\; \mathrm{logits}_{i+1,\,v}\big(\text{source},\; \text{start}, t_1, \dots, t_i\big)$$
 #
@@ -388,7 +388,7 @@ check("transformer/greedy", greedy)
 greedy = mine("transformer/greedy")
 
 # %% [markdown]
-# Let it write before any training. With tied embeddings, one matrix both reads and scores the tokens. **What does an untrained model write after `start`? And one whose embeddings are not tied?**
+# Let it write before any training. With tied embeddings, one matrix both reads and scores the tokens. **What does an untrained pre-norm model write after `start`? And one whose embeddings are not tied?**
 
 # %%
 guess = None  # in your own words
@@ -409,12 +409,12 @@ print("an untied one wrote", texts[False][0])
 assert echoes[True] > 30 and echoes[False] < 10
 
 # %% [markdown]
-# The residual stream carries $\sqrt{d_{model}}\, E_t$ from the embedding to the top. There it is compared with every row of $E$, and its own row scores best: a new tied pre-norm model repeats the token that it has just read. The blocks have to learn to write something else.
+# The residual stream carries $\sqrt{d_{model}}\, E_t$ from the embedding to the top. There it is compared with every row of $E$, and its own row scored best in all of these models: they repeat the token that they have just read. The blocks have to learn to write something else.
 
 # %% [markdown]
 # ## Train it: copy, reverse, sort
 #
-# The model is complete. Before any language, give it three tasks whose answers we know, one model for each. We train the pre-norm order: in lesson 07, at a bold learning rate, eight pre-norm blocks learned without a warm-up, and eight post-norm blocks did not. The paper's order is `norm="post"`.
+# The model is complete. Before any language, give it three tasks whose answers we know, one model for each. We train the pre-norm order: in lesson 07, at a high learning rate, eight pre-norm blocks learned without a warm-up, and eight post-norm blocks did not. The paper's order is `norm="post"`.
 
 # %% [markdown]
 # Each model reads eight different letters and must write them again, write them backwards, or write them in alphabetical order. There are $26 \cdot 25 \cdots 19$ such sequences, more than 60 billion; training sees at most 38,400 of them. All answers have eight letters, so no target holds a `stop`: `most=8` ends the writing. The vocabulary is 26 letters, start and stop. Two blocks on each side, $d_{model} = 64$, 1,200 steps for each task.
@@ -492,7 +492,7 @@ for task in TASKS:
     print(f"{task:8}", "".join(chr(token + ord("a")) for token in written))
 
 # %% [markdown]
-# `make results LESSON=08` trained each task from three seeds, for the same 1,200 steps. **Which task is learned first?**
+# `make results LESSON=08` trained each task from three seeds, for the same 1,200 steps. **Which task's loss is the first below 0.1?**
 
 # %%
 guess = None  # "copy", "reverse" or "sort"
@@ -576,7 +576,7 @@ for task in globals().get("models", {}):  # none where the cells that train were
     print(f"{task:8} in {hits} of 8 rows")
 
 # %% [markdown]
-# Copying and reversing must find a *position*: the letter at place $i$, or at place $9 - i$. Sorting can go by *content*: which letter comes next in the alphabet after the one just written? That needs letters alone. It is a likely reason why sorting is learned first; these maps do not prove it.
+# Copying and reversing can go by *position*: the letter at place $i$, or at place $9 - i$. Sorting can go by *content*: which source letter comes next in the alphabet after the one just written? That needs letters alone. It is a likely reason why sorting is learned first; these maps do not prove it.
 
 # %% [markdown]
 # ## Where it breaks (optional)
@@ -611,7 +611,7 @@ for task, model in globals().get("models", {}).items():
 # %% [markdown]
 # ## Your Transformer on one page
 #
-# You have now written nearly every function that this model runs. `my_transformer` collects your passed answers, adds the library's version of what is missing, leaves out docstrings, annotations and error messages, and writes one file of about 240 lines, `my_transformer.py`, into your workspace. It imports PyTorch, and `einops` only where your answers use it.
+# Eighteen parts of this model were exercises; the rest was given. `my_transformer` collects your passed answers, adds the library's version of what is missing, leaves out docstrings, annotations and error messages, and writes one file of about 240 lines, `my_transformer.py`, into your workspace. It imports PyTorch, and `einops` only where your answers use it.
 
 # %%
 page = my_transformer()
@@ -652,7 +652,7 @@ reveal(guess, f"{count / 1e6:.1f} million")
 print(f"with 41,000 tokens: {parameter_count(6, 512, 2048, 41000) / 1e6:.1f} million")
 
 # %% [markdown]
-# The paper's table 3 says 65 million, and its text "about 37000 tokens". The formula reaches 65 million with a vocabulary of 41,000; the paper does not say which vocabulary this counts. The number of heads does not matter.
+# The paper's table 3 says 65 million, and its text "about 37000 tokens". With 41,000 tokens the formula gives 65.1 million; the paper does not explain the difference. The number of heads does not matter.
 #
 # ## What share do the feed-forward networks have? (optional)
 #
@@ -760,12 +760,12 @@ plots.show(
 # BERT (Devlin et al. 2019) selects 15 % of the tokens, replaces most of them (80 %) by [MASK], and predicts only the selected ones. T5 (Raffel et al. 2020) also corrupts 15 %, but replaces each *span* by one sentinel token, ⟨X⟩, ⟨Y⟩ and so on, and the decoder writes the missing spans in order; a last sentinel ends the text. GPT predicts every token, so each position of each text gives a training signal.
 
 # %% [markdown]
-# Most of today's assistants are decoders only. Two reasons are often given: one stack with one objective is simple, and each new turn extends a cache (lesson 09). Quality alone did not settle it: Raffel et al. 2020 (section 3.2) found the encoder-decoder best in their comparison (quoted).
+# Most of today's assistants are decoder-only. Two reasons are often given: one stack with one objective is simple, and each new turn reuses stored keys and values (lesson 09). Quality alone did not settle it: in the comparison of Raffel et al. 2020 (section 3.2), the encoder-decoder did best.
 
 # %% [markdown]
 # ## Look inside your model (optional)
 #
-# You have written the parts. Now watch them work on one word. `xray` sends it through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. With `beside`, a second version reads the same word.
+# You know the parts. Now watch them work on one word. `xray` sends it through a model and keeps every step: the tensor, its formula, and the source of the function that computed it, marked *yours* if it came from `mine`. With `beside`, a second version reads the same word.
 #
 # Here is your sorter, and beside it the same model with its masks left out. **Which tensor is the first one that differs, in which stack?** (Each attention computes queries, keys, values, weights, heads' output and a result.)
 
@@ -789,7 +789,7 @@ assert not any(stage.startswith("encoder") for stage in changed)
 page
 
 # %% [markdown]
-# The first difference is in the weights of the decoder's first self-attention. Queries, keys and values are computed before the mask is used, and the encoder has no mask to leave out. From there on every box of the decoder differs. Only the keys and values of its cross-attention do not: they come from the encoder.
+# The first difference is in the weights of the decoder's first self-attention. Queries, keys and values are computed before the mask is used, and the encoder has no mask to leave out. From there on the decoder's boxes differ, except the keys and values of its cross-attention, which come from the encoder.
 #
 # Try three things. Choose a box and read the code: whose is it? In *Attention*, point at a letter on the left: which letter of *problems* is read while it is written? In *Next token*, choose a letter and compare the two versions.
 
@@ -840,7 +840,7 @@ page
 #
 # <details><summary>5. Your sorter is right on 1,000 of 1,000 new sequences. Does it sort?</summary>
 #
-# It sorts sequences like those in its training. With repeated letters it was right in fewer than 4 of 10.
+# It sorts sequences like those in its training. Where a letter repeats, the three of the optional section were right in about 1 of 10.
 # </details>
 
 # %% [markdown]
@@ -856,6 +856,6 @@ page
 # %% [markdown]
 # ## Next, and further reading
 #
-# Your Transformer is small, with an easy task. Lesson 09 runs three trained models in the same blocks: one searches, one translates, one answers questions.
+# Your Transformer is small, and its task is easy. Lesson 09 runs three trained models in the same blocks: one searches, one translates, one answers questions.
 #
-# Vaswani et al. 2017 (sections 3 and 5 should now be easy reading); Xiong et al. 2020 (pre-norm); Devlin et al. 2019 (BERT); Raffel et al. 2020 (T5, and a comparison of the three families); Srivastava et al. 2014 (dropout); Szegedy et al. 2016 (label smoothing); Rush 2018 (*The Annotated Transformer*: the paper's text beside code, norms first). Lectures: L1 to L5.
+# Vaswani et al. 2017 (sections 3 and 5 should now be easy reading); Xiong et al. 2020 (pre-norm); Devlin et al. 2019 (BERT); Raffel et al. 2020 (T5, and a comparison of the three families); Srivastava et al. 2014 (dropout); Szegedy et al. 2016 (label smoothing); Rush 2018 (*The Annotated Transformer*: the paper's text beside code, pre-norm). Lectures: L1 to L5.

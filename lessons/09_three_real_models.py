@@ -6,7 +6,7 @@
 # Do the models that people use really consist of the parts that you have built? In this lesson three of them run on *your* functions: one finds sentences by their meaning, one translates, one answers questions.
 
 # %% [markdown]
-# You will look at what these models have learned, and build the parts that are newer than 2017: a gated network, heads that share their keys, and the cache that lets a model write quickly. At the end you take the mask out of a trained model. What happens to its loss, and what to its writing?
+# You will look at what these models have learned, and build the parts that are newer than 2017: a gated network, heads that share their keys, and the cache that lets a model write quickly. An optional section takes the mask out of a trained model. What happens to its loss, and to its text?
 #
 # You need lesson 08, and rotary positions (04) and RMSNorm (07). Sections marked "(optional)" are not needed later.
 
@@ -581,7 +581,7 @@ for word in ("tired", "wide", "narrow", "dark"):
     print(translator.translate(f"The animal didn't cross the street because it was too {word}."))
 
 # %% [markdown]
-# *Cansado* and *estreito* are masculine: the model takes the animal, even for *narrow*, or it writes the masculine by default. The other two tell nothing: *grande* has one form for both, and *estava muito escuro* can also mean that the night was dark. Does the subject always win? Try a cow, which is feminine, and a river, which is masculine. **For which of these words will *it* be the river?**
+# *Cansado* and *estreito* are masculine: the model takes the animal, even for *narrow*, or it writes the masculine by default. The other two tell nothing: *grande* has one form for both, and *estava muito escuro* can also mean that the night was dark. Does the subject always win? Try a cow, which is feminine, and a river, which is masculine. **For which of these words will the adjective be masculine?**
 
 # %%
 guess = None  # some of "tired", "wide", "deep", "narrow", "cold"
@@ -620,7 +620,7 @@ needs()
 # %% [markdown]
 # ## A network with a gate
 #
-# Why would one change the feed-forward network? Look at the ReLU again. It multiplies each hidden number $z$ by a gate that is either 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Two things can be changed. The step can be a smooth sigmoid $\sigma$, which makes the ReLU a **swish**; and the result can be the gate of a second hidden layer, from a matrix of its own:
+# Why would one change the feed-forward network? Look at the ReLU again. It multiplies each pre-activation $z$ by a gate of 0 or 1: $\max(0, z) = z \cdot [z > 0]$. Two things can be changed. The step can be a smooth sigmoid $\sigma$, which makes the ReLU a **swish**; and the result can be the gate of a second hidden layer, from a matrix of its own:
 #
 # $$\mathrm{swish}(z) = z\,\sigma(z) = \frac{z}{1 + e^{-z}} \qquad\qquad \underset{n \times d}{y} = \Big(\underset{n \times d_{ff}}{\mathrm{swish}(x W_1)} \odot \underset{n \times d_{ff}}{(x W_3)}\Big) \underset{d_{ff} \times d}{W_2}$$
 #
@@ -652,7 +652,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# SwiGLU has three matrices in place of two. It has as many parameters as the network of 2017 with $d_{ff} = 4d$ where $3 \cdot d \cdot d_{ff} = 2 \cdot d \cdot 4d$, so $d_{ff} = \frac{8}{3} d$. For $d = 576$ that is 1536, and SmolLM2 has exactly this. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
+# SwiGLU has three matrices in place of two. The network of 2017, of width $4d$, has $2 \cdot d \cdot 4d$ parameters. As many has one with $3 \cdot d \cdot d_{ff} = 8 d^2$, so $d_{ff} = \frac{8}{3} d$. For $d = 576$ that is 1536, and SmolLM2 has exactly this. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
 #
 # %% [markdown]
 # Write the class from scratch: three matrices as `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$, and $x W$ is `self.w(x)`.)
@@ -792,7 +792,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Compare lesson 05's race. In training, one pass reads all tokens; in writing, each new token takes a pass of its own. The cache makes each of those passes as small as it can be. **To write 32 tokens after a prompt of 36, how many tokens pass through the blocks, without the cache and with it?**
+# As in lesson 05's race, training reads all tokens in one pass, while **generation** takes a pass for each new token. The cache makes each of those passes as small as it can be. **To write 32 tokens after a prompt of 36, how many tokens pass through the blocks, without the cache and with it?**
 
 # %%
 needs("smollm2")
@@ -917,7 +917,7 @@ plots.show(
 # The text is the same. It may also be wrong: a model of this size writes fluently and knows little.
 
 # %% [markdown]
-# With the cache, 25 times fewer tokens pass through the blocks, but the writing is only a few times faster. Why? A pass has to read every parameter from memory, 540 MB in float32, whether it is over one token or over fifty. So a step of writing does little arithmetic for each number that it fetches, and waits for memory (and for Python, between many small operations). Work that waits for memory is called **memory-bound**; lesson 15 makes use of it. It is one more reason for weights of four bits (at the end of this lesson).
+# With the cache, 25 times fewer tokens pass through the blocks, but the writing is only a few times faster. Why? A pass has to read every parameter from memory, 540 MB in float32, whether it is over one token or over fifty. So a step does little arithmetic for each number that it fetches; it probably waits for memory and for Python, though we have measured neither. Work that waits for memory is called **memory-bound**; lesson 15 makes use of it. It is one more reason for weights of four bits (at the end of this lesson).
 
 # %% [markdown]
 # Is this a good pace? The clock above also counts what else your machine was doing, so the benchmark counts processor time. `python -m benchmarks.generation` lets SmolLM2 write 64 tokens on one thread: from the course's formulas, from the same blocks with PyTorch's fused functions passed by the same keywords, and in Hugging Face's implementation, which gets the same weights. All three write the same text. Beside them is llama.cpp, an engine that many people use: it computes with the file's weights of four bits. We have kept the figures:
@@ -931,7 +931,7 @@ assert 0.78 < formulas / theirs < 0.95 and fused > 0.97 * theirs
 assert four_bits > 4 * theirs
 
 # %% [markdown]
-# So the formulas cost some of the pace: a twelfth in this run, a sixth in another. The blocks themselves cost nothing measurable. llama.cpp writes more than four times as fast. It reads far less for each token, and it is compiled from end to end; this comparison does not separate the two.
+# With fused parts, the same blocks are about as fast as Hugging Face's; as formulas, they are about a ninth slower. llama.cpp writes more than four times as fast. It reads far less for each token, and it is compiled from end to end; this comparison does not separate the two.
 
 # %% [markdown]
 # Next, the other two models on your functions. (MiniLM keeps its own network, which has a GELU.)
@@ -1179,7 +1179,7 @@ assert broken["not divided"].endswith("perto do mar.")
 # Four signatures. Without positions, the decoder repeats one character. Divided by $d_k$, the weights are too flat, and the house comes again and again. Not divided, they are too sharp: every phrase is Portuguese, but the sister and the verb are lost. With the norms in the wrong place the states have scales that the weights never met, and the model repeats one name.
 
 # %% [markdown]
-# MiniLM with the same mistakes. Its first cosine should be 0.57 and its second -0.09. **For which mistake do all three sentences mean the same?**
+# MiniLM with the same mistakes. Its first cosine should be 0.57 and its second -0.09. **Which mistake gives all three sentences nearly the same vector?**
 
 # %%
 guess = None  # one of the four names
@@ -1207,7 +1207,7 @@ reveal(guess, max(cosine_of_unlike, key=cosine_of_unlike.get))
 assert cosine_of_unlike["pre-norm"] > 0.9 > 0.3 > cosine_of_unlike["not divided"]
 
 # %% [markdown]
-# And SmolLM2, on the first of the five texts above, next to the leak:
+# Without the division, MiniLM's cosines barely change. Now SmolLM2, on the first of the five texts above, next to the leak:
 
 # %%
 needs("smollm2")
@@ -1242,9 +1242,9 @@ del twin
 # Three of the four mistakes raise the loss; only the leak lowers it.
 
 # %% [markdown]
-# ## Weights of four bits (optional)
+# ## Four-bit quantization (optional)
 #
-# SmolLM2 takes 540 MB in float32; the packed file that you fetched has 93. The embedding takes a little over a byte for each weight; every other matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight how many steps it is above the smallest: 0 to 15, which is four bits.
+# SmolLM2 takes 540 MB in float32; the packed file that you fetched has 93. The embedding takes a little over a byte for each weight; every other matrix is cut, row by row, into blocks of 32 weights. A block (format Q4_1) keeps its smallest weight and a **scale**, each in 16 bits, and for every weight how many steps it is above the smallest: 0 to 15, which is four bits.
 #
 # $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
 #
@@ -1280,7 +1280,7 @@ assert torch.allclose(weights, quantised.q4_1(block[None])[0])
 # %% [markdown]
 # ## Look inside (optional)
 #
-# SmolLM2 continues "The capital of France is" with *Paris*. Where in its thirty blocks does *Paris* appear? Take the state after a block, apply the last norm and the output layer at once, and you see what the model would have said if it had stopped there. This is the **logit lens** (Nostalgebraist 2020). `xray` computes it, and shows every other step too.
+# SmolLM2 continues "The capital of France is" with *Paris*. Where in its thirty blocks does *Paris* appear? Take the state after a block, apply the last norm and the output layer directly, and you see what the model would have said if it had stopped there. This is the **logit lens** (Nostalgebraist 2020). `xray` computes it, and shows all the other steps too.
 #
 # **After which block is *Paris* the likeliest next token for the first time?**
 
@@ -1305,7 +1305,7 @@ page
 # %% [markdown]
 # Only after the last one. One block before, *capital* is the likeliest. (▁ is a space.) Read such a lens with care: the last norm and the output layer were trained for the last state alone.
 #
-# In *Stages*, choose a box: the code is yours where `mine` said so. In *Attention*, look at all heads at a glance: in how many does the first token get nearly everything? That is the attention sink again.
+# In *Stages*, choose a box: the code is yours where `mine` said so. In *Attention*, look at all heads at a glance: in how many does the first token get nearly everything? They may be attention sinks again.
 
 # %%
 needs("marian")
@@ -1329,7 +1329,7 @@ xray(my_translator, "The black cat sleeps.", columns=16)
 # %% [markdown]
 # ## What to remember
 #
-# MiniLM, Marian and SmolLM2 are made of the parts of lessons 02 to 08, and run on yours. The newer parts are a gate, shared keys and a cache. A leaking mask improves the loss and ruins the writing.
+# MiniLM, Marian and SmolLM2 run on your parts, except for MiniLM's GELU network and Marian's recurrence. The newer parts are a gate, shared keys and a cache. A leaking mask improves the loss and ruins the writing.
 #
 # | | |
 # |:-|:-|
@@ -1346,7 +1346,7 @@ xray(my_translator, "The black cat sleeps.", columns=16)
 #
 # <details><summary>1. Why can an encoder such as MiniLM not use a key-value cache?</summary>
 #
-# Without a causal mask, every new token changes the states of all earlier ones, and with them their keys and values. Nothing can be kept.
+# Without a causal mask, a new token changes the states of all earlier ones, and so all keys and values from block 2 on.
 # </details>
 #
 # <details><summary>2. A model has 32 blocks, 32 query heads, 8 key heads and d_k = d_v = 128. How large is its cache for 8,192 tokens at two bytes a number?</summary>
@@ -1361,7 +1361,7 @@ xray(my_translator, "The black cat sleeps.", columns=16)
 #
 # <details><summary>4. What does SwiGLU compute if the gate's inputs are all very large and positive?</summary>
 #
-# swish(z) is then nearly z, so $(x W_1 \odot x W_3) W_2$: a product of two linear maps.
+# swish(z) is then nearly z, so $(x W_1 \odot x W_3) W_2$: every output is quadratic in x.
 # </details>
 #
 # <details><summary>5. Your training loss is suddenly far better than anyone else's. What do you test first?</summary>
