@@ -1,11 +1,11 @@
 """Lesson 10: what each step buys, from counting and nanoGPT's settings to a model of both.
 
 Every rung gets the same seconds of the processor on one thread, its counting included, and adds
-one idea to the rung before it. The loss is that of the held-out tenth, measured off the clock. A
-run can be ended at any time: what is in results/language_model.json is not measured again.
+one idea to the rung before it. The loss is that of the held-out tenth, measured off the clock.
 """
 
 import time
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,13 +17,14 @@ from course_lib.ngrams import NGrams, occurrences
 from experiments.recipes import Predictor, Rung, ladder, train
 
 LESSON = "10"
-NAME = "language_model"
-COMMAND = "make results LESSON=10"
 SEEDS = (0, 1, 2)
 CHARACTERS = 1_115_394  # of the complete works: as many as tiny Shakespeare has
 HELD_OUT = 0.1
 SECONDS = 341.0
 WRITTEN, TEMPERATURE = 200, 0.8  # characters of a sample
+
+SETTINGS = {"characters": CHARACTERS, "seconds": SECONDS, "rungs": [*ladder()]}
+once = partial(results.once, "language_model", SETTINGS)  # what an ended run has measured is kept
 
 
 def mean_loss(predictor: Predictor, tokens: Tensor) -> float:
@@ -95,39 +96,16 @@ def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
 
 
 def measure() -> dict[str, Any]:
-    """Measure what is not kept yet, all rungs of a seed before the next seed; keep each at once.
-
-    Several such runs may go on side by side: each keeps what it finds beside what the others kept.
-    """
+    """Count, and train all rungs from one seed before the next."""
     torch.set_num_threads(1)
+    counting = once("counting", measure_counting)
+    rungs = {name: {"title": rung.title, "runs": {}} for name, rung in ladder().items()}
     for seed in SEEDS:
         for name, rung in ladder().items():
-            if str(seed) not in _kept()["rungs"].get(name, {"runs": {}})["runs"]:
-                found = measure_one(rung, seed)
-                print(f"{rung.title}, seed {seed}: {found['loss']} nats", flush=True)
-                _keep(name, seed, found)
-    return _kept()
-
-
-def _kept() -> dict[str, Any]:
-    try:
-        return results.load(NAME)["figures"]
-    except FileNotFoundError:
-        return {"seconds": SECONDS, "counting": measure_counting(), "rungs": {}}
-
-
-def _keep(name: str, seed: int, found: dict[str, Any]) -> None:
-    figures = _kept()
-    runs = {rung: those["runs"] for rung, those in figures["rungs"].items()}
-    runs[name] = dict(sorted((runs.get(name, {}) | {str(seed): found}).items()))
-    figures["rungs"] = {
-        rung: {"title": settings.title, "runs": runs[rung]}
-        for rung, settings in ladder().items()
-        if rung in runs
-    }
-    whole = [x for x in SEEDS if all(str(x) in runs.get(rung, {}) for rung in ladder())]
-    seconds = sum(run["seconds"] for those in runs.values() for run in those.values())
-    results.save(NAME, figures, command=COMMAND, seeds=whole, seconds=seconds)
+            found = once(f"{name}, seed {seed}", partial(measure_one, rung, seed))
+            rungs[name]["runs"][str(seed)] = found
+            print(f"{rung.title}, seed {seed}: {found['loss']} nats", flush=True)
+    return {"seconds": SECONDS, "counting": counting, "rungs": rungs}
 
 
 def table(figures: dict[str, Any]) -> list[str]:

@@ -1,12 +1,12 @@
 """Lesson 12: the held-out loss against parameters and tokens.
 
-Each point is a training of its own, with a learning rate that falls to 0 at its end. A run can be
-ended at any time: what is in results/scaling.json is not measured again.
+Each point is a training of its own, with a learning rate that falls to 0 at its end.
 """
 
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -25,18 +25,14 @@ STEPS = (200, 800)
 HELD_OUT = 1024  # windows of the held-out tenth, the same for all
 
 
+SETTINGS = {"layers": LAYERS, "context": CONTEXT, "batch": BATCH, "rate": RATE}
+once = partial(results.once, "scaling", SETTINGS)  # what an ended run has measured is kept
+
+
 def measure() -> dict:
     """Return one row for each training."""
-    wanted = list(_wanted())
-    rows = [row for row in _kept() if any(one.items() <= row.items() for one in wanted)]
-    for i, row in enumerate(wanted):
-        if not any(row.items() <= kept.items() for kept in rows):
-            start = time.process_time()
-            done = row | _train(**row)
-            rows.append(done | {"cpu_seconds": round(time.process_time() - start, 1)})
-            print(f"{i + 1} of {len(wanted)}: {rows[-1]}", flush=True)
-            _keep(rows)
-    return {"settings": _settings(), "rows": rows}
+    rows = [once(str(one), partial(run, **one)) for one in _wanted()]
+    return {"settings": SETTINGS, "rows": rows}
 
 
 def table(figures: dict) -> list[str]:
@@ -55,8 +51,9 @@ def _wanted() -> Iterator[dict]:
         yield {"d": d, "steps": steps, "seed": seed}
 
 
-def _train(d: int, steps: int, seed: int) -> dict:
-    """Train one model; return its size, its operations and its losses."""
+def run(d: int, steps: int, seed: int) -> dict:
+    """Train one model; return its size, its operations, its loss and its seconds."""
+    start = time.process_time()
     learning, held_out = characters.split()
     with training.seeded(seed):
         model = LanguageModel(len(characters.vocab()), LAYERS, d, d // 8, 4 * d, CONTEXT)
@@ -67,33 +64,21 @@ def _train(d: int, steps: int, seed: int) -> dict:
     with torch.no_grad():
         loss = _loss(model, next(characters.batches(held_out, CONTEXT, HELD_OUT, 0))).item()
     parameters, tokens = estimate_parameters(LAYERS, d, d, 4 * d), steps * BATCH * CONTEXT
-    flops = training_flops(parameters, tokens, LAYERS, CONTEXT, d)
-    return {"parameters": parameters, "tokens": tokens, "flops": flops, "loss": round(loss, 4)}
+    row = {
+        "d": d,
+        "steps": steps,
+        "seed": seed,
+        "parameters": parameters,
+        "tokens": tokens,
+        "flops": training_flops(parameters, tokens, LAYERS, CONTEXT, d),
+        "loss": round(loss, 4),
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
+    print(row, flush=True)
+    return row
 
 
 def _loss(model: Callable[[Tensor], Tensor], batch: tuple[Tensor, Tensor]) -> Tensor:
     """Return the mean cross-entropy of the next characters, in nats."""
     tokens, following = batch
     return cross_entropy(model(tokens), following)
-
-
-def _settings() -> dict:
-    return {"layers": LAYERS, "context": CONTEXT, "batch": BATCH, "rate": RATE}
-
-
-def _kept() -> list[dict]:
-    """Return the rows of an earlier run with these settings."""
-    try:
-        figures = results.load("scaling")["figures"]
-    except FileNotFoundError:
-        return []
-    return figures["rows"] if figures["settings"] == _settings() else []
-
-
-def _keep(rows: list[dict]) -> None:
-    """Write what there is so far."""
-    seconds = sum(row["cpu_seconds"] for row in rows)
-    seeds = sorted({row["seed"] for row in rows})
-    figures = {"settings": _settings(), "rows": rows}
-    command = f"make results LESSON={LESSON}"
-    results.save("scaling", figures, command=command, seeds=seeds, seconds=seconds)

@@ -1,12 +1,11 @@
 """Lesson 11: what each step of a recipe buys in translation, and a duel with a real translator.
 
-A measurement takes hours, and can be interrupted at any time: what is finished is kept in
-results/translation.json, and a training that is under way in the cache folder, every 100 steps.
+A measurement takes hours, and can be interrupted at any time: what is finished is kept, and a
+training that is under way in the cache folder, every 100 steps.
 """
 
 import hashlib
 import io
-import os
 import random
 import time
 from collections.abc import Sequence
@@ -437,57 +436,28 @@ def _aligned(model: Transformer, pieces: Tokenizer, source: str) -> dict:
 
 
 def measure() -> dict:
-    """Return the duel in Portuguese, and the ladder of German recipes, one seed after the other.
-
-    What results/translation.json has from the same settings is not measured again. The environment
-    variable COURSE_MINUTES ends it after so many minutes, between two trainings.
-    """
-    end = time.monotonic() + 60 * float(os.environ.get("COURSE_MINUTES", "inf"))
-    found = _known()
-    found["seconds"] = SECONDS
-    found["leaks"] = {language: leaks(language) for language in ("de", "pt")}
-    found["sizes"] = {
-        language: [len(part) for part in home_assistant.split(language)]
-        for language in ("de", "pt")
+    """Return the duel in Portuguese, and the ladder of German recipes, one seed after the other."""
+    steps = {name: {"settings": asdict(recipe), "runs": {}} for name, recipe in ladder().items()}
+    settings = {
+        "seconds": SECONDS,
+        "recipes": {name: row["settings"] for name, row in steps.items()},
+        "candidates": {name: asdict(recipe) for name, recipe in CANDIDATES.items()},
     }
-    kept = found.get("duel", {}).get("candidates", {})
-    if {name: x["settings"] for name, x in kept.items()} != {
-        name: asdict(recipe) for name, recipe in CANDIDATES.items()
-    }:
-        found["duel"] = duel()
-        _save(found)
+    once = partial(results.once, "translation", settings)  # what an ended run has measured is kept
+    found = {
+        "seconds": SECONDS,
+        "leaks": {language: leaks(language) for language in ("de", "pt")},
+        "sizes": {
+            language: [len(part) for part in home_assistant.split(language)]
+            for language in ("de", "pt")
+        },
+        "duel": once("duel", duel),
+        "steps": steps,
+    }
     for seed in SEEDS:
         for name, recipe in ladder().items():
-            row = found["steps"].setdefault(name, {"settings": asdict(recipe), "runs": {}})
-            if time.monotonic() < end and str(seed) not in row["runs"]:
-                row["runs"][str(seed)] = run(recipe, seed)
-                _save(found)
+            steps[name]["runs"][str(seed)] = once(f"{name}, {seed}", partial(run, recipe, seed))
     return found
-
-
-def _known() -> dict:
-    """Return what is kept of steps whose settings are still the same, in their order."""
-    try:
-        kept = results.load("translation")["figures"]
-    except FileNotFoundError:
-        kept = {"steps": {}}
-    recipes = {name: asdict(recipe) for name, recipe in ladder().items()}
-    rows = {name: kept["steps"].get(name, {}) for name in recipes}
-    kept["steps"] = {x: row for x, row in rows.items() if row.get("settings") == recipes[x]}
-    return kept
-
-
-def _save(figures: dict) -> None:
-    trained = [one for row in figures["steps"].values() for one in row["runs"].values()]
-    trained += [x["training"] for x in figures.get("duel", {}).get("candidates", {}).values()]
-    seconds = sum(one["cpu_seconds"] for one in trained)
-    results.save(
-        "translation",
-        figures,
-        command=f"make results LESSON={LESSON}",
-        seeds=SEEDS,
-        seconds=seconds,
-    )
 
 
 def table(figures: dict) -> list[str]:

@@ -222,12 +222,12 @@ reveal(guess, order)
 for name in order:
     steps = f"{kept['steps'][name]:5} steps" if name in kept["steps"] else "no training"
     print(f"{name:12}", steps, " ".join(f"{share:.1%}" for share in plain[name]))
-assert order[:2] == ["nearest", "convolution"] and max(plain["MLP"] + plain["ViT"]) < 0.945
-ahead = {round(450 * (plain["nearest"][0] - share)) for share in plain["convolution"]}
-assert ahead == {4, 6}
+ahead = [round(450 * (plain["nearest"][0] - share)) for share in plain["convolution"]]
+assert order[:2] == ["nearest", "convolution"] and sorted(ahead) == [1, 3, 7]
+assert abs(sum(plain["ViT"]) - sum(plain["MLP"])) / 3 < 0.01
 
 # %% [markdown]
-# The oldest method wins, by 4 to 6 of 450 images. The newest is tied with the MLP for the last place. This is about how *fast* they learn from how *little*: 1,347 images, 8 seconds, and one learning rate for all. Dosovitskiy et al. 2021 report a similar order at scale: trained on ImageNet's 1.3 million images alone, Transformers were a few points below; with 300 million images they were ahead (quoted).
+# The oldest method wins, by 1 to 7 of 450 images. The newest is within a point of the MLP. This is about how *fast* they learn from how *little*: 1,347 images, 8 seconds (on a slower machine, fewer steps), and one learning rate for all. Dosovitskiy et al. 2021 report a similar order at scale: trained on ImageNet's 1.3 million images alone, Transformers were a few points below; with 300 million images they were ahead (quoted).
 
 # %% [markdown]
 # What does each model assume about images before it has seen one? That is its **inductive bias**. Change the images, and see whose accuracy changes. First control: shuffle the 64 pixels, all images in the same way. Second control: shift each training image by up to one pixel, anew each time it is used (**data augmentation**).
@@ -265,8 +265,10 @@ first, shuffled, shifted = averages.values()
 changed = [name for name in order if abs(shuffled[name] - first[name]) > 0.01]
 helped = max(order, key=lambda name: shifted[name] - first[name])
 reveal(guess, (changed, helped))
-assert changed == ["convolution"] == [helped] and shifted["convolution"] > 0.97
-assert 0.02 < first["ViT"] - shifted["ViT"] < 0.025 < first["convolution"] - shuffled["convolution"]
+assert changed == ["convolution", "ViT"] and helped == "convolution"
+cost = {name: first[name] - shuffled[name] for name in changed}
+assert cost["convolution"] > 0.025 > 0.02 > cost["ViT"] > 0.01
+assert 0.01 < first["ViT"] - shifted["ViT"] < 0.025 and shifted["convolution"] > first["nearest"]
 
 # %% tags=["hide-input"]
 title = "Shuffling costs the convolution three points; shifting helps it and hurts the ViT"
@@ -292,16 +294,18 @@ ax.set_xticks(range(3), conditions)
 ax.legend(loc="lower left", ncols=2)
 plots.show(
     figure,
-    "Test accuracy, three seeds. As they are: nearest 96.7 %, convolution 95.6, MLP "
-    "93.1, ViT 93.0 on average. Pixels shuffled: nearest 96.7, MLP 92.9, convolution 92.4, ViT "
-    "93.0. Shifted copies: convolution 97.6, nearest 96.9, MLP 93.3, ViT 90.7.",
+    "Test accuracy in percent, means of three seeds. "
+    + " ".join(
+        f"{x}: {', '.join(f'{name} {100 * averages[x][name]:.1f}' for name in order)}."
+        for x in conditions
+    ),
 )
 
 # %% [markdown]
-# A convolution's windows of 3 × 3 pixels assume that neighbouring pixels belong together. After the shuffling they do not, and the convolution falls to the level of the MLP. The MLP never knew the neighbours; the Vision Transformer knows them within a patch only, which seems to be worth nothing here. Distances between images do not depend on the order of their pixels.
+# A convolution's windows of 3 × 3 pixels assume that neighbouring pixels belong together. After the shuffling they do not, and the convolution falls to the level of the MLP. The MLP never knew the neighbours. The Vision Transformer knows them within a patch only, and loses half as much. Distances between images do not depend on the order of their pixels.
 
 # %% [markdown]
-# Shifted copies say "a moved digit is the same digit". The convolution has the same weights at every place, so a shifted image gives shifted outputs (**translation equivariance**), and it overtakes the nearest neighbours. The Vision Transformer has to learn this, and in 620 steps it loses two points.
+# Shifted copies say "a moved digit is the same digit". The convolution has the same weights at every place, so a shifted image gives shifted outputs (**translation equivariance**), and it overtakes the nearest neighbours. The Vision Transformer has to learn this, and in 847 steps it loses almost two points.
 
 # %% [markdown]
 # Now train yours, for 500 steps:
@@ -719,7 +723,8 @@ for name, runs in kept["runs"].items():
     print(f"{name:20} {steps}, right: {middle(name):3.0f} %")
 assert min(answered("attention", "again") + answered("delta rule 16", "again")) > 99
 assert middle("delta rule 8") > middle("linear attention 8") + 3
-assert max(max(answered(name, "again")) for name in kept["runs"] if name.endswith(" 4")) < 85
+assert max(max(answered(name, "again")) for name in kept["runs"] if name.endswith(" 4")) < 92
+assert sorted(runs[0]["steps"] for runs in kept["runs"].values())[:2] == [208, 326]
 
 # %% tags=["hide-input"]
 title = "With 16-dimensional keys, fixed memories match attention; with 4, none does"
@@ -744,20 +749,21 @@ ax.set_xticks([256, 512, 1024, 2560], ["256", "512", "1,024", "2,560"])
 ax.minorticks_off()
 plots.show(
     figure,
-    "Rewritten keys recalled against numbers kept, three seeds each, medians: attention 100 % with "
-    "2,560. Linear attention 72 % with 260, 93 % with 520, 99 % with 1,040. The delta rule 74 % "
-    "with 256, 100 % with 512 (one seed 92 %), 100 % with 1,024. The state space 57 % with 256. "
-    "Chance is 6 %.",
+    "Rewritten keys recalled against numbers kept, medians of three seeds: "
+    + ", ".join(
+        f"{name} {middle(name):.0f} % with {kept['memory'][name]:,}" for name in kept["runs"]
+    )
+    + ". Chance is 6 %.",
 )
 
 # %% [markdown]
-# Twelve keys need room. In $d_k$ dimensions at most $d_k$ keys are orthogonal; the others overlap, and what you read for one mixes in values of others. With 4 dimensions that probably costs accuracy. With 8 it must happen too, yet the delta rule's median is 100 % and linear attention's 93 % (their seeds overlap). With 16 both come within a point of attention, with less than half of its memory. Attention's memory grows with every token; theirs does not.
+# Twelve keys need room. In $d_k$ dimensions at most $d_k$ keys are orthogonal; the others overlap, and what you read for one mixes in values of others. With 4 dimensions that probably costs accuracy. With 8 it must happen too, yet the delta rule's median is 100 %; linear attention's is 94 %. With 16 both come within a point of attention, with less than half of its memory. Attention's memory grows with every token; theirs does not.
 
 # %% [markdown]
 # Linear attention does better than our example suggested; it has a second block and positions.
 
 # %% [markdown]
-# The state space, trained in one size only, is behind. But its loop over the tokens is slow: in 5 seconds it takes 175 steps, and the others take 280 and more. This ranks layers by what they learn in 5 seconds on one core, not by what they can learn. Arora et al. 2024 measure many such layers at length: recall costs memory (quoted). So recent models mix a few layers of attention with many of fixed memory (Lieber et al. 2024, quoted).
+# The state space, trained in one size only, is behind. But its loop over the tokens is slow: in 5 seconds it takes 208 steps, and the others take 326 and more. This ranks layers by what they learn in 5 seconds on one core, not by what they can learn. Arora et al. 2024 measure many such layers at length: recall costs memory (quoted). So recent models mix a few layers of attention with many of fixed memory (Lieber et al. 2024, quoted).
 #
 # All of these change the model. Can we also be faster without changing it?
 

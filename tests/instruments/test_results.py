@@ -2,7 +2,9 @@
 
 import pytest
 
+from course_lib.files.paths import ROOT
 from course_lib.instruments import results
+from experiments.__main__ import found
 
 
 @pytest.fixture
@@ -43,6 +45,12 @@ def test_an_experiment_that_was_stopped_goes_on_until_it_is_saved(folder):
     assert results.once("trial", settings, "a", measure) == {"share": 4}
     save({})
     assert results.once("trial", settings, "a", measure) == {"share": 5}
+
+
+def test_no_experiment_takes_what_is_kept_for_its_own_measurement():
+    for name in found():
+        source = (ROOT / "experiments" / f"{name}.py").read_text("utf8")
+        assert "results.load" not in source, f"{name}: `results.once` keeps what was interrupted"
 
 
 def test_a_figure_that_is_no_number_leaves_the_old_results(folder):
