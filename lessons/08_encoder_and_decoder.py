@@ -297,6 +297,15 @@ for norm in ("post", "pre"):
     print(f"{norm}-norm: nn.TransformerDecoderLayer differs by {(ours - theirs).abs().max():.0e}")
 
 # %% [markdown]
+# So one function, three uses (section 3.2.3 of the paper), for a source of $n$ tokens and a target of $m$:
+#
+# | attention | queries | keys, values | mask | scores |
+# |:-|:-|:-|:-|:-|
+# | encoder's | source | source | padding | $n \times n$ |
+# | decoder's | target | target | causal | $m \times m$ |
+# | cross- | target | memory $H$ | source's padding | $m \times n$ |
+
+# %% [markdown]
 # ## The Transformer of 2017
 #
 # Now the whole model, with the shapes on its arrows: $n$ source tokens, $m$ target tokens, $d = d_{model}$. (`Transformer` stops at the logits: `F.cross_entropy` applies the softmax itself, and an argmax needs none.) Change `norm` to `"pre"` and run the cell again to see the other order.
@@ -618,7 +627,7 @@ page = my_transformer()
 print(page[page.index("# %% the task") :])
 
 # %% [markdown]
-# Run it in a terminal with `python my_transformer.py`. It trains on sorting for 600 steps, half of what you used above, and then sorts 1,000 new sequences. (A test of the course runs this file, and asks that all 1,000 are right.) Read it once beside section 3 of the paper: 3.1 is `EncoderBlock`, `DecoderBlock` and `PostNorm`; 3.2 `scaled_dot_product_attention` and `MultiHeadAttention`; 3.3 `FeedForward`; 3.4 `Embedding` and the tied output; 3.5 `sinusoidal`. That is the whole architecture. PyTorch adds matrix products, gradients and Adam.
+# Run it in a terminal with `python my_transformer.py`. It trains on sorting for 600 steps, half of what you used above, and then sorts 1,000 new sequences. (A test of the course runs this file, and asks that all 1,000 are right.) Read it once beside section 3 of the paper: 3.1 is `EncoderBlock`, `DecoderBlock` and `PostNorm`; 3.2 `scaled_dot_product_attention` and `MultiHeadAttention`; 3.3 `FeedForward`; 3.4 `Embedding` and the tied output; 3.5 `sinusoidal`. That is the whole architecture. (Section 5, the training, is lesson 11's; here `training.train` is lesson 00's loop.) PyTorch adds matrix products, gradients and Adam.
 
 # %% [markdown]
 # ## Counting parameters (optional)

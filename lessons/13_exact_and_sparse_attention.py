@@ -672,6 +672,9 @@ assert not mask[:4, 4:].any(), "the global block sees itself alone"
 #
 # Three exercises, if you want to write it yourself: the lists, the mask, and the attention. In the attention, mind the rows of the global blocks: they attend to the whole text. Do not pad the other rows to that length.
 
+# %% [markdown]
+# What does it cost? With a window of $w$, $g$ global and $r$ random blocks of $b$ tokens, most rows score $(w + g + r)\,b$ keys, and $g b$ global rows score all $n$. Overlaps aside, that is $2 n d \cdot b\,(w + 2g + r)$ multiply-adds. For $(3, 1, 2)$ and $b = 64$, full attention takes as many at $n = 448$, and nine times as many at 4,096. Hugging Face's BigBird has blocks of 64, a window of 3, 2 global and 3 random ones; its authors advise full attention below 1,024 tokens (quoted).
+
 # %%
 # exercise: efficient/neighbours
 
