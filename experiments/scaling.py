@@ -24,7 +24,6 @@ LARGER = 64  # four times the parameters, which no fit has seen
 STEPS = (200, 800)
 HELD_OUT = 1024  # windows of the held-out tenth, the same for all
 
-
 SETTINGS = {"layers": LAYERS, "context": CONTEXT, "batch": BATCH, "rate": RATE}
 once = partial(results.once, "scaling", SETTINGS)  # what an ended run has measured is kept
 

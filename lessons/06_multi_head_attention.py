@@ -908,7 +908,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Of the starts we tried, 0.8 to 1.9 was best on average; far below and far above it, learning is slower. (Section 3.2.1 warns only of the right side.) But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ makes the scores' first variance independent of $d_k$. Which start that is depends on the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
+# Of the starts we tried, 0.8 to 1.9 was best on average; far below and far above it, learning is slower. (Section 3.2.1 warns only of the right side.) But the valley is wide: from 0.1 to 2, all runs took between 36 and 54 steps. The division by $\sqrt{d_k}$ makes the scores' first variance independent of $d_k$. How large it is depends on the first parameters. And all of this is about *how fast* a model learns: training can make $W_Q$ larger or smaller, and undo any factor.
 
 # %%
 valley = [case["steps"] for run in paces["pointers"] for case in run if 0.05 < case["variance"] < 2]

@@ -1263,7 +1263,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Under pre-norm every layer reads a normed copy, so at first each should add about as much. If these contributions are independent, their *variances* add, which gives the dashed curve. So later layers add a smaller share of it. To limit the growth, GPT-2 multiplies the initial weights of its residual layers by one over the root of their number, $1/\sqrt{2N}$ for $N$ blocks (Radford et al. 2019, quoted).
+# Under pre-norm every layer reads a normed copy, so at first each should add about as much. If these contributions are independent, their *variances* add, which gives the dashed curve. So later layers add a smaller share of the stream. To limit the growth, GPT-2 multiplies the initial weights of its residual layers by one over the root of their number, $1/\sqrt{2N}$ for $N$ blocks (Radford et al. 2019, quoted).
 #
 # And the last output is not normalized at all. So pre-norm models put one more norm at the end, before the linear layer. Our `Stack` does so with `last_norm=True`.
 

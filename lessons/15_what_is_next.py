@@ -302,7 +302,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A convolution's windows of 3 × 3 pixels assume that neighbouring pixels belong together. After the shuffling they do not, and the convolution falls to the level of the MLP. The MLP never knew the neighbours. The Vision Transformer knows them within a patch only, and loses half as much. Distances between images do not depend on the order of their pixels.
+# A convolution's windows of 3 × 3 pixels assume that neighbouring pixels belong together. After the shuffling they do not, and the convolution falls to the level of the MLP. The MLP never knew the neighbours. The Vision Transformer knows them within a patch only, and loses about half as much. Distances between images do not depend on the order of their pixels.
 
 # %% [markdown]
 # Shifted copies say "a moved digit is the same digit". The convolution has the same weights at every place, so a shifted image gives shifted outputs (**translation equivariance**), and it overtakes the nearest neighbours. The Vision Transformer has to learn this, and in 847 steps it loses almost two points.
@@ -757,7 +757,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Twelve keys need room. In $d_k$ dimensions at most $d_k$ keys are orthogonal; the others overlap, and what you read for one mixes in values of others. With 4 dimensions that probably costs accuracy. With 8 it must happen too, yet the delta rule's median is 100 %; linear attention's is 94 %. With 16 both come within a point of attention, with less than half of its memory. Attention's memory grows with every token; theirs does not.
+# Twelve keys need room. In $d_k$ dimensions at most $d_k$ keys are orthogonal; the others overlap, and what you read for one mixes in values of others. With 4 dimensions that probably costs accuracy. With 8 it must happen too, yet the delta rule's median is 100 %; linear attention's is 95 %. With 16 both come within a point of attention, with less than half of its memory. Attention's memory grows with every token; theirs does not.
 
 # %% [markdown]
 # Linear attention does better than our example suggested; it has a second block and positions.

@@ -593,7 +593,7 @@ def same(a: Any, b: Any, tolerance: float) -> bool:
         if not a.is_floating_point():
             return False
         near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
-        # allclose does five times the work
+        # what nearly always decides, in a quarter of the time that allclose takes
         if (a - b).abs().amax().item() <= near:
             return True
         return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
