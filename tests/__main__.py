@@ -14,6 +14,8 @@ from tests.affected import changed_files, tests_for
 # two processes on two cores: more threads than that would wait for each other, and if somebody
 # asks for more, they wait without work
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"} | os.environ
+# a hundred processes load the course: what one of them has compiled, the next ones read
+ENVIRONMENT["PYTHONDONTWRITEBYTECODE"] = ""
 PYTEST = ["pytest", "-n2", "--dist=loadscope"]
 # it runs notebooks, and takes a second of each process to load
 NO_NBVAL = ["-p", "no:nbval"]

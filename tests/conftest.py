@@ -1,3 +1,4 @@
+import atexit
 import shutil
 import signal
 import sys
@@ -36,20 +37,28 @@ def save_notebook():
 
 
 @pytest.fixture
-def run_cells(tmp_path, monkeypatch):
-    """Run a notebook's code in this process, in an empty folder."""
+def shell():
+    """Open IPython's shell in this process, without the user's history."""
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    opened = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    yield opened
+    atexit.unregister(opened.atexit_operations)
+    InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def run_cells(shell, tmp_path, monkeypatch):
+    """Run a notebook's code in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
 
     def run(cells):
         for cell in cells:
             if cell.cell_type == "code":
                 shell.run_cell(cell.source).raise_error()
 
-    shell = InteractiveShell.instance()
-    shell.reset(new_session=False)
-    monkeypatch.chdir(tmp_path)
-    yield run
-    InteractiveShell.clear_instance()
+    return run
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import os
 
 import pytest
 import torch
-from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib.checking import predictions
 from course_lib.exercises import reveal
@@ -97,12 +96,8 @@ def test_the_lessons_ask_for_predictions_and_each_place_has_a_question():
     assert all(place.question.endswith("?") for place in places)
 
 
-def test_a_guess_made_in_a_cell_is_kept_under_the_text_of_that_cell(workspace):
+def test_a_guess_made_in_a_cell_is_kept_under_the_text_of_that_cell(workspace, shell):
     cell = "guess = 6\nreveal(guess, 7)\nassert True\n"
-    shell = InteractiveShell.instance()
-    try:
-        shell.run_cell("from course_lib.exercises import reveal").raise_error()
-        shell.run_cell(cell, store_history=True).raise_error()
-    finally:
-        InteractiveShell.clear_instance()
+    shell.run_cell("from course_lib.exercises import reveal").raise_error()
+    shell.run_cell(cell, store_history=True).raise_error()
     assert list(workspace.guesses()) == [predictions.key(cell)]

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import source_of
@@ -108,19 +107,16 @@ def child():
 
 
 @pytest.fixture
-def lab(tmp_path, monkeypatch):
+def lab(shell, tmp_path, monkeypatch):
     """Run cells as a notebook does, and return the names that they give."""
     monkeypatch.chdir(tmp_path)
-    shell = InteractiveShell.instance()
-    shell.reset()
 
     def run(cells):
         for cell in cells:
             shell.run_cell(cell, store_history=True)
         return shell.user_ns
 
-    yield run
-    InteractiveShell.clear_instance()
+    return run
 
 
 @pytest.fixture
