@@ -21,7 +21,7 @@ from course_lib.files.paths import ROOT
 from course_lib.grading.by_hand import read_rubric
 from course_lib.grading.schema import BY_HAND
 from course_lib.grading.words import in_words
-from course_lib.instruments import measuring, results
+from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build
 from lessons.build import NOTEBOOKS, UNTOUCHED_ONLY, build, keep_outputs, lesson_files, missed
@@ -58,7 +58,6 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
 @pytest.mark.filterwarnings("ignore:__array_:DeprecationWarning")
 def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_CACHE", str(tmp_path / "empty"))
-    monkeypatch.setattr(measuring.seconds, "__defaults__", (1,))  # nobody looks at the times
     # the cells that train run in nbval, and nothing else depends on them
     run_cells([x for x in build(lesson).cells if "training" not in x.metadata.get("tags", [])])
 
