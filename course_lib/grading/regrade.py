@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import jsonschema
-
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.pages import render
 from course_lib.grading.reports.shared.text import count, number, one_line, who
@@ -39,6 +37,8 @@ class Change:
 
 def read(path: Path) -> Results:
     """Read `results.json`, or that of a folder. Raises ValueError with one sentence, OSError."""
+    import jsonschema  # takes a second, and few grade again
+
     path = path / "results.json" if path.is_dir() else path
     try:
         results = json.loads(path.read_text("utf8"))

@@ -7,6 +7,7 @@ than a judge is given, and says so by how it ends.
 
 import base64
 import json
+import os
 import signal
 import sys
 from dataclasses import asdict
@@ -81,4 +82,6 @@ def _limit_memory() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ending = main()
+    sys.stderr.flush()
+    os._exit(ending)  # all is said and closed, and torch takes half a second to take itself down

@@ -7,12 +7,12 @@ from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
 
-def sentences(names: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return 4 sentences, a token for each name: their own names, those they want, the numbers."""
+def sentence(names: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return a token for each name: their own names, those they want, the numbers."""
     generator = torch.Generator().manual_seed(names)
-    own = torch.rand(4, names, generator=generator).argsort(-1)
-    wanted = torch.randint(0, names, (4, names), generator=generator)
-    return own, wanted, torch.randn(4, names, 1, generator=generator)
+    own = torch.rand(names, generator=generator).argsort()
+    wanted = torch.randint(0, names, (names,), generator=generator)
+    return own, wanted, torch.randn(names, 1, generator=generator)
 
 
 def fetched(matrices):
@@ -24,7 +24,7 @@ def fetched(matrices):
     if w_q.shape != w_k.shape or w_q.shape[0] != w_v.shape[0] or w_q.shape[0] % 2 == 0:
         return matrices
     names = w_q.shape[0] // 2
-    own, wanted, numbers = sentences(names)
+    own, wanted, numbers = sentence(names)
     # a one-hot vector times a matrix is a row of the matrix
     q, k, v = (w[own] + w[names + wanted] + numbers * w[-1] for w in (w_q, w_k, w_v))
     return scaled_dot_product_attention(q, k, v)
@@ -69,9 +69,9 @@ def cases(draw: Draw):
 @exercise.property("every token of new sentences fetches the number of the one that it wants", 3)
 def fetches(answer, draw: Draw):
     names = draw.number(3, 200)
-    own, wanted, numbers = sentences(names)
+    own, wanted, numbers = sentence(names)
     # the place of a name is where it stands in the order of names
-    right = numbers.gather(-2, own.argsort(-1).gather(-1, wanted).unsqueeze(-1))
+    right = numbers[own.argsort()[wanted]]
     return torch.allclose(fetched(answer(names)), right, atol=2e-3)
 
 
