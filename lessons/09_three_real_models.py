@@ -652,7 +652,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# SwiGLU has three matrices in place of two. The network of 2017, of width $4d$, has $2 \cdot d \cdot 4d$ parameters. As many has one with $3 \cdot d \cdot d_{ff} = 8 d^2$, so $d_{ff} = \frac{8}{3} d$. For $d = 576$ that is 1536, and SmolLM2 has exactly this. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
+# SwiGLU has three matrices in place of two. The network of 2017, of width $4d$, has $2 \cdot d \cdot 4d$ parameters. SwiGLU has as many if $3 \cdot d \cdot d_{ff} = 8 d^2$, that is, for $d_{ff} = \frac{8}{3} d$. For $d = 576$ that is 1536, and SmolLM2 has exactly this. Compared at equal size, Shazeer found the gated networks better. He does not know why: "we attribute their success, as all else, to divine benevolence" (quoted from his conclusions).
 #
 # %% [markdown]
 # Write the class from scratch: three matrices as `nn.Linear` without biases, under the names of the formula. (`nn.Linear` keeps $W^T$, and $x W$ is `self.w(x)`.)

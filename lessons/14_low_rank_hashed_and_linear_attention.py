@@ -356,7 +356,7 @@ for i in range(3):
         diagram.arrow((x, 0.4), (state.at[0] + shift, 2.0), via=corners, role="key")
         diagram.text(f"$W_{w}$", (x + 0.3, 0.75), size=9)
 diagram.text("n = 7 tokens, then zeros", (1.35 * 4, -0.8), size=9)
-diagram.text("3 states", (1.35 * 4, 3.15), size=9)
+diagram.text("3 compressed keys", (1.35 * 4, 3.15), size=9)
 diagram.show(
     "Strided compression with width 3 and stride 3. Seven tokens x0 to x6 and two zeros behind "
     "them become three compressed keys: y0 from x0, x1, x2; y1 from x3, x4, x5; y2 from x6 and two zeros. "

@@ -100,8 +100,9 @@ def _say_what_could_be_won(
     if not asked and len(lessons) == 1:
         asked = [x for x in ids() if load(x).lesson in lessons]
     said = {name: x["max_points"] for row in submissions for name, x in row["exercises"].items()}
-    unsaid = {x: rules.points.get(x) or max_points(load(x)) for x in asked if x not in said}
-    most = rounded(sum((said | unsaid)[x] for x in asked) + by_hand)
+    known = said | rules.points
+    points = [known[x] if x in known else max_points(load(x)) for x in asked]
+    most = rounded(sum(points) + by_hand)
     for submission in submissions:
         if submission["status"] != "graded":
             submission["max_score"] = most

@@ -557,6 +557,14 @@ def test_no_tag_of_a_stranger_makes_more_than_text(hand_in, grade, tmp_path):
     assert list(found["exercises"]) == ["start/hello"]
 
 
+def test_what_is_worth_nothing_could_have_won_nothing(tmp_path, grade):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "dora.ipynb").write_text('{"cells": [')
+    options = ["--exercise", "start/hello", "--points", "start/hello=0"]
+    assert grade(tmp_path / "in", tmp_path / "out", *options) == 0
+    assert rows(tmp_path / "out")["dora.ipynb"]["max_score"] == 0
+
+
 def test_everyone_on_the_roster_has_a_row_and_a_name(hand_in, grade, tmp_path, capsys):
     hand_in("lovelaceada_12_345_00.ipynb")
     hand_in("nobody.ipynb")
