@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import Any
 
+import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.answers.source import functions
 
@@ -53,7 +53,7 @@ def watching(forbidden: tuple[str, ...], answer: Any = None) -> Iterator[list[st
         if objects:
             watches.enter_context(_Watch(objects, seen))
         if kinds:
-            watches.enter_context(_Operations(kinds, seen))
+            watches.enter_context(_Computing(kinds, seen))
         yield seen
 
 
@@ -96,21 +96,52 @@ class _Watch(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-class _Operations(TorchDispatchMode):
-    """Sees what torch computes in the end, by what name it was called or through which layer."""
+class _Computing:
+    """Notes the kinds of operations that torch computes, until it is left."""
 
     def __init__(self, kinds: list[str], seen: list[str]):
-        super().__init__()
-        self._kinds, self._seen, self._known = kinds, seen, {}
+        self._kinds, self._seen = kinds, seen
 
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        known = self._known.get(function)
-        if known is None:
-            name = function.overloadpacket.__name__
-            known = self._known[function] = any(kind in name for kind in self._kinds) and name
-        if known:
-            _note(self._seen, ATEN + known)
-        return function(*args, **(kwargs or {}))
+    def __enter__(self) -> None:
+        for kind in self._kinds:
+            _observe(kind)
+        _computing.append(self)
+
+    def __exit__(self, *exception: object) -> None:
+        _computing.remove(self)
+
+    def note(self, name: str) -> None:
+        """Note an operation if it is of a kind that is watched for here."""
+        if any(kind in name for kind in self._kinds):
+            _note(self._seen, ATEN + name)
+
+
+# between autograd and every device's own kernels: whatever is computed, by what name it was called
+# or through which layer, passes here; where no kernel stands, nothing is spent on it
+_KEY = torch._C.DispatchKey.BackendSelect
+_BELOW = torch._C._dispatch_keyset_full_after(_KEY)
+_kernels = torch.library.Library("aten", "IMPL", _KEY.name)
+_computing: list[_Computing] = []
+
+
+@cache
+def _observe(kind: str) -> None:
+    """Let each operation of a kind tell those who watch when it is computed, from now on."""
+    for full in torch._C._dispatch_get_all_op_names():
+        space, _, name = full.partition("::")
+        packet, _, overload = name.partition(".")
+        if space != "aten" or kind not in packet:
+            continue
+        # what has a kernel here takes no tensor, or is told of already
+        if not torch._C._dispatch_has_kernel_for_dispatch_key(full, _KEY.name):
+            operation = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            _kernels.impl(operation, partial(_computed, operation), with_keyset=True)
+
+
+def _computed(operation: torch._ops.OpOverload, keys: Any, *args: Any, **kwargs: Any) -> Any:
+    for watch in _computing:
+        watch.note(operation.overloadpacket.__name__)
+    return operation.redispatch(keys & _BELOW, *args, **kwargs)
 
 
 @cache
