@@ -30,7 +30,7 @@ from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
 from course_lib.grading.isolation import Level
-from course_lib.grading.judge import Rules
+from course_lib.grading.rules import Rules
 from course_lib.grading.workers import Worker, shares
 from course_lib.instruments import results
 

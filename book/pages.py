@@ -15,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from course_lib.checking.panel import code
+from course_lib.checking.statuses import code
 from course_lib.files import course_map
 from course_lib.files.course_map import Lesson
 from course_lib.files.paths import ROOT

@@ -37,7 +37,7 @@ def outline(exercise_id: str) -> Outline:
 
     One that is not listed, such as an instructor's own, is loaded for it.
     """
-    _module(exercise_id)
+    module(exercise_id)
     return _listed().get(exercise_id) or summarise(load(exercise_id))
 
 
@@ -52,12 +52,13 @@ def summarise(exercise: "Exercise") -> Outline:
 @cache
 def load(exercise_id: str) -> "Exercise":
     """Return the exercise of an id. Raises UnknownExercise, naming the nearest ids."""
-    exercise = importlib.import_module(_module(exercise_id)).exercise
+    exercise = importlib.import_module(module(exercise_id)).exercise
     exercise.id = exercise_id
     return exercise
 
 
-def _module(exercise_id: str) -> str:
+def module(exercise_id: str) -> str:
+    """Name the module of an exercise. Raises UnknownExercise, naming the nearest ids."""
     modules = _modules()
     if exercise_id not in modules:
         near = difflib.get_close_matches(str(exercise_id), modules, n=3, cutoff=0.4)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from torch import Tensor
 
 from course_lib.answers.answer import Foreign, Reply
@@ -16,16 +16,12 @@ from course_lib.checking.difference import kind
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.explanation import is_on_meta
 from course_lib.checking.standing import standing
+from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
 from course_lib.checking.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
 SHOWN_CHARACTERS = 300
-SIGNS = {"passed": "✓", "not attempted": "○"}
-COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#c47f00"}
-ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
-# of a property that holds, one that does not, and one that wrong results leave open
-MARKS = {True: "✓", False: "✗", None: "-"}
 LINES = "max-width:60em;line-height:1.45"
 Rows = list[tuple[str, str]]
 
@@ -86,15 +82,6 @@ def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
         return None
     outcome, inputs = _outcome(verdict.exercise, failure), _inputs(verdict.exercise, failure)
     return _case_heading(failure), [*outcome, *inputs]
-
-
-def code(sentence: str) -> Markup:
-    """Turn `backquotes` into code."""
-    parts = sentence.split("`")
-    if len(parts) % 2 == 0:
-        return escape(sentence)
-    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
-    return Markup("").join(marked)
 
 
 TEMPLATE = """

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.source import is_stub, source_of
@@ -11,12 +11,12 @@ from course_lib.checking import forbidden_source
 from course_lib.checking.diagnosis import diagnosis
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.explanation import explanation, first_failing, raised, sentence, smallest
+from course_lib.checking.statuses import Status
 from course_lib.checking.trial import Call, Trial, Trying, cases, properties
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
 PARTLY = ("logsumexp", "logaddexp")
 STUB = "Replace `raise NotImplementedError` by your own code."
-Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from course_lib.grading.entries import plain, rounded
 from course_lib.grading.gradebooks.template import Template
-from course_lib.grading.judge import plain, rounded
 from course_lib.grading.reports.shared.table import harmless, table
 from course_lib.grading.schema import (
     BY_HAND,

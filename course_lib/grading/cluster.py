@@ -12,10 +12,11 @@ from math import ceil
 
 from course_lib.files.paths import ROOT
 from course_lib.grading.isolation import CannotGrade
-from course_lib.grading.judge import Rules
+from course_lib.grading.journal import fingerprint
+from course_lib.grading.rules import Rules
 from course_lib.grading.schema import Entry
 from course_lib.grading.submissions import SubmittedFile
-from course_lib.grading.workers import Worker, fingerprint
+from course_lib.grading.workers import Worker
 
 LARGEST_BATCH = 16  # a worker takes some seconds to start, and some more to judge as many
 CONNECT_SECONDS = 30

@@ -5,12 +5,12 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from course_lib.checking.catalogue import ids, load
-from course_lib.checking.verdict import max_points
+from course_lib.checking.catalogue import ids, outline
 from course_lib.grading.by_hand import ByHand
-from course_lib.grading.judge import Rules, plain, rounded, unreadable
+from course_lib.grading.entries import plain, rounded, unreadable
 from course_lib.grading.lateness import Lateness, moment
 from course_lib.grading.roster import Roster
+from course_lib.grading.rules import Rules
 from course_lib.grading.schema import EXTRA, Entry, Results, SubmissionResult
 from course_lib.grading.submissions import SubmittedFile
 
@@ -98,10 +98,10 @@ def _say_what_could_be_won(
     lessons = {x["lesson"] for x in submissions if x["lesson"]}
     asked = rules.exercises
     if not asked and len(lessons) == 1:
-        asked = [x for x in ids() if load(x).lesson in lessons]
+        asked = [x for x in ids() if outline(x).lesson in lessons]
     said = {name: x["max_points"] for row in submissions for name, x in row["exercises"].items()}
     known = said | rules.points
-    points = [known[x] if x in known else max_points(load(x)) for x in asked]
+    points = [known[x] if x in known else outline(x).points for x in asked]
     most = rounded(sum(points) + by_hand)
     for submission in submissions:
         if submission["status"] != "graded":

@@ -1,11 +1,9 @@
 """One notebook becomes one entry of the results; cases, references and points are known here."""
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from course_lib.checking import forbidden_source
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import load
 from course_lib.checking.likeness import same_as_library
 from course_lib.checking.notebook_answers import Attempt, find_answers, judge_attempt, unanswered
 from course_lib.checking.panel import failing_case
@@ -13,33 +11,16 @@ from course_lib.checking.screen import screened
 from course_lib.checking.source_names import names_in
 from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
-from course_lib.files.course_map import SPLIT, lessons_of
-from course_lib.grading.isolation import Level
-from course_lib.grading.sandbox import MEMORY, SECONDS, Sandbox
-from course_lib.grading.schema import Case, Entry, ExerciseResult, PropertyResult, Status
+from course_lib.files.course_map import lessons_of
+from course_lib.grading.entries import block, plain, rounded, unreadable
+from course_lib.grading.rules import Rules
+from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.schema import Case, Entry, ExerciseResult, PropertyResult
 from course_lib.grading.words import in_words
 
-LONGEST_MESSAGE = 600
 MOST_NAMES = 20
 LONGEST_SOURCE = 20_000
-MOST_LINES, LONGEST_LINE = 24, 300  # of a value that is shown
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How submissions are judged: all that decides a grade beside the notebook.
-
-    `exercises` are ids, or empty for those of each notebook's lesson; `points` replaces an
-    exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`.
-    """
-
-    level: Level
-    seed: int
-    exercises: list[str] = field(default_factory=list)
-    points: dict[str, float] = field(default_factory=dict)
-    seconds: int = SECONDS
-    memory: int = MEMORY
 
 
 class Judge:
@@ -155,55 +136,6 @@ class Judge:
         if case := _case(judged):
             result["case"] = case
         return result
-
-
-def unreadable(message: str, status: Status = "unreadable") -> Entry:
-    """Return the entry of what cannot be graded at all, and why."""
-    return {"lesson": None, "status": status, "message": plain(message), "exercises": {}}
-
-
-def exercises_of(lessons: Iterable[str]) -> list[str]:
-    """List the exercises of lessons. Raises LookupError for a lesson that has none."""
-    chosen = []
-    for lesson in lessons:
-        own = [exercise_id for exercise_id in ids() if load(exercise_id).lesson == lesson]
-        if not own:
-            known = sorted({load(exercise_id).lesson for exercise_id in ids()})
-            split = (
-                f"; what was {lesson} is {' and '.join(SPLIT[lesson])}" if lesson in SPLIT else ""
-            )
-            raise LookupError(
-                f"no lesson {lesson} has exercises: there are {', '.join(known)}{split}"
-            )
-        chosen += own
-    return chosen
-
-
-def rounded(points: float) -> float | int:
-    """Round to hundredths, and write a whole number as one."""
-    points = round(points, 2)
-    return int(points) if points == int(points) else points
-
-
-def plain(text: str) -> str:
-    """Put a stranger's text on one line of printable characters, no longer than a few lines."""
-    return _cut(" ".join(_printable(text).split()), LONGEST_MESSAGE)
-
-
-def block(text: str) -> str:
-    """Put a stranger's text on a few lines of printable characters, none of them long."""
-    lines = text.splitlines()
-    if len(lines) > MOST_LINES:
-        lines = [*lines[: MOST_LINES - 1], "…"]
-    return "\n".join(_cut(_printable(line), LONGEST_LINE) for line in lines)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _screened(attempt: Attempt) -> str | None:

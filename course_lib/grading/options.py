@@ -10,25 +10,27 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from course_lib.checking.catalogue import UnknownExercise, load
+from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
 from course_lib.grading import by_hand, lateness, regrade, roster
 from course_lib.grading.by_hand import ByHand
 from course_lib.grading.detect import best_level, problem, problems
+from course_lib.grading.entries import plain
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
 from course_lib.grading.grades import Policy
 from course_lib.grading.isolation import CannotGrade, Level
-from course_lib.grading.judge import Rules, exercises_of, plain
+from course_lib.grading.journal import Journal, OtherRules
 from course_lib.grading.lateness import Lateness
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, on_other_exercises
 from course_lib.grading.pipeline import grade as grade_all
 from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.roster import Roster
+from course_lib.grading.rules import Rules, exercises_of
 from course_lib.grading.schema import Results
 from course_lib.grading.submissions import NotSubmissions, Unreadable, collect, parse_time
-from course_lib.grading.workers import Journal, OtherRules, judged_here
+from course_lib.grading.workers import judged_here
 
 LARGEST_SEED = 2**31 - 1
 MARKS = "marks.csv"
@@ -109,7 +111,7 @@ def _rules(options: Namespace, earlier: Results | None) -> Rules:
     elif seed is None:
         seed = earlier["seed"] if earlier else secrets.randbelow(LARGEST_SEED + 1)
     for exercise_id in options.exercise:
-        load(exercise_id)
+        outline(exercise_id)
     try:
         exercises = exercises_of(options.lesson)
     except LookupError as error:
@@ -121,7 +123,7 @@ def _rules(options: Namespace, earlier: Results | None) -> Rules:
 
 def _points_of(word: str) -> tuple[str, float]:
     exercise_id, _, number = word.rpartition("=")
-    load(exercise_id)
+    outline(exercise_id)
     try:
         points = float(number)
     except ValueError:

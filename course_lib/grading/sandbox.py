@@ -18,10 +18,9 @@ from course_lib.answers import messages
 from course_lib.answers.answer import Description, Reply, Request
 from course_lib.answers.process import KINDS, Define, RemoteAnswer
 from course_lib.grading.isolation import START_SECONDS, Level, NoIsolation, command
+from course_lib.grading.rules import MEMORY, SECONDS
 from course_lib.grading.sandbox_files import make_files
 
-SECONDS = 20  # for all that an exercise asks of an answer
-MEMORY = 2**31
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 

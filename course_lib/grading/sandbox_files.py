@@ -18,7 +18,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 import course_lib
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import ids, load, outline
 from course_lib.grading.inside.earlier import EARLIER
 
 PACKAGES = ("torch", "numpy", "einops", "jaxtyping")
@@ -81,12 +81,12 @@ def make_files(folder: Path, lesson: str) -> SandboxFiles:
 
 def earlier_components(lesson: str) -> dict[str, tuple[str, str]]:
     """Map the exercises of earlier lessons to module and name of what they build."""
-    exercises = [load(exercise_id) for exercise_id in ids()]
+    exercises = [load(x) for x in ids() if outline(x).lesson < lesson]
     prefix = f"{course_lib.__name__}."
     return {
         x.id: (x.reference.__module__, x.name)
         for x in exercises
-        if x.lesson < lesson and x.reference.__module__.startswith(prefix)
+        if x.reference.__module__.startswith(prefix)
     }
 
 

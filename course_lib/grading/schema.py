@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from course_lib.checking.verdict import Status as ExerciseStatus
+from course_lib.checking.statuses import Status as ExerciseStatus
 from course_lib.grading.isolation import Level
 
 BY_HAND = "by_hand/"  # begins the ids of what a person marks

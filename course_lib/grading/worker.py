@@ -10,42 +10,14 @@ import json
 import os
 import signal
 import sys
-from dataclasses import asdict
-from enum import IntEnum
 from pathlib import Path
 
 import torch
 
 from course_lib.grading.isolation import NoIsolation
-from course_lib.grading.judge import Judge, Rules
-
-COMMAND = [sys.executable, "-m", "course_lib.grading.worker"]
-SECONDS = 60  # of computing, for one notebook, without what its answers take in their sandbox
-MEMORY = 2**31  # beside what Python and torch take
-
-
-class Ending(IntEnum):
-    """How this process ends where it cannot go on."""
-
-    NO_TIME = -27  # killed by SIGPROF, a name that Windows does not have
-    NO_LEVEL = 2
-    NO_MEMORY = 3
-
-
-ENDINGS: dict[int, str] = {
-    Ending.NO_TIME: f"To judge this takes more than {SECONDS} seconds of computing.",
-    Ending.NO_MEMORY: f"To judge this takes more than {MEMORY // 2**30} GiB of memory.",
-}
-
-
-def rules_line(rules: Rules) -> str:
-    """Write rules as a line of input."""
-    return json.dumps(asdict(rules)) + "\n"
-
-
-def notebook_line(content: bytes) -> str:
-    """Write a notebook as a line of input."""
-    return json.dumps(base64.b64encode(content).decode()) + "\n"
+from course_lib.grading.judge import Judge
+from course_lib.grading.rules import Rules
+from course_lib.grading.workers import MEMORY, SECONDS, Ending
 
 
 def main() -> int:

@@ -1,88 +1,45 @@
-"""Many notebooks, several workers: entries come in any order, are kept at once, and end sorted."""
+"""Many notebooks, several workers: entries come in any order, each as soon as it is done."""
 
-import hashlib
+import base64
 import json
 import os
 import queue
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
-from pathlib import Path
+from enum import IntEnum
+from typing import Any
 
-from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
+from course_lib.grading.entries import unreadable
 from course_lib.grading.isolation import START_SECONDS, NoIsolation
-from course_lib.grading.judge import Rules, unreadable
+from course_lib.grading.journal import fingerprint
+from course_lib.grading.rules import Rules
 from course_lib.grading.schema import Entry
 from course_lib.grading.submissions import SubmittedFile
-from course_lib.grading.worker import COMMAND, ENDINGS, Ending, notebook_line, rules_line
 
-JOURNAL = "unfinished.jsonl"
 EXERCISES_OF_A_LESSON = 14
+COMMAND = [sys.executable, "-m", "course_lib.grading.worker"]
+SECONDS = 60  # of computing, for one notebook, without what its answers take in their sandbox
+MEMORY = 2**31  # beside what Python and torch take
 
 
-class OtherRules(Exception):
-    """A folder that holds the unfinished results of other rules."""
+class Ending(IntEnum):
+    """How this process ends where it cannot go on."""
+
+    NO_TIME = -27  # killed by SIGPROF, a name that Windows does not have
+    NO_LEVEL = 2
+    NO_MEMORY = 3
 
 
-class Journal:
-    """Entries as they came, one a line after the rules, so that a killed run can go on.
-
-    An entry is of a file and of its content: a file that has changed is judged anew. Each line
-    begins with its own fingerprint, and one that has been damaged counts as never written.
-    """
-
-    def __init__(self, folder: Path):
-        self._path = folder / JOURNAL
-
-    def rules(self) -> Rules | None:
-        """Return the rules of an unfinished run, or None where there is none."""
-        lines = self._lines()
-        try:
-            return Rules(**lines[0]) if len(lines) > 1 else None
-        except TypeError:  # of a version that had other rules
-            return None
-
-    def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
-        """Return the entries that there are. Raises OtherRules, OSError."""
-        lines = self._lines() if self.rules() else [asdict(rules)]
-        if lines[0] != asdict(rules):
-            raise OtherRules
-        # what a killed run has not written to the end of its line is cut off
-        write_atomically(self._path, "".join(map(_line, lines)))
-        return {(x["notebook"], x["sha256"]): x["entry"] for x in lines[1:]}
-
-    def add(self, notebook: str, sha256: str, entry: Entry) -> None:
-        """Keep one more entry. Raises OSError."""
-        line = {"notebook": notebook, "sha256": sha256, "entry": entry}
-        with self._path.open("a", encoding="utf8") as file:
-            file.write(_line(line))
-
-    def finish(self) -> None:
-        """Take the file away: the results are written."""
-        self._path.unlink()
-
-    def _lines(self) -> list[dict]:
-        try:
-            lines = self._path.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return []
-        whole = [line for line in lines if line[:64].decode("latin1") == fingerprint(line[65:])]
-        # without the rules at the head, nobody knows what the entries are of
-        return [json.loads(line[65:]) for line in whole] if whole[:1] == lines[:1] else []
-
-
-def _line(content: dict) -> str:
-    text = json.dumps(content)
-    return f"{fingerprint(text.encode())} {text}\n"
-
-
-def fingerprint(content: bytes) -> str:
-    """Return the SHA-256 of a file's content."""
-    return hashlib.sha256(content).hexdigest()
+ENDINGS: dict[int, str] = {
+    Ending.NO_TIME: f"To judge this takes more than {SECONDS} seconds of computing.",
+    Ending.NO_MEMORY: f"To judge this takes more than {MEMORY // 2**30} GiB of memory.",
+}
 
 
 class Worker:
@@ -102,7 +59,7 @@ class Worker:
     def judge(self, content: bytes) -> Entry:
         """Return the entry of a notebook, whatever it does. Raises NoIsolation."""
         for _ in range(2):
-            if line := self._ask(notebook_line(content)):
+            if line := self._ask(base64.b64encode(content).decode()):
                 return json.loads(line)
             if self._ending == Ending.NO_TIME:
                 break
@@ -115,14 +72,14 @@ class Worker:
             self._errors.close()
             self._process = None
 
-    def _ask(self, line: str) -> str:
+    def _ask(self, content: str) -> str:
         process = self._process or self._start()
         timer = threading.Timer(self._limit, process.kill)
         timer.start()
         assert process.stdin
         assert process.stdout
         try:
-            process.stdin.write(line)
+            process.stdin.write(_line(content))
             process.stdin.flush()
             answer = process.stdout.readline()
         except BrokenPipeError:
@@ -143,7 +100,7 @@ class Worker:
         if self._processors:
             os.sched_setaffinity(process.pid, self._processors)
         assert process.stdin
-        process.stdin.write(rules_line(self._rules))
+        process.stdin.write(_line(asdict(self._rules)))
         self._process = process
         return process
 
@@ -157,6 +114,10 @@ class Worker:
         self._ending = process.returncode
         if process.returncode == Ending.NO_LEVEL:
             raise NoIsolation(said)
+
+
+def _line(content: Any) -> str:
+    return json.dumps(content) + "\n"
 
 
 def shares(jobs: int) -> list[Set[int]]:

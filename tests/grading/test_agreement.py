@@ -20,7 +20,8 @@ from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook_answers import find_answers, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.judge import Judge
+from course_lib.grading.rules import Rules
 from lessons.build import build, lesson_files
 
 SECONDS = 60

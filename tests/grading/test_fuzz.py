@@ -30,11 +30,14 @@ from course_lib.answers.process import KINDS
 from course_lib.checking.catalogue import load
 from course_lib.grading import judge as judging
 from course_lib.grading import reports
+from course_lib.grading.entries import LONGEST_MESSAGE, unreadable
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import Template
 from course_lib.grading.grades import Policy, as_json, results
-from course_lib.grading.judge import LONGEST_MESSAGE, Judge, Rules, unreadable
+from course_lib.grading.journal import Journal, OtherRules
+from course_lib.grading.judge import Judge
 from course_lib.grading.lateness import Lateness, Penalty
+from course_lib.grading.rules import Rules
 from course_lib.grading.submissions import (
     NotSubmissions,
     SubmittedFile,
@@ -42,7 +45,6 @@ from course_lib.grading.submissions import (
     collect,
     parse_time,
 )
-from course_lib.grading.workers import Journal, OtherRules
 
 settings.register_profile(
     "suite", max_examples=25, derandomize=True, deadline=None, database=None,

@@ -23,9 +23,10 @@ from course_lib.grading import cluster, workers
 from course_lib.grading import options as grade_options
 from course_lib.grading import pipeline as grading
 from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.journal import fingerprint
+from course_lib.grading.judge import Judge
+from course_lib.grading.rules import Rules
 from course_lib.grading.submissions import LARGEST, MOST, NotSubmissions, collect
-from course_lib.grading.workers import fingerprint
 
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"

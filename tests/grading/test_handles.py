@@ -9,7 +9,7 @@ from course_lib.checking.catalogue import ids, load
 from course_lib.checking.library import standalone
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
-from course_lib.grading.sandbox import MEMORY
+from course_lib.grading.rules import MEMORY
 
 SECONDS, SEEDS = 60, (0, 7)
 

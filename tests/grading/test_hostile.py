@@ -27,7 +27,8 @@ from course_lib.files.paths import ROOT
 from course_lib.grading import judge as judging
 from course_lib.grading import sandbox
 from course_lib.grading.detect import problem
-from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.judge import Judge
+from course_lib.grading.rules import Rules
 from course_lib.grading.sandbox import Sandbox
 from course_lib.grading.submissions import collect
 from tests.grading.two_clocks import LONG, hold

@@ -12,7 +12,8 @@ from course_lib.checking.notebook import check, mine, verdict
 from course_lib.checking.notebook_answers import find_answers, verdicts
 from course_lib.files.workspace import Workspace
 from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge, Rules
+from course_lib.grading.judge import Judge
+from course_lib.grading.rules import Rules
 
 HELLO, LAYER = "start/hello", "self_attention/layer"
 LAYER_SET_UP = (

@@ -17,7 +17,7 @@ from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
 from course_lib.grading.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
 from course_lib.grading.isolation import DEVICES, LEVELS, NoIsolation, command
-from course_lib.grading.sandbox import MEMORY
+from course_lib.grading.rules import MEMORY
 from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_files
 
 # what knows cases, references, mistakes or points

@@ -13,8 +13,9 @@ from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import judge
 from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge, Rules, exercises_of
-from course_lib.grading.sandbox import MEMORY, Sandbox
+from course_lib.grading.judge import Judge
+from course_lib.grading.rules import MEMORY, Rules, exercises_of
+from course_lib.grading.sandbox import Sandbox
 
 SEED, SECONDS = 11, 60
 ENGINE = ("course_lib.answers", "course_lib.checking", "course_lib.exercises", "exercise =")

@@ -6,8 +6,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from course_lib.checking.panel import COLOURS, ROW_COLOURS, SIGNS, code
-from course_lib.grading.reports.shared.evidence import MARKS, points
+from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
+from course_lib.grading.reports.shared.evidence import points
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
 from course_lib.grading.reports.shared.text import clean, count, number, who
 

@@ -7,13 +7,13 @@ are short). What the library's own answer has, or a good part of the class, says
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from course_lib.answers.source import source_of
 from course_lib.checking import catalogue
+from course_lib.checking.own_answers import own_answers
 from course_lib.grading.reports.shared.statistics import graded
 from course_lib.grading.schema import Results, SubmissionResult
 
@@ -23,6 +23,7 @@ COMMON = 0.2  # of the class: what more have than this is no likeness
 FEW, MANY = 5, 40  # students who make a small class's share, and at most
 
 Fingerprints = dict[tuple[str, ...], set[int]]  # with the lines where they are
+Node = tuple[str, int, str | None]  # what it is, its line, and the word of a name that it binds
 
 
 class Side(NamedTuple):
@@ -82,18 +83,18 @@ def _of_exercise(
 
 def fingerprints(source: str) -> Fingerprints:
     """Return the fingerprints of a source, with their lines; none of what is no Python."""
+    nodes: list[Node] = []
     try:
-        tree = ast.parse(source)
-        local = {x.arg for x in ast.walk(tree) if isinstance(x, ast.arg)}
-        stores = (x for x in ast.walk(tree) if isinstance(x, ast.Name))
-        local |= {x.id for x in stores if isinstance(x.ctx, ast.Store)}
-        nodes = [word for statement in tree.body for word in _nodes(statement, local, 1)]
+        for statement in ast.parse(source).body:
+            _read(statement, 1, nodes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
+    local = {bound for _, _, bound in nodes}
+    words = ["local" if word in local else word for word, _, _ in nodes]
+    lines = [line for _, line, _ in nodes]
     found: Fingerprints = defaultdict(set)
-    for place in range(len(nodes) - LENGTH + 1):
-        words, lines = zip(*nodes[place : place + LENGTH], strict=True)
-        found[words].update(lines)
+    for place, print_ in enumerate(zip(*(words[n:] for n in range(LENGTH)), strict=False)):
+        found[print_].update(lines[place : place + LENGTH])
     return dict(found)
 
 
@@ -111,13 +112,17 @@ def own_lines(source: str) -> str:
     return "\n".join(line for n, line in lines if n not in left_out and line.strip())
 
 
-def _nodes(node: ast.AST, local: set[str], line: int) -> Iterator[tuple[str, int]]:
-    """Yield each node in reading order, with its line; docstrings and types are left out."""
+def _read(node: ast.AST, line: int, nodes: list[Node]) -> None:
+    """Add each node in reading order; docstrings and types are left out."""
+    bound = None
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Expr(ast.Constant(str())) | ast.expr_context():
             return
-        case ast.Name(name):
-            word = "local" if name in local else name
+        case ast.Name(name, context):
+            word = f"name {name}"
+            bound = word if isinstance(context, ast.Store) else None
+        case ast.arg(name):
+            word, bound = "arg", f"name {name}"
         case ast.Attribute(attr=name):
             word = f".{name}"
         case ast.keyword(name):
@@ -127,19 +132,18 @@ def _nodes(node: ast.AST, local: set[str], line: int) -> Iterator[tuple[str, int
         case _:
             word = type(node).__name__
     line = getattr(node, "lineno", line)
-    yield word, line
+    nodes.append((word, line, bound))
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and field not in ("annotation", "returns"):
-                yield from _nodes(child, local, line)
+                _read(child, line, nodes)
 
 
 @cache
 def _given(exercise_id: str) -> set[tuple[str, ...]]:
     """Return the fingerprints that the library's own answers have, the given lines among them."""
     try:
-        exercise = catalogue.load(exercise_id)
+        sources = own_answers(exercise_id)
     except catalogue.UnknownExercise:
         return set()
-    ours: list[Callable] = [exercise.reference, *exercise.alternatives]
-    return {print_ for thing in ours for print_ in fingerprints(source_of(thing) or "")}
+    return {print_ for source in sources for print_ in fingerprints(source)}

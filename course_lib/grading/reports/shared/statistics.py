@@ -97,7 +97,7 @@ def exercise_title(exercise_id: str) -> str:
     if exercise_id.startswith(BY_HAND):
         return f"In words: {exercise_id.removeprefix(BY_HAND).replace('_', ' ')}"
     try:
-        return catalogue.load(exercise_id).title
+        return catalogue.outline(exercise_id).title
     except catalogue.UnknownExercise:
         return exercise_id
 

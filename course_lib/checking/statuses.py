@@ -1,0 +1,22 @@
+"""The statuses of a verdict, and the signs and colours by which panels and pages show them."""
+
+from typing import Literal
+
+from markupsafe import Markup, escape
+
+Status = Literal["not attempted", "passed", "known mistake", "wrong", "error", "forbidden"]
+
+SIGNS = {"passed": "✓", "not attempted": "○"}
+COLOURS = {"passed": "#2e9e5b", "not attempted": "#8a8f98", "known mistake": "#c47f00"}
+ROW_COLOURS = {True: COLOURS["passed"], False: "#d64545"}
+# of a property that holds, one that does not, and one that wrong results leave open
+MARKS = {True: "✓", False: "✗", None: "-"}
+
+
+def code(sentence: str) -> Markup:
+    """Turn `backquotes` into code."""
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return escape(sentence)
+    marked = [Markup("<code>{}</code>").format(x) if i % 2 else x for i, x in enumerate(parts)]
+    return Markup("").join(marked)
