@@ -294,13 +294,14 @@ def _settings_kept() -> Iterator[None]:
     einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
     as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
     """
-    dtype = torch.get_default_dtype()
+    dtype, numbers = torch.get_default_dtype(), torch.get_rng_state()
     einops._reconstruct_from_shape.cache_clear()
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+    with torch.enable_grad():
         try:
             yield
         finally:
             torch.set_default_dtype(dtype)
+            torch.set_rng_state(numbers)
 
 
 class SideEffect(Exception):

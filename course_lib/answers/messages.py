@@ -21,6 +21,7 @@ DTYPES = {
         torch.float16, torch.bfloat16, torch.float32, torch.float64,
     )
 }  # fmt: skip
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class TooLarge(ValueError):
@@ -70,16 +71,15 @@ def _pack(value: Any, blobs: list[bytes]) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, Tensor):
-        if not value.is_meta:
+        if value.dtype not in NAMES:
+            raise TypeError(f"a tensor of {value.dtype} cannot be sent")
+        if not (meta := value.is_meta):
             if value.nbytes + sum(map(len, blobs)) > LIMIT:
                 raise TooLarge(f"over {LIMIT // 2**20} MiB")
-            # a copy: `contiguous` leaves the strides of a single element as they are
-            flat = value.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
-            blobs.append(flat.view(torch.uint8).numpy().tobytes())
-        dtype = str(value.dtype).removeprefix("torch.")
-        if dtype not in DTYPES:
-            raise TypeError(f"a tensor of {dtype} cannot be sent")
-        return {"tensor": [dtype, list(value.shape), value.is_meta]}
+            # numpy has no bfloat16; whatever the strides, it writes row after row
+            known = value.view(torch.int16) if value.dtype == torch.bfloat16 else value
+            blobs.append(known.numpy(force=True).tobytes())
+        return {"tensor": [NAMES[value.dtype], list(value.shape), meta]}
     if type(value) in (list, tuple):
         return {type(value).__name__: [_pack(item, blobs) for item in value]}
     if type(value) is dict:
@@ -119,10 +119,10 @@ class _Unpacker:
             raise TooLarge(f"over {LIMIT // 2**20} MiB")
         if size == 0:
             return torch.empty(shape, dtype=DTYPES[dtype])
-        blob = torch.frombuffer(bytearray(_read(self.stream, size)), dtype=torch.uint8)
-        # only 0 and 1 are truth values, whatever the bytes say
-        flat = blob.bool() if dtype == "bool" else blob.view(DTYPES[dtype])
-        return flat.reshape(shape)
+        data = bytearray(_read(self.stream, size))
+        if dtype == "bool":  # only 0 and 1 are truth values, whatever the bytes say
+            return torch.frombuffer(data, dtype=torch.uint8).bool().view(shape)
+        return torch.frombuffer(data, dtype=DTYPES[dtype]).view(shape)
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:

@@ -122,11 +122,19 @@ def find_answers(
         raise NotANotebook(f"{name} holds no exercise of this course.")
     order = ids()
     exercises = sorted(exercises, key=lambda x: order.index(x.id))
-    own = {x.name for x in exercises if any(cell.is_for(x) for cell in cells)} if alone else ()
+    places = {x.id: [cell for cell in cells if cell.is_for(x)] for x in exercises}
+    own = {x.name for x in exercises if places[x.id]} if alone else ()
     whole = Notebook([statement for cell in cells for statement in cell.statements], own)
-    attempts = {x.id: _attempt(x, cells, whole, exercises, alone) for x in exercises}
+    attempts = {
+        x.id: _attempt(x, places[x.id], whole, exercises, alone)
+        if places[x.id]
+        else Attempt(x, problem=_renamed(x, cells))
+        for x in exercises
+    }
     remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
-    remarks += [remark for x in exercises if (remark := _remark(x, cells))]
+    remarks += [
+        remark for x in exercises if (remark := _remark(x, places[x.id], attempts[x.id].problem))
+    ]
     return Submission(attempts, remarks)
 
 
@@ -188,14 +196,11 @@ def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
 
 def _attempt(
     exercise: Exercise,
-    cells: list[Cell],
+    places: list[Cell],
     notebook: Notebook,
     exercises: list[Exercise],
     alone: bool,
 ) -> Attempt:
-    places = [cell for cell in cells if cell.is_for(exercise)]
-    if not places:
-        return Attempt(exercise, problem=_renamed(exercise, cells))
     if problem := places[-1].problem:
         return Attempt(exercise, problem=sentence(f"This code cannot be executed: {problem}"))
     answer = places[-1].answer(exercise)
@@ -244,11 +249,11 @@ def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
     return None
 
 
-def _remark(exercise: Exercise, cells: list[Cell]) -> str | None:
+def _remark(exercise: Exercise, places: list[Cell], problem: str | None) -> str | None:
     """Say in one sentence what is unusual about an exercise's cells."""
     exercise_id, name = exercise.id, exercise.name
-    numbers = [str(cell.number) for cell in cells if cell.is_for(exercise)]
-    if not numbers and not _renamed(exercise, cells):
+    numbers = [str(cell.number) for cell in places]
+    if not numbers and not problem:
         way_back = f"`course reset {exercise_id}` puts the stub back"
         return f"{exercise_id}: no cell defines `{name}`; {way_back}."
     if len(numbers) > 1:
