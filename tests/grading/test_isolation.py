@@ -13,9 +13,11 @@ import pytest
 
 from course_lib.answers.answer import Request
 from course_lib.checking.catalogue import ids, load
+from course_lib.checking.forbidden_operations import operations
 from course_lib.files.paths import ROOT
 from course_lib.grading.detect import best_level, problem
 from course_lib.grading.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
+from course_lib.grading.inside.fork_server import WATCHED
 from course_lib.grading.isolation import DEVICES, LEVELS, NoIsolation, command
 from course_lib.grading.rules import MEMORY
 from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_files
@@ -24,11 +26,16 @@ from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components,
 DECIDE = {
     "catalogue", "exercise", "verdict", "trial", "mutants", "edits", "laws", "notebook",
     "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
-    "sandbox", "screen", "likeness", "source_names", "forbidden_operations",
+    "sandbox", "screen", "likeness", "own_answers", "source_names", "forbidden_operations",
 }  # fmt: skip
 # in one process, which has its sandboxes only once
 CONFINED = [level for level in LEVELS if level != "plain"]
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
+
+
+def test_what_the_exercises_forbid_to_compute_is_watched_for_before_the_first_answer():
+    forbidden = (operations(load(exercise_id).forbidden) for exercise_id in ids())
+    assert {*WATCHED} == {operation for kinds in forbidden for operation in kinds}
 
 
 @pytest.fixture

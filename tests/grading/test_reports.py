@@ -5,6 +5,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -15,7 +17,8 @@ import pytest
 
 import course_lib.grading
 from course_lib.answers.source import source_of
-from course_lib.checking.catalogue import load
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.own_answers import own_answers
 from course_lib.grading import reports, schema
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.reports import (
@@ -30,6 +33,7 @@ from course_lib.grading.reports import (
 )
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.names import names
+from course_lib.grading.reports.shared.shapes import fingerprints
 from course_lib.grading.reports.shared.shapes import similar as similar_of
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import clean, one_line
@@ -473,6 +477,28 @@ def test_no_two_answers_are_similar_by_what_the_library_or_a_fifth_of_the_class_
         assert not similar_of(of_sources(exercise_id, source, source))
     assert similar_of(of_sources("private/x", *[COPIED] * 5))
     assert not similar_of(of_sources("private/x", *[COPIED] * 6))
+
+
+def test_the_library_answers_are_read_from_their_files_as_they_are():
+    for exercise_id in ids():
+        exercise = load(exercise_id)
+        read = {x for source in own_answers(exercise_id) for x in fingerprints(source)}
+        answers = (exercise.reference, *exercise.alternatives)
+        assert read == {x for answer in answers for x in fingerprints(source_of(answer))}
+
+
+def test_grades_are_written_without_torch_which_takes_seconds_to_import(tmp_path):
+    graded = of_sources("self_attention/layer", COPIED, COPIED, RENAMED)
+    code = """
+import json, sys
+from pathlib import Path
+sys.modules["torch"] = None
+from course_lib.grading import options, reports
+reports.write(json.load(sys.stdin), Path(sys.argv[1]))
+"""
+    words = [sys.executable, "-c", code, tmp_path]
+    subprocess.run(words, input=json.dumps(graded), text=True, check=True)
+    assert (tmp_path / "similar.html").exists()
 
 
 def test_no_source_stops_the_search_for_similar_answers():
