@@ -28,8 +28,8 @@ from course_lib.answers import messages
 from course_lib.answers.answer import Description, Error, Foreign, InProcess, Reply, checked
 from course_lib.answers.process import KINDS
 from course_lib.checking.catalogue import load
+from course_lib.grading import entries, reports
 from course_lib.grading import judge as judging
-from course_lib.grading import reports
 from course_lib.grading.entries import LONGEST_MESSAGE, unreadable
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import Template
@@ -359,7 +359,7 @@ VERDICTS = st.fixed_dictionaries(
         "status": st.sampled_from(["passed", "known mistake", "wrong", "error", "forbidden"]),
         "points": st.integers(0, 7),
         "max_points": st.just(7),
-        "message": NAMES.map(judging.plain),
+        "message": NAMES.map(entries.plain),
     }
 )
 ENTRIES = st.one_of(
@@ -368,7 +368,7 @@ ENTRIES = st.one_of(
         {
             "lesson": st.sampled_from(["02", "03"]),
             "status": st.just("graded"),
-            "message": NAMES.map(judging.plain),
+            "message": NAMES.map(entries.plain),
             "exercises": st.dictionaries(
                 st.sampled_from(["attention/softmax", "private/none"]), VERDICTS, min_size=1
             ),

@@ -24,8 +24,8 @@ import pytest
 from course_lib.answers import messages
 from course_lib.answers.answer import Request
 from course_lib.files.paths import ROOT
+from course_lib.grading import entries, sandbox
 from course_lib.grading import judge as judging
-from course_lib.grading import sandbox
 from course_lib.grading.detect import problem
 from course_lib.grading.judge import Judge
 from course_lib.grading.rules import Rules
@@ -422,5 +422,5 @@ def test_a_hostile_zip_file_costs_its_own_entries_alone(tmp_path):
 def test_messages_are_short_and_of_printable_characters(run):
     for row in run.rows.values():
         for message in (row["message"], *(x["message"] for x in row["exercises"].values())):
-            assert len(message) <= judging.LONGEST_MESSAGE
+            assert len(message) <= entries.LONGEST_MESSAGE
             assert message.isprintable()
