@@ -132,7 +132,7 @@ def _observe(kind: str) -> None:
         packet, _, overload = name.partition(".")
         if space != "aten" or kind not in packet:
             continue
-        # what has a kernel here takes no tensor, or is told of already
+        # what has a kernel here makes tensors of none, or is observed already
         if not torch._C._dispatch_has_kernel_for_dispatch_key(full, _KEY.name):
             operation = getattr(getattr(torch.ops.aten, packet), overload or "default")
             _kernels.impl(operation, partial(_computed, operation), with_keyset=True)
