@@ -29,9 +29,9 @@ from course_lib.exercises import verdict
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.grading.exports import export
-from course_lib.grading.isolation import Level
-from course_lib.grading.rules import Rules
-from course_lib.grading.workers import Worker, shares
+from course_lib.grading.judging.isolation import Level
+from course_lib.grading.judging.rules import Rules
+from course_lib.grading.judging.workers import Worker, shares
 from course_lib.instruments import results
 
 SUBMISSIONS, BY_PEERS, JOBS, SEED = 500, 10, 2, 0

@@ -4,7 +4,7 @@ Counting alone, nanoGPT's settings, and the last rung of experiments/language_mo
 narrower model, since it has 60 seconds.
 """
 
-from course_lib.checking import race
+from course_lib.checking.notebook import race
 
 LESSON = "10"
 SEEDS = (0,)

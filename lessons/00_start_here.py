@@ -287,7 +287,7 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## Where each lecture's topics are taught
 #
-# The course covers five lectures: L1 Stanford CS224N (2021), L2 McMaster, L3 SUSTech CS310, L4 HKU COMP3361 (2024) and L5 by Chu Dinh Duc. Where they disagree or slip, a box shows both versions and runs them, and a test pins down what is right. A number such as D14 names the test: `test_d14_...` in `tests/test_disagreements.py`.
+# The course covers five lectures: L1 Stanford CS224N (2021), L2 McMaster, L3 SUSTech CS310, L4 HKU COMP3361 (2024) and L5 by Chu Dinh Duc. Where they disagree or slip, a box shows both versions and runs them, and a test pins down what is right. A number such as D14 names the test: `test_d14_...` in `tests/components/test_disagreements.py`.
 
 # %%
 Markdown(topic_map())

@@ -27,7 +27,7 @@ from traitlets.config import Config
 
 from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load, outline
-from course_lib.checking.library import solution_text
+from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results

@@ -22,7 +22,7 @@ NO_NBVAL = ["-p", "no:nbval"]
 # the longest first: what is short fills the time at the end
 FOLDERS = (
     "grading", "checking", "lessons", "answers", "command_line", "pretrained", "xray",
-    "instruments", "data", "files",
+    "pages", "experiments", "instruments", "data", "files",
 )  # fmt: skip
 NBVAL = ["--nbval-lax", "--nbval-current-env", "--nbval-cell-timeout=600"]
 
@@ -44,8 +44,8 @@ STYLE = {
 def stages() -> dict[str, Stage]:
     """Name each stage of the whole.
 
-    Shapes in signatures are executed for the components alone (tests/test_*.py and efficient);
-    exercises and lessons are tried as learners run them. Notebooks run to their end with hardly any
+    Shapes in signatures are executed for the components alone (tests/components); exercises and
+    lessons are tried as learners run them. Notebooks run to their end with hardly any
     time for their trainings, and with clocks that lie, so that nothing depends on how fast a
     machine is; what trainings reach is kept in results/claims.json (`make claims`).
     """
@@ -56,10 +56,8 @@ def stages() -> dict[str, Stage]:
     ]
     hook = f"--jaxtyping-packages={','.join(shaped)},beartype.beartype"
     tests = ROOT / "tests"
-    pages = tests / "test_pages.py"  # they count what exercises ask
-    components = [str(x) for x in sorted(tests.glob("test_*.py")) if x != pages]
-    components.append(str(tests / "efficient"))
-    folders = [*(str(tests / folder) for folder in FOLDERS), str(pages)]
+    components = [str(tests / "components"), str(tests / "verify")]
+    folders = [str(tests / folder) for folder in FOLDERS]
     # the last lessons take longest
     notebooks = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")), reverse=True)
     return STYLE | {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from course_lib.files.paths import ROOT
 
-LAWS = "tests/checking/test_laws.py::test_every_exercise_holds_all_laws"
+LAWS = "tests/checking/laws/test_laws.py::test_every_exercise_holds_all_laws"
 # these take longer than all others together: `make test` runs them
 SLOW = (
     "test_laws", "test_old_workspace", "test_exports", "test_grade", "test_hostile",
@@ -41,16 +41,16 @@ def _tests_for_one(path: Path) -> set[str]:
         case ("course_lib", "exercises", topic, _):
             return {f"{LAWS}[{topic}/{path.stem}]"}
         case ("course_lib", "verify", *_):
-            return {"tests/test_verify.py"}
+            return {"tests/verify/test_verify.py"}
         case ("course_lib", "xray", "page", _):
             return {"tests/xray/test_page.py"}
         case ("course_lib", "efficient", _):
-            return {"tests/efficient", *_laws_of(path)}
+            return {"tests/components/efficient", *_laws_of(path)}
         case ("course_lib", *_) if path.suffix == ".py":
             return _laws_of(path) | (_importing(path) or _mirror(path))
         case (name,) if name.endswith(".md"):
-            return {"tests/test_project.py", "tests/test_pages.py"}
-    return {"tests/test_project.py"}
+            return {"tests/pages/test_project.py", "tests/pages/test_pages.py"}
+    return {"tests/pages/test_project.py"}
 
 
 def _laws_of(path: Path) -> set[str]:

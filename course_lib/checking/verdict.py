@@ -7,12 +7,18 @@ from typing import Any, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error
 from course_lib.answers.source import is_stub, source_of
-from course_lib.checking import forbidden_source
-from course_lib.checking.diagnosis import diagnosis
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.explanation import explanation, first_failing, raised, sentence, smallest
 from course_lib.checking.statuses import Status
-from course_lib.checking.trial import Call, Trial, Trying, cases, properties
+from course_lib.checking.telling.explanation import (
+    explanation,
+    first_failing,
+    raised,
+    sentence,
+    smallest,
+)
+from course_lib.checking.telling.known_mistakes import diagnosis
+from course_lib.checking.trying import forbidden_names
+from course_lib.checking.trying.trial import Call, Trial, Trying, cases, properties
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
 PARTLY = ("logsumexp", "logaddexp")
@@ -97,7 +103,7 @@ def refusal(
     used = [name for call in calls for name in call.reply.forbidden]
     if description.source and not used:
         aliases = description.aliases or {}
-        used = forbidden_source.in_source(description.source, aliases, exercise.forbidden)
+        used = forbidden_names.in_source(description.source, aliases, exercise.forbidden)
     if used and not _is_solution(exercise, description):
         return "forbidden", _forbidden(used[0])
     if calls and _unfinished(calls[0], exercise, description):

@@ -53,7 +53,7 @@ def run(options: Namespace) -> int:
 
 def collect(workspace: Workspace) -> dict[str, Any]:
     """Gather what the page shows: exercises and predictions, by lesson, and their sums."""
-    from course_lib.checking.predictions import asked
+    from course_lib.checking.notebook.predictions import asked
     from course_lib.files.course_map import exercises, lessons
 
     built = {x.id: x for x in exercises() if workspace.record(x.id).passed}

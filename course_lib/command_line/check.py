@@ -12,7 +12,7 @@ from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from course_lib.answers.answer import Answer
-    from course_lib.checking.notebook_answers import Attempt
+    from course_lib.checking.notebook.answers import Attempt
     from course_lib.checking.verdict import Verdict
 
 NAME = "check"
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
     from course_lib.answers.process import ChildProcess
-    from course_lib.checking.notebook_answers import read, verdicts
+    from course_lib.checking.notebook.answers import read, verdicts
 
     if options.notebook.is_dir():
         raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")
@@ -65,9 +65,10 @@ def tell(
     everything: bool = False,
 ) -> None:
     """Print the panel of a verdict, then what there is to say of a pass; record it."""
-    from course_lib.checking import pace, panel
-    from course_lib.checking.as_graded import warning
-    from course_lib.checking.notebook import record
+    from course_lib.checking.notebook import pace
+    from course_lib.checking.notebook.as_graded import warning
+    from course_lib.checking.notebook.check import record
+    from course_lib.checking.telling import panel
 
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything)

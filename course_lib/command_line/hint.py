@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the hint, and record it in the workspace."""
     from course_lib.checking.catalogue import UnknownExercise
-    from course_lib.checking.hints import NoHint, tell
+    from course_lib.checking.telling.hints import NoHint, tell
 
     workspace = find_workspace()
     with contextlib.chdir(workspace.folder if workspace else Path.cwd()):

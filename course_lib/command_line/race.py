@@ -14,7 +14,7 @@ from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import MARK, Workspace
 
 if TYPE_CHECKING:
-    from course_lib.checking.race import Runner
+    from course_lib.checking.notebook.race import Runner
 
 NAME = "race"
 WHAT = "measure what a notebook's language model learns in 60 seconds"
@@ -30,7 +30,7 @@ def run(options: Namespace) -> int:
     """Run the notebook's `learn`, keep its loss and its code, and print the table."""
     from tqdm import tqdm
 
-    from course_lib.checking import race
+    from course_lib.checking.notebook import race
 
     # find everything that could be missing before the minute begins
     entry = race.entry(options.notebook)

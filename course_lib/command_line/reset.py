@@ -21,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Put the stub back, and say where the answer is kept."""
-    from course_lib.checking.restore import NoPlace, restore_stub
+    from course_lib.checking.notebook.reset import NoPlace, restore_stub
 
     shared.load(options.exercise_id)
     workspace = shared.workspace()

@@ -34,8 +34,8 @@ def run(options: Namespace) -> int:
     import httpx
 
     from course_lib.grading.gradebooks.by_api import Canvas, Moodle, Place, Refused, plan
-    from course_lib.grading.regrade import read
     from course_lib.grading.reports.shared.text import one_line
+    from course_lib.grading.submissions.regrade import read
 
     variable = f"{options.tool.upper()}_TOKEN"
     token = os.environ.get(variable, "")

@@ -23,7 +23,7 @@ def run(options: Namespace) -> int:
     from tqdm import tqdm
 
     from course_lib.checking.catalogue import ids, load
-    from course_lib.checking.proof.laws import prove
+    from course_lib.checking.laws.laws import prove
     from course_lib.verify import as_markdown, verify
 
     torch.set_num_threads(1)  # hundreds of thousands of calls, none of which is worth sharing out

@@ -1,6 +1,6 @@
 """Exercises, one file each, in a folder for each topic; and what notebooks call to answer them."""
 
-from course_lib.checking.notebook import (
+from course_lib.checking.notebook.check import (
     check,
     hint,
     mine,

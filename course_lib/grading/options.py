@@ -13,24 +13,25 @@ from typing import TypeVar
 from course_lib.checking.catalogue import UnknownExercise, outline
 from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
-from course_lib.grading import by_hand, lateness, regrade, roster
-from course_lib.grading.by_hand import ByHand
-from course_lib.grading.detect import best_level, problem, problems
-from course_lib.grading.entries import plain
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
-from course_lib.grading.grades import Policy
-from course_lib.grading.isolation import CannotGrade, Level
-from course_lib.grading.journal import Journal, OtherRules
-from course_lib.grading.lateness import Lateness
+from course_lib.grading.judging.detect import best_level, problem, problems
+from course_lib.grading.judging.isolation import CannotGrade, Level
+from course_lib.grading.judging.rules import Rules, exercises_of
+from course_lib.grading.judging.workers import judged_here
+from course_lib.grading.marks import by_hand
+from course_lib.grading.marks.by_hand import ByHand
+from course_lib.grading.marks.entries import plain
+from course_lib.grading.marks.grades import Policy
+from course_lib.grading.marks.schema import Results
 from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, on_other_exercises
 from course_lib.grading.pipeline import grade as grade_all
 from course_lib.grading.reports.shared.text import count, one_line, who
-from course_lib.grading.roster import Roster
-from course_lib.grading.rules import Rules, exercises_of
-from course_lib.grading.schema import Results
-from course_lib.grading.submissions import NotSubmissions, Unreadable, collect, parse_time
-from course_lib.grading.workers import judged_here
+from course_lib.grading.submissions import lateness, regrade, roster
+from course_lib.grading.submissions.files import NotSubmissions, Unreadable, collect, parse_time
+from course_lib.grading.submissions.journal import Journal, OtherRules
+from course_lib.grading.submissions.lateness import Lateness
+from course_lib.grading.submissions.roster import Roster
 
 LARGEST_SEED = 2**31 - 1
 MARKS = "marks.csv"
@@ -187,7 +188,7 @@ def _lateness(options: Namespace, extensions: Roster) -> Lateness:
 
 def _judging(options: Namespace) -> Judging:
     if options.scheduler:
-        from course_lib.grading.cluster import judged_by_dask
+        from course_lib.grading.judging.cluster import judged_by_dask
 
         return partial(judged_by_dask, scheduler=options.scheduler)
     jobs = options.jobs or os.cpu_count() or 1

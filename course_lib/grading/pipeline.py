@@ -8,12 +8,12 @@ from tqdm import tqdm
 
 from course_lib.files.atomic import write_atomically
 from course_lib.grading import reports
-from course_lib.grading.entries import plain, unreadable
-from course_lib.grading.grades import Policy, as_json, results
-from course_lib.grading.journal import Journal, fingerprint
-from course_lib.grading.rules import Rules
-from course_lib.grading.schema import EXTRA, Entry, Results, SubmissionResult
-from course_lib.grading.submissions import SubmittedFile, Unreadable
+from course_lib.grading.judging.rules import Rules
+from course_lib.grading.marks.entries import plain, unreadable
+from course_lib.grading.marks.grades import Policy, as_json, results
+from course_lib.grading.marks.schema import EXTRA, Entry, Results, SubmissionResult
+from course_lib.grading.submissions.files import SubmittedFile, Unreadable
+from course_lib.grading.submissions.journal import Journal, fingerprint
 
 OTHER_EXERCISES = "The score is made of other exercises than that of most students here."
 Judging = Callable[[Rules, list[SubmittedFile]], Iterator[tuple[SubmittedFile, str, Entry]]]

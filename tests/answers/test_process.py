@@ -12,8 +12,8 @@ from course_lib.answers import messages
 from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.answers.process import KINDS, ChildProcess
 from course_lib.answers.source import define, self_contained, source_of
-from course_lib.checking import panel
 from course_lib.checking.catalogue import load
+from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
 
 RIGHT = "def double(x):\n    return 2 * x\n"

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
 
-from course_lib.checking import panel
+from course_lib.checking.telling import panel
 from course_lib.exercises import verdict
 from course_lib.files.workspace import Workspace
 from tests.browser.lab import CONTRAST, PICTURES, learning, opened

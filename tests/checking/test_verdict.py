@@ -12,7 +12,7 @@ from course_lib.answers.answer import InProcess, Reply, Request
 from course_lib.answers.forbidden_calls import watching
 from course_lib.answers.source import define, source_of, stub
 from course_lib.checking import catalogue
-from course_lib.checking.trial import same_reply
+from course_lib.checking.trying.trial import same_reply
 from course_lib.efficient import tiled
 from course_lib.exercises import verdict
 

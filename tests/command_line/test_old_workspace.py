@@ -21,7 +21,7 @@ from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import hand_out
 from course_lib.files.workspace import Record, Workspace
-from course_lib.grading.detect import best_level
+from course_lib.grading.judging.detect import best_level
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.self_attention import scaled_dot_product_attention
 

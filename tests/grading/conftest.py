@@ -25,14 +25,14 @@ def sandboxes(_pool, monkeypatch):
     A judge clears its sandboxes after each notebook: the next answer finds a fresh process. Each
     takes a quarter of a gigabyte, so the few that were used last are kept.
     """
-    from course_lib.grading import judge
+    from course_lib.grading.judging import judge
 
     monkeypatch.setattr(judge, "Sandbox", partial(_shared, _pool))
     return judge.Sandbox
 
 
 def _shared(pool, *arguments):
-    from course_lib.grading.sandbox import Sandbox
+    from course_lib.grading.judging.sandbox import Sandbox
 
     class Shared(Sandbox):
         def __exit__(self, *exception):

@@ -17,11 +17,11 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define, self_contained, source_of
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook_answers import find_answers, verdicts
+from course_lib.checking.notebook.answers import find_answers, verdicts
 from course_lib.checking.verdict import judge
-from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge
-from course_lib.grading.rules import Rules
+from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import Rules
 from lessons.build import build, lesson_files
 
 SECONDS = 60

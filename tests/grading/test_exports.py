@@ -19,8 +19,8 @@ from course_lib.checking.catalogue import ids, load
 from course_lib.checking.verdict import max_points
 from course_lib.command_line.main import main
 from course_lib.files.errors import CommandError
-from course_lib.grading.detect import best_level
 from course_lib.grading.exports import TOOLS, export, release
+from course_lib.grading.judging.detect import best_level
 
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)

@@ -28,23 +28,24 @@ from course_lib.answers import messages
 from course_lib.answers.answer import Description, Error, Foreign, InProcess, Reply, checked
 from course_lib.answers.process import KINDS
 from course_lib.checking.catalogue import load
-from course_lib.grading import entries, reports
-from course_lib.grading import judge as judging
-from course_lib.grading.entries import LONGEST_MESSAGE, unreadable
+from course_lib.grading import reports
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import Template
-from course_lib.grading.grades import Policy, as_json, results
-from course_lib.grading.journal import Journal, OtherRules
-from course_lib.grading.judge import Judge
-from course_lib.grading.lateness import Lateness, Penalty
-from course_lib.grading.rules import Rules
-from course_lib.grading.submissions import (
+from course_lib.grading.judging import judge as judging
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import Rules
+from course_lib.grading.marks import entries
+from course_lib.grading.marks.entries import LONGEST_MESSAGE, unreadable
+from course_lib.grading.marks.grades import Policy, as_json, results
+from course_lib.grading.submissions.files import (
     NotSubmissions,
     SubmittedFile,
     Unreadable,
     collect,
     parse_time,
 )
+from course_lib.grading.submissions.journal import Journal, OtherRules
+from course_lib.grading.submissions.lateness import Lateness, Penalty
 
 settings.register_profile(
     "suite", max_examples=25, derandomize=True, deadline=None, database=None,

@@ -19,14 +19,14 @@ import pytest
 from course_lib.command_line import main
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
-from course_lib.grading import cluster, workers
 from course_lib.grading import options as grade_options
 from course_lib.grading import pipeline as grading
-from course_lib.grading.detect import best_level
-from course_lib.grading.journal import fingerprint
-from course_lib.grading.judge import Judge
-from course_lib.grading.rules import Rules
-from course_lib.grading.submissions import LARGEST, MOST, NotSubmissions, collect
+from course_lib.grading.judging import cluster, workers
+from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import Rules
+from course_lib.grading.submissions.files import LARGEST, MOST, NotSubmissions, collect
+from course_lib.grading.submissions.journal import fingerprint
 
 RIGHT = "def double(x):\n    return 2 * x"
 WRONG = "def double(x):\n    return x**2"
@@ -306,7 +306,7 @@ def test_results_inside_the_submissions_are_refused(hand_in, tmp_path, capsys):
 def test_a_notebook_has_so_much_memory_and_computing_to_be_judged(monkeypatch):
     code = """
 import sys
-from course_lib.grading import worker
+from course_lib.grading.judging import worker
 worker.SECONDS, honest = 2, {"status": "graded"}
 done = {b"much": lambda: bytearray(2 * worker.MEMORY), b"long": lambda: [... for _ in iter(int, 1)]}
 worker.Judge.entry = lambda self, content: done.get(content, lambda: honest)()
@@ -325,7 +325,7 @@ sys.exit(worker.main())
 def test_what_is_printed_while_judging_is_no_entry(monkeypatch):
     code = """
 import sys
-from course_lib.grading import worker
+from course_lib.grading.judging import worker
 worker.Judge.entry = lambda self, content: print("usage: course") or {"status": content.decode()}
 sys.exit(worker.main())
 """

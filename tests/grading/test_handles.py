@@ -6,10 +6,10 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.library import standalone
+from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.verdict import judge
-from course_lib.grading.detect import best_level
-from course_lib.grading.rules import MEMORY
+from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.rules import MEMORY
 
 SECONDS, SEEDS = 60, (0, 7)
 

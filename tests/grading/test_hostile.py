@@ -24,13 +24,14 @@ import pytest
 from course_lib.answers import messages
 from course_lib.answers.answer import Request
 from course_lib.files.paths import ROOT
-from course_lib.grading import entries, sandbox
-from course_lib.grading import judge as judging
-from course_lib.grading.detect import problem
-from course_lib.grading.judge import Judge
-from course_lib.grading.rules import Rules
-from course_lib.grading.sandbox import Sandbox
-from course_lib.grading.submissions import collect
+from course_lib.grading.judging import judge as judging
+from course_lib.grading.judging import sandbox
+from course_lib.grading.judging.detect import problem
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import Rules
+from course_lib.grading.judging.sandbox import Sandbox
+from course_lib.grading.marks import entries
+from course_lib.grading.submissions.files import collect
 from tests.grading.two_clocks import LONG, hold
 
 SEED = 5

@@ -6,14 +6,14 @@ import pytest
 
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import source_of
-from course_lib.checking.as_graded import in_notebook, warning, warning_in_notebook
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook import check, mine, verdict
-from course_lib.checking.notebook_answers import find_answers, verdicts
+from course_lib.checking.notebook.answers import find_answers, verdicts
+from course_lib.checking.notebook.as_graded import in_notebook, warning, warning_in_notebook
+from course_lib.checking.notebook.check import check, mine, verdict
 from course_lib.files.workspace import Workspace
-from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge
-from course_lib.grading.rules import Rules
+from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import Rules
 
 HELLO, LAYER = "start/hello", "self_attention/layer"
 LAYER_SET_UP = (

@@ -13,14 +13,14 @@ import pytest
 
 from course_lib.answers.answer import Request
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.forbidden_operations import operations
+from course_lib.checking.trying.forbidden_operations import operations
 from course_lib.files.paths import ROOT
-from course_lib.grading.detect import best_level, problem
-from course_lib.grading.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
-from course_lib.grading.inside.fork_server import WATCHED
-from course_lib.grading.isolation import DEVICES, LEVELS, NoIsolation, command
-from course_lib.grading.rules import MEMORY
-from course_lib.grading.sandbox_files import COURSE, INSIDE, earlier_components, make_files
+from course_lib.grading.judging.detect import best_level, problem
+from course_lib.grading.judging.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
+from course_lib.grading.judging.inside.fork_server import WATCHED
+from course_lib.grading.judging.isolation import DEVICES, LEVELS, NoIsolation, command
+from course_lib.grading.judging.rules import MEMORY
+from course_lib.grading.judging.sandbox_files import COURSE, INSIDE, earlier_components, make_files
 
 # what knows cases, references, mistakes or points
 DECIDE = {
@@ -54,7 +54,7 @@ def test_no_module_inside_decides_and_none_is_of_this_lesson_or_a_later_one(file
     seen = modules_of(files_of(lesson))
     assert not {name.rpartition(".")[2] for name in seen} & DECIDE
     assert {name for name in seen if name.startswith("grading")} == {
-        name for name in INSIDE if name.startswith("grading.inside.")
+        name for name in INSIDE if name.startswith("grading.judging.inside.")
     }
     own = {
         load(exercise_id).reference.__module__
@@ -86,7 +86,7 @@ def test_what_runs_beside_an_answer_imports_nothing_else_of_the_course(file):
 
 def test_the_exercises_inside_are_stubs(files_of):
     folder = files_of("02").folder / "course_lib" / "exercises"
-    stub = COURSE / "grading" / "inside" / "exercises_stub.py"
+    stub = COURSE / "grading" / "judging" / "inside" / "exercises_stub.py"
     assert (folder / "__init__.py").read_text() == stub.read_text()
     assert {path.name for path in folder.iterdir()} == {"__init__.py"}
 
@@ -137,7 +137,7 @@ def test_a_level_shows_python_and_its_packages_alone(sandbox):
     assert sandbox(f"{packages}\ndef answer():\n    return float(torch.ones(2).sum())").output == 2
     for path in (ROOT / "course_lib" / "attention.py", "/etc/passwd", ROOT / "README.md"):
         assert sandbox(f"def answer():\n    return open({str(path)!r}).read()").error
-    for module in ("pytest", "psutil", "course_lib.grading.judge", "course_lib.attention"):
+    for module in ("pytest", "psutil", "course_lib.grading.judging.judge", "course_lib.attention"):
         reply = sandbox(f"def answer():\n    import {module}")
         assert reply.error
         assert reply.error.type == "ModuleNotFoundError"

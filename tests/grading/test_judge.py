@@ -12,10 +12,10 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import judge
-from course_lib.grading.detect import best_level
-from course_lib.grading.judge import Judge
-from course_lib.grading.rules import MEMORY, Rules, exercises_of
-from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.judge import Judge
+from course_lib.grading.judging.rules import MEMORY, Rules, exercises_of
+from course_lib.grading.judging.sandbox import Sandbox
 
 SEED, SECONDS = 11, 60
 ENGINE = ("course_lib.answers", "course_lib.checking", "course_lib.exercises", "exercise =")
@@ -240,7 +240,7 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(
     judge_of, private_package, monkeypatch
 ):
     # it is the sandbox that hides them
-    monkeypatch.setattr("course_lib.grading.judge._screened", lambda attempt: None)
+    monkeypatch.setattr("course_lib.grading.judging.judge._screened", lambda attempt: None)
     file = str(private_package / "__init__.py")
     reading = f"def double(x):\n    return x * len(open({file!r}).read())"
     importing = "import private_exercises\ndef double(x):\n    return private_exercises.twice.y(x)"

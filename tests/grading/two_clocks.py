@@ -8,8 +8,8 @@ answers say themselves, by a comment.
 import sys
 
 from course_lib.command_line.main import main
-from course_lib.grading import worker, workers
-from course_lib.grading.sandbox import Sandbox
+from course_lib.grading.judging import worker, workers
+from course_lib.grading.judging.sandbox import Sandbox
 
 GOES_ON = "for ever"
 SHORT, LONG = 1, 60  # seconds

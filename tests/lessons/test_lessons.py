@@ -14,13 +14,14 @@ from nbformat.v4 import new_code_cell, new_output
 from course_lib import exercises
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, stub
-from course_lib.checking import catalogue, panel
+from course_lib.checking import catalogue
+from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
 from course_lib.files.course_map import hours, lessons, topics
 from course_lib.files.paths import ROOT
-from course_lib.grading.by_hand import read_rubric
-from course_lib.grading.schema import BY_HAND
-from course_lib.grading.words import in_words
+from course_lib.grading.marks.by_hand import read_rubric
+from course_lib.grading.marks.schema import BY_HAND
+from course_lib.grading.marks.words import in_words
 from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build

@@ -10,7 +10,7 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.exercises import verdict
 from course_lib.grading.exports import release
-from course_lib.grading.rules import exercises_of
+from course_lib.grading.judging.rules import exercises_of
 
 START = """\
 import otter

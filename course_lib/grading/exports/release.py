@@ -16,7 +16,7 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import max_points
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
-from course_lib.grading.rules import exercises_of
+from course_lib.grading.judging.rules import exercises_of
 
 SECTION = "## "
 NOTE = "These are the lesson's exercises. What it shows between them stands in its own notebook."

@@ -21,8 +21,8 @@ from course_lib.grading.gradebooks.template import (
     lost,
     match,
 )
+from course_lib.grading.marks.schema import Results
 from course_lib.grading.reports.shared.text import number
-from course_lib.grading.schema import Results
 
 SECONDS = 30
 PAGES = 100  # of students, a hundred each

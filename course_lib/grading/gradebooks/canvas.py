@@ -12,8 +12,8 @@ from course_lib.grading.gradebooks.template import (
     match,
     positive,
 )
+from course_lib.grading.marks.schema import Results
 from course_lib.grading.reports.shared.text import number
-from course_lib.grading.schema import Results
 
 IDENTIFIERS = ("ID", "SIS Login ID", "SIS User ID", "Student")
 

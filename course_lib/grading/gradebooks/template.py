@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.statistics import exercise_title, graded
 from course_lib.grading.reports.shared.text import number, one_line
-from course_lib.grading.schema import Results, SubmissionResult
 
 NO_MORE_PENALTIES = "Late penalties are taken off: let Canvas take off no others."
 

@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import Protocol, cast
 
 from course_lib.files.atomic import write_atomically
-from course_lib.grading.schema import Results
+from course_lib.grading.marks.schema import Results
 
 
 class Report(Protocol):

@@ -1,10 +1,10 @@
 """class.html: how the class did, and what to say again on Monday."""
 
+from course_lib.grading.marks.schema import Results
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.pages import render as page
 from course_lib.grading.reports.shared.shapes import own_lines
-from course_lib.grading.schema import Results
 
 SHOWN = 10  # known mistakes; the rarer ones unfold
 STUDENTS = 5  # whose own lines are shown for each

@@ -1,8 +1,8 @@
 """feedback/NAME.html: what was seen in each exercise of a submission, and what to do next."""
 
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.pages import render as page
-from course_lib.grading.schema import Results, SubmissionResult
 
 NEXT = {
     "known mistake": "Stuck? `course hint {}` asks a question that helps.",

@@ -2,11 +2,11 @@
 
 import json
 
+from course_lib.grading.marks.schema import ExerciseResult, Results, SubmissionResult
 from course_lib.grading.reports.shared.evidence import case_lines, property_lines
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.statistics import exercise_title
 from course_lib.grading.reports.shared.text import clean
-from course_lib.grading.schema import ExerciseResult, Results, SubmissionResult
 
 
 def files(results: Results) -> dict[str, str]:

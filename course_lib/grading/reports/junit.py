@@ -3,8 +3,8 @@
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.text import clean, number
-from course_lib.grading.schema import Results, SubmissionResult
 
 OUTCOMES = {
     "known mistake": "failure",

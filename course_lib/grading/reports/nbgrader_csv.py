@@ -3,9 +3,9 @@
 from pathlib import PurePosixPath
 
 from course_lib.files.paths import ROOT
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import number
-from course_lib.grading.schema import Results, SubmissionResult
 
 COLUMNS: list[str] = [
     *(

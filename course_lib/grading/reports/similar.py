@@ -1,9 +1,9 @@
 """similar.html: answers that share structure, side by side; for instructors, no student sees it."""
 
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.pages import render
 from course_lib.grading.reports.shared.shapes import similar
 from course_lib.grading.reports.shared.statistics import graded
-from course_lib.grading.schema import Results, SubmissionResult
 
 SHOWN = 50  # pairs
 

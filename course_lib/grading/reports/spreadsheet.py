@@ -1,8 +1,8 @@
 """grades.csv: one row a submission, for Excel and LibreOffice."""
 
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import number
-from course_lib.grading.schema import Results, SubmissionResult
 
 # without it Excel reads the file in the machine's old code page and garbles accents;
 # LibreOffice and pandas read it either way

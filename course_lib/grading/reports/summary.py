@@ -2,9 +2,9 @@
 
 import re
 
+from course_lib.grading.marks.schema import Results
 from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.text import count, number, one_line, who
-from course_lib.grading.schema import Results
 
 SHOWN = 10  # rows of a table; the class page has them all
 SYNTAX = re.compile(r"([\\`*_\[\]|~#!$@:])")

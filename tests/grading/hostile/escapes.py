@@ -38,7 +38,7 @@ def won():
 
 
 # %% the judge is imported
-from course_lib.grading.judge import Judge as found
+from course_lib.grading.judging.judge import Judge as found
 
 
 def won():

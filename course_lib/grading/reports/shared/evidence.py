@@ -1,8 +1,8 @@
 """Why an answer has its points, as lines of text: what held, and the case that failed."""
 
 from course_lib.checking.statuses import MARKS
+from course_lib.grading.marks.schema import ExerciseResult
 from course_lib.grading.reports.shared.text import clean, number, one_line
-from course_lib.grading.schema import ExerciseResult
 
 
 def property_lines(verdict: ExerciseResult) -> list[str]:

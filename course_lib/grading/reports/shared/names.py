@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from course_lib.grading.schema import Results
+from course_lib.grading.marks.schema import Results
 
 LONGEST = 90  # characters of a name with its hash; with its ending it stays below 100
 DIGITS = 8

@@ -13,9 +13,9 @@ from itertools import combinations
 from typing import NamedTuple
 
 from course_lib.checking import catalogue
-from course_lib.checking.own_answers import own_answers
+from course_lib.checking.notebook.own_answers import own_answers
+from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.statistics import graded
-from course_lib.grading.schema import Results, SubmissionResult
 
 LENGTH = 10
 FEWEST, SHARE = 12, 0.6  # fingerprints that two similar answers share, of those of the shorter one

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from course_lib.checking import catalogue
 from course_lib.files.course_map import lessons
-from course_lib.grading.schema import BY_HAND, EXTRA, ExerciseResult, Results, SubmissionResult
+from course_lib.grading.marks.schema import (
+    BY_HAND,
+    EXTRA,
+    ExerciseResult,
+    Results,
+    SubmissionResult,
+)
 
 STATUSES = (
     "passed", "known mistake", "wrong", "error", "forbidden", "not attempted",

@@ -2,7 +2,7 @@
 
 import re
 
-from course_lib.grading.schema import SubmissionResult
+from course_lib.grading.marks.schema import SubmissionResult
 
 # control characters (a terminal obeys them), lone surrogates, and what XML 1.0 cannot hold
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")

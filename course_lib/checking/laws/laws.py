@@ -1,0 +1,234 @@
+"""The laws that make a check worth trusting, held against every exercise.
+
+1. The stub is "not attempted yet".
+2. The reference passes.
+3. Every known mistake fails with its own sentence, and does the same when it is tried again.
+4. A known mistake raises no exception but those that it declares, and never a NameError.
+5. Every alternative passes.
+6. Every mechanical mutant fails, but for those listed as `equivalent`.
+7. Every one-place edit of the reference fails, but for those listed as `equivalent`.
+8. The reference is right for large numbers too, where it computes an exponential, or its exercise
+   says in `small_only` why it is not asked.
+9. There are two hints, three known mistakes and an alternative; no hint holds a line of the
+   reference.
+10. A guess earns nothing: zeros, ones, a unit matrix, one of the arguments given back.
+11. Knowing what is asked with twenty other seeds by heart never gives every right result, and a
+    quarter of the points at most.
+12. The exceptions that the stub's docstring names under Raises are those that cases ask for.
+13. The cases have every size that the signature allows: see `sizes`.
+14. All this holds for every seed.
+
+That each exercise stands in one lesson is a law of the lessons.
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from course_lib.answers.answer import Description, InProcess, Reply, tensors
+from course_lib.answers.source import define, source_of, stub
+from course_lib.checking.exercise import Exercise, Mistake
+from course_lib.checking.laws.edits import edits
+from course_lib.checking.laws.mutants import by_heart, guessing, mutants
+from course_lib.checking.laws.sizes import missing_sizes
+from course_lib.checking.telling.known_mistakes import diagnosis, known, try_mistake
+from course_lib.checking.trying.trial import Trying, cases, large, refused, same_reply
+from course_lib.checking.verdict import earned, judge, max_points, refusal
+
+# of a name that is not there: no wrong answer is wrong in this way on purpose
+NEVER = ("NameError", "UnboundLocalError")
+
+
+@dataclass
+class Proof:
+    """How many answers an exercise was tried on, and every law that one of them broke."""
+
+    mistakes: int
+    alternatives: int
+    mutants: int
+    edits: int
+    violations: list[str]
+
+
+def prove(exercise: Exercise, seeds: tuple[int, ...] = (0, 1, 2)) -> Proof:
+    """Hold an exercise against all of its laws, for each seed of the inputs."""
+    violations = [*_texts(exercise), *_edits(exercise), *_exceptions(exercise)]
+    violations += [*_large_numbers(exercise), *_refusals(exercise), *missing_sizes(exercise)]
+    violations += _by_heart(exercise, seeds)
+    for seed in seeds:
+        for law in (_verdicts, _mistakes, _mutants, _guesses):
+            violations += law(exercise, seed)
+    return Proof(*counts(exercise), violations)
+
+
+def counts(exercise: Exercise) -> tuple[int, int, int, int]:
+    """Count an exercise's mistakes, alternatives, mutants, and the edits that have to fail."""
+    return (
+        len(exercise.mistakes),
+        len(exercise.alternatives),
+        len(mutants(exercise, _first(exercise, 0))),
+        sum(edit not in exercise.equivalent for edit, _ in edits(exercise)),
+    )
+
+
+def _texts(exercise: Exercise) -> Iterator[str]:
+    if len(exercise.hints) < 2:
+        yield "has fewer than two hints"
+    if len(exercise.mistakes) < 3:
+        yield "has fewer than three known mistakes"
+    if not exercise.alternatives:
+        yield "has no alternative"
+    lines = [line.strip() for line in source_of(exercise.reference).splitlines()]
+    code = [line for line in lines if len(line) > 8 and not line.startswith(("#", '"""'))]
+    for hint in exercise.hints:
+        yield from (f"a hint holds a line of the reference: {x}" for x in code if x in hint)
+
+
+def _edits(exercise: Exercise) -> Iterator[str]:
+    passed = {
+        edit
+        for edit, source in edits(exercise)
+        if _tried(exercise, _defined(exercise, source), 0).passes()
+    }
+    for edit in passed.symmetric_difference(x for x in exercise.equivalent if " -> " in x):
+        yield f"an edit passes, or does not as it is said to: {edit}"
+
+
+def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
+    def expect(status: str, answer: InProcess, who: str):
+        verdict = judge(exercise, answer, seed)
+        if verdict.status != status:
+            yield f"{who} (seed {seed}) is {verdict.status!r}: {verdict.message}"
+
+    empty = stub(exercise.reference, exercise.methods)
+    yield from expect("not attempted", InProcess(_defined(exercise, empty)), "the stub")
+    written = source_of(exercise.reference)
+    yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
+    for alternative in exercise.alternatives:
+        yield from expect("passed", _Behaviour(alternative), alternative.__name__)
+
+
+def _mistakes(exercise: Exercise, seed: int) -> Iterator[str]:
+    for mistake in exercise.mistakes:
+        who, tried = f"{mistake.name} (seed {seed})", known(exercise, mistake, seed)
+        description = _Behaviour(mistake.answer).describe()
+        if refused := refusal(exercise, description, [next(tried.calls(0))]):
+            yield f"{who} is {refused[0]!r}: {refused[1]}"
+        elif tried.passes():
+            yield f"{who} passes"
+        elif (other := diagnosis(tried, seed) or mistake).sentence != mistake.sentence:
+            yield f"{who} is taken for {other.name}: {other.sentence}"
+        elif not _does_it_again(mistake, tried, seed):
+            yield f"{who} does something else when it is tried again"
+
+
+def _large_numbers(exercise: Exercise) -> Iterator[str]:
+    """Name the cases whose large numbers the reference itself does not stand."""
+    for question in large(exercise, 0):
+        error, expected = question.expected.error, question.expected
+        numbers = [x for _, x in tensors((expected.output, expected.gradients or {}))]
+        if error or not all(x.isfinite().all() for x in numbers):
+            yield f"large numbers break the reference: {question.case.name}; say so in small_only"
+
+
+def _exceptions(exercise: Exercise) -> Iterator[str]:
+    """Name each exception of a known mistake that is not foreseen: is the bank's entry broken?"""
+    for mistake in exercise.mistakes:
+        foreseen = {kind.__name__ for kind in mistake.raises}
+        for kind, message in raised(exercise, mistake).items():
+            if kind in NEVER or kind not in foreseen:
+                yield f"{mistake.name} raises a {kind} that nobody foresaw: {message}"
+
+
+def raised(exercise: Exercise, mistake: Mistake) -> dict[str, str]:
+    """Map each exception that a mistake raises to its message, where the reference raises none.
+
+    Asked are the cases and the exercise's own properties, with the inputs of the first seed.
+    """
+    tried, messages = known(exercise, mistake, 0), {}
+    own = range(len(tried) - len(exercise.properties), len(tried))
+    for place in (0, *own):
+        for call in tried.calls(place):
+            error = call.reply.error
+            if error and not (call.expected and call.expected.error):
+                messages.setdefault(error.type, error.message)
+    return messages
+
+
+def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
+    """Tell whether a mistake, tried anew, is the same up to its first failing call."""
+    again = try_mistake(tried.exercise, mistake, seed)
+    for place in range(len(tried)):
+        for a, b in zip(tried.calls(place), again.calls(place), strict=False):
+            if not same_reply(b.reply, a.reply, tried.exercise, a.scale):
+                return False
+            if not a.held:
+                return True
+        if not tried.holds(place):
+            return not again.holds(place)
+    return False
+
+
+def _mutants(exercise: Exercise, seed: int) -> Iterator[str]:
+    for name, mutant in mutants(exercise, _first(exercise, seed)).items():
+        tried = _tried(exercise, mutant, seed)
+        if tried.passes() != (name in exercise.equivalent):
+            yield f"the mutant {name!r} (seed {seed}) passes, or does not as it is said to"
+
+
+def _guesses(exercise: Exercise, seed: int) -> Iterator[str]:
+    for name, guess in guessing(exercise).items():
+        tried = _tried(exercise, guess, seed)
+        # where no case is more than guessed, nothing counts: the other properties need no trial
+        if tried.earns() and (held := [x.sentence for x in earned(tried) if x.held]):
+            yield f"{name} (seed {seed}) earns points: {held}"
+
+
+def _by_heart(exercise: Exercise, seeds: tuple[int, ...]) -> Iterator[str]:
+    answer = by_heart(exercise, range(100, 120))
+    for seed in seeds:
+        tried = _tried(exercise, answer, seed)
+        points = sum(x.points for x in earned(tried) if x.held)
+        if tried.holds(0) or 4 * points > max_points(exercise, seed):
+            yield f"knowing other seeds by heart earns {points} points (seed {seed})"
+
+
+def _refusals(exercise: Exercise) -> Iterator[str]:
+    """Name what is promised under Raises and not asked, or asked and not promised."""
+    written = [getattr(exercise.reference, exercise.method or "", exercise.reference)]
+    written += [exercise.reference] if exercise.constructor else []
+    promises = [(inspect.getdoc(x) or "").partition("Raises")[2] for x in written]
+    promised = set(re.findall(r"\b[A-Z]\w*Error\b", " ".join(promises)))
+    errors = (question.expected.error for question in refused(exercise, 0))
+    if promised != (asked := {error.type for error in errors if error}):
+        yield f"the docstring promises {promised or 'no exception'}, the cases ask for {asked}"
+
+
+def _first(exercise: Exercise, seed: int) -> Reply:
+    """Return the reference's reply to the first case, with the inputs that it was given."""
+    first = cases(exercise, seed)[0]
+    return replace(first.expected, inputs=first.case.inputs)
+
+
+def _tried(exercise: Exercise, answer: Callable, seed: int) -> Trying:
+    return Trying(exercise, InProcess(answer), seed, watched=False)
+
+
+def _defined(exercise: Exercise, source: str) -> Callable:
+    """Define an answer from its source, with the names that the reference's module knows."""
+    namespace = dict(vars(importlib.import_module(exercise.reference.__module__)))
+    del namespace[exercise.name]
+    return define(source, exercise.name, namespace | {"__name__": "__answer__"})
+
+
+class _Behaviour(InProcess):
+    """An answer known by what it does alone.
+
+    The bank's answers are often written as a change to the reference, which a learner's may not
+    call; so their source is not read.
+    """
+
+    def describe(self) -> Description:
+        return Description(self.kind())

@@ -1,0 +1,294 @@
+"""A learner's notebook read as answers, without running it.
+
+An answer is the last function, class or lambda of its exercise's name, or what the exercise's own
+cell gives this name to. With it go the statements that it needs (see `statements`).
+"""
+
+import ast
+import contextlib
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from course_lib.answers.answer import Answer
+from course_lib.answers.source import define, is_stub
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.notebook.solution_text import standalone
+from course_lib.checking.notebook.statements import Notebook, Statement, statements
+from course_lib.checking.verdict import Verdict, judge, sentence, untried
+from course_lib.files import ipynb
+from course_lib.files.course_map import lessons_of
+from course_lib.files.ipynb import NotANotebook
+
+MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
+CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
+
+
+class Holder(Answer, Protocol):
+    """A handle that takes one answer after another, such as `process.ChildProcess`."""
+
+    def hold(self, source: str, name: str) -> None:
+        """Let `name`, defined by `source`, be the answer from now on."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The answer to one exercise: its source, or a sentence about why there is none.
+
+    One that is not attempted has neither: it is a stub, or there is no cell. `places` holds, for
+    each line of the source, the cell and the line there that it comes from, counted from 1.
+    `neighbours` are the earlier exercises of the lesson that the answer stands on; `borrowed`,
+    those whose library version is in the source, and `written` is the source without that.
+    """
+
+    exercise: Exercise
+    source: str | None = None
+    problem: str | None = None
+    places: tuple[tuple[int, int], ...] = ()
+    neighbours: tuple[Exercise, ...] = ()
+    borrowed: tuple[Exercise, ...] = ()
+    written: str = ""
+    with_library: Callable[[Collection[Exercise]], "Attempt"] | None = None
+
+    def borrowing(self, failed: Collection[Exercise]) -> "Attempt":
+        """Return this attempt with the library's version of each neighbour that has failed."""
+        borrowed = [x for x in self.neighbours if x in failed]
+        return self.with_library(borrowed) if borrowed and self.with_library else self
+
+    def define(self) -> Any:
+        """Execute the source in this process and return the answer. Raises what it raises."""
+        with contextlib.redirect_stdout(None):
+            return define(self.source or "", self.exercise.name)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The attempts of a notebook by id, in the order of the lessons, and remarks on its cells."""
+
+    attempts: dict[str, Attempt]
+    remarks: list[str]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of code: its place in the notebook, and the exercise that it is marked with."""
+
+    number: int
+    text: str
+    exercise: str | None
+    statements: list[Statement]
+    problem: str | None
+
+    def answer(self, exercise: Exercise) -> Statement | None:
+        """Return what gives the exercise's name its last value, but for what changes that."""
+        name, own = exercise.name, self.exercise == exercise.id
+        named = [x for x in self.statements if name in x.binds and not x.is_mine]
+        made = [x for x in named if x.defines or (own and name not in x.reads)]
+        return made[-1] if made else None
+
+    def is_for(self, exercise: Exercise) -> bool:
+        """Tell whether an answer stands here, or would if the cell could be read."""
+        if self.problem is None:
+            return self.answer(exercise) is not None
+        header = rf"^(def|class)\s+{exercise.name}\b"
+        return self.exercise == exercise.id or bool(re.search(header, self.text, re.MULTILINE))
+
+
+def read(path: Path) -> Submission:
+    """Read the answers out of a notebook. Raises NotANotebook."""
+    return find_answers(ipynb.read(path), str(path))
+
+
+def find_answers(
+    notebook: dict, name: str, exercises: list[Exercise] | None = None, alone: bool = False
+) -> Submission:
+    """Find the answers to these exercises, or to those that the notebook holds.
+
+    With `alone` there is no workspace whose answers `mine` could give: a name that the notebook
+    takes from there stands for its own definition. Raises NotANotebook where there is none.
+    """
+    cells = [
+        read_cell(number, ipynb.text(cell), ipynb.exercise(cell))
+        for number, cell in enumerate(notebook["cells"], start=1)
+        if cell["cell_type"] == "code"
+    ]
+    exercises = exercises or _exercises(notebook, cells)
+    if not exercises:
+        raise NotANotebook(f"{name} holds no exercise of this course.")
+    order = ids()
+    exercises = sorted(exercises, key=lambda x: order.index(x.id))
+    places = {x.id: [cell for cell in cells if cell.is_for(x)] for x in exercises}
+    own = {x.name for x in exercises if places[x.id]} if alone else ()
+    whole = Notebook([statement for cell in cells for statement in cell.statements], own)
+    attempts = {
+        x.id: _attempt(x, places[x.id], whole, exercises, alone)
+        if places[x.id]
+        else Attempt(x, problem=_renamed(x, cells))
+        for x in exercises
+    }
+    remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
+    remarks += [
+        remark for x in exercises if (remark := _remark(x, places[x.id], attempts[x.id].problem))
+    ]
+    return Submission(attempts, remarks)
+
+
+def verdicts(submission: Submission, handle: Holder) -> Iterator[Verdict]:
+    """Judge each attempt through a handle: what one of them does costs that one alone."""
+    failed: list[Exercise] = []
+    for attempt in submission.attempts.values():
+        verdict = judge_attempt(attempt.borrowing(failed), handle)
+        if verdict.status != "passed":
+            failed.append(attempt.exercise)
+        yield verdict
+
+
+def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
+    """Judge one attempt through a handle, and say so if it has borrowed from the library."""
+    if not attempt.source:
+        return unanswered(attempt, seed)
+    handle.hold(attempt.source, attempt.exercise.name)
+    verdict = _placed(judge(attempt.exercise, handle, seed), attempt.places)
+    if not attempt.borrowed:
+        return verdict
+    names = " and ".join(f"`{x.name}`" for x in attempt.borrowed)
+    own = "yours has" if len(attempt.borrowed) == 1 else "yours have"
+    note = f"(Judged on the library's {names}: {own} not passed.)"
+    return replace(verdict, message=f"{sentence(verdict.message)} {note}")
+
+
+def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:
+    """Return the verdict on an attempt without a source: there is nothing to try."""
+    if attempt.problem:
+        return untried(attempt.exercise, "error", attempt.problem, seed)
+    return untried(attempt.exercise, "not attempted", "Nothing is written yet.", seed)
+
+
+def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
+    """Count the line of an error as its cell does."""
+    failure = verdict.failure
+    error = failure and failure.error
+    if not failure or not error or not error.line or not 0 < error.line <= len(places):
+        return verdict
+    cell, line = places[error.line - 1]
+    placed = replace(error, line=line, text=f"{error.text}  (in cell {cell})")
+    return replace(verdict, failure=replace(failure, error=placed))
+
+
+def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
+    """List the exercises of a notebook: its lesson's, or those of its cells, or of its names.
+
+    One from before its lesson became two has those of its cells.
+    """
+    every = [load(exercise_id) for exercise_id in ids()]
+    marked, lessons = {cell.exercise for cell in cells}, lessons_of(notebook)
+    return (
+        [x for x in every if [x.lesson] == lessons]
+        or [x for x in every if x.id in marked]
+        or [x for x in every if any(cell.is_for(x) for cell in cells)]
+    )
+
+
+def _attempt(
+    exercise: Exercise,
+    places: list[Cell],
+    notebook: Notebook,
+    exercises: list[Exercise],
+    alone: bool,
+) -> Attempt:
+    if problem := places[-1].problem:
+        return Attempt(exercise, problem=sentence(f"This code cannot be executed: {problem}"))
+    answer = places[-1].answer(exercise)
+    patches = list(notebook.patches(answer, exercise.name)) if answer else []
+    if not answer or (is_stub(answer.text, exercise.method) and not patches):
+        return Attempt(exercise)
+
+    before = [x for x in exercises[: exercises.index(exercise)] if x.lesson == exercise.lesson]
+
+    def gathered(borrowed: Collection[Exercise]) -> Attempt:
+        lent = {x.name: _lent(x, answer) for x in borrowed}
+        needed = notebook.needed(answer, exercise.name, lent)
+        # at home, `mine` gives what has passed
+        own = {name for x in needed if x.defines or (alone and x.is_mine) for name in x.binds}
+        lines = [
+            (line, (statement.cell, statement.line + number))
+            for statement in needed
+            for number, line in enumerate(statement.text.split("\n"))
+        ]
+        return Attempt(
+            exercise,
+            source="".join(f"{line}\n" for line, _ in lines),
+            places=tuple(place for _, place in lines),
+            neighbours=tuple(x for x in before if x.name in own),
+            borrowed=tuple(borrowed),
+            written="".join(f"{x.text}\n" for x in needed if x not in lent.values()),
+            with_library=gathered,
+        )
+
+    return gathered(())
+
+
+def _lent(exercise: Exercise, reader: Statement) -> Statement:
+    """Return a statement that defines an exercise's name as the library does."""
+    return Statement(reader.cell, reader.line, standalone(exercise), ast.Pass(), frozenset())
+
+
+def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
+    """Say under which name the exercise's own cell defines what it defines."""
+    for cell in cells:
+        other = [x for x in cell.statements if cell.exercise == exercise.id and x.defines]
+        if other:
+            name = min(other[-1].binds)
+            place = f"Cell {cell.number}, that of {exercise.id},"
+            return f"{place} defines `{name}`, not `{exercise.name}`."
+    return None
+
+
+def _remark(exercise: Exercise, places: list[Cell], problem: str | None) -> str | None:
+    """Say in one sentence what is unusual about an exercise's cells."""
+    exercise_id, name = exercise.id, exercise.name
+    numbers = [str(cell.number) for cell in places]
+    if not numbers and not problem:
+        way_back = f"`course reset {exercise_id}` puts the stub back"
+        return f"{exercise_id}: no cell defines `{name}`; {way_back}."
+    if len(numbers) > 1:
+        return f"{exercise_id}: cells {' and '.join(numbers)} define `{name}`; the last one counts."
+    return None
+
+
+# a class hands in the same demonstrations again and again
+@lru_cache(maxsize=1024)
+def read_cell(number: int, text: str, exercise: str | None) -> Cell:
+    """Read the statements of a cell, or the problem that it cannot be read for."""
+    first = text.lstrip().partition("\n")[0]
+    if first.startswith("%%"):
+        python = first.split()[0] in CELL_MAGICS_OF_PYTHON
+        text = text.replace(first, "", 1) if python else ""
+    try:
+        tree, text = _parse(text)
+        found = list(statements(number, text, tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        number_there = getattr(error, "lineno", None)
+        line = f", line {number_there}" if number_there else ""
+        why = str(getattr(error, "msg", error)) or "it takes too much memory to be read"
+        problem = f"cell {number}{line} is not Python: {why}"
+        if line_there := ipynb.conflict(text):
+            problem = f"cell {number} has the marks of a merge conflict, line {line_there}"
+        return Cell(number, text, exercise, [], problem)
+    return Cell(number, text, exercise, found, None)
+
+
+def _parse(text: str) -> tuple[ast.Module, str]:
+    """Parse the code of a cell, if need be without its magics and shell lines."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "\s" in a docstring is no concern of a check
+        try:
+            return ast.parse(text), text
+        except SyntaxError:
+            text = MAGIC.sub(r"\1pass", text)
+            return ast.parse(text), text

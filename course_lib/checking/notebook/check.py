@@ -1,0 +1,190 @@
+"""What a notebook calls: check, hint, solution, mine and reveal."""
+
+import hashlib
+import linecache
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from course_lib.answers import without_dynamo
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import define, self_contained
+from course_lib.checking.catalogue import load
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.notebook import as_graded, cells, one_page, pace, predictions
+from course_lib.checking.notebook.answers import Attempt
+from course_lib.checking.notebook.solution_text import solution_text
+from course_lib.checking.notebook.time_limit import judged_in_time
+from course_lib.checking.telling import hints, panel
+from course_lib.checking.verdict import Verdict, judge, untried
+from course_lib.files.atomic import write_atomically
+from course_lib.files.workspace import Workspace
+
+PAGE = "my_transformer"
+
+# here a learner's process comes in: the first check is two seconds quicker for it
+without_dynamo.leave_out()
+cells.follow()
+
+
+def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
+    """Judge an answer in this process. Raises UnknownExercise alone."""
+    return judge(load(exercise_id), InProcess(answer), seed)
+
+
+def check(exercise_id: str, answer: Any) -> None:
+    """Show the verdict on an answer, record it in the workspace, and keep a passed answer there."""
+    exercise = load(exercise_id)
+    reason = _no_answer(exercise, answer)
+    judged = (
+        untried(exercise, "not attempted", reason) if reason else judged_in_time(exercise, answer)
+    )
+    _show(panel.text(judged), panel.html(judged))
+    if judged.status == "not attempted":
+        return
+    attempt = None
+    if judged.status == "passed":
+        attempt = as_graded.in_notebook(exercise)
+        warning = attempt and as_graded.warning_in_notebook(attempt, answer)
+        for said in filter(None, (pace.remark(exercise, InProcess(answer)), warning)):
+            _tell(said)
+    if workspace := Workspace.find():
+        record(workspace, judged, lambda: answer, attempt)
+    else:
+        _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
+
+
+def _show(text: str, html: str) -> None:
+    """Show something in the face that fits: as HTML in a notebook, or else as text."""
+    if shell := cells.notebook():
+        shell.display_pub.publish({"text/html": html, "text/plain": text})
+    else:
+        print(text)
+
+
+def _tell(sentences: str) -> None:
+    _show(sentences, panel.plain_html(sentences))
+
+
+def _no_answer(exercise: Exercise, answer: Any) -> str | None:
+    """Say in one sentence why this is not the learner's answer, if it is not."""
+    name = exercise.name
+    if answer is exercise.reference:
+        return f"This is the library's own `{name}`: run the cell with yours, then check."
+    return cells.outdated(answer, name)
+
+
+def record(
+    workspace: Workspace, judged: Verdict, answer: Callable[[], Any], attempt: Attempt | None
+) -> None:
+    """Record a verdict; keep a passed answer, which `answer()` gives. Print what does not work."""
+    try:
+        workspace.note_check(judged.exercise, judged.status, judged.points, judged.max_points)
+        if judged.status == "passed":
+            _keep(workspace, judged.exercise, answer, attempt)
+    except OSError as error:
+        _tell(f"The result could not be recorded in {workspace.folder}: {error.strerror}.")
+
+
+def hint(exercise_id: str, number: int | None = None) -> None:
+    """Show a hint: the one of this number (from 1), or the next that has not been read."""
+    try:
+        _tell(hints.tell(exercise_id, number))
+    except hints.NoHint as error:
+        _tell(str(error))
+
+
+def solution(exercise_id: str) -> None:
+    """Print the reference behind its helpers: the very code that the library runs on."""
+    print(solution_text(load(exercise_id)))
+
+
+def mine(exercise_id: str) -> Callable:
+    """Return the learner's passed answer, or the library's where there is none, and say which."""
+    exercise, workspace = load(exercise_id), Workspace.find()
+    if not workspace:
+        print(f"{exercise.name}: the library's, since {Path.cwd().name}/ keeps no answers")
+        return exercise.reference
+    source = workspace.answer(exercise_id)
+    if source is None:
+        print(f"{exercise.name}: the library's, until yours has passed {exercise_id}")
+        return exercise.reference
+    try:
+        answer = define(source, exercise.name)
+    except Exception as error:
+        print(f"{exercise.name}: the library's; yours cannot be executed any more ({error})")
+        return exercise.reference
+    print(f"{exercise.name}: your own")
+    return answer
+
+
+def my_transformer() -> str:
+    """Return the learner's Transformer as one file that runs alone, and write it beside them.
+
+    What has not passed is the library's; it is printed which parts are whose.
+    """
+    workspace = Workspace.find()
+    page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
+    lines, parts = len(page.splitlines()), len(one_page.PARTS)
+    needs = "torch and einops" if "einops" in page else "torch alone"
+    print(f"{lines} lines, for {needs}; {len(own)} of {parts} exercises on it are your own")
+    if workspace:
+        path = _write_page(workspace, page)
+        print(f"written to {path.name}: run it with `python {path.name}`")
+    else:
+        print(f"not written: {Path.cwd().name} is no workspace")
+    return page
+
+
+def _write_page(workspace: Workspace, page: str) -> Path:
+    """Write the page and return where; one that its reader has changed stays as it is."""
+    written = workspace.releases()
+    for path in (workspace.folder / f"{PAGE}{n or ''}.py" for n in count()):
+        if not path.exists() or written.get(path.name) == _digest(path.read_bytes()):
+            write_atomically(path, page)
+            workspace.note_releases(written | {path.name: _digest(path.read_bytes())})
+            break
+    return path
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def reveal(guess: Any, measured: Any) -> None:
+    """Print a measurement beside the guess that was made before it; the first guess is kept."""
+    shown = f"{measured:.3g}" if isinstance(measured, float) else str(measured)
+    said = "You made no guess" if guess is None else f"You said {guess}"
+    print(f"{said}; measured: {shown}.")
+    if guess is not None and (workspace := Workspace.find()):
+        cell = "".join(linecache.getlines(sys._getframe(1).f_code.co_filename))
+        # a prediction that cannot be kept is no reason to stop
+        with suppress(OSError):
+            predictions.note(workspace, cell, guess, measured, shown)
+
+
+def _keep(
+    workspace: Workspace, exercise_id: str, answer: Callable[[], Any], attempt: Attempt | None
+) -> None:
+    """Keep a passed answer, if it also passes on its own, away from the notebook's variables.
+
+    What has no source of its own (a lambda, a partial), or needs more than that, is kept as a
+    grade would read it.
+    """
+    sources = [lambda: self_contained(answer())]
+    if attempt and (read := attempt.source):
+        sources.append(lambda: read)
+    reasons = []
+    for source in sources:
+        try:
+            alone = verdict(exercise_id, define(kept := source(), load(exercise_id).name))
+        except Exception as error:
+            reasons.append(f"{error}")
+            continue
+        if alone.status == "passed":
+            return workspace.keep(exercise_id, kept)
+        reasons.append(alone.message)
+    return _tell(f"Passed, but later lessons cannot run on it, because {reasons[0]}.")

@@ -1,0 +1,1 @@
+"""Telling what is wrong: known mistakes, differences, panels and hints."""

@@ -1,0 +1,317 @@
+"""What is said of an answer that is wrong in no known way: what differs, and under what conditions.
+
+The conditions come first, if there are any ("With float64 inputs: ..."), and then what differs
+from the right results, by the table in `difference`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from course_lib.answers.answer import Reply, tensors
+from course_lib.checking.exercise import Case, Exercise
+from course_lib.checking.telling.changed_arguments import as_if
+from course_lib.checking.telling.difference import EXACT, Pair, difference, pair, sizes
+from course_lib.checking.trying.trial import ENDED, Call, Trial, Trying, cases, same
+
+
+def sentence(text: str) -> str:
+    """End a text with a full stop, unless it ends as a sentence does."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+NO_GRADIENT = (
+    "The results are right, but no gradient flows back: `.detach()`, `.data`, `.item()`, "
+    "`torch.tensor` and numpy all cut it off."
+)
+NUMPY = (
+    "The results are right, but no gradient flows through numpy, and `.detach()` would only cut "
+    "it off: write this with torch's own operations, which have the same names mostly."
+)
+DEVICE = (
+    "The result is right on the CPU, and fails on another device, such as a GPU: a tensor that "
+    "you make yourself is on the CPU unless you say `device={}.device`."
+)
+DEFAULT_TYPE = "Where torch's default float type is float64"
+SINGLE_BY_DEFAULT = (
+    f"{DEFAULT_TYPE}, the result is only as exact as a float32: a step in between is computed in "
+    "float32, as `.float()` and `dtype=torch.float32` have it."
+)
+SINGLE = (
+    "With float64 inputs the result is only as exact as a float32: a step in between is computed "
+    "in float32. A tensor that you make yourself needs `dtype={}.dtype`."
+)
+
+
+def explanation(tried: Trying, seed: int) -> str:
+    """Say in a sentence or two what differs in the first property that fails."""
+    exercise, trials = tried.exercise, tried.all()
+    trial = first_failing(trials)
+    call = smallest(trials)
+    if call and call.expected and call.expected.error:
+        error, got = call.expected.error, call.reply.error
+        found = f"raises {got.type}" if got else "gives a result"
+        return f"This should raise {error.type}, and it {found}: {error.message}"
+    wrong = [x for x in trial.calls if not x.held and not x.reply.error and not _is_refused(x)]
+    if not wrong or not wrong[0].expected:
+        return f"Every case is right, but one law does not hold: {trial.sentence}."
+    return (
+        _inputs(exercise, trials)
+        or _drawn(tried, wrong[0], seed)
+        or _results(tried, trial, wrong, seed)
+        or _gradients(exercise, wrong)
+        or _counted(trial, wrong)
+    )
+
+
+def raised(tried: Trying, said: str, seed: int) -> str:
+    """Say on which condition the exception shown is raised, and what it means there."""
+    exercise, trials = tried.exercise, tried.all()
+    call = smallest(trials)
+    if call is None or call.reply.error is None or call.reply.error.type in ENDED:
+        return said
+    if not trials[0].held:
+        found = as_if(tried, seed) or _refuses(call)
+        found = found or _only(tried.exercise, trials[0]) or _named_sizes(exercise, call)
+        return f"{sentence(said)} {found}" if found else said
+    message = call.reply.error.message
+    if found := _inputs(tried.exercise, trials):
+        return found
+    if is_on_meta(call.case) and "device" in message:
+        return DEVICE.format(_first_tensor(exercise))
+    if "numpy()" in message and "requires grad" in message:
+        return NUMPY
+    own = _refuses(call)
+    return _on_condition(call, f"{sentence(said)} {own}" if own else said)
+
+
+def first_failing(trials: list[Trial]) -> Trial:
+    """Return the first property that fails; which device a result is on matters least of all."""
+    failing = [trial for trial in trials if not trial.held]
+    elsewhere = (x for x in failing if not any(is_on_meta(call.case) for call in x.calls))
+    return next(elsewhere, failing[0])
+
+
+def smallest(trials: list[Trial]) -> Call | None:
+    """Return the smallest failing call of the first property that fails.
+
+    Arguments that should be refused come last: what is wrong with the others matters more.
+    """
+    trial = first_failing(trials)
+    failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
+    return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
+
+
+def _named_sizes(exercise: Exercise, call: Call) -> str | None:
+    """Name the sizes that torch's message about sizes speaks of, where they are all known."""
+    message = call.reply.error.message if call.reply.error else ""
+    if not re.search(r"\bsizes?\b|\bshapes?\b", message) or "ellipsis" in message:
+        return None
+    named = sizes(exercise, call.case)
+    found = {
+        number: [name for name, size in named.items() if size == number]
+        for number in sorted({int(x) for x in re.findall(r"(?<!dimension )\b\d+\b", message)})
+        if number > 1
+    }
+    if len(found) < 2 or any(len(names) != 1 for names in found.values()):
+        return None
+    said = [f"{number} is `{name}`" for number, [name] in found.items()]
+    return f"Here {', '.join(said[:-1])} and {said[-1]}."
+
+
+def _refuses(call: Call) -> str | None:
+    """Say so where it is the answer itself that raises."""
+    text = (call.reply.error and call.reply.error.text) or ""
+    if not text.strip().startswith(("raise ", "assert ")):
+        return None
+    return "Your own code refuses these arguments, and they are to be taken."
+
+
+def _is_refused(call: Call) -> bool:
+    return bool(call.expected and call.expected.error)
+
+
+def is_on_meta(case: Case) -> bool:
+    """Tell whether a case asks only on which device, and of which shape, a result is."""
+    return any(x.is_meta for _, x in tensors(case.inputs))
+
+
+def _is_without_tensors(case: Case) -> bool:
+    return not case.build and not any(tensors(case.inputs))
+
+
+def _on_condition(call: Call, said: str) -> str:
+    """Put the condition under which a call was made before what is said of it."""
+    expected = call.expected
+    if expected is None:
+        return said
+    made = [x.dtype for _, x in tensors(expected.output)]
+    if is_on_meta(call.case):
+        condition = "On another device"
+    elif call.scale:
+        condition = "With very large numbers"
+    elif expected.inputs:
+        condition = "With non-contiguous inputs, and after a call on other numbers"
+    elif torch.float64 in made and _is_without_tensors(call.case):
+        condition = DEFAULT_TYPE
+    elif torch.float64 in made:
+        condition = "With float64 inputs"
+    elif expected.gradients is not None:
+        condition = "With inputs that require a gradient"
+    else:
+        return said
+    return f"{condition}: {said}"
+
+
+def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
+    """Say so where a result depends on torch's random numbers, which are others at each call."""
+    question = next((x for x in cases(tried.exercise, seed) if x.case is wrong.case), None)
+    if question is None:
+        return None
+    requests = (replace(question.request, settings=x) for x in (True, False))
+    one, other = (tried.reply(replace(question, request=x)) for x in requests)
+    if one.error or other.error or same(one.output, other.output, tried.exercise.tolerance):
+        return None
+    return (
+        "Two calls with the same arguments give two results: something is drawn at random in "
+        "each call. Where should these numbers come from?"
+    )
+
+
+def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str | None:
+    """Say how results differ: by something exact, by other arguments, or at least where."""
+    exercise, call = tried.exercise, wrong[0]
+    pairs = _pairs(exercise, wrong, lambda reply: reply.output)
+    if not pairs:
+        return None
+    if is_on_meta(call.case):
+        devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
+        return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
+    if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
+        own = _is_without_tensors(call.case)
+        return SINGLE_BY_DEFAULT if own else SINGLE.format(_first_tensor(exercise))
+    first = trial is tried.all()[0]
+    found = difference(pairs, EXACT) or (as_if(tried, seed) if first else None) or difference(pairs)
+    said = [found, _only(exercise, trial)]
+    return _on_condition(call, " ".join(filter(None, said))) if any(said) else None
+
+
+def _only(exercise: Exercise, trial: Trial) -> str | None:
+    """Say what all right cases have in common that no wrong one has, or which is the only one."""
+    right, wrong = ([x.case for x in trial.calls if x.held is held] for held in (True, False))
+    if not right:
+        return None
+    if common := _common(exercise, right, wrong):
+        return f"{common} every result is right."
+    if len(wrong) == 1 < len(right) and wrong[0].name:
+        return f"Of {len(right) + 1} cases only “{wrong[0].name}” is wrong."
+    if len(right) == 1 < len(wrong) and right[0].name:
+        return f"Of {len(wrong) + 1} cases only “{right[0].name}” is right."
+    return None
+
+
+def _common(exercise: Exercise, right: list[Case], wrong: list[Case]) -> str | None:
+    """Say of which kind all the right cases are, and none of the wrong ones."""
+    for place, parameter in enumerate(exercise.parameters):
+        if parameter.default is not parameter.empty:
+            given = [[_given(x, place, parameter.default) for x in y] for y in (right, wrong)]
+            if not any(given[0]) and all(given[1]):
+                return f"Without `{parameter.name}`"
+        values = [
+            {x.inputs[place] for x in y if _is_true_or_false(x, place)} for y in (right, wrong)
+        ]
+        if len(values[0]) == len(values[1]) == 1 and values[0] != values[1]:
+            return f"Where `{parameter.name}` is {values[0].pop()},"
+    most, least = (
+        of(max((y.dim() for _, y in tensors(x.inputs)), default=0) for x in some)
+        for of, some in ((max, right), (min, wrong))
+    )
+    return "Without batch dimensions" if most < least else None
+
+
+def _is_true_or_false(case: Case, place: int) -> bool:
+    return len(case.inputs) > place and isinstance(case.inputs[place], bool)
+
+
+def _given(case: Case, place: int, default: Any) -> bool:
+    return len(case.inputs) > place and case.inputs[place] is not default
+
+
+def _differ_little(x: Pair, tolerance: float) -> bool:
+    """Tell whether two results of float64 are equal as results of float32."""
+    found, expected = list(tensors(x.got)), list(tensors(x.expected))
+    return len(found) == len(expected) > 0 and all(
+        a.dtype == b.dtype == torch.float64 and same(a.float(), b.float(), tolerance)
+        for (_, a), (_, b) in zip(found, expected, strict=True)
+    )
+
+
+def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
+    """Say which gradients are wrong, and how."""
+    ours = [call.reply.gradients or {} for call in wrong]
+    theirs = [(call.expected and call.expected.gradients) or {} for call in wrong]
+    wanted = {name for x in theirs for name, y in x.items() if y is not None and y.any()}
+    if not wanted:
+        return None
+    cut = {name for name in wanted if all(x.get(name) is None for x in ours)}
+    if cut == wanted:
+        return NO_GRADIENT
+    if cut:
+        names = " and ".join(f"`{_label(exercise, name)}`" for name in sorted(cut))
+        return f"The results are right, but no gradient reaches {names}."
+    for name in sorted(wanted):
+        pairs = _pairs(exercise, wrong, lambda reply, name=name: (reply.gradients or {}).get(name))
+        if pairs and (found := difference(pairs)):
+            found = found.replace("The result", "It").replace("the result", "it")
+            return (
+                f"The results are right, but not the gradient of `{_label(exercise, name)}`: "
+                f"{found[0].lower()}{found[1:]}"
+            )
+    return "The results are right, but not the gradients."
+
+
+def _inputs(exercise: Exercise, trials: list[Trial]) -> str | None:
+    """Say which arguments the calls have changed, if all else of the results is right."""
+    calls = [call for trial in trials for call in trial.calls]
+    places = sorted({place for call in calls for place in call.changed()})
+    if not places or not trials[0].held:
+        return None
+    said = " and ".join(f"`{exercise.parameters[place].name}`" for place in places)
+    return (
+        f"The result is right, but the call also changes {said}: `+=`, `x[...] =` and names that "
+        "end in `_` write into the caller's tensor. Make a new one."
+    )
+
+
+def _counted(trial: Trial, wrong: list[Call]) -> str:
+    """Say how many cases are right, where nothing better is known."""
+    call, held = min(wrong, key=lambda call: call.case.size), sum(x.held for x in trial.calls)
+    if held == 0:
+        return _on_condition(call, "Every case gives a wrong result.")
+    said = f"{held} of {len(trial.calls)} cases are right, “{call.case.name}” is not."
+    return _on_condition(call, said)
+
+
+def _pairs(exercise: Exercise, calls: list[Call], part: Callable[[Reply], Any]) -> list[Pair]:
+    """Set the parts of replies that differ beside the right ones."""
+    both = [(call.case, part(call.reply), part(call.expected)) for call in calls if call.expected]
+    return [
+        pair(exercise, case, ours, theirs)
+        for case, ours, theirs in both
+        if not same(ours, theirs, exercise.tolerance)
+    ]
+
+
+def _label(exercise: Exercise, name: str) -> str:
+    """Name the argument or parameter that a gradient belongs to."""
+    first, _, rest = name.partition(".")
+    own = exercise.parameters[int(first)].name if first.isdigit() else first
+    return f"{own}.{rest}" if rest else own
+
+
+def _first_tensor(exercise: Exercise) -> str:
+    """Name the first argument that is a tensor."""
+    return next((p.name for p in exercise.parameters if hasattr(p.annotation, "dim_str")), "x")

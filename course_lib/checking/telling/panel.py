@@ -1,0 +1,300 @@
+"""A verdict as a panel: one text face for terminals, one HTML face for Lab."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from markupsafe import Markup
+from torch import Tensor
+
+from course_lib.answers.answer import Foreign, Reply
+from course_lib.answers.source import source_of
+from course_lib.checking.catalogue import load
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.notebook.progress import standing
+from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
+from course_lib.checking.telling.difference import kind
+from course_lib.checking.telling.explanation import is_on_meta
+from course_lib.checking.trying.trial import same
+from course_lib.checking.verdict import Failure, Verdict
+
+SHOWN_NUMBERS, SHOWN_LINES = 24, 5
+SHOWN_CHARACTERS = 300
+LINES = "max-width:60em;line-height:1.45"
+Rows = list[tuple[str, str]]
+
+
+class Section(NamedTuple):
+    """A part of a panel: a heading and rows of (label, value), `folded` where few need it."""
+
+    heading: str
+    rows: Rows
+    folded: bool = False
+
+
+def text(verdict: Verdict, everything: bool = False) -> str:
+    """Show a verdict as plain text: of what is folded the headings alone, or else `everything`."""
+    sign, headline = _headline(verdict)
+    lines, sections = [f"{sign} {headline}", f"  {verdict.message}"], _sections(verdict)
+    for section in sections:
+        closed = section.folded and not everything
+        width = max((len(label) for label, _ in section.rows), default=0)
+        lines += [f"  {section.heading}"] if section.folded else ["", f"  {section.heading}"]
+        for label, value in [] if closed else section.rows:
+            first, *rest = value.splitlines() or [""]
+            lines.append(f"    {label:<{width}}  {first}".rstrip())
+            lines += [f"    {'':<{width}}  {line}" for line in rest]
+    steps = _next_steps(verdict)
+    if not everything and any(section.folded for section in sections):
+        steps[0] += " `course check --all` unfolds the rest."
+    return "\n".join([*lines, *(f"  {step}" for step in steps)])
+
+
+def html(verdict: Verdict) -> str:
+    """Show a verdict as HTML that follows the colours of the page around it."""
+    solved = verdict.status == "passed"
+    sign, headline = _headline(verdict)
+    return _template().render(
+        colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
+        lines=LINES,
+        sign=sign,
+        headline=headline,
+        message=verdict.message,
+        sections=_sections(verdict),
+        solution=source_of(load(verdict.exercise).reference) if solved else "",
+        next_steps=_next_steps(verdict),
+        signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
+    )
+
+
+def plain_html(told: str) -> str:
+    """Show sentences as HTML: Jupyter breaks the lines of what is printed inside of words."""
+    lines = [Markup("<div>{}</div>").format(code(line)) for line in told.splitlines()]
+    return Markup('<div style="{}">{}</div>').format(LINES, Markup("").join(lines))
+
+
+def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
+    """Show the smallest case that failed, if one did: a heading, and rows of (label, value)."""
+    failure = verdict.failure
+    if not failure or not failure.got or is_on_meta(failure.case):
+        return None
+    outcome, inputs = _outcome(verdict.exercise, failure), _inputs(verdict.exercise, failure)
+    return _case_heading(failure), [*outcome, *inputs]
+
+
+TEMPLATE = """
+{%- set below = "margin-top:.6em" -%}
+{%- set small = "opacity:.75;" ~ below -%}
+{%- set folded = "cursor:pointer;opacity:.75" -%}
+{%- set cell = "padding:.05em 1em .05em 0;text-align:left;vertical-align:top;"
+               ~ "background:none;border:0;font-size:inherit;color:inherit" -%}
+{%- set font = "font-family:var(--jp-code-font-family,"
+               ~ "var(--vscode-editor-font-family,monospace));white-space:pre" -%}
+{%- macro table(rows) -%}
+  <div style="overflow-x:auto"><table style="border-collapse:collapse;margin:.1em 0">
+  {%- for label, value in rows -%}
+    <tr style="background:none">
+    {#- -#}<td style="{{ cell }};white-space:nowrap
+    {%- if label in signs %};color:{{ signs[label] }}{% endif %}">
+    {{- label }}</td>
+    {#- -#}<td style="{{ cell }}{% if label not in signs %};{{ font }}{% endif %}">
+    {{- value }}</td></tr>
+  {%- endfor -%}
+  </table></div>
+{%- endmacro -%}
+<div style="border-left:4px solid {{ colour }};padding:.4em 1em;margin:.3em 0;
+{#- -#} {{ lines }}">
+{#- -#}<div style="font-weight:600">
+{#- -#}<span style="color:{{ colour }}">{{ sign }}</span> {{ headline }}</div>
+{#- -#}<div>{{ message | code }}</div>
+{%- for section in sections -%}
+  {%- if section.folded -%}
+    <details style="{{ below }}"><summary style="{{ folded }}">
+    {{- section.heading }}</summary>
+    {{- table(section.rows) }}</details>
+  {%- else -%}
+    <div style="{{ small }}">{{ section.heading }}</div>{{ table(section.rows) }}
+  {%- endif -%}
+{%- endfor -%}
+{%- if solution -%}
+  <details style="{{ below }}"><summary style="{{ folded }}">The library's version</summary>
+  {#- -#}<pre style="{{ font }};background:none;margin:.3em 0;overflow-x:auto">
+  {{- solution }}</pre></details>
+{%- endif -%}
+{%- for line in next_steps -%}
+  <div style="{{ small }}">{{ line | code }}</div>
+{%- endfor -%}
+</div>
+"""
+
+
+@cache
+def _template() -> Any:
+    # 45 ms that only a notebook waits for
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters["code"] = code
+    return environment.from_string(TEMPLATE)
+
+
+def _headline(verdict: Verdict) -> tuple[str, str]:
+    """Return the sign of a verdict, and what it says in a line."""
+    said = {"passed": "passed", "not attempted": "not attempted yet"}.get(verdict.status, "not yet")
+    points = f"{verdict.points} of {verdict.max_points} points"
+    return SIGNS.get(verdict.status, "✗"), f"{verdict.exercise}: {said}, {points}"
+
+
+def _next_steps(verdict: Verdict) -> list[str]:
+    """Say what to do now: read a hint, or go on."""
+    if verdict.status != "passed":
+        return [f'Stuck? `hint("{verdict.exercise}")` asks a question that helps.']
+    return [
+        f'`solution("{verdict.exercise}")` prints the library\'s version.',
+        str(standing(verdict.exercise, has_passed=True)),
+    ]
+
+
+def _sections(verdict: Verdict) -> list[Section]:
+    """List the parts of a panel below its message."""
+    sections, failure = [], verdict.failure
+    if failure and failure.error and failure.error.line:
+        where = [(f"line {failure.error.line}", failure.error.text or "")]
+        sections.append(Section("Raised in your code:", where))
+    if failure and failure.got and not is_on_meta(failure.case):
+        sections += _case(verdict.exercise, failure)
+    if verdict.printed:
+        sections.append(Section("Your code printed:", [("", verdict.printed.rstrip())]))
+    if verdict.properties:
+        sections.append(_tried(verdict))
+    return sections
+
+
+def _case(exercise_id: str, failure: Failure) -> list[Section]:
+    """Show the smallest case that failed: what came of it, and its inputs, folded if long."""
+    heading = _case_heading(failure)
+    outcome, inputs = _outcome(exercise_id, failure), _inputs(exercise_id, failure)
+    if sum(1 + value.count("\n") for _, value in inputs) <= SHOWN_LINES:
+        return [Section(heading, [*outcome, *inputs])]
+    given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
+    return [Section(heading, outcome), Section(f"Given: {given}", inputs, folded=True)]
+
+
+def _case_heading(failure: Failure) -> str:
+    name = f": {failure.case.name}" if failure.case.name else ""
+    return f"Smallest failing input{name}"
+
+
+def _briefly(shown: str) -> str:
+    """Cut what `show` says of a tensor down to dtype and shape."""
+    return shown.splitlines()[0].partition("  ")[0]
+
+
+def _tried(verdict: Verdict) -> Section:
+    """Count what holds, and list it."""
+    held = sum(result.held is True for result in verdict.properties)
+    heading = (
+        f"Tried: {verdict.cases_held} of {verdict.cases} cases and {held} of "
+        f"{len(verdict.properties)} properties hold."
+    )
+    rows = [(MARKS[held], f"{said} ({points})") for said, points, held in verdict.properties]
+    return Section(heading, rows, folded=True)
+
+
+def _inputs(exercise_id: str, failure: Failure) -> Rows:
+    names = [parameter.name for parameter in load(exercise_id).parameters]
+    rows = [("built with", repr(failure.case.build))] if failure.case.build else []
+    if failure.case.pieces:
+        rows.append(("called with", f"{', then '.join(map(str, failure.case.pieces))} tokens"))
+    return [*rows, *((n, show(x)) for n, x in zip(names, failure.case.inputs, strict=False))]
+
+
+def _outcome(exercise_id: str, failure: Failure) -> Rows:
+    """Say what was expected and what came, the difference first."""
+    got, expected = failure.got, failure.expected
+    if expected is None:
+        return [] if failure.error else [("got", show(got.output))]
+    if expected.error:
+        reached = got.error.type if got.error else show(got.output)
+        return [("expected", f"{expected.error.type}: {expected.error.message}"), ("got", reached)]
+    if got.error:
+        return [("expected", show(expected.output))]
+    for label, ours, theirs, tolerance in _compared(load(exercise_id), got, expected):
+        if not same(ours, theirs, tolerance):
+            found = _difference(ours, theirs)
+            rows = [("difference", found)] if found else []
+            return [*rows, (f"expected{label}", show(theirs)), (f"got{label}", show(ours))]
+    return []
+
+
+def _compared(
+    exercise: Exercise, got: Reply, expected: Reply
+) -> Iterator[tuple[str, Any, Any, float]]:
+    """Yield what two replies are compared by: (label, ours, theirs, tolerance)."""
+    names = [parameter.name for parameter in exercise.parameters]
+    yield (
+        "",
+        exercise.canonical(got.output),
+        exercise.canonical(expected.output),
+        exercise.tolerance,
+    )
+    for name, theirs in (expected.gradients or {}).items():
+        label = names[int(name)] if name.isdigit() else name
+        ours = (got.gradients or {}).get(name)
+        if ours is not None or (theirs is not None and theirs.any()):
+            yield f" gradient of {label}", ours, theirs, 10 * exercise.tolerance
+    for name, ours, theirs in zip(names, got.inputs, expected.inputs, strict=False):
+        yield f" {name} after the call", ours, theirs, 0.0
+
+
+def _difference(got: Any, expected: Any) -> str:
+    """Say in one line how a result differs; "" where it is for all to see."""
+    if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected):
+        lines = [(i, _difference(a, b)) for i, (a, b) in enumerate(zip(got, expected, strict=True))]
+        return "; ".join(f"part {i}: {line}" for i, line in lines if line)
+    if not isinstance(got, Tensor) or not isinstance(expected, Tensor):
+        kinds = kind(got), kind(expected)
+        return "" if kinds[0] == kinds[1] else f"{kinds[0]}, where {kinds[1]} is expected"
+    for what in ("shape", "dtype", "device"):
+        ours, theirs = _plain(getattr(got, what)), _plain(getattr(expected, what))
+        if ours != theirs:
+            return f"{what} {ours}, where {theirs} is expected"
+    if got.is_meta or got.numel() == 0:
+        return ""
+    broken = got.isnan() & ~expected.isnan(), got.isinf() & ~expected.isinf()
+    counts = [f"{int(b.sum())} {word}" for b, word in zip(broken, ("NaN", "infinite"), strict=True)]
+    bad = [count for count in counts if not count.startswith("0 ")]
+    if bad:
+        return f"{' and '.join(bad)} of {got.numel()} numbers"
+    error = torch.where(got == expected, 0.0, (got.double() - expected.double()).abs())
+    if error.max() == 0:
+        return ""
+    place = [int(i) for i in torch.unravel_index(error.argmax(), error.shape)]
+    return f"largest at {place}: {error.max():.3g}" if place else f"{error.max():.3g}"
+
+
+def show(value: Any) -> str:
+    """Show a tensor by dtype, shape and, if they are few, numbers; plain data as Python does."""
+    if isinstance(value, Tensor):
+        described = f"{_plain(value.dtype)} {_plain(value.shape)}"
+        if value.is_meta:
+            return f"{described} on meta"
+        if not 0 < value.numel() <= SHOWN_NUMBERS:
+            return described
+        # by way of lists, since numpy has no bfloat16
+        numbers = np.array2string(np.array(value.tolist()), precision=4, suppress_small=True)
+        return f"{described}\n{numbers}" if "\n" in numbers else f"{described}  {numbers}"
+    if isinstance(value, tuple):
+        return "\n".join(f"({i}) {show(item)}" for i, item in enumerate(value)) or "()"
+    if isinstance(value, Foreign):
+        return kind(value)
+    written = repr(value)
+    return written if len(written) <= SHOWN_CHARACTERS else f"{written[:SHOWN_CHARACTERS]}..."
+
+
+def _plain(attribute: Any) -> str:
+    if isinstance(attribute, torch.Size):
+        return str(tuple(attribute))
+    return str(attribute).removeprefix("torch.")

@@ -1,0 +1,1 @@
+"""Trying an answer: what may not be called, standard questions and laws."""

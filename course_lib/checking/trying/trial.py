@@ -1,0 +1,611 @@
+"""Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from course_lib.answers.answer import (
+    Answer,
+    Foreign,
+    InProcess,
+    Reply,
+    Request,
+    change_tensors,
+    tensors,
+)
+from course_lib.answers.probe_layers import Named, Probe
+from course_lib.checking.exercise import Case, Draw, Exercise, Property
+from course_lib.checking.trying.forbidden_operations import watched
+
+FLOAT64_TOLERANCE = 1e-9
+ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
+# numbers whose exponential is infinite, in float64 too: scores are products of them
+LARGE, LARGE_WEIGHTS = 1000.0, 30.0
+LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
+REFUSALS = "bad arguments raise the error that the docstring names"
+DEFAULT_TYPE = "the result has torch's default float type"
+EXPONENTIALS = (
+    "exp",
+    "exp_",
+    "exp2",
+    "exp2_",
+    "_softmax",
+    "_log_softmax",
+    "logsumexp",
+    "_safe_softmax",
+)
+# what torch says of an operation that must see numbers, such as x[mask], on its meta device
+NO_META = (
+    "register_meta function",
+    "called on meta tensors",
+    "copy out of meta tensor",
+    "no fake impl or Meta kernel",
+    "not implemented for 'Meta'",
+    "from the 'Meta' backend",
+    "can't convert meta device type tensor",
+    "repeat_interleave a meta tensor",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One request to an answer, and the reference's reply to it.
+
+    A reply to the `fuller` question that is no error has the reply to this one in it. Output and
+    gradients are divided by `scale` before they are compared.
+    """
+
+    case: Case
+    request: Request
+    expected: Reply
+    fuller: "Question | None" = None
+    scale: tuple[float, float] | None = None
+
+
+class Asked(NamedTuple):
+    """A standard property and the questions that try it."""
+
+    sentence: str
+    points: int
+    questions: list[Question]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an answer, and the reference's reply where the two are to be equal."""
+
+    case: Case
+    reply: Reply
+    expected: Reply | None
+    held: bool
+    scale: tuple[float, float] | None = None
+
+    def changed(self) -> list[int]:
+        """List the places of the arguments that this call has changed, where that was looked at."""
+        theirs = self.expected.inputs if self.expected else ()
+        both = enumerate(zip(self.reply.inputs, theirs, strict=False))
+        return [place for place, (a, b) in both if not same(a, b, 0.0)]
+
+
+@dataclass
+class Trial:
+    """One property tried on one answer; `held` is None until it has been."""
+
+    sentence: str
+    points: int
+    held: bool | None = None
+    calls: list[Call] = field(default_factory=list)
+
+
+class Trying:
+    """An answer being tried: each property when it is first asked about, and once only.
+
+    A standard property is tried call by call, so that who wants to know only whether it fails, or
+    whether two answers differ, pays for the calls up to there. The calls of an answer that is not
+    `watched` are not searched for forbidden ones. One that `refuses` is taken to raise what the
+    reference raises.
+    """
+
+    def __init__(
+        self,
+        exercise: Exercise,
+        answer: Answer,
+        seed: int,
+        watched: bool = True,
+        refuses: bool = False,
+    ):
+        self.exercise = exercise
+        self._answer, self._seed = answer, seed
+        self._watched, self._refuses = watched, refuses
+        _rehearsed(exercise, seed)
+        self._asked = _standard(exercise, seed)
+        self._known: dict[Question, Reply] = {}
+        self._trials = [Trial(sentence, points) for sentence, points in properties(exercise, seed)]
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def all(self) -> list[Trial]:
+        """Try every property; after a hang, a crash or nonsense the rest are left out."""
+        try:
+            for place in range(len(self)):
+                self.trial(place)
+        except _Ended:
+            self._trials = self._trials[: place + 1]
+            self._trials[-1].held = False
+        return self._trials
+
+    def trial(self, place: int) -> Trial:
+        """Try the property at this place to its end."""
+        trial = self._trials[place]
+        if trial.held is None and place < len(self._asked):
+            held = [call.held for call in self.calls(place)]
+            trial.held = all(held)
+        elif trial.held is None:
+            law = self.exercise.properties[place - len(self._asked)]
+            trial.held = self._obeys(law, trial)
+        return trial
+
+    def calls(self, place: int) -> Iterator[Call]:
+        """Yield the calls of one property, made as they are asked for."""
+        trial = self._trials[place]
+        if trial.held is not None or place >= len(self._asked):
+            yield from self.trial(place).calls
+            return
+        for number, question in enumerate(self._asked[place].questions):
+            if number == len(trial.calls):
+                trial.calls.append(self._call(question, trial))
+            yield trial.calls[number]
+
+    def holds(self, place: int) -> bool:
+        """Tell whether the property at this place holds; the first call that fails is the last."""
+        if place < len(self._asked):
+            return all(call.held for call in self.calls(place))
+        return bool(self.trial(place).held)
+
+    def passes(self) -> bool:
+        """Tell whether every property holds; the first call that fails is the last."""
+        return all(map(self.holds, range(len(self))))
+
+    def reply(self, question: Question) -> Reply:
+        """Ask one more question, which is no part of the trial."""
+        if question not in self._known:
+            self._known[question] = self._answer.run(replace(question.request, watch=()))
+        return self._known[question]
+
+    def earns(self) -> bool:
+        """Tell whether this is more than a guess: for each guess, a case is right where it is not.
+
+        Of an answer that gives back its argument, or the same number always, many laws hold.
+        """
+        right = [call for call in self.calls(0) if call.held]
+        return all(
+            any(not self._is_guessed(guess, call) for call in right)
+            for guess in guesses(self.exercise).values()
+        )
+
+    def _is_guessed(self, guess: "Guess", call: Call) -> bool:
+        assert call.expected, "every case has a result"
+        guessed = guess(call.case.inputs, call.expected.output)
+        return same(guessed, call.expected.output, self.exercise.tolerance)
+
+    def _call(self, question: Question, trial: Trial) -> Call:
+        refused = self._refuses and question.expected.error
+        reply = question.expected if refused else self._reply(question, trial)
+        held = same_reply(reply, question.expected, self.exercise, question.scale)
+        held = held or (_on_meta(question.case) and _no_meta(reply))
+        return Call(question.case, reply, question.expected, held, question.scale)
+
+    def _reply(self, question: Question, trial: Trial) -> Reply:
+        """Ask a question, unless its reply is known by now or comes with a fuller one."""
+        if question not in self._known:
+            fuller = question.fuller and self._reply(question.fuller, trial)
+            if fuller and not fuller.error:
+                return replace(fuller, gradients=None)
+            self._known[question] = self._ask(question.case, question.request, trial)
+        return self._known[question]
+
+    def _ask(self, case: Case, request: Request, trial: Trial) -> Reply:
+        reply = self._answer.run(request if self._watched else replace(request, watch=()))
+        if reply.error and reply.error.type in ENDED:
+            trial.calls.append(Call(case, reply, None, held=False))
+            raise _Ended
+        return reply
+
+    def _obeys(self, law: Property, trial: Trial) -> bool:
+        def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
+            case = Case("", inputs, build, pieces)
+            request = _request(self.exercise, case, self._seed, **bounds)
+            reply = self._ask(case, request, trial)
+            trial.calls.append(Call(case, reply, None, held=reply.error is None))
+            return reply.output
+
+        try:
+            return bool(law.holds(call, Draw(self._seed)))
+        except _Ended:
+            raise
+        # a law is written for right outputs: on others it may fail in any way
+        except Exception:
+            return False
+
+
+@lru_cache(maxsize=256)
+def _rehearsed(exercise: Exercise, seed: int) -> None:
+    """Let the reference make every call that any answer will be asked for.
+
+    einops keeps what it was first called with, and takes 2.0 for 2: where an answer with
+    `heads / groups` came first, a right one would fail after it.
+    """
+    rehearse(exercise, InProcess(exercise.reference), seed)
+
+
+def rehearse(exercise: Exercise, answer: Answer, seed: int) -> None:
+    """Let an answer make the calls of all cases and of the exercise's own laws; nobody looks."""
+    for case in _drawn(exercise, seed):
+        answer.run(_request(exercise, case, seed))
+    for law in exercise.properties:
+        with contextlib.suppress(Exception):
+            law.holds(_caller(exercise, answer, seed), Draw(seed))
+
+
+def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
+    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
+    return Trying(exercise, answer, seed).all()
+
+
+def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
+    """List the sentence and the points of each property: the standard ones, then the own."""
+    asked = [(x.sentence, x.points) for x in _standard(exercise, seed)]
+    return [*asked, *((x.sentence, x.points) for x in exercise.properties)]
+
+
+def cases(exercise: Exercise, seed: int) -> list[Question]:
+    """List the cases that have a result, as they are asked first: for their results alone."""
+    return _standard(exercise, seed)[0].questions
+
+
+def plain(exercise: Exercise, case: Case, seed: int) -> Question:
+    """Ask for the result of a case alone."""
+    request = _request(exercise, case, seed)
+    return Question(case, request, InProcess(exercise.reference).run(request))
+
+
+def refused(exercise: Exercise, seed: int) -> list[Question]:
+    """List the cases for which the reference raises an exception."""
+    return _of(exercise, seed, REFUSALS)
+
+
+class _Ended(Exception):
+    """The answer hung, took its process with it, or let it speak nonsense."""
+
+
+def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
+    """Return what a law calls, where nobody keeps the calls."""
+
+    def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
+        request = _request(exercise, Case("", inputs, build, pieces), seed, **bounds)
+        return answer.run(request).output
+
+    return call
+
+
+def large(exercise: Exercise, seed: int) -> list[Question]:
+    """List the cases with large numbers, of which there are some where an exponential is."""
+    return _of(exercise, seed, LARGE_NUMBERS)
+
+
+def _of(exercise: Exercise, seed: int, sentence: str) -> list[Question]:
+    """List the questions of a standard property, none where it is not asked."""
+    return [q for x in _standard(exercise, seed) if x.sentence == sentence for q in x.questions]
+
+
+Guess = Callable[[tuple, Any], Any]
+
+
+def guesses(exercise: Exercise) -> dict[str, Guess]:
+    """Name what whoever knows nothing might return, made of the inputs and of the right result."""
+    named: dict[str, Guess] = {
+        "only 0s": lambda _, output: _shaped(output, torch.zeros_like, 0),
+        "only 1s": lambda _, output: _shaped(output, torch.ones_like, 1),
+        "a unit matrix": lambda _, output: _shaped(output, _unit_matrix, 1),
+    }
+    for place, parameter in enumerate(exercise.parameters):
+        named[f"only {parameter.name}"] = lambda inputs, _, place=place: (
+            inputs[place] if place < len(inputs) else None
+        )
+    return named
+
+
+def _shaped(output: Any, of_tensor: Callable[[Tensor], Tensor], number: int) -> Any:
+    """Return another value of the same type and shape."""
+    if isinstance(output, int | float):
+        return type(output)(number)
+    if any(tensors(output)):
+        return change_tensors(output, of_tensor)
+    # what is no data has no value of its own that anybody could guess
+    return None if isinstance(output, Foreign) else type(output)()
+
+
+def _unit_matrix(y: Tensor) -> Tensor:
+    unit = torch.eye(*y.shape[-2:]) if y.dim() > 1 else torch.ones(y.shape)
+    return unit.expand(y.shape).to(y)
+
+
+@lru_cache(maxsize=256)
+def _standard(exercise: Exercise, seed: int) -> list[Asked]:
+    """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
+    reference = InProcess(exercise.reference)
+    # the second time with other numbers, where they are drawn: what an answer keeps is wrong there
+    cases, others = _drawn(exercise, seed), _drawn(exercise, seed + 1)
+    redrawn = {id(case): other for case, other in zip(cases, others, strict=False)}
+    draw = Draw(seed)
+
+    def ask(case: Case, **more: Any) -> Question:
+        request = _request(exercise, case, seed, **more)
+        return Question(case, request, reference.run(replace(request, watch=())))
+
+    changeable = _can_change(cases)
+
+    def value(case: Case) -> Question:
+        # where inputs can be changed, there is a property for all that a call should leave alone
+        plain = ask(case, watch=watched(exercise), settings=not changeable)
+        if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
+            return plain
+        cotangent = _cotangent(plain.expected.output, draw)
+        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=watched(exercise)))
+
+    with _exponentials() as exponentials:
+        everything = list(map(value, cases))
+    values, refused = (
+        [q for q in everything if bool(q.expected.error) == x] for x in (False, True)
+    )
+    gradients = [q.fuller for q in values if q.fuller]
+    # where numbers and sizes make no difference, one case of each kind will do
+    kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
+    # the two have four points together
+    asked = [Asked("every case gives the right result", 3 if refused else 4, values)]
+    if refused:
+        asked.append(Asked(REFUSALS, 1, refused))
+    if gradients:
+        asked.append(Asked("gradients flow, and are right", 2, gradients))
+    if gradients or exercise.no_gradient:
+        doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
+        asked.append(Asked("float64 goes in, float64 comes out, and as exact as that", 1, doubles))
+    if "default float type" in (exercise.reference.__doc__ or ""):
+        asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
+    if gradients and exponentials and not exercise.small_only:
+        enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
+        asked.append(Asked(LARGE_NUMBERS, 1, enlarged))
+    if changeable:
+        again = [redrawn.get(id(q.case), q.case) for q in kinds]
+        scattered = [
+            ask(
+                case,
+                scattered=True,
+                keywords=_optional(exercise, len(case.inputs)),
+                settings=True,
+            )
+            for case in again
+        ]
+        asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
+    if any(isinstance(x, Tensor) for x in cases[0].inputs):
+        on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
+        # for what no meta tensor has there is no asking
+        if all(map(_same_error, on_meta, few)):
+            asked.append(Asked("the result is on the inputs' device", 1, [values[0], *on_meta]))
+    return asked
+
+
+def _drawn(exercise: Exercise, seed: int) -> list[Case]:
+    return [Case(*x) for x in exercise.draw(Draw(seed))]
+
+
+def _request(
+    exercise: Exercise,
+    case: Case,
+    seed: int,
+    dtype: torch.dtype = torch.float32,
+    factor: float = 1,
+    **more: Any,
+) -> Request:
+    """Ask for a case, with weights of the inputs' device and dtype; tokens leave `dtype`.
+
+    The weights are multiplied by `factor`.
+    """
+    weights = exercise.weights(case.build, seed)
+    if weights is not None:
+        given = [x for _, x in tensors(case.inputs)]
+        dtype = next((x.dtype for x in given if is_float(x)), dtype)
+        device = given[0].device if given else None
+        weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
+    method = "__call__" if exercise.method in (None, "forward") else exercise.method
+    return Request(case.inputs, case.build, weights, method, pieces=case.pieces, **more)
+
+
+def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
+    """Name the optional arguments among the first `given` ones: a caller may use their names."""
+    return tuple(p.name for p in exercise.parameters[:given] if p.default is not p.empty)
+
+
+@contextmanager
+def _exponentials() -> Iterator[list[str]]:
+    """Collect the exponentials that are computed inside the block, a softmax's own among them."""
+    seen: list[str] = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function.overloadpacket.__name__ in EXPONENTIALS:
+                seen.append(function.overloadpacket.__name__)
+            return function(*args, **(kwargs or {}))
+
+    with Watch():
+        yield seen
+
+
+def _enlarged(exercise: Exercise, question: Question, seed: int) -> Question:
+    """Ask a case with numbers so large that an exponential of them is infinite, in float64."""
+    assert question.fuller, "a case without a gradient has no exponential of interest"
+    factor = LARGE if exercise.method is None else LARGE_WEIGHTS
+    case = _each(question.case, lambda x: factor * x.double() if x.is_floating_point() else x)
+    request = _request(
+        exercise,
+        case,
+        seed,
+        dtype=torch.float64,
+        factor=factor,
+        cotangent=change_tensors(question.fuller.request.cotangent, _doubled),
+    )
+    expected = InProcess(exercise.reference).run(request)
+    scale = _size(expected.output), _size(expected.gradients)
+    return Question(case, request, expected, scale=scale)
+
+
+def _doubled(x: Tensor) -> Tensor:
+    return x.double()
+
+
+def _size(value: Any) -> float:
+    """Return the largest number of all tensors of floats in a value, 1 at least."""
+    return max([1.0, *(float(x.abs().max()) for _, x in tensors(value) if is_float(x))])
+
+
+def _cotangent(output: Any, draw: Draw) -> Any:
+    """Draw a cotangent for each tensor of floats; what else there is has none."""
+    return change_tensors(output, lambda y: draw.normal(*y.shape) if is_float(y) else None)
+
+
+def _can_change(cases: list[Case]) -> bool:
+    """Tell whether a call could change one of its inputs: a tensor, a list or a dict."""
+    kinds = (Tensor, list, dict)
+    return any(isinstance(x, kinds) or any(tensors(x)) for case in cases for x in case.inputs)
+
+
+def _double(x: Tensor) -> Tensor:
+    # the factor gives the numbers digits that a float32 cannot hold
+    return 1.1 * x.double() if x.is_floating_point() else x
+
+
+def _each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    return replace(case, inputs=tuple(change_tensors(x, change) for x in case.inputs))
+
+
+def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) -> list[Question]:
+    """Keep the first case of each kind, told by the types of its arguments, and this of tensors."""
+
+    def kind(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return of_tensor(value)
+        return value if isinstance(value, bool | str | Named | Probe) else type(value)
+
+    kinds: dict[tuple, Question] = {}
+    for question in questions:
+        kinds.setdefault(tuple(map(kind, (*question.case.build, *question.case.inputs))), question)
+    return list(kinds.values())
+
+
+def _on_meta(case: Case) -> bool:
+    return any(x.is_meta for _, x in tensors(case.inputs))
+
+
+def _no_meta(reply: Reply) -> bool:
+    """Tell whether an answer could not be tried on the meta device, through no fault of its own."""
+    return bool(reply.error and any(words in reply.error.message for words in NO_META))
+
+
+def _same_error(a: Question, b: Question) -> bool:
+    kinds = [question.expected.error and question.expected.error.type for question in (a, b)]
+    return kinds[0] == kinds[1]
+
+
+def differentiable(exercise: Exercise, reply: Reply) -> bool:
+    """Tell whether a reply has floats in its output, and an input of floats or weights.
+
+    Where an exercise says why gradients are not judged, none has any.
+    """
+    if exercise.no_gradient:
+        return False
+    sources = exercise.method is not None or any(is_float(x) for _, x in tensors(reply.inputs))
+    return sources and any(is_float(x) for _, x in tensors(reply.output))
+
+
+def is_float(value: Any) -> bool:
+    """Tell whether a value is a tensor of floats."""
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def same_reply(
+    a: Reply, b: Reply, exercise: Exercise, scale: tuple[float, float] | None = None
+) -> bool:
+    """Tell whether two answers did the same: output, gradients, changed inputs, exception.
+
+    With `scale`, output and gradients are divided by it, and held to float32's tolerance.
+    """
+    if a.error or b.error:
+        kinds = [reply.error.type if reply.error else None for reply in (a, b)]
+        return kinds[0] == kinds[1]
+    if scale:
+        a, b = _divided(a, scale), _divided(b, scale)
+    tolerance, form = exercise.tolerance, exercise.canonical
+    return (
+        same(form(a.output), form(b.output), tolerance)
+        and _same_gradients(a.gradients, b.gradients, 10 * tolerance)
+        and same(a.inputs, b.inputs, 0.0)
+    )
+
+
+def _divided(reply: Reply, scale: tuple[float, float]) -> Reply:
+    """Divide output and gradients, which are of float64, and bring them to float32."""
+    output, gradients = (
+        change_tensors(x, lambda y, size=size: (y / size).float() if is_float(y) else y)
+        for x, size in zip((reply.output, reply.gradients), scale, strict=True)
+    )
+    return replace(reply, output=output, gradients=gradients)
+
+
+def _same_gradients(a: dict | None, b: dict | None, tolerance: float) -> bool:
+    """Tell whether gradients are equal; where none flows (None), that is a gradient of zeros."""
+    if a is None or b is None or a.keys() != b.keys():
+        return a is b
+    for name in a:
+        x, y = a[name], b[name]
+        if x is None or y is None:
+            if any(z is not None and z.count_nonzero() > 0 for z in (x, y)):
+                return False
+        elif not same(x, y, tolerance):
+            return False
+    return True
+
+
+def same(a: Any, b: Any, tolerance: float) -> bool:
+    """Tell whether two results are equal: type, shape, dtype, device, and nearly the numbers."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
+            return False
+        if a.is_meta or torch.equal(a, b):
+            return True
+        if not a.is_floating_point():
+            return False
+        near = min(tolerance, FLOAT64_TOLERANCE) if a.dtype == torch.float64 else tolerance
+        # what nearly always decides, in a quarter of the time that allclose takes
+        if (a - b).abs().amax().item() <= near:
+            return True
+        return torch.allclose(a, b, rtol=near, atol=near, equal_nan=True)
+    # a whole number is a float too, as Python's annotations have it
+    if type(a) is int and type(b) is float:
+        return same(float(a), b, tolerance)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
+    if isinstance(a, float):
+        return a == b or abs(a - b) <= tolerance * max(1.0, abs(b))
+    return bool(a == b)

@@ -1,0 +1,1 @@
+"""From a notebook to verdicts: workers, the sandbox, and the judge outside it."""

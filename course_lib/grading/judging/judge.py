@@ -1,0 +1,181 @@
+"""One notebook becomes one entry of the results; cases, references and points are known here."""
+
+import contextlib
+
+from course_lib.checking.catalogue import load
+from course_lib.checking.notebook.answers import Attempt, find_answers, judge_attempt, unanswered
+from course_lib.checking.notebook.likeness import same_as_library
+from course_lib.checking.notebook.screen import screened
+from course_lib.checking.telling.panel import failing_case
+from course_lib.checking.trying import forbidden_names
+from course_lib.checking.trying.source_names import names_in
+from course_lib.checking.verdict import Verdict, sentence, untried, warm
+from course_lib.files import ipynb
+from course_lib.files.course_map import lessons_of
+from course_lib.grading.judging.rules import Rules
+from course_lib.grading.judging.sandbox import Sandbox
+from course_lib.grading.marks.entries import block, plain, rounded, unreadable
+from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, PropertyResult
+from course_lib.grading.marks.words import in_words
+
+MOST_NAMES = 20
+LONGEST_SOURCE = 20_000
+CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
+
+
+class Judge:
+    """Judges notebooks, answers in the sandbox of their lesson. Use it as a context manager."""
+
+    def __init__(self, rules: Rules):
+        self._rules = rules
+        self._open = contextlib.ExitStack()
+        self._sandboxes: dict[str, Sandbox] = {}
+
+    def __enter__(self) -> "Judge":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._open.close()
+
+    def entry(self, content: bytes) -> Entry:
+        """Return `lesson`, `status`, `message` and `exercises` of a notebook's entry."""
+        try:
+            notebook = ipynb.parse(content, "This")
+            asked = [load(exercise_id) for exercise_id in self._rules.exercises]
+            own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
+            if own and lessons and lessons.isdisjoint(lessons_of(notebook)):
+                return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
+            submission = find_answers(notebook, "This", asked or None, alone=True)
+        except ipynb.NotANotebook as error:
+            return unreadable(str(error))
+        except RecursionError:
+            return unreadable("This is nested too deeply to be read.")
+        except MemoryError:
+            return unreadable("This takes too much memory to be read.")
+        for attempt in submission.attempts.values():
+            self._start_sandbox(attempt)
+            # torch is loading in the sandbox: meanwhile, ask the reference
+            warm(attempt.exercise, self._rules.seed)
+        results, failed = {}, []
+        # the process of an answer that calls others may end with it: these come last
+        for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.neighbours)):
+            attempt = attempt.borrowing(failed)
+            judged = self._verdict(attempt)
+            results[judged.exercise] = self._result(attempt, judged)
+            if judged.status != "passed":
+                failed.append(attempt.exercise)
+        self._clear()
+        entry: Entry = {
+            "lesson": min(x.exercise.lesson for x in submission.attempts.values()),
+            "status": "graded",
+            "message": plain(" ".join(submission.remarks)),
+            "exercises": {exercise_id: results[exercise_id] for exercise_id in submission.attempts},
+        }
+        if words := in_words(notebook):
+            entry["words"] = words
+        return entry
+
+    def _verdict(self, attempt: Attempt) -> Verdict:
+        try:
+            if said := _screened(attempt):
+                return untried(attempt.exercise, "forbidden", said, self._rules.seed)
+            return self._judged(attempt)
+        except RecursionError:
+            message = "This code is nested too deeply to be judged."
+        # whatever a stranger's reply leads to, it fails the answer and never the judge
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+            message = "What this code replies cannot be judged."
+        self._clear()
+        return untried(attempt.exercise, "error", message, self._rules.seed)
+
+    def _judged(self, attempt: Attempt) -> Verdict:
+        if not attempt.source:
+            return unanswered(attempt, self._rules.seed)
+        sandbox, banned = self._sandboxes[attempt.exercise.lesson], attempt.exercise.forbidden
+        # what one answer may call, it could leave behind for another that may not
+        if any(forbidden_names.in_source(source, {}, banned) for source in sandbox.executed):
+            sandbox.clear()
+        alone = not sandbox.executed
+        judged = judge_attempt(attempt, sandbox, self._rules.seed)
+        if not alone and judged.status not in CERTAIN:
+            # another answer may have spoiled the process: once more, in a fresh one
+            sandbox.clear()
+            judged = judge_attempt(attempt, sandbox, self._rules.seed)
+        if attempt.borrowed:  # the library's code is nothing for the answers that follow
+            sandbox.clear()
+        return judged
+
+    def _start_sandbox(self, attempt: Attempt) -> None:
+        """Start the sandbox of an exercise's lesson, unless it runs."""
+        lesson, rules = attempt.exercise.lesson, self._rules
+        if attempt.source and lesson not in self._sandboxes:
+            sandbox = Sandbox(lesson, rules.level, rules.seconds, rules.memory)
+            self._open.enter_context(sandbox)
+            self._sandboxes[lesson] = sandbox
+
+    def _clear(self) -> None:
+        for sandbox in self._sandboxes.values():
+            sandbox.clear()
+
+    def _result(self, attempt: Attempt, judged: Verdict) -> ExerciseResult:
+        most = self._rules.points.get(judged.exercise, judged.max_points)
+        result: ExerciseResult = {
+            "status": judged.status,
+            "points": rounded(judged.points * most / judged.max_points),
+            "max_points": rounded(most),
+            "message": plain(_message(attempt, judged)),
+        }
+        if judged.called:
+            result["dispatched"] = sorted(map(plain, judged.called[:MOST_NAMES]))
+        if attempt.source:
+            result["source"] = attempt.written[:LONGEST_SOURCE]
+            if same_as_library(attempt.source, attempt.exercise):
+                result["same_as_library"] = True
+        if judged.properties:
+            result["properties"] = _properties(judged, most / judged.max_points)
+        if case := _case(judged):
+            result["case"] = case
+        return result
+
+
+def _screened(attempt: Attempt) -> str | None:
+    """Say what in the source may not be used, if anything may not."""
+    return screened(attempt.written, attempt.exercise) if attempt.source else None
+
+
+def _message(attempt: Attempt, judged: Verdict) -> str:
+    error = judged.failure and judged.failure.error
+    if not error or judged.status != "error":
+        return judged.message
+    parts = [sentence(judged.message)]
+    if error.line:
+        parts.append(f"Line {error.line}: {error.text}.")
+    if error.type == "NameError" and attempt.source:
+        parts += _not_there(attempt.source, error.message)
+    return " ".join(parts)
+
+
+def _properties(judged: Verdict, worth: float) -> list[PropertyResult]:
+    return [
+        {"sentence": sentence, "points": rounded(worth * points), "held": held}
+        for sentence, points, held in judged.properties
+    ]
+
+
+def _case(judged: Verdict) -> Case | None:
+    # a stranger's result may be anything: what cannot be shown is left out
+    with contextlib.suppress(ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+        if shown := failing_case(judged):
+            heading, rows = shown
+            return {"heading": heading, "values": {label: block(value) for label, value in rows}}
+    return None
+
+
+def _not_there(source: str, message: str) -> list[str]:
+    """Say of a name that an import should have given, why it has not."""
+    return [
+        f"`{given.name}` is of {given.target}, which is not to be had here: an answer stands on "
+        "its own notebook and on the components of earlier lessons."
+        for given in names_in(source, {}).imports
+        if f"'{given.name}'" in message
+    ]

@@ -1,0 +1,1 @@
+"""From verdicts to marks: entries, scores, and what a person marks."""

@@ -1,0 +1,1 @@
+"""What came in: files, whose they are, when, and what was judged before."""

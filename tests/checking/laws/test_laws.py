@@ -1,0 +1,71 @@
+import pytest
+from jaxtyping import Float
+from torch import Tensor
+
+from course_lib.checking import catalogue
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.laws import laws
+from course_lib.checking.laws.sizes import missing_sizes
+
+
+@pytest.mark.parametrize("exercise_id", catalogue.ids())
+def test_every_exercise_holds_all_laws(exercise_id):
+    violations = laws.prove(catalogue.load(exercise_id)).violations
+    assert not violations, "\n".join(["", *violations])
+
+
+def exercise_of(reference, cases):
+    """Make an exercise of a function and of what draws the inputs of its cases."""
+    texts = {"lesson": "00", "title": "", "minutes": 1, "difficulty": 1, "hints": ("", "")}
+    exercise = Exercise(reference, **texts)
+    exercise.cases(lambda draw: (("a case", inputs) for inputs in cases(draw)))
+    return exercise
+
+
+def squared(n):
+    """Square a number. Raises ValueError below zero."""
+    if n < 0:
+        raise ValueError(n)
+    return n * n
+
+
+def test_cases_that_another_seed_gives_away_violate_a_law():
+    fixed = exercise_of(squared, lambda draw: [(3,), (5,), (-1,)])
+    assert len(list(laws._by_heart(fixed, (0, 1)))) == 2
+    drawn = exercise_of(squared, lambda draw: [(3,), (draw.number(5, 10**6),), (-1,)])
+    assert list(laws._by_heart(drawn, (0, 1))) == []
+
+
+def test_a_law_whose_calls_another_seed_gives_away_violates_one():
+    exercise = exercise_of(squared, lambda draw: [(3,), (draw.number(5, 10**6),)])
+    exercise.property("grows", points=2)(lambda answer, draw: answer(7) < answer(8))
+    assert len(list(laws._by_heart(exercise, (0,)))) == 1
+
+
+def test_an_error_that_is_promised_and_not_asked_or_asked_and_not_promised_violates_a_law():
+    assert list(laws._refusals(exercise_of(squared, lambda draw: [(3,), (-1,)]))) == []
+    assert len(list(laws._refusals(exercise_of(squared, lambda draw: [(3,)])))) == 1
+    assert list(laws._edits(exercise_of(squared, lambda draw: [(3,)])))
+
+    def silent(n):
+        return squared(n)
+
+    assert len(list(laws._refusals(exercise_of(silent, lambda draw: [(3,), (-1,)])))) == 1
+
+
+def test_sizes_that_no_case_has_are_named():
+    def flipped(x: Float[Tensor, "... n d"]) -> Float[Tensor, "... n d"]:
+        return x.flip(-2)
+
+    def missing(*shapes):
+        exercise = exercise_of(flipped, lambda draw: [(draw.normal(*shape),) for shape in shapes])
+        return list(missing_sizes(exercise))
+
+    assert missing((2, 3), (1, 3), (2, 3, 4, 5), (2, 2)) == []
+    assert missing((2, 3, 3)) == [
+        "no case has 0 batch dimensions",
+        "no case has 2 batch dimensions",
+        "no case has n = 1",
+        "no case has d unlike n",
+    ]
+    assert missing((1, 3), (3, 2, 4, 3)) == ["no case has d = n"]

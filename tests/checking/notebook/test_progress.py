@@ -1,0 +1,80 @@
+"""Where a learner is in a lesson: how much has passed, how long the rest takes, what is next."""
+
+import statistics
+
+import jupytext
+import pytest
+
+from course_lib.checking.catalogue import ids, outline
+from course_lib.checking.notebook.progress import standing
+from course_lib.files.course_map import lessons
+from course_lib.files.workspace import Workspace
+from lessons.minutes import MARK, minutes
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Workspace.make(tmp_path)
+
+
+def passes(workspace, *exercises):
+    for exercise_id in exercises:
+        workspace.note_check(exercise_id, "passed", 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "said"),
+    [
+        ("attention/softmax", "Next: `attention/dot_scores` (8 minutes · ●○○)."),
+        ("attention/additive_scores", "Next: `self_attention/parameter_free` of lesson 03 ("),
+        ("speculative/accept", "Next: `start/hello` of lesson 00 ("),
+    ],
+)
+def test_what_is_next_is_what_comes_next_in_the_notebooks(workspace, exercise_id, said):
+    assert said in str(standing(exercise_id, has_passed=True))
+
+
+def test_what_has_passed_is_not_next(workspace):
+    first, second, third, *_ = [x for x in ids() if outline(x).lesson == "02"]
+    passes(workspace, second)
+    found = standing(first, has_passed=True)
+    assert (found.passed, found.exercises) == (2, 8)
+    assert found.following == outline(third)
+    assert standing(first, has_passed=False).following == outline(first)
+
+
+def test_the_whole_course_has_an_end(workspace):
+    every = ids()
+    passes(workspace, *every[:-1])
+    said = str(standing(every[-1], has_passed=True))
+    assert said.endswith("You have passed every exercise of the course.")
+
+
+def test_outside_a_workspace_nothing_else_has_passed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = standing("attention/softmax", has_passed=True)
+    assert (found.passed, found.following.id) == (1, "attention/dot_scores")
+
+
+@pytest.mark.usefixtures("private_package")
+def test_an_exercise_of_an_instructors_own_takes_its_minutes_too(workspace):
+    before = standing("rnn/cell", has_passed=True)
+    assert before.exercises == 9
+    passes(workspace, "private/twice")
+    assert standing("rnn/cell", has_passed=True).minutes <= before.minutes
+
+
+def test_the_minutes_left_are_near_what_is_measured_cell_by_cell(workspace):
+    """The estimate shares reading out by the length of the text; `lessons.minutes` counts it."""
+    errors = []
+    for lesson in lessons():
+        cells = jupytext.read(lesson.file, fmt="py:percent").cells
+        for number, cell in enumerate(cells, start=1):
+            if cell.source.startswith(MARK):
+                exercise_id = cell.source.removeprefix(MARK).strip()
+                measured = minutes(cells).core - minutes(cells[:number]).core
+                errors.append(abs(standing(exercise_id, has_passed=True).minutes - measured))
+                passes(workspace, exercise_id)
+    assert statistics.mean(errors) < 5
+    assert max(errors) < 15

@@ -1,0 +1,375 @@
+"""The laws of the pages: what they show is what the course says, and what they name is there.
+
+After a change of panels, lessons, topics, exercises or kept results,
+`UPDATE_PAGES=1 pytest tests/pages/test_pages.py` writes what the README, RESULTS.md and TOPICS.md
+are to show, and what `course list` says of each exercise; look at the difference before you commit
+it. The first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and
+then `UPDATE_PAGES=build/verified.md pytest tests/pages/test_pages.py`.
+"""
+
+import dataclasses
+import inspect
+import json
+import os
+import re
+import statistics
+import textwrap
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import nbformat
+import pytest
+import torch
+
+from benchmarks import blocks, generation
+from benchmarks.efficient import table
+from course_lib.answers.source import define
+from course_lib.checking.catalogue import ids, load, summarise
+from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.laws import laws
+from course_lib.exercises import check
+from course_lib.files.course_map import EXERCISES, disagreements, hours, lessons, topics
+from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Workspace
+from course_lib.instruments import results
+from course_lib.verify import COMPARISONS
+
+UPDATE = "UPDATE_PAGES" in os.environ
+VERIFIED = Path(os.environ.get("UPDATE_PAGES", "1"))  # what `course verify --markdown` has printed
+HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
+PAGES = sorted(file.name for file in ROOT.glob("*.md"))
+
+
+def read(page):
+    return (ROOT / page).read_text("utf8")
+
+
+def hold(page, before, after, wanted):
+    """Compare what stands between two texts of a page with what should be there, or write it."""
+    text = read(page)
+    start = text.index(before) + len(before)
+    end = text.index(after, start)
+    if UPDATE:
+        (ROOT / page).write_text(text[:start] + wanted + text[end:], "utf8")
+    else:
+        assert text[start:end] == wanted, (
+            f"`UPDATE_PAGES=1 pytest tests/pages/test_pages.py` mends {page}"
+        )
+
+
+def figures(name):
+    return results.load(name)["figures"]
+
+
+def mean(runs, of):
+    return statistics.mean(of(run) for run in runs)
+
+
+def proof_counts():
+    kinds = "| exercises | known mistakes | alternatives | mutants | edits | violations |"
+    line = read("RESULTS.md").split(kinds)[1].splitlines()[2]
+    return line.strip("| ").split(" | ")
+
+
+def hold_verified():
+    if VERIFIED.is_file():
+        components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
+        hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
+        hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", counts)
+
+
+def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells():
+    files = sorted((ROOT / "lessons").glob("[0-9][0-9]_*.py"))
+    text = "".join(file.read_text("utf8") for file in files)
+    in_cells = re.findall(r"^# exercise: (\S+)$", text, flags=re.MULTILINE)
+    told = [dataclasses.asdict(summarise(load(x))) for x in in_cells]
+    wanted = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    if UPDATE:
+        EXERCISES.write_text(wanted, "utf8")
+    else:
+        assert EXERCISES.read_text("utf8") == wanted, "write it: " + __doc__
+        assert ids() == in_cells
+
+
+def test_the_results_page_has_every_comparison_and_no_other():
+    hold_verified()
+    shown = re.findall(r"^\| `(\S+)` \| (.+?) \| \S+ \| \S+ \|$", read("RESULTS.md"), flags=re.M)
+    assert shown == [(x.component, x.oracle) for x in COMPARISONS], __doc__
+
+
+def test_the_results_page_counts_what_the_exercises_hold():
+    hold_verified()
+    counted = [sum(kind) for kind in zip(*(laws.counts(load(x)) for x in ids()), strict=True)]
+    assert proof_counts() == list(map(str, [len(ids()), *counted, 0])), __doc__
+
+
+def test_the_instructors_page_says_what_grading_took():
+    kept = figures("grading")
+    peers = [kept[tool]["ratio of throughput"] for tool in ("nbgrader", "otter")]
+    hold(
+        "GRADING.md",
+        "right, wrong, partly right and broken in turn: ",
+        " (`python -m benchmarks.grading",
+        f"{kept['seconds']:.0f} seconds on two cores, start included; the median one takes "
+        f"{kept['milliseconds, median in a worker']:.0f} milliseconds, and two go on at once. "
+        f"nbgrader takes {peers[0]:.0f} times as long for each of ten of them, "
+        f"otter {peers[1]:.0f} times",
+    )
+
+
+def test_the_readme_is_short():
+    assert len(read("README.md").splitlines()) <= 120
+
+
+def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(Workspace.make(tmp_path).folder)
+    [cell] = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)
+    source, call = cell.rsplit("\n", 2)[0], cell.splitlines()[-1]
+    assert call == 'check("attention/softmax", softmax)'
+    check("attention/softmax", define(source, "softmax", {"torch": torch}))
+    wrapped = [
+        textwrap.wrap(line, 100, subsequent_indent="  ", drop_whitespace=False) if line else [""]
+        for line in capsys.readouterr().out.splitlines()
+    ]
+    panel = "\n".join(line.rstrip() for lines in wrapped for line in lines)
+    assert panel.startswith("✗ attention/softmax: not yet")
+    hold("README.md", "```text\n", "\n```\n", panel)
+
+
+def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
+    rows = []
+    for x in lessons():
+        if x.file:
+            exercises = sum(load(exercise_id).lesson == x.number for exercise_id in ids())
+            link = f"[{x.title}](notebooks/{x.file.stem}.ipynb)"
+            rows.append(f"| {x.number} | {link} | {x.question} | {x.minutes} | {exercises} |")
+    hold("README.md", "\n\nThe lessons take about ", " hours in all", str(hours()))
+    head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
+    hold("README.md", head, "\n\n", "\n".join(rows))
+
+
+def test_the_readme_sums_the_results_up_in_one_line_each():
+    rows = re.findall(r"^\| `\w.*\| (\S+) \| (\S+) \|$", read("RESULTS.md"), flags=re.MULTILINE)
+    error, gradient = (max(column, key=float) for column in zip(*rows, strict=True))
+    counts = [f"{int(x):,}" for x in proof_counts()]
+    spelling, positions = figures("attention"), figures("positions")
+    long = spelling["lengths"].index(12)
+    share = {
+        name: f"{mean(spelling[name], lambda run: run['accuracy'][long]):.0%}".replace("%", " %")
+        for name in ("one vector", "attention")
+    }
+    far = {
+        name: f"{mean(runs, lambda run: run['right'][-1]):.2f}"
+        for name, runs in positions["before"].items()
+    }
+
+    def at(n):
+        losses = figures("extrapolation")["loss"]["rotary"]
+        return f"{mean(losses, lambda run: run[n // 16 - 1]):.2f}"
+
+    lines = [
+        f"- **Components**: {len(rows)} comparisons with independent implementations; the largest "
+        f"error is {error}, the largest gradient error {gradient}.",
+        f"- **Exercises**: {counts[0]}, tried on {counts[1]} known mistakes, {counts[2]} right "
+        f"answers in other styles, {counts[3]} mutants and {counts[4]} one-place edits; "
+        f"{counts[5]} violations.",
+        f"- **Attention**: of words with 12 letters, {share['attention']} are pronounced right, "
+        f"with one context vector {share['one vector']}.",
+        f"- **Positions**, trained on 16 words and read on 64, with one fixed distance to find: "
+        f"relative {far['relative']} right, rotary {far['rotary']}, learned {far['learned']}, "
+        f"sinusoidal {far['sinusoidal']}. In a language model trained on 32 characters and read "
+        f"at 128, rotary's loss rises from {at(32)} to {at(128)} nats.",
+    ]
+    hold("README.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
+
+
+def test_the_readme_shows_five_rows_of_the_benchmark():
+    kept = figures("attention_speed")
+    rivals = {
+        "fused dense": [],
+        "window": ["local-attention", "Longformer"],
+        "BigBird": ["HF BigBird"],
+        "Linformer": ["linformer"],
+        "LSH": ["reformer-pytorch", "Reformer"],
+    }
+
+    def seconds(name, n):
+        return dict(zip(kept["n"], kept["seconds"][name], strict=False)).get(n)
+
+    rows = []
+    for name, others in rivals.items():
+        fastest = min(others, key=lambda other: seconds(other, 8192), default=None)
+        other = f"{1000 * seconds(fastest, 8192):,.0f} ({fastest})" if fastest else "—"
+        far = seconds(name, 65536)
+        gib = f"{kept['MiB'][name][-1] / 1024:.2f}" if far else "—"
+        cells = (f"{1000 * seconds(name, 8192):,.0f}", other, f"{1000 * far:,.0f}" if far else "—")
+        rows.append(f"| {name} | {' | '.join(cells)} | {gib} |")
+    head = "| | n = 8,192 | other package | n = 65,536 | GiB there |\n|:-|-:|-:|-:|-:|\n"
+    hold("README.md", head, "\n\n", "\n".join(rows))
+
+
+def test_the_results_page_shows_the_kept_results():
+    kept, lengths = figures("attention"), (4, 6, 8, 10, 12)
+    rows = ["| letters | 4 | 6 | 8 | 10 | 12 |", "|:-|-:|-:|-:|-:|-:|"]
+    for name in ("one vector", "attention"):
+        places = [kept["lengths"].index(n) for n in lengths]
+        shares = [mean(kept[name], lambda run, i=i: run["accuracy"][i]) for i in places]
+        rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    hold("RESULTS.md", "(results/attention.json).\n\n", "\n\n", "\n".join(rows))
+    kept = figures("positions")
+    rows = ["| words read | 16 | 32 | 64 |", "|:-|-:|-:|-:|"]
+    assert kept["lengths"] == [16, 32, 64]
+    for name in ("sinusoidal", "learned", "relative", "rotary"):
+        runs = kept["before"][name]
+        shares = [mean(runs, lambda run, i=i: run["right"][i]) for i in range(3)]
+        rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    hold("RESULTS.md", "(results/positions.json).\n\n", "\n\n", "\n".join(rows))
+    kept, places = figures("extrapolation")["loss"], (32, 64, 128, 256)
+    rows = [f"| nats near character | {' | '.join(map(str, places))} |", "|:-|-:|-:|-:|-:|"]
+    schemes = ("sinusoidal", "relative", "rotary", "alibi")
+    for name in (*schemes, "all hands interpolated, 20 steps", "slow hands interpolated, 20 steps"):
+        losses = [mean(kept[name], lambda run, n=n: run[n // 16 - 1]) for n in places]
+        label = name if name in schemes else f"rotary, {name.replace(', 20', ' and 20')}"
+        rows.append(f"| {label} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
+    hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
+    times = blocks.table(figures("block_speed"))
+    hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
+    pace = generation.table(figures("generation_speed"))
+    hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
+    after = "more time or memory than the benchmark allows.\n\n"
+    assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
+
+
+def section(number, heading):
+    """Return a link to a lesson's section, by the name that JupyterLab gives it."""
+    [stem] = [x.file.stem for x in lessons() if x.number == number and x.file]
+    anchor = quote(lab_anchor(heading), safe=":,?!'&")
+    return f"[{number} {plain(heading)}](notebooks/{stem}.ipynb#{anchor})"
+
+
+def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured():
+    every = topics()
+    exercised, measured = (
+        sum(bool(x.exercises) for x in every),
+        sum(bool(x.measured) for x in every),
+    )
+    rows = [
+        f"{len(every)} of {len(every)} topics are taught, {exercised} are built in an exercise, "
+        f"and {measured} are measured.",
+        "",
+        "| | topic | taught in | exercises | measured in |",
+        "|:-|:-|:-|:-|:-|",
+    ]
+    for x in every:
+        built = "<br>".join(f"`{name}`" for name in x.exercises.split()) or "–"
+        places = [section(*x.measured.split(" ", 1))] if x.measured else []
+        places += [f"[{name}.json](results/{name}.json)" for name in x.results.split()]
+        taught, shown = section(x.lesson, x.section), "<br>".join(places) or "–"
+        rows.append(f"| {x.id} | {x.topic} | {taught} | {built} | {shown} |")
+    hold("TOPICS.md", "## Topics\n\n", "\n\n## ", "\n".join(rows))
+    rows = ["| | printed | what holds | shown in |", "|:-|:-|:-|:-|"]
+    rows += [
+        f"| {x.id} | {x.printed} | {x.holds} | {section(x.lesson, x.section)} |"
+        for x in disagreements()
+    ]
+    hold("TOPICS.md", "pins down what holds.\n\n", "\n\nThe tables", "\n".join(rows))
+
+
+def plain(heading):
+    return re.sub(r"[*`]", "", heading)
+
+
+def lab_anchor(heading):
+    """Return the name by which JupyterLab knows a heading."""
+    return plain(heading).replace(" ", "-")
+
+
+def anchors(file):
+    """List the names by which links know the headings of a Markdown page or a notebook."""
+    if file.suffix == ".ipynb":
+        cells = nbformat.read(file, as_version=4).cells
+        text = "\n".join(x.source for x in cells if x.cell_type == "markdown")
+        return [lab_anchor(x) for x in HEADING.findall(text)]
+    headings = HEADING.findall(file.read_text("utf8"))
+    return [re.sub(r"[^\w\- ]", "", x.lower()).replace(" ", "-") for x in headings]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = ROOT / path if path else ROOT / page
+        assert there.exists(), f"{page} links to {target}"
+        if anchor:
+            assert unquote(anchor) in anchors(there), f"{page} links to {target}"
+
+
+# paths that a reader is to make, that a build makes, or that are examples
+EXAMPLES = ("my_package", "topic/", "NN_", "noun", "name.", "NAME", "workspace/", ".venv/")
+FOLDERS = ("course_lib", "lessons", "notebooks", "experiments", "tests", "benchmarks", "results")
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "GRADING.md"])
+def test_paths_that_a_page_names_exist(page):
+    for words in re.findall(r"`([^`\n]+)`", read(page)):
+        for path in re.findall(r"[\w.{},*-]+(?:/[\w.{},*-]*)+", words):
+            if path.startswith(FOLDERS) and not any(example in path for example in EXAMPLES):
+                assert list(ROOT.glob(path.rstrip("/"))), f"{page} names {path}"
+
+
+def glossary():
+    table = read("CONTRIBUTING.md").split("## Glossary")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| ")]
+    return [term for row in rows for term in re.findall(r"`(.+?)`", row)]
+
+
+def test_every_symbol_of_the_glossary_is_used_and_told_once():
+    files = [*(ROOT / "course_lib").glob("*.py"), *(ROOT / "course_lib").glob("*/*.py")]
+    text = "\n".join(file.read_text("utf8") for file in files)
+    symbols = glossary()
+    assert len(symbols) == len(set(symbols)) > 20
+    assert [x for x in symbols if not re.search(rf"\b{x}\b", text)] == []
+
+
+def test_every_command_that_the_pages_name_is_one():
+    from course_lib.command_line.main import main
+
+    for page in ("README.md", "CONTRIBUTING.md", "GRADING.md", "DATA.md", "SECURITY.md"):
+        for command in re.findall(r"`course (\w+)", read(page)):
+            with pytest.raises(SystemExit) as ended:
+                main([command, "--help"])
+            assert not ended.value.code, f"{page} names `course {command}`"
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf8"), flags=re.MULTILINE)
+    for page in PAGES:
+        named = set(re.findall(r"`make ([a-z]+)", read(page)))
+        assert named <= {*targets}, f"{page}: make {named - {*targets}}"
+
+
+def test_contributing_says_everything_that_an_exercise_may_say():
+    page = read("CONTRIBUTING.md").split("### Everything that an exercise file may say")[1]
+    page = page.split("\n## ")[0]
+    said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    filled = {"id", "module", "properties", "mistakes", "alternatives", "draw"}  # by the engine
+    assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
+    for name in ("cases", "property", "mistake", "alternative"):
+        assert f"`@exercise.{name}" in page
+        arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
+        assert said.issuperset(x.name for x in arguments if x.default != x.empty), name
+    public = [name for name in vars(Draw) if not name.startswith("_")]
+    assert said.issuperset(public)
+
+
+def test_an_example_of_what_an_exercise_may_say_says_it():
+    rows = re.findall(
+        r"^\| (.+?) \| .* \| .*\((course_lib/exercises/\S+)\) \|$",
+        read("CONTRIBUTING.md"),
+        flags=re.M,
+    )
+    assert len(rows) > 10
+    for said, example in rows:
+        names = re.findall(r"\b(?:[a-z_]+(?==)|exercise\.\w+|Probe|build)", said)
+        assert names, said
+        for name in names:
+            assert name in read(example), f"{example} does not say {name}"
