@@ -8,7 +8,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
+def causal_mask(
+    n_q: int, n_k: int | None = None, *, device: torch.device | None = None
+) -> Bool[Tensor, "query key"]:
     """Let each token look at itself and at the tokens before it: True where j <= i + n_k - n_q.
 
     The queries are the last n_q of the n_k keys; without `n_k` there are as many keys as queries.
@@ -18,7 +20,6 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
     tensor([[1, 1, 1, 0],
             [1, 1, 1, 1]])
     """
-    # without n_k there are as many keys as queries; refuse fewer
     n_k = n_q if n_k is None else n_k
     if n_k < n_q:
         raise ValueError(
@@ -26,7 +27,7 @@ def causal_mask(n_q: int, n_k: int | None = None) -> Bool[Tensor, "query key"]:
             f"{n_k}: are the two numbers swapped?"
         )
     # begin with a mask that hides nothing
-    everywhere = torch.ones(n_q, n_k, dtype=torch.bool)
+    everywhere = torch.ones(n_q, n_k, dtype=torch.bool, device=device)
     # hide what is right of the diagonal that ends in the bottom-right corner
     return everywhere.tril(n_k - n_q)
 

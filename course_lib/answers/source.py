@@ -112,7 +112,10 @@ def _definition(function: types.FunctionType, name: str | None) -> tuple[str, st
 
 
 def is_stub(source: str, method: str | None = None) -> bool:
-    """Tell whether the function, or the class's `method`, only raises NotImplementedError."""
+    """Return True if the function, or the class's `method`, only raises NotImplementedError.
+
+    What a stub gives stands before that: see `given`.
+    """
     try:
         tree = ast.parse(source)
         function = function_in(tree, method)
@@ -120,16 +123,39 @@ def is_stub(source: str, method: str | None = None) -> bool:
         return False
     if any(isinstance(node, ast.Assign) for node in tree.body):
         return False  # it was written outside of its class
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    raised = body[0].exc if len(body) == 1 and isinstance(body[0], ast.Raise) else None
-    match raised:
-        case ast.Name("NotImplementedError") | ast.Call(ast.Name("NotImplementedError"), [], []):
+    *before, last = _without_docstring(function) or [ast.Pass()]
+    if given(before) != before:
+        return False
+    match last:
+        case ast.Raise(ast.Name("NotImplementedError")):
+            return True
+        case ast.Raise(ast.Call(ast.Name("NotImplementedError"), [], [])):
             return True
     return False
 
 
+def given(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements up to the last guard: what a stub gives, above its TODOs.
+
+    A guard is an `if` that does nothing but raise or return.
+    """
+    guards = [place for place, x in enumerate(statements, start=1) if _is_guard(x)]
+    return statements[: guards[-1]] if guards else []
+
+
+def _is_guard(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.If(body=[ast.Raise() | ast.Return()], orelse=[]):
+            return True
+    return False
+
+
+def _without_docstring(function: ast.FunctionDef) -> list[ast.stmt]:
+    return function.body[ast.get_docstring(function) is not None :]
+
+
 def stub(reference: Callable, methods: Collection[str] = ()) -> str:
-    """Return the source with the body taken out and the comments of its steps left as TODOs.
+    """Return the source with its guards, the comments of its steps as TODOs, and no more.
 
     Of a class only the `methods` are emptied.
     """
@@ -140,21 +166,28 @@ def stub(reference: Callable, methods: Collection[str] = ()) -> str:
 
 
 def emptied(source: str, method: str | None) -> str:
-    """Take the body out of a function, or of one method of a class: see `stub`."""
+    """Take the steps out of a function, or of one method of a class: see `stub`."""
     function = function_in(ast.parse(source), method)
-    lines = source.splitlines()
-    documented = ast.get_docstring(function) is not None
-    first = function.body[0].end_lineno if documented else function.body[0].lineno - 1
+    lines, body = source.splitlines(), _without_docstring(function)
+    documented = len(body) < len(function.body)
+    before = (function.body[0].end_lineno or 0) if documented else body[0].lineno - 1
+    comments = [n for n in range(before, function.end_lineno or 0) if _is_comment(lines[n])]
+    # what comes before the first step is given, if it refuses or settles something
+    leading = [x for x in body if comments and x.lineno <= comments[0]]
+    kept = given(leading)
+    first = (kept[-1].end_lineno or 0) if kept else before
     steps, previous = [], -2
-    for number, line in enumerate(lines[first : function.end_lineno]):
-        if (text := line.strip()).startswith("#"):
-            steps.append(
-                f"#   {text[1:].strip()}" if number == previous + 1 else f"# TODO: {text[2:]}"
-            )
-            previous = number
+    for number in comments:
+        text = lines[number].strip()
+        steps.append(f"#   {text[1:].strip()}" if number == previous + 1 else f"# TODO: {text[2:]}")
+        previous = number
     indent = " " * function.body[0].col_offset
-    body = [indent + step for step in (*steps, "raise NotImplementedError")]
-    return "\n".join([*lines[:first], *body, *lines[function.end_lineno :]]) + "\n"
+    todo = [indent + step for step in (*steps, "raise NotImplementedError")]
+    return "\n".join([*lines[:first], *todo, *lines[function.end_lineno :]]) + "\n"
+
+
+def _is_comment(line: str) -> bool:
+    return line.strip().startswith("#")
 
 
 def names_used(thing: Any, source: str) -> dict[str, Any]:
