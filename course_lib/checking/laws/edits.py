@@ -1,14 +1,15 @@
 """Edits of a reference in one place: an operator exchanged, a term dropped, a number off by one.
 
-Or an exception is not raised. Each is a wrong answer that a check must catch, unless the edit
-changes nothing that can be seen; such ones are listed by their exercise as `equivalent`.
+Or an exception is not raised. What the stub gives, such as a guard, is left alone. Each edit is a
+wrong answer that a check must catch, unless it changes nothing that can be seen; such ones are
+listed by their exercise as `equivalent`.
 """
 
 import ast
 import copy
 from collections.abc import Iterator
 
-from course_lib.answers.source import function_in, source_of
+from course_lib.answers.source import function_in, source_of, stub
 from course_lib.checking.exercise import Exercise
 
 EXCHANGED = {
@@ -41,14 +42,19 @@ EXCHANGED = {
 def edits(exercise: Exercise) -> Iterator[tuple[str, str]]:
     """Yield each edit, as "old -> new", and the whole source with it."""
     source = source_of(exercise.reference)
-    tree = ast.parse(source)
-    functions = [function_in(tree, method) for method in exercise.methods or (None,)]
-    for statement in (x for function in functions for x in function.body):
+    tree, empty = (ast.parse(x) for x in (source, stub(exercise.reference, exercise.methods)))
+    for statement in (x for y in exercise.methods or (None,) for x in _asked(tree, empty, y)):
         for old in _nodes(statement):
             for new in _edited(old):
                 # where the copy would come to the old node, it finds the new one
                 changed = copy.deepcopy(tree, {id(old): new})
                 yield f"{ast.unparse(old)} -> {ast.unparse(new)}", ast.unparse(changed)
+
+
+def _asked(tree: ast.Module, empty: ast.Module, method: str | None) -> list[ast.stmt]:
+    """Return what is left to write below what the stub gives: its docstring, its guards."""
+    *given, _ = function_in(empty, method).body
+    return function_in(tree, method).body[len(given) :]
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
