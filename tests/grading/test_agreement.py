@@ -16,6 +16,7 @@ import pytest
 from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define, self_contained, source_of
+from course_lib.checking import stock_mistakes
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook.answers import find_answers, verdicts
 from course_lib.checking.verdict import judge
@@ -93,12 +94,18 @@ def pasted(answer, name):
     return ast.unparse(tree)
 
 
+def written(exercise):
+    """List the known mistakes that have a source: a stock mistake has none of its own."""
+    answers = [mistake.answer for mistake in exercise.mistakes]
+    return [x for x in answers if x.__module__ != stock_mistakes.__name__]
+
+
 def rounds(lesson):
     """Yield an answer to each exercise of a lesson, then another one to each."""
     exercises = [x for x in EXERCISES if x.lesson == lesson]
     kinds = (
         [x.alternatives[:MOST] for x in exercises],
-        [[mistake.answer for mistake in x.mistakes[:MOST]] for x in exercises],
+        [written(x)[:MOST] for x in exercises],
     )
     for kind in kinds:
         for answers in zip_longest(*kind):

@@ -1,0 +1,85 @@
+"""Names of torch's ready-made versions that several exercises forbid."""
+
+SOFTMAX = (
+    "torch.softmax",
+    "torch.log_softmax",
+    "torch.logsumexp",
+    "torch.logaddexp",
+    "torch.logcumsumexp",
+    "torch.special.softmax",
+    "torch.special.log_softmax",
+    "torch.Tensor.softmax",
+    "torch.Tensor.log_softmax",
+    "torch.Tensor.logsumexp",
+    "torch.Tensor.logcumsumexp",
+    "torch.nn.functional.softmax",
+    "torch.nn.functional.log_softmax",
+    "torch.nn.functional.softmin",
+    "torch.nn.Softmax",
+    "torch.nn.Softmax2d",
+    "torch.nn.LogSoftmax",
+    "torch.nn.Softmin",
+)
+FUSED_ATTENTION = (
+    "torch.nn.functional.scaled_dot_product_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.MultiheadAttention",
+)
+TRANSFORMER = (
+    *FUSED_ATTENTION,
+    "torch.nn.Transformer",
+    "torch.nn.TransformerEncoder",
+    "torch.nn.TransformerEncoderLayer",
+    "torch.nn.TransformerDecoder",
+    "torch.nn.TransformerDecoderLayer",
+)
+RECURRENT = (
+    "torch.rnn_tanh",
+    "torch.rnn_tanh_cell",
+    "torch.gru",
+    "torch.gru_cell",
+    "torch.lstm",
+    "torch.lstm_cell",
+    "torch.nn.RNN",
+    "torch.nn.RNNCell",
+    "torch.nn.GRU",
+    "torch.nn.GRUCell",
+    "torch.nn.LSTM",
+    "torch.nn.LSTMCell",
+)
+CONVOLUTION = (
+    "torch.conv1d",
+    "torch.conv_tbc",
+    "torch.convolution",
+    "torch.nn.functional.conv1d",
+    "torch.nn.Conv1d",
+)
+NORMS = (
+    "torch.layer_norm",
+    "torch.native_layer_norm",
+    "torch.group_norm",
+    "torch.native_group_norm",
+    "torch.instance_norm",
+    "torch.batch_norm",
+    "torch.native_batch_norm",
+    "torch.rms_norm",
+    "torch.nn.functional.layer_norm",
+    "torch.nn.functional.group_norm",
+    "torch.nn.functional.instance_norm",
+    "torch.nn.functional.batch_norm",
+    "torch.nn.functional.rms_norm",
+    "torch.nn.LayerNorm",
+    "torch.nn.GroupNorm",
+    "torch.nn.InstanceNorm1d",
+    "torch.nn.BatchNorm1d",
+    "torch.nn.BatchNorm2d",
+    "torch.nn.BatchNorm3d",
+    "torch.nn.SyncBatchNorm",
+    "torch.nn.RMSNorm",
+)
+CROSS_ENTROPY = (
+    "torch.nn.functional.cross_entropy",
+    "torch.nn.functional.nll_loss",
+    "torch.nn.CrossEntropyLoss",
+    "torch.nn.NLLLoss",
+)

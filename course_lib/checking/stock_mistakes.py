@@ -1,0 +1,342 @@
+"""Mistakes that many exercises know, made of the exercise's own reference: one line each.
+
+`from course_lib.checking import stock_mistakes as stock`, and then below the exercise
+`stock.mask_inverted(exercise)`. Each takes another sentence where the exercise has a better one.
+A mistake that is none of these is `with_arguments` or `with_result` if it is the reference with
+something changed before or after, and a function or class of its own under `@exercise.mistake`
+if it is not.
+
+What the engine tells as well for every exercise is no known mistake: an input changed in place, a
+step in float32, a gradient cut off, a tensor on the wrong device.
+"""
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from einops import EinopsError
+from torch import Tensor, nn
+
+from course_lib import attention
+from course_lib.checking.exercise import Exercise
+
+MISFIT = (RuntimeError, EinopsError)
+
+Softmax = Callable[[Tensor, Tensor | None], Tensor]
+
+
+def with_arguments(
+    exercise: Exercise,
+    name: str,
+    sentence: str,
+    change: Callable[..., Mapping[str, Any]],
+    raises: type[BaseException] | tuple[type[BaseException], ...] = (),
+) -> None:
+    """Add a mistake: the reference on other arguments.
+
+    `change` is given all arguments by their names, and returns those that it changes.
+    """
+
+    signature = inspect.Signature(exercise.parameters)
+
+    def call(reference: Callable, *inputs: Any, **named: Any) -> Any:
+        given = signature.bind(*inputs, **named)
+        given.apply_defaults()
+        given.arguments |= change(**given.arguments)
+        return reference(*given.args, **given.kwargs)
+
+    _add(exercise, name, sentence, call, raises)
+
+
+def with_result(exercise: Exercise, name: str, sentence: str, change: Callable) -> None:
+    """Add a mistake: what `change` makes of the reference's result."""
+
+    def call(reference: Callable, *inputs: Any, **named: Any) -> Any:
+        return change(reference(*inputs, **named))
+
+    _add(exercise, name, sentence, call)
+
+
+def with_softmax(
+    exercise: Exercise,
+    name: str,
+    sentence: str,
+    softmax: Softmax,
+    raises: type[BaseException] | tuple[type[BaseException], ...] = (),
+) -> None:
+    """Add a mistake: the reference with another softmax of scores and mask, wherever it has one."""
+    reference = exercise.reference
+    if not isinstance(reference, type):
+        exercise.mistake(sentence, raises)(_named(name, _knowing(reference, softmax)))
+        return
+    method = str(exercise.method)
+
+    def build(self, *arguments: Any, **named: Any) -> None:
+        reference.__init__(self, *arguments, **named)
+        # a layer may keep the function by which it attends
+        for layer in self.modules() if isinstance(self, nn.Module) else (self,):
+            for key, value in list(vars(layer).items()):
+                if isinstance(value, types.FunctionType):
+                    setattr(layer, key, _knowing(value, softmax))
+
+    changed = {"__init__": build, method: _knowing(getattr(reference, method), softmax)}
+    exercise.mistake(sentence, raises)(type(name, (reference,), changed))
+
+
+def ignored(exercise: Exercise, argument: str = "mask", sentence: str = "") -> None:
+    """Add a mistake: an argument that has a default is never used."""
+    parameters = {x.name: x for x in exercise.parameters}
+    default = parameters[argument].default
+    with_arguments(
+        exercise,
+        f"{argument}_ignored",
+        sentence or f"`{argument}` changes nothing: it is accepted and never used.",
+        lambda **_: {argument: default},
+    )
+
+
+def mask_inverted(exercise: Exercise, argument: str = "mask", sentence: str = "") -> None:
+    """Add a mistake: True hides a key, and False shows it."""
+    with_arguments(
+        exercise,
+        f"{argument}_inverted",
+        sentence
+        or f"`{argument}` is read the wrong way round: True means that the query may look at this "
+        "key.",
+        lambda **given: {argument: None if given[argument] is None else ~given[argument]},
+    )
+
+
+def mask_as_condition(exercise: Exercise, argument: str = "mask") -> None:
+    """Add a mistake: `if mask` in place of `if mask is not None`."""
+    with_arguments(
+        exercise,
+        f"{argument}_as_condition",
+        f"`if {argument}` asks a whole tensor for one truth value. What is it that you want to "
+        "know: what the mask says, or whether one was given at all?",
+        # this is the condition
+        lambda **given: {argument: given[argument] if given[argument] else None},
+        raises=RuntimeError,
+    )
+
+
+def exchanged(exercise: Exercise, one: str, other: str, sentence: str = "") -> None:
+    """Add a mistake: two arguments have changed places."""
+    with_arguments(
+        exercise,
+        f"{one}_and_{other}_exchanged",
+        sentence or f"`{one}` and `{other}` have changed places.",
+        lambda **given: {one: given[other], other: given[one]},
+        raises=MISFIT,
+    )
+
+
+def unscaled(exercise: Exercise, query: str = "q", sentence: str = "") -> None:
+    """Add a mistake: the scores are not divided by sqrt(d_k), the root of a query's size."""
+    with_arguments(
+        exercise,
+        "unscaled",
+        sentence
+        or "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than "
+        "they should be.",
+        lambda **given: {query: given[query] * given[query].shape[-1] ** 0.5},
+    )
+
+
+def as_float(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: a count that is a float."""
+    with_result(
+        exercise,
+        "as_float",
+        sentence
+        or "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a "
+        "float; what is there to divide?",
+        float,
+    )
+
+
+def unstable(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: exponentials of scores from which no peak was subtracted."""
+
+    def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        exponentials = torch.exp(scores)
+        if mask is not None:
+            exponentials = exponentials * mask
+        total = exponentials.sum(-1, keepdim=True)
+        return exponentials / total.masked_fill(total == 0, 1.0)
+
+    with_softmax(
+        exercise,
+        "unstable",
+        sentence
+        or "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted "
+        "from all scores of a row without changing any weight?",
+        softmax,
+    )
+
+
+def over_queries(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: the weights of each key, not of each query, sum to one."""
+    with_softmax(
+        exercise,
+        "over_queries",
+        sentence
+        or "The softmax ran over the queries: each key shares itself out, and the weights of one "
+        "query do not sum to one. Along which axis are the keys?",
+        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), -2),
+    )
+
+
+def over_axis(exercise: Exercise, axis: int, sentence: str = "") -> None:
+    """Add a mistake: the softmax runs over an axis counted from the front."""
+    with_softmax(
+        exercise,
+        f"over_axis_{axis}",
+        sentence
+        or f"The softmax ran over axis {axis}, which is not the keys' axis in every case. Which "
+        "number names the last axis, however many there are?",
+        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), axis),
+    )
+
+
+def nowhere_is_nan(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: a row with every key masked is NaN."""
+    with_softmax(
+        exercise,
+        "nowhere_is_nan",
+        sentence
+        or "A query that may look nowhere gives NaN: the softmax of nothing but minus infinities "
+        "divides 0 by 0. It should get zeros.",
+        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), -1),
+    )
+
+
+def nowhere_is_everywhere(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: a row with every key masked shares its weight out equally."""
+    with_softmax(
+        exercise,
+        "nowhere_is_everywhere",
+        sentence
+        or "A query that may look nowhere gets the mean of all values: where every score is the "
+        "same large negative number, no key is worse than another. It should get zeros.",
+        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -1e9), -1),
+    )
+
+
+def masked_after(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: weights are set to zero after the softmax has shared them out."""
+
+    def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        weights = torch.softmax(scores, -1)
+        return weights if mask is None else weights * mask
+
+    with_softmax(
+        exercise,
+        "masked_after",
+        sentence
+        or "The masked weights were set to zero after the softmax, so the rest of the row sums to "
+        "less than one. Who should have shared the rest out?",
+        softmax,
+    )
+
+
+def mask_added(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: scores + mask, where True counts as 1."""
+
+    def softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        return torch.softmax(scores if mask is None else scores + mask, -1)
+
+    with_softmax(
+        exercise,
+        "mask_added",
+        sentence
+        or "The mask was added to the scores, where True counts as 1 and False as 0: a masked key "
+        "lost one point and still weighs something. Which score weighs nothing?",
+        softmax,
+    )
+
+
+def masked_with_zero(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: a masked key gets the score 0."""
+    with_softmax(
+        exercise,
+        "masked_with_zero",
+        sentence
+        or "A masked key was given the score 0, which is a score like any other: exp(0) is 1. "
+        "Which score has the exponential 0?",
+        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, 0.0), -1),
+    )
+
+
+def no_softmax(exercise: Exercise, sentence: str = "") -> None:
+    """Add a mistake: scores in place of weights."""
+    with_softmax(
+        exercise,
+        "no_softmax",
+        sentence
+        or "The scores averaged the values themselves: they never became weights, so a row of "
+        "them may sum to anything.",
+        lambda scores, mask=None: _hidden(scores, mask, 0.0),
+    )
+
+
+def _hidden(scores: Tensor, mask: Tensor | None, score: float) -> Tensor:
+    return scores if mask is None else scores.masked_fill(~mask, score)
+
+
+def _add(
+    exercise: Exercise,
+    name: str,
+    sentence: str,
+    call: Callable,
+    raises: type[BaseException] | tuple[type[BaseException], ...] = (),
+) -> None:
+    """Add a mistake: `call`, which is given the reference, or the object's own method."""
+    reference = exercise.reference
+    if not isinstance(reference, type):
+        answer = _named(name, lambda *inputs, **named: call(reference, *inputs, **named))
+    else:
+        right = getattr(reference, str(exercise.method))
+
+        def method(self, *inputs: Any, **named: Any) -> Any:
+            return call(types.MethodType(right, self), *inputs, **named)
+
+        answer = type(name, (reference,), {str(exercise.method): method})
+    exercise.mistake(sentence, raises)(answer)
+
+
+def _named(name: str, function: Callable) -> Callable:
+    function.__name__ = name
+    return function
+
+
+def _knowing(function: Callable, softmax: Softmax) -> Callable:
+    """Return a function of the course as it is where it, or what it calls, knows this softmax."""
+    if function is attention.softmax:
+        return softmax
+    if not isinstance(function, types.FunctionType) or not _is_ours(function):
+        return function
+    known = function.__globals__
+    used = {name: known[name] for name in function.__code__.co_names if name in known}
+    changed = {
+        name: new
+        for name, value in used.items()
+        if value is not function and (new := _knowing(value, softmax)) is not value
+    }
+    if not changed:
+        return function
+    copy = types.FunctionType(
+        function.__code__,
+        known | changed,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _is_ours(function: types.FunctionType) -> bool:
+    return (function.__module__ or "").startswith("course_lib.")
