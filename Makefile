@@ -1,10 +1,12 @@
-# Two commands: `make learn` opens the course, `make test` proves it. README.md says the rest.
+# Two commands: `make learn` opens the course, `make test` tests it. README.md says the rest.
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
-PYTHONS := $(PYTHON) python3 python3.13 python3.12 python3.11 python
-NEW_ENOUGH = import sys; sys.exit(sys.version_info < (3, 11))
-INSTALL = $(BIN)/python install.py -c constraints.txt $(PIP_ARGS)
+PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
+TESTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+NEWER = import sys; sys.exit(sys.version_info < (3, 15))
+CONSTRAINTS := constraints.txt
+INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS) $(PIP_ARGS)
 
-.PHONY: learn test quick browser results claims bench notebooks book clean
+.PHONY: learn test quick weekly pages browser results claims bench notebooks book clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -18,6 +20,14 @@ test: .venv/.test
 quick: .venv/.test
 	@$(BIN)/python -m tests --quick
 
+# what CI runs once a week: strangers' answers, other graders, fuzz; an hour or two
+weekly: .venv/.test
+	@$(BIN)/python -m tests --weekly
+
+# what README.md, RESULTS.md, TOPICS.md and `course list` show of the course: some minutes
+pages: .venv/.test
+	@$(BIN)/python -m tests --pages
+
 # a newcomer's way through Lab, in this system's Chromium; pictures of it in build/browser
 browser: .venv/.browser
 	@$(BIN)/python -m pytest -n0 --durations=0 --durations-min=0.1 -rs tests/browser/walk.py
@@ -30,7 +40,7 @@ results: .venv/.test
 claims: .venv/.test
 	@$(BIN)/python -m experiments.claims $(LESSON)
 
-# ours beside other people's: a block, the pace at which SmolLM2 writes (some minutes together), and
+# ours beside other packages: a block, how fast SmolLM2 writes (some minutes together), and
 # attention against the length of the text (twenty minutes)
 bench: .venv/.test
 	@$(BIN)/python -m benchmarks.blocks
@@ -49,10 +59,13 @@ book: .venv/.book
 clean:
 	rm -rf .venv build *.egg-info
 
-.venv/.learn: pyproject.toml constraints.txt
+.venv/.learn: pyproject.toml $(CONSTRAINTS)
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
 	  for python in $(PYTHONS); do \
-	    $$python -c "$(NEW_ENOUGH)" 2>/dev/null && exec $$python -m venv --clear .venv; done; \
+	    $$python -c "$(TESTED)" 2>/dev/null && exec $$python -m venv --clear .venv; done; \
+	  for python in $(PYTHONS); do $$python -c "$(NEWER)" 2>/dev/null && \
+	    echo "The course is not tested with $$($$python -V) yet, which is the only one here." && \
+	    exec $$python -m venv --clear .venv; done; \
 	  echo "This course needs Python 3.11 or newer and found none: install one," \
 	    "or name it, as in: make learn PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Installing what the course needs: a few minutes, once."

@@ -1,4 +1,7 @@
-"""Everything that CI runs, on every system: `python -m tests`; `--quick` for the everyday loop."""
+"""The tests in stages: `python -m tests` runs what CI runs on every system.
+
+CI also builds the book and walks through JupyterLab in a browser: `make book`, `make browser`.
+"""
 
 import argparse
 import os
@@ -79,12 +82,43 @@ def quick_stages() -> dict[str, Stage]:
     return STYLE | ({"tests of what changed": Stage([*PYTEST, *NO_NBVAL, *tests])} if tests else {})
 
 
+def pages_stages() -> dict[str, Stage]:
+    """Name what writes the pages anew: the kept proof first, then what the pages show."""
+    return {
+        "proof": Stage(["course_lib.command_line", "verify", "--save"]),
+        "pages": Stage(["pytest", *NO_NBVAL, "tests/pages"], {"UPDATE_PAGES": "1"}),
+    }
+
+
+def weekly_stages() -> dict[str, Stage]:
+    """Name what takes too long for each push."""
+    tools = ["tests/grading/test_with_tools.py", "tests/components/efficient/test_packages.py"]
+    return {
+        "strangers' answers": Stage(["evaluation"]),
+        "every answer of every bank, judged in three ways": Stage(
+            [*PYTEST, *NO_NBVAL, "tests/grading/test_agreement.py"], {"COURSE_ALL_ANSWERS": "1"}
+        ),
+        "nbgrader, otter and other packages": Stage(
+            ["pytest", *NO_NBVAL, *tools], {"COURSE_TEST_TOOLS": "1"}
+        ),
+        "fuzz": Stage(["tests.fuzz"]),
+    }
+
+
 def main() -> int:
     """Run every stage, print what each took, and fail if one did."""
     parser = argparse.ArgumentParser(prog="python -m tests", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="what the last change asks for")
+    which = parser.add_mutually_exclusive_group()
+    for name, chosen, what in (
+        ("--quick", quick_stages, "style, types, and the tests of what you have changed"),
+        ("--pages", pages_stages, "write what the pages show"),
+        ("--weekly", weekly_stages, "what CI runs once a week"),
+    ):
+        which.add_argument(
+            name, dest="stages", action="store_const", const=chosen, default=stages, help=what
+        )
     results = []
-    for name, stage in (quick_stages if parser.parse_args().quick else stages)().items():
+    for name, stage in parser.parse_args().stages().items():
         print(f"\n== {name}", flush=True)
         start = time.perf_counter()
         command, environment = [sys.executable, "-m", *stage.command], stage.environment

@@ -5,11 +5,10 @@ import errno
 import functools
 import json
 import os
-import re
 import subprocess
 import sys
 import types
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,8 @@ from course_lib.data import store
 from course_lib.files import ipynb
 from course_lib.files.course_map import course_map
 from course_lib.files.workspace import Guess, Workspace
-from course_lib.verify import Row, as_markdown
+from course_lib.instruments import results
+from course_lib.verify import TRIALS, Row
 
 ID = "start/hello"
 RIGHT = "def double(x):\n    return FACTOR * x"
@@ -446,19 +446,29 @@ def test_doctor_fails_where_something_is_broken(workspace, tmp_path, monkeypatch
     assert "broken einops>=0.8 is needed, and 0.1 is installed: run " in said
 
 
-def test_verify_fails_on_an_error_or_a_violation(monkeypatch, capsys):
+def test_verify_fails_on_an_error_or_a_violation_and_keeps_what_holds(
+    monkeypatch, capsys, tmp_path
+):
     row = Row("start.double", "`torch.add`", 1e-16, 2e-16)
-    rows = types.SimpleNamespace(verify=lambda: [row], as_markdown=as_markdown)
+    rows = types.SimpleNamespace(verify=lambda: [row], TRIALS=TRIALS)
     monkeypatch.setitem(sys.modules, "course_lib.verify", rows)
     monkeypatch.setattr(catalogue, "ids", lambda: [ID])
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
     assert main(["verify"]) == 0
     assert "start.double" in capsys.readouterr().out
-    assert main(["verify", "--markdown"]) == 0
-    assert re.search(r"\n\| 1 \| 8 \| 1 \| 5 \| \d+ \| 0 \|\n", capsys.readouterr().out)
 
     for bad in (replace(row, error=1e-9), replace(row, gradient_error=float("nan"))):
         monkeypatch.setattr(rows, "verify", lambda bad=bad: [bad])
-        assert main(["verify"]) == 1
+        assert main(["verify", "--save"]) == 1
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(rows, "verify", lambda: [row])
+    assert main(["verify", "--save"]) == 0
+    kept = results.load("verify")["figures"]
+    assert kept["components"] == [asdict(row)]
+    assert list(kept["exercises"]) == [
+        "exercises", "known mistakes", "alternatives", "mutants", "edits", "violations"
+    ]  # fmt: skip
+    assert (kept["exercises"]["exercises"], kept["exercises"]["violations"]) == (1, 0)
     monkeypatch.setattr(rows, "verify", lambda: [row])
     monkeypatch.setattr(catalogue.load(ID), "hints", ("one alone",))
     capsys.readouterr()

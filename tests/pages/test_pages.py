@@ -1,10 +1,8 @@
 """The laws of the pages: what they show is what the course says, and what they name is there.
 
-After a change of panels, lessons, topics, exercises or kept results,
-`UPDATE_PAGES=1 pytest tests/pages/test_pages.py` writes what the README, RESULTS.md and TOPICS.md
-are to show, and what `course list` says of each exercise; look at the difference before you commit
-it. The first two tables of RESULTS.md come from `course verify --markdown > build/verified.md`, and
-then `UPDATE_PAGES=build/verified.md pytest tests/pages/test_pages.py`.
+After a change of panels, lessons, topics, components or exercises, `make pages` measures anew what
+`course verify` keeps, and writes what the pages show and the list that `course list` reads.
+With UPDATE_PAGES set, these tests write in place of comparing.
 """
 
 import dataclasses
@@ -14,7 +12,6 @@ import os
 import re
 import statistics
 import textwrap
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 import nbformat
@@ -35,7 +32,6 @@ from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 
 UPDATE = "UPDATE_PAGES" in os.environ
-VERIFIED = Path(os.environ.get("UPDATE_PAGES", "1"))  # what `course verify --markdown` has printed
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
 PAGES = sorted(file.name for file in ROOT.glob("*.md"))
 
@@ -45,16 +41,14 @@ def read(page):
 
 
 def hold(page, before, after, wanted):
-    """Compare what stands between two texts of a page with what should be there, or write it."""
+    """Compare what is between two texts of a page with what should be there, or write it."""
     text = read(page)
     start = text.index(before) + len(before)
     end = text.index(after, start)
     if UPDATE:
         (ROOT / page).write_text(text[:start] + wanted + text[end:], "utf8")
     else:
-        assert text[start:end] == wanted, (
-            f"`UPDATE_PAGES=1 pytest tests/pages/test_pages.py` mends {page}"
-        )
+        assert text[start:end] == wanted, f"{page} is not up to date: run `make pages`"
 
 
 def figures(name):
@@ -63,19 +57,6 @@ def figures(name):
 
 def mean(runs, of):
     return statistics.mean(of(run) for run in runs)
-
-
-def proof_counts():
-    kinds = "| exercises | known mistakes | alternatives | mutants | edits | violations |"
-    line = read("RESULTS.md").split(kinds)[1].splitlines()[2]
-    return line.strip("| ").split(" | ")
-
-
-def hold_verified():
-    if VERIFIED.is_file():
-        components, counts = VERIFIED.read_text("utf8").strip().split("\n\n")
-        hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", components)
-        hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", counts)
 
 
 def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells():
@@ -87,20 +68,28 @@ def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells()
     if UPDATE:
         EXERCISES.write_text(wanted, "utf8")
     else:
-        assert EXERCISES.read_text("utf8") == wanted, "write it: " + __doc__
+        assert EXERCISES.read_text("utf8") == wanted, "run `make pages`"
         assert ids() == in_cells
 
 
-def test_the_results_page_has_every_comparison_and_no_other():
-    hold_verified()
-    shown = re.findall(r"^\| `(\S+)` \| (.+?) \| \S+ \| \S+ \|$", read("RESULTS.md"), flags=re.M)
-    assert shown == [(x.component, x.oracle) for x in COMPARISONS], __doc__
-
-
-def test_the_results_page_counts_what_the_exercises_hold():
-    hold_verified()
+def test_the_kept_proof_is_of_every_comparison_and_every_exercise():
+    kept = figures("verify")
+    compared = [(x["component"], x["oracle"]) for x in kept["components"]]
+    assert compared == [(x.component, x.oracle) for x in COMPARISONS], "run `make pages`"
     counted = [sum(kind) for kind in zip(*(laws.counts(load(x)) for x in ids()), strict=True)]
-    assert proof_counts() == list(map(str, [len(ids()), *counted, 0])), __doc__
+    assert list(kept["exercises"].values()) == [len(ids()), *counted, 0], "run `make pages`"
+
+
+def test_the_results_page_shows_the_kept_proof():
+    kept = figures("verify")
+    rows = ["| component | oracle | largest error | largest gradient error |", "|:-|:-|-:|-:|"]
+    for x in kept["components"]:
+        errors = f"{x['error']:.0e} | {x['gradient_error']:.0e}"
+        rows.append(f"| `{x['component']}` | {x['oracle']} | {errors} |")
+    hold("RESULTS.md", "0e+00 means bit for bit.\n\n", "\n\n", "\n".join(rows))
+    rows = [kept["exercises"], ["-:"] * len(kept["exercises"]), kept["exercises"].values()]
+    table = "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+    hold("RESULTS.md", "the verdict is the same for every seed.\n\n", "\n\n", table)
 
 
 def test_the_instructors_page_says_what_grading_took():
@@ -149,9 +138,11 @@ def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
 
 
 def test_the_readme_sums_the_results_up_in_one_line_each():
-    rows = re.findall(r"^\| `\w.*\| (\S+) \| (\S+) \|$", read("RESULTS.md"), flags=re.MULTILINE)
-    error, gradient = (max(column, key=float) for column in zip(*rows, strict=True))
-    counts = [f"{int(x):,}" for x in proof_counts()]
+    proof = figures("verify")
+    error, gradient = (
+        f"{max(x[kind] for x in proof['components']):.0e}" for kind in ("error", "gradient_error")
+    )
+    counts = [f"{x:,}" for x in proof["exercises"].values()]
     spelling, positions = figures("attention"), figures("positions")
     long = spelling["lengths"].index(12)
     share = {
@@ -168,8 +159,8 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
         return f"{mean(losses, lambda run: run[n // 16 - 1]):.2f}"
 
     lines = [
-        f"- **Components**: {len(rows)} comparisons with independent implementations; the largest "
-        f"error is {error}, the largest gradient error {gradient}.",
+        f"- **Components**: {len(proof['components'])} comparisons with independent "
+        f"implementations; the largest error is {error}, the largest gradient error {gradient}.",
         f"- **Exercises**: {counts[0]}, tried on {counts[1]} known mistakes, {counts[2]} right "
         f"answers in other styles, {counts[3]} mutants and {counts[4]} one-place edits; "
         f"{counts[5]} violations.",

@@ -2,9 +2,11 @@
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -131,22 +133,46 @@ def test_the_hooks_before_a_commit_are_tools_of_the_environment():
     assert "http" not in text
 
 
-@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
-def test_an_old_python_is_refused_in_one_sentence(tmp_path):
+@pytest.fixture
+def make_learn(tmp_path):
+    """Run `make learn` where the only Pythons are of these minor versions, by their commands."""
+    if os.name == "nt" or not shutil.which("make"):
+        pytest.skip("needs make, and scripts of sh")
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("python3", "python3.13", "python3.12", "python3.11", "python"):
-        old = tmp_path / "bin" / name
-        old.parent.mkdir(exist_ok=True)
-        old.write_text("#!/bin/sh\nexit 1\n")  # as a Python that is asked, and too old
-        old.chmod(0o755)
-    path = f"{tmp_path / 'bin'}:/usr/bin:/bin"
-    ran = subprocess.run(
-        ["make", "learn"], cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True
-    )
-    assert ran.returncode
-    assert "This course needs Python 3.11 or newer and found none" in ran.stderr
-    assert not (tmp_path / ".venv").exists()
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+
+    def run(**minors):
+        for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11", "python"):
+            minor = minors.get(name.replace(".", "_"), 10)
+            pretend = f"import sys; sys.version_info = (3, {minor}, 0); exec(sys.argv[1])"
+            (bin_ / name).write_text(
+                f"#!/bin/sh\n"
+                f'case $1 in -c) exec {sys.executable} -c "{pretend}" "$2";;\n'
+                f"-V) echo Python 3.{minor};; *) echo took 3.{minor}; exit 1;; esac\n"
+            )
+            (bin_ / name).chmod(0o755)
+        environment = {"PATH": f"{bin_}:/usr/bin:/bin"}
+        ran = subprocess.run(
+            ["make", "learn"], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert ran.returncode
+        return ran
+
+    return run
+
+
+def test_an_old_python_is_refused_in_one_sentence(make_learn):
+    assert "This course needs Python 3.11 or newer and found none" in make_learn().stderr
+
+
+def test_a_tested_python_is_taken_before_a_newer_one(make_learn):
+    assert make_learn(python3=13, python3_12=12).stdout == "took 3.13\n"
+    assert make_learn(python3=15, python3_12=12).stdout == "took 3.12\n"
+    alone = make_learn(python3=15).stdout
+    assert alone.startswith("The course is not tested with Python 3.15 yet")
+    assert alone.endswith("took 3.15\n")
 
 
 def test_no_two_modules_have_one_name():

@@ -8,13 +8,11 @@ from torch import nn
 
 from course_lib.efficient.variants import VARIANTS
 from course_lib.files.paths import ROOT
-from course_lib.verify import COMPARISONS, Comparison, as_markdown, measure, verify
+from course_lib.verify import COMPARISONS, Comparison, measure, verify
 
 
 def test_every_component_equals_its_oracle_and_so_do_its_gradients():
-    rows = verify()
-    assert [row for row in rows if not total_error(row) < 1e-10] == []
-    assert len(as_markdown(rows).splitlines()) == 2 + len(COMPARISONS)
+    assert [row for row in verify() if not total_error(row) < 1e-10] == []
 
 
 def test_a_module_with_a_comparison_has_one_for_each_of_its_components():
