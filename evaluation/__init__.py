@@ -1,0 +1,106 @@
+"""What a wrong answer is told: answers by people who had not read the checks, and how each is read.
+
+`answers.jsonl` holds one answer a line: `exercise`, `set`, whether it is `right`, its `fault`, its
+`code`, what a check `said` of it, and the `class` of that. Whether a sentence is true of its answer,
+and helps, is nothing that a program can tell: somebody has read it, unless `read` is false. Then
+the class is a guess, by `guessed`.
+"""
+
+import json
+import re
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+
+from course_lib.answers.process import ChildProcess
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.notebook.answers import find_answers, judge_attempt
+from course_lib.checking.verdict import Verdict
+from lessons.build import build, lesson_files
+
+FILE = Path(__file__).with_name("answers.jsonl")
+CLASSES = {
+    "named": "the mistake is named: a known one, or a forbidden call",
+    "shown": "what differs is shown: where, by what, or under which condition",
+    "example": "one wrong number is shown, and where it is",
+    "unexplained": "nothing that helps is said",
+    "misdiagnosed": "something untrue is said",
+    "crashed": "the check itself raises an exception",
+    "accepted": "a wrong answer passes",
+    "within the task": "it is said to be wrong, keeps all that the task asks, and passes",
+    "passed": "a right answer passes",
+    "forbidden": "right, by a function that the exercise forbids",
+    "refused": "a right answer does not pass",
+}
+UNHELPFUL = re.compile(
+    r"(Every case gives a wrong result|\d+ of \d+ cases are right, .* is not"
+    r"|Of \d+ cases only .* is (right|wrong)|Every case is right, but one law does not hold.*)\.?"
+)
+EXAMPLE = re.compile(r"\b(is|are) wrong\b.*\bwhere .* expected")
+
+
+def read() -> list[dict[str, Any]]:
+    """Return every answer, in the file's order."""
+    return [json.loads(line) for line in FILE.read_text("utf8").splitlines()]
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """Keep the answers with what was said of them."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    FILE.write_text("".join(f"{line}\n" for line in lines), "utf8")
+
+
+@cache
+def _notebook(lesson: str) -> NotebookNode:
+    [file] = lesson_files([lesson])
+    return build(file)
+
+
+def judged(row: dict[str, Any], handle: ChildProcess) -> Verdict:
+    """Judge an answer in the cell of its exercise, as `course check` does."""
+    exercise = load(row["exercise"])
+    notebook = deepcopy(_notebook(exercise.lesson))
+    [cell] = [x for x in notebook.cells if x.metadata.get("exercise") == exercise.id]
+    cell.source = row["code"]
+    lesson = [x for x in map(load, ids()) if x.lesson == exercise.lesson]
+    attempt = find_answers(notebook, exercise.id, lesson, alone=True).attempts[exercise.id]
+    # the other cells are stubs, in whose place `mine` gives the library's version
+    attempt = attempt.borrowing(attempt.neighbours)
+    return judge_attempt(replace(attempt, borrowed=()), handle)
+
+
+def guessed(row: dict[str, Any], verdict: Verdict) -> str:
+    """Guess the class of a verdict by its status, and by whether its sentence is an empty one."""
+    if row["right"]:
+        return {"passed": "passed", "forbidden": "forbidden"}.get(verdict.status, "refused")
+    if verdict.status == "passed":
+        return "within the task" if row["class"] == "within the task" else "accepted"
+    if verdict.status in ("known mistake", "forbidden"):
+        return "named"
+    error, said = verdict.failure and verdict.failure.error, verdict.message
+    if error and not verdict.message.startswith("The result"):
+        said = said.removeprefix(f"{error.type}: {error.message}".rstrip(": ")).strip(" .")
+    if not said or UNHELPFUL.fullmatch(said):
+        return "unexplained"
+    return "example" if EXAMPLE.search(said) else "shown"
+
+
+def counts(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Count the answers of each set by class."""
+    sets = dict.fromkeys(row["set"] for row in rows)
+    return {x: dict(Counter(row["class"] for row in rows if row["set"] == x)) for x in sets}
+
+
+def table(figures: dict[str, dict[str, int]]) -> str:
+    """Return the counts as a table in Markdown, a row for each class that occurs."""
+    lines = [f"| | {' | '.join(figures)} |", f"|:-|{'-:|' * len(figures)}"]
+    for name, meaning in CLASSES.items():
+        row = [by_class.get(name, 0) for by_class in figures.values()]
+        if any(row):
+            lines.append(f"| {name}: {meaning} | {' | '.join(map(str, row))} |")
+    return "\n".join(lines)
