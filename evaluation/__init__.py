@@ -1,9 +1,9 @@
-"""What a wrong answer is told: answers by people who had not read the checks, and how each is read.
+"""What a wrong answer is told: answers by people who had not read the checks.
 
 `answers.jsonl` holds one answer a line: `exercise`, `set`, whether it is `right`, its `fault`, its
-`code`, what a check `said` of it, and the `class` of that. Whether a sentence is true of its answer,
-and helps, is nothing that a program can tell: somebody has read it, unless `read` is false. Then
-the class is a guess, by `guessed`.
+`code`, what a check `said` of it, and the `class` of that. A program cannot tell whether a sentence
+is true of its answer, and helps: somebody has read it. Where `read` is false nobody has, and the
+class is a guess, by `guessed`.
 """
 
 import json

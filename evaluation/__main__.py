@@ -1,4 +1,4 @@
-"""What is a wrong answer told? `python -m evaluation [SET] [TOPIC]` judges every answer of the file.
+"""What is a wrong answer told? `python -m evaluation [SET] [TOPIC]` judges the answers of the file.
 
 It prints what has changed since the sentences were read, and counts by class; over all sets it
 keeps results/wrong_answers.json. `--update` writes the new sentences into the file, unread.
@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from course_lib.answers.process import ChildProcess
 from course_lib.instruments import results
-from evaluation import CLASSES, counts, guessed, judged, read, table, write
+from evaluation import counts, guessed, judged, read, table, write
 
 
 def main() -> None:
