@@ -9,9 +9,4 @@ folders beside them are the tools: data, instruments, pretrained, answers, check
 verify, files, command_line; and, for learners, exercises and xray.
 """
 
-from pathlib import Path
-
 __version__ = "0.2.0"
-
-# notebooks handed out before version 0.2 import some modules from where they were
-__path__.append(str(Path(__file__).parent / "files" / "moved"))

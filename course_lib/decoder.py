@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from course_lib.add_norm import Norm, layer_norm
 from course_lib.encoder import Embedding, residual
 from course_lib.feed_forward import FeedForward
-from course_lib.files.renamed import moved
 from course_lib.masks import causal_mask
 from course_lib.multi_head import AsCrossAttention, AsSelfAttention, MultiHeadAttention
 from course_lib.self_attention import scaled_dot_product_attention
@@ -130,9 +129,3 @@ class Decoder(nn.Module):
             x = block(x, memory, mask, memory_mask)
         # apply the last norm
         return self.last_norm(x)
-
-
-__getattr__ = moved(
-    grouped_query_attention="course_lib.grouped_query",
-    GroupedQueryAttention="course_lib.grouped_query",
-)

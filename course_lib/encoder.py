@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from course_lib.add_norm import Norm, PostNorm, PreNorm, layer_norm
 from course_lib.feed_forward import FeedForward
-from course_lib.files.renamed import moved
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 from course_lib.positions import sinusoidal
 
@@ -98,9 +97,6 @@ class Embedding(nn.Module):
         return d_model**0.5 * self.table[tokens] + self.positions[:n].to(self.table)
 
 
-LastNorm = Norm  # as notebooks handed out before version 0.2 call it
-
-
 class Encoder(nn.Module):
     """Read a whole sentence: embedding, then a stack of blocks; a last norm for norm="pre".
 
@@ -139,6 +135,3 @@ class Encoder(nn.Module):
             x = block(x, mask)
         # apply the last norm
         return self.last_norm(x)
-
-
-__getattr__ = moved(mean_pool="course_lib.pooling")

@@ -57,6 +57,3 @@ def use_cache(
         for layer in layers:
             stack.enter_context(replaced_rule(layer, lambda rule: as_rule(cache(rule))))
         yield
-
-
-remembering = use_cache  # as notebooks handed out before version 0.2 call it

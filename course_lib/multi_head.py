@@ -9,7 +9,6 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from course_lib.files.renamed import known_as
 from course_lib.self_attention import Rule, scaled_dot_product_attention
 
 
@@ -112,20 +111,15 @@ class MultiHeadAttention(nn.Module):
             )
 
 
-known_as("attention", "rule")(MultiHeadAttention)
-
-
 @contextmanager
 def replaced_rule(layer: Any, replacement: Callable[[Rule], Rule]) -> Iterator[None]:
     """Let a layer attend by `replacement(rule)` in place of its `rule`, inside the block."""
-    # an answer kept from before version 0.2 calls its rule `attention`
-    name = "rule" if hasattr(layer, "rule") else "attention"
-    rule = getattr(layer, name)
-    setattr(layer, name, replacement(rule))
+    rule = layer.rule
+    layer.rule = replacement(rule)
     try:
         yield
     finally:
-        setattr(layer, name, rule)
+        layer.rule = rule
 
 
 class AsSelfAttention(nn.Module):
@@ -165,10 +159,6 @@ class AsCrossAttention(nn.Module):
     ) -> Float[Tensor, "*batch query d_model"]:
         """Attend to the memory, where `mask` is True."""
         return self.attention(x, memory, memory, mask)
-
-
-# as notebooks handed out before version 0.2 call them
-ToThemselves, ToMemory = AsSelfAttention, AsCrossAttention
 
 
 def score_variance(d_k: int, scaled: bool) -> float:

@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from course_lib.files.renamed import known_as
 from course_lib.rnn import gru_cell
 
 PAD, START, STOP = 0, 1, 2
@@ -82,9 +81,6 @@ class RecurrentEncoder(nn.Module):
         # the second reader begins at the other end; put its states back in the tokens' order
         back = self.leftward(xs.flip(1), h, mask.flip(1)).flip(1)
         return torch.cat([states, back], dim=-1), torch.cat([context, back[:, 0]], dim=-1)
-
-
-Encoder = RecurrentEncoder  # as notebooks handed out before version 0.2 call it
 
 
 def decode_greedy(
@@ -249,9 +245,6 @@ class BahdanauSeq2Seq(Seq2Seq):
             hidden.append(h)
             looked.append(weights)
         return torch.stack(hidden, dim=1), h, torch.cat(looked, dim=1)
-
-
-known_as("attention", "attend")(Seq2Seq)
 
 
 def next_token_loss(

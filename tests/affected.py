@@ -9,7 +9,7 @@ from course_lib.files.paths import ROOT
 LAWS = "tests/checking/laws/test_laws.py::test_every_exercise_holds_all_laws"
 # these take longer than all others together: `make test` runs them
 SLOW = (
-    "test_laws", "test_old_workspace", "test_exports", "test_grade", "test_hostile",
+    "test_laws", "test_exports", "test_grade", "test_hostile",
     "test_isolation", "test_with_tools", "test_lessons", "test_against_hugging_face", "test_verify",
     "test_agreement", "test_handles", "test_idioms",
 )  # fmt: skip

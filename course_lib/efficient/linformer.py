@@ -22,7 +22,6 @@ from course_lib.efficient.masking import (
 from course_lib.efficient.variant import Variant
 
 TILE_QUERIES = 512  # queries a tile
-ROWS = TILE_QUERIES  # the name that solutions exported for teachers import
 
 
 def linformer_attention(

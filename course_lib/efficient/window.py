@@ -24,7 +24,6 @@ from course_lib.efficient.masking import (
 from course_lib.efficient.variant import Variant
 
 TILE_QUERIES = 64  # queries a tile: more waste scores that the mask hides, fewer cost calls
-ROWS = TILE_QUERIES  # the name that solutions exported for teachers import
 
 
 def window_mask(n: int, width: int) -> Bool[Tensor, "n n"]:

@@ -9,14 +9,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
 EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
 MINUTES = re.compile(r"\*\*(\d+) minutes\b(?:, of which (\d+) are the core path)?")
-# lessons of which one became two: notebooks handed out before hold the exercises of both
-SPLIT = {"08": ("08", "09"), "12": ("13", "14")}
 
 
 @dataclass(frozen=True)
@@ -125,19 +122,6 @@ def disagreements() -> list[Disagreement]:
 def hours() -> int:
     """Return about how long the course takes."""
     return round(sum(lesson.minutes for lesson in lessons()) / 60)
-
-
-def lessons_of(notebook: dict) -> list[str]:
-    """Return the number of a notebook's lesson; of one from before a split, those of its parts.
-
-    It is from before where it holds an exercise that has moved. Without a number, there is none.
-    """
-    number = ipynb.lesson(notebook)
-    held = {ipynb.exercise(cell) for cell in notebook["cells"]}
-    parts = {x.lesson for x in exercises() if x.id in held} & {*SPLIT.get(number or "", ())}
-    if parts - {number}:
-        return sorted(parts)
-    return [number] if number else []
 
 
 def course_map() -> str:

@@ -5,11 +5,10 @@ import hashlib
 import json
 import os
 import re
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 
 from course_lib.files import ipynb
-from course_lib.files.course_map import lessons_of
 from course_lib.files.workspace import Workspace
 
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
@@ -19,56 +18,30 @@ CONFLICT = re.compile(
 
 
 def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
-    """Copy the notebooks that a workspace lacks, and tell in a sentence each what is new.
+    """Copy the notebooks that a workspace lacks, and say in a sentence each what is new.
 
     One that is there is never overwritten: where its release has changed, the new one is put
-    beside it, with the passed answers in. A new lesson comes with those that passed before it was
-    a lesson of its own. Raises OSError or NotANotebook.
+    beside it, with the passed answers in. Raises OSError or NotANotebook.
     """
-    messages, moved = [], {}
-    split = _from_before_a_split(workspace)
+    messages = []
     for path in sorted(notebooks.glob("*.ipynb")):
         notebook, theirs = _empty(path), workspace.folder / path.name
         releases, release = workspace.releases(), _release(notebook)
         if not os.path.lexists(theirs):
-            carried = _carry_answers(workspace, notebook) if path.name not in releases else []
             _write_trusted(theirs, notebook)
-            if path.name not in releases and (before := split.get(ipynb.lesson(notebook))):
-                moved.setdefault(before, {})[path.name] = carried
         elif releases.get(path.name, release) != release:
-            beside, carried = _beside(theirs), _carry_answers(workspace, notebook)
+            beside, carried = _beside(theirs), ", ".join(_carry_answers(workspace, notebook))
             _write_trusted(beside, notebook)
             messages.append(
                 f"{path.name} has changed since you got it: yours stays as it is, and the new "
-                f"one lies beside it as {beside.name}{_with_answers(carried)}."
+                f"one is beside it as {beside.name}"
+                f"{carried and f', with your answers to {carried} in it'}."
             )
         elif problem := damage(theirs):
             messages.append(problem)
         if releases.get(path.name) != release:
             workspace.note_releases(releases | {path.name: release})
-    for before, parts in moved.items():
-        answers = ", ".join(chain.from_iterable(parts.values()))
-        messages.append(
-            f"{before} has become two lessons: {' and '.join(parts)} now "
-            f"{'hold' if len(parts) > 1 else 'holds'} what moved"
-            f"{answers and f', with your answers to {answers}'}. Your old notebook stays as it is."
-        )
     return messages
-
-
-def _with_answers(carried: list[str]) -> str:
-    return f", with your answers to {', '.join(carried)} in it" if carried else ""
-
-
-def _from_before_a_split(workspace: Workspace) -> dict[str | None, str]:
-    """Map the lessons that came out of a split to the notebook that held them before."""
-    found: dict[str | None, str] = {}
-    for path in sorted(workspace.folder.glob("*.ipynb")):
-        with contextlib.suppress(ipynb.NotANotebook):
-            notebook = ipynb.read(path)
-            moved = {*lessons_of(notebook)} - {ipynb.lesson(notebook)}
-            found |= dict.fromkeys(moved, path.name)
-    return found
 
 
 def damage(path: Path) -> str | None:

@@ -33,6 +33,3 @@ def record_weights(layer: nn.Module) -> Iterator[list[Float[Tensor, "... heads q
 
     with replaced_rule(layer, recording):
         yield recorded
-
-
-watching = record_weights  # as notebooks handed out before version 0.2 call it

@@ -173,8 +173,8 @@ def _profiled(see: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
 
 
 def is_attention(part: nn.Module) -> bool:
-    """Tell whether a part attends by a rule that can be replaced, by its name now or before."""
-    rule = getattr(part, "rule", None) or getattr(part, "attention", None)
+    """Return True if a part attends by a rule that can be replaced."""
+    rule = getattr(part, "rule", None)
     return callable(rule) and not isinstance(rule, nn.Module) and hasattr(part, "heads")
 
 

@@ -23,7 +23,7 @@ LENGTHS = [2, 7, 4]
 VARIANTS = [
     {"context": "first"},
     {"context": "every"},
-    {"bidirectional": True, "attention": attend},
+    {"bidirectional": True, "attend": attend},
     {"kind": BahdanauSeq2Seq, "bidirectional": True, "attend": attend},
 ]
 

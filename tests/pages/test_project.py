@@ -64,7 +64,7 @@ def test_imports_flow_one_way():
     rank = {part: i for i, parts in enumerate(ORDER) for part in parts}
     for file in (ROOT / "course_lib").rglob("*.py"):
         part = file.relative_to(ROOT / "course_lib").parts[0].removesuffix(".py")
-        if part == "__init__" or "moved" in file.parts:
+        if part == "__init__":
             continue
         assert part in rank, f"{part} has no place in the order of imports"
         for other in {name.partition(".")[0] for name in modules_imported(file)}:
@@ -75,7 +75,7 @@ def test_plots_are_imported_by_notebooks_alone():
     pictures = ("instruments.plots", "instruments.drawings")
     for file in (ROOT / "course_lib").rglob("*.py"):
         imported = any(name.startswith(pictures) for name in modules_imported(file))
-        assert not imported or "moved" in file.parts or file.stem == "drawings", file
+        assert not imported or file.stem == "drawings", file
 
 
 def requirements():
@@ -177,7 +177,7 @@ def test_a_tested_python_is_taken_before_a_newer_one(make_learn):
 
 def test_no_two_modules_have_one_name():
     # exercises are named by their ids; verify, and the commands, mirror what they are about
-    mirrors = {"exercises", "verify", "command_line", "moved"}
+    mirrors = {"exercises", "verify", "command_line"}
     files = [x for x in (ROOT / "course_lib").rglob("*.py") if not mirrors & set(x.parts)]
     names = [x.stem for x in files if not x.stem.startswith("__")]
     assert len(names) == len(set(names)), {x for x in names if names.count(x) > 1}

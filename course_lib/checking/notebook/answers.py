@@ -22,7 +22,6 @@ from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
-from course_lib.files.course_map import lessons_of
 from course_lib.files.ipynb import NotANotebook
 
 MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
@@ -181,14 +180,11 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
 
 
 def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
-    """List the exercises of a notebook: its lesson's, or those of its cells, or of its names.
-
-    One from before its lesson became two has those of its cells.
-    """
+    """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
     every = [load(exercise_id) for exercise_id in ids()]
-    marked, lessons = {cell.exercise for cell in cells}, lessons_of(notebook)
+    marked, lesson = {cell.exercise for cell in cells}, ipynb.lesson(notebook)
     return (
-        [x for x in every if [x.lesson] == lessons]
+        [x for x in every if x.lesson == lesson]
         or [x for x in every if x.id in marked]
         or [x for x in every if any(cell.is_for(x) for cell in cells)]
     )

@@ -11,7 +11,6 @@ from course_lib.checking.trying import forbidden_names
 from course_lib.checking.trying.source_names import names_in
 from course_lib.checking.verdict import Verdict, sentence, untried, warm
 from course_lib.files import ipynb
-from course_lib.files.course_map import lessons_of
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.sandbox import Sandbox
 from course_lib.grading.marks.entries import block, plain, rounded, unreadable
@@ -43,7 +42,7 @@ class Judge:
             notebook = ipynb.parse(content, "This")
             asked = [load(exercise_id) for exercise_id in self._rules.exercises]
             own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
-            if own and lessons and lessons.isdisjoint(lessons_of(notebook)):
+            if own and lessons and own not in lessons:
                 return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
             submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from course_lib.checking.catalogue import ids, outline
-from course_lib.files.course_map import SPLIT
 from course_lib.grading.judging.isolation import Level
 
 SECONDS = 20  # for all that an exercise asks of an answer
@@ -34,11 +33,6 @@ def exercises_of(lessons: Iterable[str]) -> list[str]:
         own = [exercise_id for exercise_id in ids() if outline(exercise_id).lesson == lesson]
         if not own:
             known = sorted({outline(exercise_id).lesson for exercise_id in ids()})
-            split = (
-                f"; what was {lesson} is {' and '.join(SPLIT[lesson])}" if lesson in SPLIT else ""
-            )
-            raise LookupError(
-                f"no lesson {lesson} has exercises: there are {', '.join(known)}{split}"
-            )
+            raise LookupError(f"no lesson {lesson} has exercises: there are {', '.join(known)}")
         chosen += own
     return chosen

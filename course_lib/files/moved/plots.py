@@ -1,3 +1,0 @@
-"""Moved: notebooks handed out before version 0.2 import it from here."""
-
-from course_lib.instruments.plots import *  # noqa: F403

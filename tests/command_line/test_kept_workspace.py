@@ -1,0 +1,115 @@
+"""A workspace that version 0.2.0 made still opens, checks and carries on.
+
+`kept_by_0_2_0.txt` holds a learner's answers as 0.2.0 kept them.
+"""
+
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from course_lib.command_line.main import main
+from course_lib.encoder import Encoder
+from course_lib.exercises import mine, verdict
+from course_lib.files import ipynb
+from course_lib.files.releases import hand_out
+from course_lib.files.workspace import Guess, Record, Workspace
+from course_lib.instruments.recording import record_weights
+from course_lib.key_value_cache import use_cache
+from course_lib.masks import causal_mask
+
+PARTS = re.split(
+    r"^=== (.*)\n",
+    Path(__file__).with_name("kept_by_0_2_0.txt").read_text("utf8"),
+    flags=re.MULTILINE,
+)
+KEPT = dict(zip(PARTS[1::2], PARTS[2::2], strict=True))
+RECORD = {
+    "status": "wrong",
+    "points": 10,
+    "max_points": 10,
+    "passed": True,
+    "attempts": 3,
+    "hints": 1,
+    "when": "2026-11-30T12:00:00",
+}
+GUESS = {"said": "3", "measured": "7", "verdict": "off", "when": "2026-11-30T12:00:00"}
+# what 0.2.0 called the release of the notebook that is handed out below
+RELEASES = {"08_encoder_and_decoder.ipynb": "f04560fb1af6c873"}
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """Write a workspace of 0.2.0 file by file, and go there."""
+    mark = tmp_path / "workspace" / ".course"
+    files = {"releases.json": json.dumps(RELEASES), "guesses/0a1b.json": json.dumps(GUESS)}
+    for exercise_id, source in KEPT.items():
+        files |= {
+            f"answers/{exercise_id}.py": source,
+            f"records/{exercise_id}.json": json.dumps(RECORD),
+        }
+    for name, text in files.items():
+        (mark / name).parent.mkdir(parents=True, exist_ok=True)
+        (mark / name).write_text(text, "utf8")
+    monkeypatch.chdir(mark.parent)
+    return Workspace(mark.parent)
+
+
+def test_it_opens_with_its_records_answers_and_guesses(workspace):
+    assert Workspace.find() == workspace
+    assert workspace.guesses() == {"0a1b": Guess(**GUESS)}
+    for exercise_id, source in KEPT.items():
+        assert workspace.record(exercise_id) == Record(**RECORD)
+        assert workspace.answer(exercise_id) == source
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize("exercise_id", KEPT)
+def test_a_kept_answer_still_passes(exercise_id, capsys):
+    answer = mine(exercise_id)
+    assert capsys.readouterr().out.endswith(": your own\n")
+    judged = verdict(exercise_id, answer)
+    assert judged.status == "passed", judged.message
+
+
+@pytest.mark.usefixtures("workspace")
+def test_kept_layers_carry_later_lessons():
+    tokens, sizes = torch.tensor([3, 0, 4]), (5, 2, 8, 2, 12, 6)
+    ours, attention = Encoder(*sizes), mine("multi_head/attention")
+    block = partial(mine("encoder/block"), attention=attention)
+    theirs = Encoder(*sizes, block=block)
+    theirs.load_state_dict(ours.state_dict())
+    torch.testing.assert_close(theirs(tokens), ours(tokens))
+
+    layer, x = attention(8, 2), torch.randn(5, 8)
+    whole = layer(x, x, x, causal_mask(5))
+    with record_weights(layer) as weights, use_cache([layer]):
+        pieces = [layer(piece, piece, piece) for piece in x.split(2)]
+    torch.testing.assert_close(torch.cat(pieces), whole)
+    assert [tuple(w.shape) for w in weights] == [(2, 2, 2), (2, 2, 4), (2, 1, 5)]
+
+
+def test_a_check_goes_on_from_its_record(workspace, save_notebook):
+    cell = ("encoder/block", KEPT["encoder/block"])
+    notebook = save_notebook(workspace.folder / "08_encoder_and_decoder.ipynb", cell, lesson="08")
+    assert main(["check", str(notebook), "--exercise", "encoder/block"]) == 0
+    record = workspace.record("encoder/block")
+    assert (record.status, record.attempts, record.hints) == ("passed", 4, 1)
+
+
+def test_a_new_release_has_its_answers_in(workspace, save_notebook, tmp_path):
+    (tmp_path / "notebooks").mkdir()
+    course, name = tmp_path / "notebooks", "08_encoder_and_decoder.ipynb"
+    save_notebook(course / name, "1 + 1", ("encoder/block", "stub 1"), lesson="08")
+    assert hand_out(workspace, course) == []
+    # the release that it had then is known again
+    assert workspace.releases() == RELEASES
+
+    save_notebook(course / name, "1 + 1", ("encoder/block", "stub 2"), lesson="08")
+    (message,) = hand_out(workspace, course)
+    assert "with your answers to encoder/block in it" in message
+    new = ipynb.read(workspace.folder / "08_encoder_and_decoder.new.ipynb")
+    assert ipynb.text(new["cells"][2]) == KEPT["encoder/block"].rstrip()
