@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from course_lib.efficient import kernel, layers, tiled
 from course_lib.efficient.lsh import draw_rotations, lsh_attention, lsh_buckets
 from course_lib.efficient.variants import VARIANTS
 from course_lib.instruments.training import seeded
@@ -113,12 +112,3 @@ def test_a_module_has_one_variant_and_its_rule_is_its_own():
     assert len({variant.function.__module__ for variant in VARIANTS.values()}) == len(VARIANTS)
     for variant in VARIANTS.values():
         assert variant.rule.__module__ == variant.function.__module__
-
-
-def test_old_notebooks_find_the_rules_by_their_old_names():
-    old = ["tiled", "window", "BigBird", "LSH", "linear", "Linformer", "memory-compressed"]
-    names = ["tiled", "window", "bigbird", "lsh", "linear", "Linformer", "MemoryCompressed"]
-    for name, former in zip(old, names, strict=True):
-        assert getattr(layers, former) is VARIANTS[name].rule
-    assert layers.SharedQueryKey is VARIANTS["LSH"].layer
-    assert (tiled.attend, tiled.spans) == (kernel.attend, kernel.spans)
