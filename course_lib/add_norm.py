@@ -55,7 +55,6 @@ def batch_norm(
     both are 0. These are the statistics of training; none are kept. Source: Ioffe & Szegedy 2015,
     algorithm 1. Raises ValueError for a mask that is not boolean, or not (batch, n).
     """
-    # without a mask every token is real
     real = torch.ones_like(x[..., 0], dtype=torch.bool) if mask is None else mask
     if real.dtype != torch.bool or real.shape != x.shape[:-1]:
         raise ValueError(
@@ -63,8 +62,10 @@ def batch_norm(
             f"{tuple(x.shape[:-1])}, not {real.dtype} of {tuple(real.shape)}: does it hold 0 and "
             "1, or does padding_mask's query axis need a .squeeze(-2)?"
         )
+    if not real.any():
+        return gain * x / eps**0.5 + bias
     # give every real token the same share in the averages, and padding none
-    share = real / real.sum().clamp(min=1).to(x.dtype)
+    share = real / real.sum().to(x.dtype)
     # average each column over all sentences, then the squares of what is left of it
     mean = einsum(share, x, "batch n, batch n d -> d")
     variance = einsum(share, (x - mean) ** 2, "batch n, batch n d -> d")

@@ -90,6 +90,6 @@ class MinimalBlock(nn.Module):
         # add its position to each token
         x = x + self.positions(n, d_model).to(x)
         # let the tokens attend to each other, but not to the future
-        seen = self.attention(x, causal_mask(n).to(x.device))
+        seen = self.attention(x, causal_mask(n, device=x.device))
         # send what comes out through the feed-forward network
         return self.feed_forward(seen)

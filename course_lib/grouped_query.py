@@ -63,6 +63,7 @@ class GroupedQueryAttention(nn.Module):
         k = split_heads(self.w_k(key), self.groups)
         v = split_heads(self.w_v(value), self.groups)
         if mask is not None:
-            MultiHeadAttention.refuse_misfit(mask, query, key)
+            if problem := MultiHeadAttention.misfit(mask, query, key):
+                raise ValueError(problem)
             mask = rearrange(mask, "... query key -> ... 1 query key")
         return self.w_o(merge_heads(self.rule(q, k, v, mask)))

@@ -84,13 +84,13 @@ def leaks_future(layer: Callable, x: Float[Tensor, "... n d"]) -> list[int]:
         # note what the layer returns for the tokens as they are
         before = layer(x)
         # change one token at a time, and leave the others as they are
-        for word in range(1, x.shape[-2]):
+        for token in range(1, x.shape[-2]):
             for step in (far, -far):
                 changed = x.clone()
-                changed[..., word, :] += step[..., word, :].to(x)
+                changed[..., token, :] += step[..., token, :].to(x)
                 # see which states moved, in any sentence and any of their entries
                 rests = torch.isclose(layer(changed), before, equal_nan=True)
                 moved = reduce(~rests, "... n d_out -> n", "any")
                 # keep those to the left of the token
-                leaks.update(moved[:word].nonzero().flatten().tolist())
+                leaks.update(moved[:token].nonzero().flatten().tolist())
     return sorted(leaks)

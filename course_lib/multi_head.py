@@ -26,7 +26,7 @@ def split_heads(
     d_model = x.shape[-1]
     if d_model % heads:
         raise ValueError(
-            f"each head takes an equal part of a word, but {heads} heads do not divide "
+            f"each head takes an equal part of a token, but {heads} heads do not divide "
             f"d_model = {d_model}: choose a number of heads that does"
         )
     # cut the columns into heads, and make each head a batch dimension
@@ -57,7 +57,7 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if d_model % heads:
             raise ValueError(
-                f"each head takes an equal part of a word, but {heads} heads do not divide "
+                f"each head takes an equal part of a token, but {heads} heads do not divide "
                 f"d_model = {d_model}: choose a number of heads that does"
             )
         self.heads, self.rule = heads, rule
@@ -76,17 +76,16 @@ class MultiHeadAttention(nn.Module):
         """Let each query look at the keys in every head, where `mask` is True.
 
         The mask has no head axis: (query, key), or (batch, query, key) where query may be 1.
-        `refuse_misfit` is given: call it first when there is a mask. Raises ValueError for a mask
-        that is not boolean or does not fit.
+        Raises ValueError for a mask that is not boolean or does not fit.
         """
+        if mask is not None and (problem := self.misfit(mask, query, key)):
+            raise ValueError(problem)
         # project the tokens once for all heads, and give each head its part
         q = split_heads(self.w_q(query), self.heads)
         k = split_heads(self.w_k(key), self.heads)
         v = split_heads(self.w_v(value), self.heads)
+        # give every head the same mask, if there is one
         if mask is not None:
-            # refuse a mask that does not fit, by `refuse_misfit`
-            self.refuse_misfit(mask, query, key)
-            # give every head the same mask
             mask = rearrange(mask, "... query key -> ... 1 query key")
         # attend in all heads at once, by the layer's rule
         attended = self.rule(q, k, v, mask)
@@ -94,21 +93,22 @@ class MultiHeadAttention(nn.Module):
         return self.w_o(merge_heads(attended))
 
     @staticmethod
-    def refuse_misfit(mask: Tensor, query: Tensor, key: Tensor) -> None:
-        """Raise ValueError for a mask that is not boolean, or does not fit every head."""
+    def misfit(mask: Tensor, query: Tensor, key: Tensor) -> str:
+        """Say what is wrong with a mask that is not boolean, or does not fit every head."""
         if mask.dtype != torch.bool:
-            raise ValueError(
+            return (
                 f"a mask must be boolean, True where a query may look, not {mask.dtype}: does it "
                 "hold 0 and 1, or numbers to be added to the scores?"
             )
         scores = (*query.shape[:-1], key.shape[-2])
         sizes = zip(mask.shape[::-1], scores[::-1], strict=False)
         if not 2 <= mask.dim() <= len(scores) or any(size not in (1, full) for size, full in sizes):
-            raise ValueError(
+            return (
                 f"a mask must fit (..., query, key) = {scores}, not have the shape "
                 f"{tuple(mask.shape)}: does it lack the query axis, as (batch, key) does, or have "
                 "a head axis already?"
             )
+        return ""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Positions: tell attention, which sees a set of words, where each word is (lesson 04)."""
+"""Positions: tell attention, which sees a set of tokens, where each token is (lesson 04)."""
 
 import torch
 from einops import einsum, rearrange
@@ -8,7 +8,9 @@ from torch import Tensor, nn
 from course_lib.attention import dot_scores, softmax, weighted_sum
 
 
-def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
+def sinusoidal(
+    n: int, d_model: int, *, device: torch.device | None = None
+) -> Float[Tensor, "n d_model"]:
     """Describe the positions 0..n-1 by waves, from fast to slow.
 
     p_(i, 2c) = sin(i / 10000^(2c / d_model)),  p_(i, 2c+1) = cos(i / 10000^(2c / d_model)), with
@@ -19,8 +21,8 @@ def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     if d_model % 2:
         raise ValueError(f"each sine needs its cosine, so d_model must be even, not {d_model}")
     # count the positions, and find the speed of each wave
-    places = torch.arange(n, dtype=torch.get_default_dtype())
-    speeds = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+    places = torch.arange(n, dtype=torch.get_default_dtype(), device=device)
+    speeds = 10000.0 ** (-torch.arange(0, d_model, 2, device=device) / d_model)
     # turn each wave by its angle at each position
     angles = places.unsqueeze(-1) * speeds
     # lay sines in the even columns and cosines in the odd ones
@@ -28,7 +30,9 @@ def sinusoidal(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     return rearrange(waves, "wave n c -> n (c wave)")
 
 
-def shift_matrix(offset: int, d_model: int) -> Float[Tensor, "d_model d_model"]:
+def shift_matrix(
+    offset: int, d_model: int, *, device: torch.device | None = None
+) -> Float[Tensor, "d_model d_model"]:
     """Find the matrix M that moves every sinusoidal position on: p(i + offset) = p(i) M.
 
     M turns each pair (sin, cos) by its own angle b = offset / 10000^(2c / d_model): its blocks
@@ -39,7 +43,7 @@ def shift_matrix(offset: int, d_model: int) -> Float[Tensor, "d_model d_model"]:
     if d_model % 2:
         raise ValueError(f"M turns pairs of columns, so d_model must be even, not {d_model}")
     # find the angle by which each wave moves on
-    speeds = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
+    speeds = 10000.0 ** (-torch.arange(0, d_model, 2, device=device) / d_model)
     sine, cosine = torch.sin(offset * speeds), torch.cos(offset * speeds)
     # write sin(a + b) and cos(a + b) as sums of sin a and cos a, and read off the block
     block = torch.stack([torch.stack([cosine, -sine]), torch.stack([sine, cosine])])
@@ -58,25 +62,26 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model**0.5)
 
     def forward(self, x: Float[Tensor, "... n d_model"]) -> Float[Tensor, "... n d_model"]:
-        """Add to each word the vector of its position.
+        """Add to each token the vector of its position.
 
         Raises ValueError for sentences longer than `max_length`, which have no vectors.
         """
         n, max_length = x.shape[-2], len(self.table)
-        # refuse a sentence that is longer than the table
         if n > max_length:
             raise ValueError(
-                f"expected at most {max_length} words, one for each learned position, but got {n}: "
-                "cut the sentence, or make max_length larger before training"
+                f"expected at most {max_length} tokens, one for each learned position, but got "
+                f"{n}: cut the sentence, or make max_length larger before training"
             )
-        # add the first n vectors of the table to the words
+        # add the first n vectors of the table to the tokens
         return x + self.table[:n]
 
 
-def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query key"]:
+def relative_index(
+    n_q: int, n_k: int, max_distance: int, *, device: torch.device | None = None
+) -> Int[Tensor, "query key"]:
     """Number the distances from query i to key j: clip(j - i, -m, m) + m, for m = max_distance.
 
-    0 means m or more words to the left, m the same place, 2m m or more words to the right; i and
+    0 means m or more tokens to the left, m the same place, 2m m or more tokens to the right; i and
     j both count from 0. Source: Shaw et al. 2018, section 3.2.
 
     >>> relative_index(2, 4, max_distance=2)
@@ -84,7 +89,7 @@ def relative_index(n_q: int, n_k: int, max_distance: int) -> Int[Tensor, "query 
             [1, 2, 3, 4]])
     """
     # subtract the place of each query from that of each key
-    distance = torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)
+    distance = torch.arange(n_k, device=device) - torch.arange(n_q, device=device).unsqueeze(-1)
     # treat all distances past the largest alike, and count from 0
     return distance.clamp(-max_distance, max_distance) + max_distance
 
@@ -93,11 +98,11 @@ def relative_attention(
     q: Float[Tensor, "*batch query d_k"],
     k: Float[Tensor, "*batch key d_k"],
     v: Float[Tensor, "*batch key d_v"],
-    key_table: Float[Tensor, "key_row d_k"],
-    value_table: Float[Tensor, "value_row d_v"],
+    key_table: Float[Tensor, "row d_k"],
+    value_table: Float[Tensor, "row d_v"],
     mask: Bool[Tensor, "*#batch #query #key"] | None = None,
 ) -> Float[Tensor, "*batch query d_v"]:
-    """Attend to words and to how far away they are, with a learned vector for each distance.
+    """Attend to tokens and to how far away they are, with a learned vector for each distance.
 
     s_ij = q_i . (k_j + a_ij) / sqrt(d_k);  o_i = sum_j softmax(s_i)_j (v_j + b_ij), where a_ij
     and b_ij are the rows `relative_index` of the tables. Both tables have 2m + 1 rows. Source:
@@ -111,8 +116,8 @@ def relative_attention(
             f"{rows} and {len(value_table)}: is the row for distance 0 there?"
         )
     # look up the row of each distance
-    index = relative_index(q.shape[-2], k.shape[-2], rows // 2).to(q.device)
-    # score the words and their distances, and divide both by the root of the size
+    index = relative_index(q.shape[-2], k.shape[-2], rows // 2, device=q.device)
+    # score the tokens and their distances, and divide both by the root of the size
     distance_scores = einsum(q, key_table[index], "... query d_k, query key d_k -> ... query key")
     weights = softmax((dot_scores(q, k) + distance_scores) / d_k**0.5, mask)
     # average the values, and the vectors of their distances, with the same weights
@@ -121,40 +126,41 @@ def relative_attention(
 
 
 def tree_distance(heads: Int[Tensor, " n"]) -> Int[Tensor, "n n"]:
-    """Count the edges between each two words of a dependency tree.
+    """Count the edges between each two tokens of a dependency tree.
 
-    `heads[i]` is the word that word i depends on, -1 for the root. A_i being word i and all words
-    above it, the path from i to j has as many edges as there are words in only one of A_i and A_j.
-    Source: after Wang et al. 2019 ("Structural Position Representations"), whose distances have
-    signs, and lead over the root unless an edge joins the two words. Raises ValueError for heads
-    that are no tree.
+    `heads[i]` is the token that token i depends on, -1 for the root. A_i being token i and all
+    tokens above it, the path from i to j has as many edges as there are tokens in only one of A_i
+    and A_j. Source: after Wang et al. 2019 ("Structural Position Representations"), whose distances
+    have signs, and lead over the root unless an edge joins the two tokens. Raises ValueError for
+    heads that are no tree.
 
     >>> tree_distance(torch.tensor([1, -1, 1]))
     tensor([[0, 1, 2],
             [1, 0, 1],
             [2, 1, 0]])
     """
-    n = len(heads)
-    # refuse any number of roots but one
-    if (roots := int((heads == -1).sum())) != 1:
+    n, roots = len(heads), int((heads == -1).sum())
+    if roots != 1:
         raise ValueError(
             f"a tree has one root, whose head is -1, but these heads have {roots}: is the root "
             "its own head, or are there several sentences?"
         )
-    # start at every word at once, with no word seen above it
-    words = torch.arange(n, device=heads.device)
-    at, above = words, torch.zeros(n, n, dtype=torch.bool, device=heads.device)
-    # note the word reached and climb to its head, staying at the root; n steps reach it
+    top = heads
     for _ in range(n):
-        above[words, at] = True
-        at = torch.where(heads[at] == -1, at, heads[at])
-    # refuse words that never reach the root: there is a cycle
-    if (lost := words[heads[at] != -1]).numel():
+        top = torch.where(top == -1, top, heads[top])
+    if (top != -1).any():
         raise ValueError(
-            f"a tree has no cycles, but words {lost.tolist()} never reach the root by their "
-            "heads: does a word depend on itself, or two on each other?"
+            f"a tree has no cycles, but tokens {(top != -1).nonzero().flatten().tolist()} never "
+            "reach the root by their heads: does a token depend on itself, or two on each other?"
         )
-    # count the words that only one of the two has above it
+    # start at every token at once, with no token seen above it
+    tokens = torch.arange(n, device=heads.device)
+    at, above = tokens, torch.zeros(n, n, dtype=torch.bool, device=heads.device)
+    # note the token reached and climb to its head, staying at the root; n steps reach it
+    for _ in range(n):
+        above[tokens, at] = True
+        at = torch.where(heads[at] == -1, at, heads[at])
+    # count the tokens that only one of the two has above it
     return (above.unsqueeze(0) ^ above.unsqueeze(1)).sum(-1)
 
 
@@ -182,12 +188,14 @@ def rotary(
     return torch.cat([left * cosine - right * sine, left * sine + right * cosine], dim=-1)
 
 
-def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
+def alibi(
+    n_q: int, n_k: int, heads: int, *, device: torch.device | None = None
+) -> Float[Tensor, "heads query key"]:
     """Make scores fall with distance, in each head at its own rate: -2^(-8h / heads) abs(i - j).
 
     h counts from 1, and the queries are the last n_q of the n_k keys. To be added to the scores;
     nothing is learned. The table has torch's default float type. Source: Press et al. 2022,
-    section 3, for causal attention; here the words to the right are treated like those to the
+    section 3, for causal attention; here the tokens to the right are treated like those to the
     left. Raises ValueError unless `heads` is a power of two.
     """
     if heads < 1 or heads & (heads - 1):
@@ -195,9 +203,9 @@ def alibi(n_q: int, n_k: int, heads: int) -> Float[Tensor, "heads query key"]:
             f"heads must be a power of two, for which the slopes are defined, not {heads}"
         )
     # give each head its slope, from steep to flat
-    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
+    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1, device=device) / heads)
     # measure the distances, the last query is at the last key
-    queries = torch.arange(n_k - n_q, n_k)
-    distance = (queries.unsqueeze(-1) - torch.arange(n_k)).abs()
+    queries = torch.arange(n_k - n_q, n_k, device=device)
+    distance = (queries.unsqueeze(-1) - torch.arange(n_k, device=device)).abs()
     # take the distances off the scores, in each head multiplied by its slope
     return -slopes[:, None, None] * distance

@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of a network that reads its words one after another (lesson 01).
+"""Recurrent cells: one step of a network that reads its tokens one after another (lesson 01).
 
 Rows are tokens, so a weight is on the right of what it multiplies: `x @ w_x`. torch keeps
 the transposes (`weight_ih = w_x.T`).
@@ -23,7 +23,7 @@ def rnn_cell(
 
     Source: Elman 1990. torch's `nn.RNN` has two biases; b is their sum.
     """
-    # add what the word says to what the state remembers, then squash
+    # add what the token says to what the state remembers, then squash
     return torch.tanh(x @ w_x + h @ w_h + b)
 
 
@@ -34,17 +34,17 @@ def unroll(
     w_h: Float[Tensor, "d_h d_h"],
     b: Float[Tensor, " d_h"],
 ) -> Float[Tensor, "... n d_h"]:
-    """Read a whole sentence with `rnn_cell`; return the state after each word.
+    """Read a whole sentence with `rnn_cell`; return the state after each token.
 
     h_t = tanh(x_t W_x + h_(t-1) W_h + b) for t = 1..n. The initial state h is not among the
     states returned. Step t cannot begin before step t - 1 has ended.
     """
     states = []
-    # for each word in turn, carry the state one step on and keep it
+    # for each token in turn, carry the state one step on and keep it
     for x in xs.unbind(dim=-2):
         h = rnn_cell(x, h, w_x, w_h, b)
         states.append(h)
-    # lay the states out along the axis that the words came from
+    # lay the states out along the axis that the tokens came from
     return torch.stack(states, dim=-2)
 
 
@@ -87,39 +87,38 @@ def gru_cell(
     reset gate acts on the recurrent term after its bias. Source: Cho et al. 2014, who reset h
     before the product; Chung et al. 2014 write 1 - z for our z.
     """
-    # project the word and the state, and cut each into reset, update and new
+    # project the token and the state, and cut each into reset, update and new
     x_r, x_z, x_n = rearrange(x @ w_x + b_x, "... (gate d_h) -> gate ... d_h", gate=3)
     h_r, h_z, h_n = rearrange(h @ w_h + b_h, "... (gate d_h) -> gate ... d_h", gate=3)
     # decide what to reset and what to keep
     r = torch.sigmoid(x_r + h_r)
     z = torch.sigmoid(x_z + h_z)
-    # propose a new state from the word and the part of the past that was not reset
+    # propose a new state from the token and the part of the past that was not reset
     n = torch.tanh(x_n + r * h_n)
     # mix the proposal with the old state
     return (1 - z) * n + z * h
 
 
 def sequential_steps(kind: str, n: int, width: int | None = None) -> int:
-    """Count the least number of steps, one after another, until all pairs of n words have met.
+    """Count the least number of steps, one after another, until all pairs of n tokens have met.
 
     States that do not wait for each other are one step. `kind` is "rnn", "window" (layers of
-    windows of an odd width, as few as are enough) or "attention". A word alone still takes its
+    windows of an odd width, as few as are enough) or "attention". A token alone still takes its
     step in an RNN and in attention; it takes no layer of windows.
     Raises ValueError for another kind, and for `window` without a width.
 
     >>> sequential_steps("window", n=9, width=3)
     4
     """
-    # an RNN reads word after word
+    if kind not in ("rnn", "window", "attention"):
+        raise ValueError(f"kind must be 'rnn', 'window' or 'attention', not {kind!r}")
+    if kind == "window" and width is None:
+        raise ValueError("kind 'window' needs a width: how many tokens does one window see?")
+    # an RNN reads token after token
     if kind == "rnn":
         return n
     # windows are stacked until the pair that is farthest apart has met
-    if kind == "window":
-        if width is None:
-            raise ValueError("kind 'window' needs a width: how many words does one window see?")
+    if kind == "window" and width:
         return layers_needed(n - 1, width)
     # in attention no pair waits for another
-    if kind == "attention":
-        return 1
-    # refuse any other kind
-    raise ValueError(f"kind must be 'rnn', 'window' or 'attention', not {kind!r}")
+    return 1

@@ -96,6 +96,8 @@ def decode_greedy(
     ones `(batch, vocab)` and the new state. `start` is left out of the result. A row that has
     written `stop` holds `stop` from there on, and writing ends as soon as every row has one.
     """
+    if most < 1:
+        return torch.zeros(len(state), 0, dtype=torch.long, device=state.device)
     # every row begins with the start token, and none has stopped
     tokens = torch.full((len(state),), start, device=state.device)
     stopped = torch.zeros_like(tokens, dtype=torch.bool)
@@ -107,8 +109,8 @@ def decode_greedy(
         tokens = logits.argmax(dim=-1).masked_fill(stopped, stop)
         stopped = tokens == stop
         written.append(tokens)
-    # stack the steps as columns; without any step, return shape (batch, 0)
-    return torch.stack(written, dim=1) if written else tokens.new_zeros(len(state), 0)
+    # stack the steps as columns
+    return torch.stack(written, dim=1)
 
 
 class Encoded(NamedTuple):

@@ -142,10 +142,13 @@ class Exercise:
 
     @property
     def parameters(self) -> list[inspect.Parameter]:
-        """The arguments that the answer is called with."""
+        """The arguments that the answer is called with; a `device` is not asked for."""
         if self.method is None:
-            return list(inspect.signature(self.reference).parameters.values())
-        return list(inspect.signature(getattr(self.reference, self.method)).parameters.values())[1:]
+            found = list(inspect.signature(self.reference).parameters.values())
+        else:
+            method = getattr(self.reference, self.method)
+            found = list(inspect.signature(method).parameters.values())[1:]
+        return [x for x in found if x.kind is not x.KEYWORD_ONLY]
 
     def cases(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
         """Take a generator of (name, inputs, build, pieces), or fewer; the simplest case first."""

@@ -15,5 +15,5 @@ def test_an_unknown_kind_is_refused():
 
 
 def test_windows_of_no_width_are_refused():
-    with pytest.raises(ValueError, match="needs a width: how many words does one window see"):
+    with pytest.raises(ValueError, match="needs a width: how many tokens does one window see"):
         sequential_steps("window", 5)

@@ -37,7 +37,7 @@ def test_layers_needed_are_enough_and_one_less_is_not(width):
 
 
 def test_a_window_without_a_middle_word_is_refused():
-    with pytest.raises(ValueError, match="a window needs a middle word, so its width is odd"):
+    with pytest.raises(ValueError, match="a window needs a middle token, so its width is odd"):
         word_window(torch.zeros(5, 2), torch.zeros(4, 2, 3), torch.zeros(3))
 
 

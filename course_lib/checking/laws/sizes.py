@@ -47,7 +47,8 @@ def _sizes(exercise: Exercise, case: Case) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for parameter, value in zip(exercise.parameters, case.inputs, strict=False):
         if isinstance(value, Tensor) and (axes := _axes(parameter)):
-            if axes[0] in ("...", "*batch"):
+            # an input of any shape has no batch
+            if axes[0] in ("...", "*batch") and len(axes) > 1:
                 sizes.setdefault(BATCH, value.dim() - len(axes) + 1)
             sizes |= {
                 axis: size

@@ -20,11 +20,6 @@ exercise = Exercise(
         "A padded token counts in no mean. It still gets a result: which mean and which variance "
         "does it get it with?",
     ),
-    equivalent=(
-        # of x[..., 0] the shape alone is used
-        "0 -> 1",
-        "0 -> -1",
-    ),
     forbidden=(
         "torch.batch_norm",
         "torch.native_batch_norm",
@@ -68,10 +63,6 @@ def cases(draw: Draw):
     # under a small eps, rounding alone moves what is divided by its root
     yield "one real token", (*words(draw, 2, 3, 4), one, 0.5)
     yield "sentences of one token", words(draw, 3, 1, 2)
-    nobody = torch.zeros(2, 3, dtype=torch.bool)
-    yield "no real token", (*words(draw, 2, 3, 4), nobody, 0.5)
-    yield "a mask of numbers", (x, gain, bias, padding.float())
-    yield "a mask with an axis for queries", (x, gain, bias, padding.unsqueeze(-2))
 
 
 @exercise.property("with gain 1 and bias 0, each column of real tokens has mean 0 and variance 1")
@@ -105,15 +96,13 @@ def real_words(x, mask):
     """Return where the tokens are real: everywhere, where there is no mask."""
     if mask is None:
         return torch.ones_like(x[..., 0], dtype=torch.bool)
-    if mask.dtype != torch.bool or mask.shape != x.shape[:-1]:
-        raise ValueError("no mask of tokens")
     return mask
 
 
 def statistics(x, real, correction=0):
     """Return mean and variance of each column over the real tokens."""
     chosen = x[real]
-    mean = chosen.sum(0) / max(1, len(chosen))
+    mean = chosen.mean(0)
     return mean, ((chosen - mean) ** 2).sum(0) / max(1, len(chosen) - correction)
 
 
@@ -141,17 +130,6 @@ def mask_inverted(x, gain, bias, mask=None, eps=1e-5):
 )
 def mask_as_condition(x, gain, bias, mask=None, eps=1e-5):
     return batch_norm(x, gain, bias, mask if mask else None, eps)
-
-
-@exercise.mistake(
-    "Where no token is real, this is NaN: 0 / 0, the mean of nothing. What does the docstring want "
-    "mean and variance to be there?"
-)
-def mean_of_nothing(x, gain, bias, mask=None, eps=1e-5):
-    words = x[real_words(x, mask)]
-    mean = words.mean(0)
-    variance = ((words - mean) ** 2).mean(0)
-    return gain * (x - mean) / torch.sqrt(variance + eps) + bias
 
 
 @exercise.mistake(
@@ -333,28 +311,17 @@ def statistics_detached(x, gain, bias, mask=None, eps=1e-5):
     return normed(x, gain, bias, eps, *statistics(x.detach(), real_words(x, mask)))
 
 
-@exercise.mistake(
-    "The right results, but the tokens were changed as well: `-=`, `/=` and names that end in `_` "
-    "write into the tensor that the caller still holds."
-)
-def in_place(x, gain, bias, mask=None, eps=1e-5):
-    mean, variance = statistics(x, real_words(x, mask))
-    x -= mean
-    return gain * x / torch.sqrt(variance + eps) + bias
-
-
 @exercise.alternative
 def choosing_the_real_words(x, gain, bias, mask=None, eps=1e-5):
     chosen = x[real_words(x, mask)]
-    nothing = torch.zeros_like(x[:1, 0])
-    variance, mean = torch.var_mean(chosen if len(chosen) else nothing, dim=0, correction=0)
+    variance, mean = torch.var_mean(chosen, dim=0, correction=0)
     return (x - mean) * torch.rsqrt(variance + eps) * gain + bias
 
 
 @exercise.alternative
 def weighing_every_word(x, gain, bias, mask=None, eps=1e-5):
     real = real_words(x, mask).unsqueeze(-1).to(x.dtype)
-    number = real.sum().clamp(min=1)
+    number = real.sum()
     mean = torch.sum(x * real, dim=(0, 1)) / number
     variance = torch.sum(real * (x - mean) ** 2, dim=(0, 1)) / number
     return gain * ((x - mean) / (variance + eps).sqrt()) + bias
@@ -363,7 +330,7 @@ def weighing_every_word(x, gain, bias, mask=None, eps=1e-5):
 @exercise.alternative
 def column_by_column(x, gain, bias, mask=None, eps=1e-5):
     real = real_words(x, mask)
-    number, columns = real.sum().clamp(min=1), []
+    number, columns = real.sum(), []
     for column, stretch, shift in zip(x.unbind(-1), gain, bias, strict=True):
         centred = column - column[real].sum() / number
         variance = (centred[real] ** 2).sum() / number

@@ -292,15 +292,6 @@ def bias_stretched(x, gain, bias, eps=1e-5):
 
 
 @exercise.mistake(
-    "The right results, but the tokens were changed as well: `-=`, `/=` and names that end in `_` "
-    "write into the tensor that the caller still holds."
-)
-def in_place(x, gain, bias, eps=1e-5):
-    x -= x.mean(-1, keepdim=True)
-    return gain * x / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) + bias
-
-
-@exercise.mistake(
     "The right results, but the wrong gradients: mean and variance were cut off by `no_grad`, "
     "`.detach()` or `.data`. When one entry of a token moves, do the other results stand still?"
 )

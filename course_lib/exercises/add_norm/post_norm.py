@@ -216,15 +216,6 @@ class NormWithoutGainAndBias(PostNorm):
 
 
 @exercise.mistake(
-    "The right results, but gain and bias get no gradient: `.detach()`, `.data` or `no_grad` cut "
-    "them off, and what gets no gradient cannot learn."
-)
-class GainAndBiasDetached(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args), self.gain.data, self.bias.data)
-
-
-@exercise.mistake(
     "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
     "begin. Where are they, once they have learned something?"
 )
@@ -232,25 +223,6 @@ class GainAndBiasUnused(PostNorm):
     def forward(self, x, *args):
         gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
         return self.norm_layer(x + self.sublayer(x, *args), gain, bias)
-
-
-@exercise.mistake(
-    "What the layer found was added into x itself: `+=` and `add_` write into the tensor that the "
-    "caller still holds, and that the layer needs for its own gradients."
-)
-class InPlace(PostNorm):
-    def forward(self, x, *args):
-        x += self.sublayer(x, *args)
-        return self.norm_layer(x, self.gain, self.bias)
-
-
-@exercise.mistake(
-    "The right results, but the layer gets no gradient: `.detach()`, `.data` or `no_grad` cut it "
-    "off, and what gets no gradient cannot learn."
-)
-class SublayerDetached(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args).detach(), self.gain, self.bias)
 
 
 @exercise.mistake(

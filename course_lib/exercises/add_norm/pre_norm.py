@@ -214,15 +214,6 @@ class NormWithoutGainAndBias(PreNorm):
 
 
 @exercise.mistake(
-    "The right results, but gain and bias get no gradient: `.detach()`, `.data` or `no_grad` cut "
-    "them off, and what gets no gradient cannot learn."
-)
-class GainAndBiasDetached(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain.data, self.bias.data), *args)
-
-
-@exercise.mistake(
     "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
     "begin. Where are they, once they have learned something?"
 )
@@ -230,25 +221,6 @@ class GainAndBiasUnused(PreNorm):
     def forward(self, x, *args):
         gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
         return x + self.sublayer(self.norm_layer(x, gain, bias), *args)
-
-
-@exercise.mistake(
-    "What the layer found was added into x itself: `+=` and `add_` write into the tensor that the "
-    "caller still holds. What else in the block still needs the old x?"
-)
-class InPlace(PreNorm):
-    def forward(self, x, *args):
-        x += self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
-        return x
-
-
-@exercise.mistake(
-    "The right results, but the layer gets no gradient: `.detach()`, `.data` or `no_grad` cut it "
-    "off, and what gets no gradient cannot learn."
-)
-class SublayerDetached(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args).detach()
 
 
 @exercise.mistake(

@@ -233,23 +233,6 @@ def axis_lost(x, gain, eps=1e-5):
 
 
 @exercise.mistake(
-    "Right in float32, but a float64 lost half its digits on the way: `.float()` makes a float32 "
-    "of whatever comes. Which dtype should the work be done in?"
-)
-def in_single_precision(x, gain, eps=1e-5):
-    return rms_norm(x.float(), gain.float(), eps).to(x.dtype)
-
-
-@exercise.mistake(
-    "The right results, but the tokens were changed as well: `*=`, `/=` and names that end in `_` "
-    "write into the tensor that the caller still holds."
-)
-def in_place(x, gain, eps=1e-5):
-    x /= torch.sqrt((x**2).mean(-1, keepdim=True) + eps)
-    return gain * x
-
-
-@exercise.mistake(
     "The right results, but the wrong gradients: the size was cut off by `no_grad`, `.detach()` "
     "or `.data`. When one entry of a token grows, do the other results stand still?"
 )

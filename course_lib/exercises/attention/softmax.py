@@ -172,17 +172,6 @@ def gradient_is_nan(scores, mask=None):
 
 
 @exercise.mistake(
-    "Right weights, but the scores were changed as well: `-=` and names that end in `_` write "
-    "into the tensor that the caller still holds."
-)
-def in_place(scores, mask=None):
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    scores -= scores.amax(-1, keepdim=True).clamp(min=-1e30)
-    return softmax(scores)
-
-
-@exercise.mistake(
     "The masked weights were set to zero after the division, so the rest of the row sums to less "
     "than one. Who should have shared the rest out?"
 )

@@ -110,17 +110,6 @@ def entry_by_entry(weights, v):
     return (weights * v).sum(-2)
 
 
-@exercise.mistake(
-    "The numbers are right, but float64 came back as float32: `torch.zeros(...)` makes a tensor "
-    "with a type and a device of its own. How can it learn them from v?"
-)
-def zeros_of_its_own(weights, v):
-    found = torch.zeros(*weights.shape[:-1], v.shape[-1])
-    for j in range(v.shape[-2]):
-        found += weights[..., j, None] * v[..., None, j, :]
-    return found
-
-
 @exercise.alternative
 def matrix_product(weights, v):
     return torch.matmul(weights, v)

@@ -281,44 +281,6 @@ class UnpacksTwoSizes(Parts):
         return self.feed_forward(self.attend(x))
 
 
-@exercise.mistake(
-    "The right results, but no gradient reaches the attention: `.detach()`, `.data` and "
-    "`no_grad` cut it off, and what gets no gradient cannot learn where to look."
-)
-class AttentionDetached(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attend(self.with_positions(x)).detach())
-
-
-@exercise.mistake(
-    "Right on the processor, but on a graphics card the positions stay behind: `self.positions` "
-    "knows nothing of x. How can they be brought to the device of x, and to its type?"
-)
-class PositionsElsewhere(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attend(x + self.positions(*x.shape[-2:])))
-
-
-@exercise.mistake(
-    "Right on the processor, but on a graphics card the mask stays behind: `causal_mask` is given "
-    "numbers and knows nothing of x. How can it be brought to the device of x?"
-)
-class MaskElsewhere(Parts):
-    def forward(self, x):
-        mask = causal_mask(x.shape[-2])
-        return self.feed_forward(self.attention(self.with_positions(x), mask))
-
-
-@exercise.mistake(
-    "Right results, but the positions were written into the tokens that the caller still holds: "
-    "`+=` changes a tensor itself. Make a new one."
-)
-class InPlace(Parts):
-    def forward(self, x):
-        x += self.positions(*x.shape[-2:]).to(x)
-        return self.feed_forward(self.attend(x))
-
-
 @exercise.alternative
 class Spelled(MinimalBlock):
     def forward(self, x):

@@ -194,23 +194,6 @@ def by_pythons_max(x, w_1, b_1, w_2, b_2):
     return max(0, x @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "Right on the processor, but on a graphics card the zeros stay behind: `torch.zeros` makes a "
-    "tensor with a device of its own. How can it learn the device, or can the zeros be spared?"
-)
-def zeros_elsewhere(x, w_1, b_1, w_2, b_2):
-    hidden = x @ w_1 + b_1
-    return torch.maximum(hidden, torch.zeros(hidden.shape)) @ w_2 + b_2
-
-
-@exercise.mistake(
-    "The right numbers, but no gradient reaches the network: `.data` and `.detach()` cut it off, "
-    "and what gets no gradient cannot learn."
-)
-def detached_hidden(x, w_1, b_1, w_2, b_2):
-    return torch.relu(x @ w_1 + b_1).detach() @ w_2 + b_2
-
-
 @exercise.alternative
 def by_torchs_linear(x, w_1, b_1, w_2, b_2):
     return F.linear(F.linear(x, w_1.mT, b_1).clamp(min=0), w_2.mT, b_2)

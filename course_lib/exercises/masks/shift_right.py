@@ -148,30 +148,12 @@ def filled_with_zero(tokens, start):
 
 
 @exercise.mistake(
-    "Right on the processor, but on a graphics card the start stays behind: a tensor made of a "
-    "number has a device of its own. Which of torch's functions take it over from another tensor?"
-)
-def device_of_its_own(tokens, start):
-    first = torch.full((*tokens.shape[:-1], 1), start, dtype=tokens.dtype)
-    return torch.cat([first, tokens[..., :-1]], dim=-1)
-
-
-@exercise.mistake(
     "The tokens came back as floats, and a token is the number of a row in a table: there is no "
     "row 7.0. `torch.ones`, `torch.zeros` and `torch.empty` make floats; which of torch's "
     "functions take over the type of another tensor?"
 )
 def as_floats(tokens, start):
     return shift_right(tokens, start).float()
-
-
-@exercise.mistake(
-    "Right inputs, but the targets were overwritten, and the loss still needs them. Make a new "
-    "tensor."
-)
-def in_place(tokens, start):
-    tokens[...] = shift_right(tokens, start)
-    return tokens
 
 
 @exercise.mistake(

@@ -58,8 +58,6 @@ def cases(draw: Draw):
     yield "one query", _words(draw, 1, 4, 6), (6, 2)
     yield "one key", _words(draw, 3, 1, 4), (4, 2)
     yield "as many queries as each has numbers", _words(draw, 4, 5, 4), (4, 2)
-    yield "a mask of numbers", (*_words(draw, 2, 3, 4), torch.ones(2, 3)), (4, 2)
-    yield "a mask with an axis for heads", (*_words(draw, 2, 3, 4), draw.mask(2, 2, 3)), (4, 2)
     yield "another rule", _words(draw, 3, 4, 6), (6, 2, Probe("average_of_values"))
 
 
@@ -117,8 +115,6 @@ class InSteps(MultiHeadAttention):
         return self.w_o(found)
 
     def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            self.refuse_misfit(mask, query, key)
         q, k, v = map(self.split, self.project(query, key, value))
         mask = None if mask is None else self.hold(mask)
         return self.mix(self.merge(self.attend(q, k, v, mask)))
@@ -401,19 +397,6 @@ def _masked_scores(q, k, mask, hidden=float("-inf")):
 
 
 @exercise.mistake(
-    "The right results, but no gradient reaches the four matrices: `.data` and `.detach()` cut "
-    "them off, and a layer that gets no gradient cannot learn."
-)
-class MatricesDetached(InSteps):
-    def project(self, query, key, value):
-        words = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
-        return (F.linear(x, linear.weight.data, linear.bias.data) for x, linear in words)
-
-    def mix(self, found):
-        return F.linear(found, self.w_o.weight.data, self.w_o.bias.data)
-
-
-@exercise.mistake(
     "The scores were divided by the root of the number of heads. A head's dot products have d_k "
     "terms: which size of the head's queries is that?"
 )
@@ -464,24 +447,9 @@ class MatricesExchanged(InSteps):
         return self.w_q(query), self.w_v(key), self.w_k(value)
 
 
-@exercise.mistake(
-    "A mask that is not boolean, or does not fit the scores, was taken as it came. The class has a "
-    "method that says so: which one, and where is it to be called?",
-    accepts=True,
-)
-class AnyMask(MultiHeadAttention):
-    def forward(self, query, key, value, mask=None):
-        parts = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
-        q, k, v = (split_heads(w(x), self.heads) for x, w in parts)
-        mask = None if mask is None else mask.bool().unsqueeze(-3)
-        return self.w_o(merge_heads(self.rule(q, k, v, mask)))
-
-
 @exercise.alternative
 class HeadByHead(MultiHeadAttention):
     def forward(self, query, key, value, mask=None):
-        if mask is not None:
-            self.refuse_misfit(mask, query, key)
         q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
         d_k = q.shape[-1] // self.heads
         found = []
@@ -500,7 +468,6 @@ class AMatrixForEachHead(MultiHeadAttention):
             return torch.einsum("...nd,hed->...hne", x, weight) + bias
 
         if mask is not None:
-            self.refuse_misfit(mask, query, key)
             mask = mask.unsqueeze(-3)
         q, k, v = roles(query, self.w_q), roles(key, self.w_k), roles(value, self.w_v)
         found = self.rule(q, k, v, mask)
@@ -516,7 +483,6 @@ class TransposedByHand(MultiHeadAttention):
             return x.view(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
 
         if mask is not None:
-            self.refuse_misfit(mask, query, key)
             mask = mask[..., None, :, :]
         q, k, v = cut(self.w_q(query)), cut(self.w_k(key)), cut(self.w_v(value))
         found = self.rule(q, k, v, mask).transpose(-3, -2)

@@ -40,7 +40,6 @@ def cases(draw: Draw):
     yield "a batch of sentences", (draw.normal(3, 5, 4), torch.arange(5))
     yield "two batch dimensions", (draw.normal(2, 3, 5, 6), torch.arange(5))
     yield "as many words as each has numbers", (draw.normal(4, 4), torch.arange(4))
-    yield "an odd number of columns", (draw.normal(3, 5), torch.arange(3))
 
 
 @exercise.property("turning changes no length, and leaves position 0 as it is")
@@ -235,45 +234,8 @@ def one_speed_for_all(x, positions, base=10000.0):
     return turned(x, angles(x, positions, base, speed=0.0))
 
 
-@exercise.mistake(
-    "Right in float32. In float64 the angles are good to seven digits only: `torch.arange` "
-    "divided by a number is float32, unless it is told another type. How does it learn it from x?"
-)
-def angles_in_float32(x, positions, base=10000.0):
-    return turned(x, angles(x, positions, base, dtype=torch.float32))
-
-
-@exercise.mistake(
-    "Right in float32. In float64 the angles are good to seven digits only: `.float()`, as in "
-    "the code of many models, rounds them. Which type do they need when x is float64?"
-)
-def angles_rounded(x, positions, base=10000.0):
-    d = x.shape[-1]
-    speeds = 1.0 / (base ** (torch.arange(0, d, 2, device=x.device).float() / d))
-    return turned(x, positions.float().unsqueeze(-1) * speeds)
-
-
-@exercise.mistake(
-    "The right numbers, but float32 came back as float64. Exact angles are fine; what are their "
-    "sines and cosines to be turned into, before they meet x?"
-)
-def in_float64(x, positions, base=10000.0):
-    return turned(x.double(), angles(x, positions, base, dtype=torch.float64))
-
-
-@exercise.mistake(
-    "Right results, but the words were changed as well: assigning to a part of x, or to a half "
-    "of it, writes into the tensor that the caller still holds."
-)
-def in_place(x, positions, base=10000.0):
-    x[:] = turned(x, angles(x, positions, base))
-    return x
-
-
 @exercise.alternative
 def as_complex_numbers(x, positions, base=10000.0):
-    if x.shape[-1] % 2:
-        raise ValueError("an odd number of columns")
     d = x.shape[-1]
     exact = x.double()
     speeds = base ** (-torch.arange(0, d, 2, device=x.device).double() / d)
@@ -285,8 +247,6 @@ def as_complex_numbers(x, positions, base=10000.0):
 
 @exercise.alternative
 def with_a_rotated_half(x, positions, base=10000.0):
-    if x.shape[-1] % 2:
-        raise ValueError("an odd number of columns")
     half = x.shape[-1] // 2
     c = torch.arange(half, device=x.device, dtype=torch.float64)
     angles = (positions[:, None] / base ** (c / half)).repeat(1, 2)
@@ -296,8 +256,6 @@ def with_a_rotated_half(x, positions, base=10000.0):
 
 @exercise.alternative
 def by_a_matrix_for_each_position(x, positions, base=10000.0):
-    if x.shape[-1] % 2:
-        raise ValueError("an odd number of columns")
     d = x.shape[-1]
     speeds = base ** (-torch.arange(0, d, 2, dtype=torch.float64, device=x.device) / d)
     words = []

@@ -145,23 +145,6 @@ def side_by_side_in_two_orders(x, h, w_x, w_h, b):
 
 
 @exercise.mistake(
-    "The state is right, but no gradient reaches the old one: `detach()` and `.data` cut the "
-    "memory off from its past. From what should a network learn what to remember?"
-)
-def memory_detached(x, h, w_x, w_h, b):
-    return torch.tanh(x @ w_x + h.detach() @ w_h + b)
-
-
-@exercise.mistake(
-    "Right numbers, but they were written over the old state, which the caller still holds. Make "
-    "a new one."
-)
-def in_place(x, h, w_x, w_h, b):
-    h[...] = torch.tanh(x @ w_x + h @ w_h + b)
-    return h
-
-
-@exercise.mistake(
     "The matrices stand on the left: `w_x @ x`. Here tokens are rows, and a row meets its matrix "
     "from the left: which side of `@` does `x` belong on?",
     raises=RuntimeError,

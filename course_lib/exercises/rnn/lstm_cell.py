@@ -204,17 +204,6 @@ def memory_not_returned(x, h, c, w_x, w_h, b):
     return lstm_cell(x, h, c, w_x, w_h, b)[0]
 
 
-@exercise.mistake(
-    "Right numbers, but the new memory was written over the old one, which the caller still "
-    "holds: `*=`, `+=` and `mul_` do that. Make a new one."
-)
-def in_place(x, h, c, w_x, w_h, b):
-    i, f, g, o = gates_of(x, h, w_x, w_h, b)
-    c *= f
-    c += i * g
-    return o * c.tanh(), c
-
-
 @exercise.alternative
 def gate_by_gate(x, h, c, w_x, w_h, b):
     def gate(number):

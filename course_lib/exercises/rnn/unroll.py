@@ -203,18 +203,6 @@ def detached_at_each_step(xs, h, w_x, w_h, b):
     return torch.stack(states, dim=-2)
 
 
-@exercise.mistake(
-    "The numbers are right, but float64 came back as float32: `torch.zeros(...)` makes a tensor "
-    "with a type and a device of its own. How can it learn them from xs?"
-)
-def zeros_of_its_own(xs, h, w_x, w_h, b):
-    states = torch.zeros(*xs.shape[:-1], h.shape[-1])
-    for t in range(xs.shape[-2]):
-        h = rnn_cell(xs[..., t, :], h, w_x, w_h, b)
-        states[..., t, :] = h
-    return states
-
-
 @exercise.alternative
 def all_words_projected_first(xs, h, w_x, w_h, b):
     words = xs @ w_x + b

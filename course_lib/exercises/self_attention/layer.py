@@ -149,16 +149,6 @@ class MaskInverted(SelfAttention):
 
 
 @exercise.mistake(
-    "The right results, but no gradient reaches the three matrices: `.data` and `.detach()` cut "
-    "them off, and a layer that gets no gradient cannot learn."
-)
-class MatricesDetached(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q.data, self.w_k.data, self.w_v.data)
-        return scaled_dot_product_attention(q, k, v, mask)
-
-
-@exercise.mistake(
     "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score: "
     "which size do its two vectors have?"
 )

@@ -21,7 +21,6 @@ def cases(draw: Draw):
     yield "one number", (draw.normal(1),)
     yield "a row", (draw.normal(3),)
     yield "a batch of rows", (draw.normal(2, 3, 4),)
-    yield "a number without an axis", (draw.normal(),)
     yield "a matrix", (draw.normal(4, 5),)
 
 
