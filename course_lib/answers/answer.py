@@ -16,8 +16,11 @@ import torch
 from einops import einops
 from torch import Tensor, nn
 
-from course_lib.answers import allocation, counting, forbidden_calls, probe_layers
+from course_lib.answers import messages, probe_layers
+from course_lib.answers.dotted_names import aliases
 from course_lib.answers.source import find_source, functions, names_used
+from course_lib.answers.watch import bounded, watching
+from course_lib.answers.without_dynamo import without_dynamo
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
@@ -144,41 +147,41 @@ class InProcess:
                 source = f"class {answer.__name__}({', '.join(names)}):\n    pass\n"
         except Exception:
             return Description(kind)
-        return Description(kind, source, forbidden_calls.aliases(names))
+        return Description(kind, source, aliases(names))
 
     def run(self, request: Request) -> Reply:
         """Call the answer on copies of the inputs, and report what it did."""
         leaves = [_leaf(value, request) for value in probe_layers.made(request.inputs)]
         # what is handed over is no leaf, so that changing it in place raises no autograd error
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
-        printed, seen = _Bounded(), []
-        with _settings_kept(), contextlib.redirect_stdout(printed):
-            try:
-                if request.settings:
-                    torch.default_generator.manual_seed(UNLIKELY_SEED)
-                torch.set_default_dtype(getattr(torch, request.default_dtype))
-                settings = _settings()
-                bounded = allocation.tensors_up_to(request.max_numel)
-                with bounded, counting.calls_up_to(request.max_calls):
-                    with forbidden_calls.watching(request.watch, self._answer) as seen:
-                        call, weights = self._callable(request)
-                        if request.scattered:
-                            # what one object keeps is its own, and should leave another alone
-                            earlier = self._callable(request)[0] if request.pieces else call
-                            with contextlib.suppress(Exception):
-                                _call(earlier, [change_tensors(x, _other) for x in inputs], request)
-                        output = _call(call, inputs, request)
-                    gradients = _gradients(output, request.cotangent, leaves, weights)
-                after = tuple(map(as_data, inputs)) if request.scattered else ()
-                if request.settings:
-                    _same_settings(settings)
-                reply = Reply(as_data(output), after, gradients)
-            # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
-            except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                reply = Reply(error=_error(error, self._file()))
+        printed = _Bounded()
+        kept, shown = _settings_kept(request), contextlib.redirect_stdout(printed)
+        with kept, shown, without_dynamo(), watching(request.watch, self._answer) as seen:
+            reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
+
+    def _reply(self, request: Request, leaves: list, inputs: list) -> Reply:
+        """Call the answer; to read its result or its error may run its code once more."""
+        settings = _settings()
+        try:
+            with bounded(request.max_numel, request.max_calls):
+                call, weights = self._callable(request)
+                if request.scattered:
+                    # what one object keeps is its own, and should leave another alone
+                    earlier = self._callable(request)[0] if request.pieces else call
+                    with contextlib.suppress(Exception):
+                        _call(earlier, [change_tensors(x, _other) for x in inputs], request)
+                output = _call(call, inputs, request)
+            gradients = as_data(_gradients(output, request.cotangent, leaves, weights))
+            after = tuple(map(as_data, inputs)) if request.scattered else ()
+            if request.settings:
+                _same_settings(settings)
+            return Reply(as_data(output), after, gradients)
+        # an answer may raise anything, SystemExit included; only Ctrl-C is the reader's own
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            return Reply(error=_error(error, self._file()))
 
     def _callable(self, request: Request) -> tuple[Callable, dict[str, Tensor]]:
         """Return what is to be called: the function, or a module that holds the weights asked."""
@@ -223,25 +226,45 @@ def tensors(value: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
 
 
 def as_data(value: Any) -> Any:
-    """Copy a value into tensors and plain data; anything else becomes `Foreign`."""
-    if isinstance(value, Tensor):
-        if value.is_nested or value.layout != torch.strided:
-            return Foreign("tensor that is nested or sparse")
-        return value.detach().as_subclass(torch.Tensor).clone()
-    if type(value) is int and value.bit_length() > 64:
+    """Copy a value into tensors and plain data; anything else becomes `Foreign`.
+
+    It is read by torch's and Python's own methods, whatever a class of a stranger's overrides.
+    """
+    kind = type(value)
+    if issubclass(kind, Tensor):
+        with torch._C.DisableTorchFunctionSubclass():
+            return _plain_tensor(value)
+    if kind is int and value.bit_length() > 64:
         return Foreign("whole number of more than 64 bits")
-    if value is None or type(value) in (bool, int, float, str):
+    if value is None or kind in (bool, int, float, str):
         return value
-    if isinstance(value, Foreign) and type(value.type) is str:  # in a reply from afar
+    if kind is Foreign and type(value.type) is str:  # in a reply from afar
         return value
-    if isinstance(value, float):  # such as numpy's float64
+    if issubclass(kind, float):  # such as numpy's float64
         return float.__pos__(value)
-    if isinstance(value, tuple) or type(value) is list:
-        plain = tuple if isinstance(value, tuple) else list
-        return plain(as_data(item) for item in islice(value, NESTED_ITEMS))
-    if type(value) is dict:
-        return {str(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
-    return Foreign(type(value).__name__)
+    if issubclass(kind, tuple) or kind is list:
+        plain, items = (tuple, tuple.__iter__) if kind is not list else (list, list.__iter__)
+        return plain(as_data(item) for item in islice(items(value), NESTED_ITEMS))
+    if kind is dict:
+        return {_key(key): as_data(item) for key, item in islice(value.items(), NESTED_ITEMS)}
+    return Foreign(kind.__name__)
+
+
+def _plain_tensor(value: Tensor) -> Any:
+    """Copy a tensor of numbers that every operation knows; of others, return the kind alone."""
+    plain = Tensor.detach(value)
+    # such as a FakeTensor, which has no numbers to compare
+    if type(plain) is not Tensor:
+        return Foreign(f"tensor of the class {type(plain).__name__}")
+    if plain.is_nested or plain.layout != torch.strided:
+        return Foreign("tensor that is nested or sparse")
+    if plain.dtype not in messages.NAMES:
+        return Foreign(f"tensor of {str(plain.dtype).removeprefix('torch.')}")
+    return Foreign("tensor on the meta device") if plain.is_meta else plain.clone()
+
+
+def _key(key: Any) -> str:
+    return key if type(key) is str else type(key).__name__ if type(key) is not int else str(key)
 
 
 def checked(reply: Reply) -> Reply:
@@ -255,7 +278,7 @@ def checked(reply: Reply) -> Reply:
         numbered = error is None
     known = gradients is None or (
         isinstance(gradients, dict)
-        and all(x is None or isinstance(x, Tensor) for x in gradients.values())
+        and all(x is None or isinstance(x, Tensor | Foreign) for x in gradients.values())
     )
     whole = numbered and known and isinstance(reply.inputs, tuple)
     if not whole or not all(isinstance(text, str) for text in texts):
@@ -288,8 +311,8 @@ class _Bounded(io.StringIO):
 
 
 @contextlib.contextmanager
-def _settings_kept() -> Iterator[None]:
-    """Let an answer find torch as it is by default, and leave it so for the next one.
+def _settings_kept(request: Request) -> Iterator[None]:
+    """Let an answer find torch as the request has it, and leave it as it was.
 
     einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
     as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
@@ -298,6 +321,9 @@ def _settings_kept() -> Iterator[None]:
     einops._reconstruct_from_shape.cache_clear()
     with torch.enable_grad():
         try:
+            if request.settings:
+                torch.default_generator.manual_seed(UNLIKELY_SEED)
+            torch.set_default_dtype(getattr(torch, request.default_dtype))
             yield
         finally:
             torch.set_default_dtype(dtype)
@@ -374,9 +400,9 @@ def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] |
     ]
     if not pairs:
         return dict.fromkeys(wanted)
-    pulled = torch.autograd.grad(
-        [y for y, _ in pairs], list(wanted.values()), [v for _, v in pairs], allow_unused=True
-    )
+    # a gradient of a number imports no sympy, where one of tensors does: a second, the first time
+    first, *others = ((y * v).sum() for y, v in pairs)
+    pulled = torch.autograd.grad(sum(others, first), list(wanted.values()), allow_unused=True)
     return dict(zip(wanted, pulled, strict=True))
 
 

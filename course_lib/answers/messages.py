@@ -18,7 +18,8 @@ DTYPES = {
     str(dtype).removeprefix("torch."): dtype
     for dtype in (
         torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
-        torch.float16, torch.bfloat16, torch.float32, torch.float64,
+        torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
+        torch.complex128,
     )
 }  # fmt: skip
 NAMES = {dtype: name for name, dtype in DTYPES.items()}

@@ -1,14 +1,19 @@
-"""torch's compiler, which nothing here needs, stays on disk: it takes two seconds to import.
+"""torch's compiler, which takes two seconds to import, is left out while nobody compiles.
 
-Operations on the meta device ask for it, and of it for one function, which does nothing for them.
+Dispatch modes and the meta device import it for one function, `disable`, which does nothing for
+them.
 """
 
 import importlib
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+
+NAME = "torch._dynamo"
 
 
 class _Compiler(types.ModuleType):
@@ -19,15 +24,26 @@ class _Compiler(types.ModuleType):
         return function
 
     def __getattr__(self, name: str) -> Any:
-        # who goes through all modules, as `inspect` does, wants none in particular
+        # `inspect`, for one, goes through all modules and wants none in particular
         if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
-        if sys.modules[self.__name__] is self:
-            del sys.modules[self.__name__], torch._dynamo
-        return getattr(importlib.import_module(self.__name__), name)
+        _remove(self)
+        return getattr(importlib.import_module(NAME), name)
 
 
-def leave_out() -> None:
+@contextmanager
+def without_dynamo() -> Iterator[None]:
     """Put the stand-in where the compiler would be, unless that is loaded already."""
-    if "torch._dynamo" not in sys.modules:
-        sys.modules["torch._dynamo"] = torch._dynamo = _Compiler("torch._dynamo")
+    if NAME in sys.modules:
+        yield
+        return
+    sys.modules[NAME] = torch._dynamo = compiler = _Compiler(NAME)
+    try:
+        yield
+    finally:
+        _remove(compiler)
+
+
+def _remove(compiler: _Compiler) -> None:
+    if sys.modules.get(NAME) is compiler:
+        del sys.modules[NAME], torch._dynamo

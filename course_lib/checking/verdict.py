@@ -69,11 +69,6 @@ def max_points(exercise: Exercise, seed: int = 0) -> int:
     return sum(points for _, points in properties(exercise, seed))
 
 
-def warm(exercise: Exercise, seed: int) -> None:
-    """Ask the reference of an exercise now, so that its first verdict need not."""
-    max_points(exercise, seed)
-
-
 def untried(exercise: Exercise, status: Status, message: str, seed: int = 0) -> Verdict:
     """Return the verdict on an answer that was not tried, or whose trial does not count."""
     return Verdict(exercise.id, status, 0, max_points(exercise, seed), message)
@@ -133,7 +128,7 @@ def _conclusion(tried: Trying, seed: int) -> Verdict:
 
 
 def _held(trial: Trial, trials: list[Trial]) -> bool | None:
-    """Tell whether a property holds, or None where it fails for no reason of its own.
+    """Return True if a property holds, None where it fails for no reason of its own.
 
     Such a reason is a call that fails for a case whose plain result is right, or a law whose calls
     all came to an end.
@@ -185,7 +180,7 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
 
 
 def _is_solution(exercise: Exercise, description: Description) -> bool:
-    """Tell whether this is the solution, which may stand on helpers that no answer may call."""
+    """Return True if this is the solution, which may stand on helpers that no answer may call."""
     sources = description.source, source_of(exercise.reference)
     own, solution = (source and ast.dump(ast.parse(source)) for source in sources)
     return own == solution  # comments apart
@@ -212,6 +207,9 @@ def _unfinished(call: Call, exercise: Exercise, description: Description) -> boo
 
 
 def _raised(error: Error, exercise: Exercise) -> str:
+    if error.type == "Timeout":
+        said = f"{error.message[:1].upper()}{error.message[1:]}"
+        return f"{said}: does a loop in your code never end?"
     # torch raises the same type for an operation that it does not have
     if error.type == "NotImplementedError" and not error.message:
         if error.function in (exercise.name, *exercise.methods):
@@ -222,14 +220,14 @@ def _raised(error: Error, exercise: Exercise) -> str:
 
 def _failure(trials: list[Trial]) -> Failure:
     """Pick the smallest failing call of the first property that fails."""
-    sentence, call = first_failing(trials).sentence, smallest(trials)
+    broken, call = first_failing(trials).sentence, smallest(trials)
     if call is None:
-        return Failure(sentence, Case("", ()), None, None, None)
+        return Failure(broken, Case("", ()), None, None, None)
     expected = call.expected
     return Failure(
-        sentence=sentence,
+        sentence=broken,
         case=call.case,
         got=call.reply,
         expected=expected,
-        error=call.reply.error if not (expected and expected.error) else None,
+        error=call.reply.error,
     )

@@ -65,16 +65,16 @@ def tell(
     everything: bool = False,
 ) -> None:
     """Print the panel of a verdict, then what there is to say of a pass; record it."""
-    from course_lib.checking.notebook import pace
     from course_lib.checking.notebook.as_graded import warning
     from course_lib.checking.notebook.check import record
     from course_lib.checking.telling import panel
+    from course_lib.checking.trying.remarks import remark
 
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything)
     print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
     if verdict.status == "passed":
-        for said in filter(None, (pace.remark(attempt.exercise, judged), warning(attempt))):
+        for said in filter(None, (remark(attempt.exercise, judged), warning(attempt))):
             print(said)
     if workspace:
         record(workspace, verdict, attempt.define, attempt)

@@ -1,19 +1,18 @@
-"""torch's compiler is left on disk until somebody compiles."""
+"""torch's compiler is left on disk until somebody compiles, and nothing stands in for it after."""
 
 import subprocess
 import sys
 
 CODE = """
-import inspect, sys
-import course_lib.exercises
+import sys
 import torch
+from course_lib.answers.answer import InProcess, Request
 
 x = torch.ones(2, 3, device="meta")
-x.masked_fill(x > 0, 1.0)  # asks for the compiler
-inspect.getmodule(x)  # goes through all modules
-print("torch._dynamo.config" in sys.modules)
-print(torch.compile(torch.sin, backend="eager")(torch.zeros(1)))
-x.masked_fill(x > 0, 1.0)
+InProcess(lambda x: x.masked_fill(x > 0, 1.0)).run(Request((x,)))  # asks for the compiler
+print("torch._dynamo" in sys.modules)
+compiled = lambda x: torch.compile(torch.sin, backend="eager")(torch.zeros(1))
+print(InProcess(compiled).run(Request((x,))).output)
 print("torch._dynamo.config" in sys.modules)
 """
 

@@ -13,11 +13,9 @@ import pytest
 
 from course_lib.answers.answer import Request
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.trying.forbidden_operations import operations
 from course_lib.files.paths import ROOT
 from course_lib.grading.judging.detect import best_level, problem
 from course_lib.grading.judging.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
-from course_lib.grading.judging.inside.fork_server import WATCHED
 from course_lib.grading.judging.isolation import DEVICES, LEVELS, NoIsolation, command
 from course_lib.grading.judging.rules import MEMORY
 from course_lib.grading.judging.sandbox_files import COURSE, INSIDE, earlier_components, make_files
@@ -31,11 +29,6 @@ DECIDE = {
 # in one process, which has its sandboxes only once
 CONFINED = [level for level in LEVELS if level != "plain"]
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
-
-
-def test_what_the_exercises_forbid_to_compute_is_watched_for_before_the_first_answer():
-    forbidden = (operations(load(exercise_id).forbidden) for exercise_id in ids())
-    assert {*WATCHED} == {operation for kinds in forbidden for operation in kinds}
 
 
 @pytest.fixture

@@ -199,7 +199,7 @@ def _first(exercise: Exercise, seed: int) -> Reply:
 
 
 def _tried(exercise: Exercise, answer: Callable, seed: int) -> Trying:
-    return Trying(exercise, InProcess(answer), seed, watched=False)
+    return Trying(exercise, InProcess(answer), seed)
 
 
 def _defined(exercise: Exercise, source: str) -> Callable:

@@ -3,7 +3,7 @@
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,8 +13,15 @@ from torch import Tensor
 from course_lib import attention
 from course_lib.answers.answer import InProcess, Reply, as_data, change_tensors, tensors
 from course_lib.answers.probe_layers import Probe
-from course_lib.checking.exercise import Exercise
-from course_lib.checking.trying.trial import cases, differentiable, guesses, is_float, rehearse
+from course_lib.checking.exercise import Case, Draw, Exercise
+from course_lib.checking.trying.trial import (
+    cases,
+    differentiable,
+    drawn,
+    guesses,
+    is_float,
+    request_for,
+)
 
 SOFTMAX = attention.softmax
 
@@ -115,8 +122,22 @@ def by_heart(exercise: Exercise, seeds: Iterable[int]) -> Callable:
 
     learner = InProcess(_wrap(exercise, learn))
     for seed in seeds:
-        rehearse(exercise, learner, seed)
+        _ask_all(exercise, learner, seed)
     return _wrap(exercise, remember)
+
+
+def _ask_all(exercise: Exercise, answer: InProcess, seed: int) -> None:
+    """Let an answer make the calls of all cases and of the exercise's own laws."""
+
+    def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
+        request = request_for(exercise, Case("", inputs, build, pieces), seed, **bounds)
+        return answer.run(request).output
+
+    for case in drawn(exercise, seed):
+        answer.run(request_for(exercise, case, seed))
+    for law in exercise.properties:
+        with suppress(Exception):
+            law.holds(call, Draw(seed))
 
 
 def _key(value: Any) -> Any:

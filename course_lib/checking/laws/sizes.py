@@ -8,7 +8,7 @@ from typing import get_args
 from torch import Tensor
 
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.trying.trial import cases, refused
+from course_lib.checking.trying.trial import cases
 
 # the glossary's axes of positions
 POSITIONS = ("n", "query", "key")
@@ -22,10 +22,7 @@ def missing_sizes(exercise: Exercise) -> Iterator[str]:
     with two. Each axis of positions has length 1 once. Any two axes differ once, and those of the
     first matrix are once equal.
     """
-    seen, unfit = (
-        [_sizes(exercise, question.case) for question in asked(exercise, 0)]
-        for asked in (cases, refused)
-    )
+    seen = [_sizes(exercise, question.case) for question in cases(exercise, 0)]
     axes = list(dict.fromkeys(axis for sizes in seen for axis in sizes))
     if BATCH in axes:
         axes.remove(BATCH)
@@ -35,7 +32,7 @@ def missing_sizes(exercise: Exercise) -> Iterator[str]:
         if axis in POSITIONS and not any(sizes.get(axis) == 1 for sizes in seen):
             yield f"no case has {axis} = 1"
     for a, b in combinations(axes, 2):
-        both = [sizes for sizes in [*seen, *unfit] if a in sizes and b in sizes]
+        both = [sizes for sizes in seen if a in sizes and b in sizes]
         if all(sizes[a] == sizes[b] for sizes in both):
             yield f"no case has {a} unlike {b}"
     if len(axes) > 1 and not any(sizes[axes[0]] == sizes[axes[1]] for sizes in seen):

@@ -9,24 +9,22 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from course_lib.answers import without_dynamo
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.notebook import as_graded, cells, one_page, pace, predictions
+from course_lib.checking.notebook import as_graded, cells, one_page, predictions
 from course_lib.checking.notebook.answers import Attempt
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import judged_in_time
 from course_lib.checking.telling import hints, panel
+from course_lib.checking.trying.remarks import remark
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.atomic import write_atomically
 from course_lib.files.workspace import Workspace
 
 PAGE = "my_transformer"
 
-# here a learner's process comes in: the first check is two seconds quicker for it
-without_dynamo.leave_out()
 cells.follow()
 
 
@@ -49,7 +47,7 @@ def check(exercise_id: str, answer: Any) -> None:
     if judged.status == "passed":
         attempt = as_graded.in_notebook(exercise)
         warning = attempt and as_graded.warning_in_notebook(attempt, answer)
-        for said in filter(None, (pace.remark(exercise, InProcess(answer)), warning)):
+        for said in filter(None, (remark(exercise, InProcess(answer)), warning)):
             _tell(said)
     if workspace := Workspace.find():
         record(workspace, judged, lambda: answer, attempt)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 import torch
 
-from course_lib.answers.forbidden_calls import loaded, resolve
+from course_lib.answers.dotted_names import loaded, resolve
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook.likeness import is_reference
 from course_lib.checking.trying.forbidden_names import in_source

@@ -4,23 +4,18 @@ import _thread
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
-from course_lib.answers.answer import InProcess
+from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.verdict import Verdict, judge, untried
+from course_lib.checking.verdict import Verdict, judge
 
-SECONDS = 20  # of the processor's time, for one check: a loop that keeps gradients fills memory
-
-
-class OutOfTime(Exception):
-    """The block has computed for longer than it may."""
+SECONDS = 20.0  # of the processor's time, for all calls: a loop that keeps gradients fills memory
+GLANCE = 0.2  # seconds between two looks at how long a call has taken
 
 
 class Interrupted(Exception):
-    """The learner has stopped the block; a notebook shows this sentence, and no traceback."""
+    """The learner has stopped the check; a notebook shows this sentence, and no traceback."""
 
     def __str__(self) -> str:
         return "Interrupted: nothing was judged."
@@ -30,41 +25,63 @@ class Interrupted(Exception):
 
 
 def judged_in_time(exercise: Exercise, answer: Any) -> Verdict:
-    """Judge an answer in this process; one that computes for too long is an error."""
+    """Judge an answer in this process; to compute for too long is an error. Raises Interrupted."""
     try:
-        with time_limit(SECONDS):
-            return judge(exercise, InProcess(answer))
-    except OutOfTime:
-        message = f"No result within {SECONDS} seconds: does a loop in your code never end?"
-        return untried(exercise, "error", message)
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Interrupt the block, in the main thread, after so many seconds of the processor's time.
-
-    A thread looks each second, since Windows has no timer that sends signals. Raises OutOfTime, or
-    Interrupted where it was somebody else who did.
-    """
-    # a program started in the background ignores interrupts, and would ignore this one
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    start, over, end = time.process_time(), threading.Event(), threading.Event()
-
-    def watch() -> None:
-        while not end.wait(timeout=1):
-            if time.process_time() - start > seconds:
-                over.set()
-                _thread.interrupt_main()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        try:
-            yield
-        finally:
-            end.set()
-            watcher.join()
+        with InTime(answer, SECONDS) as handle:
+            return judge(exercise, handle)
     except KeyboardInterrupt:
-        raise OutOfTime if over.is_set() else Interrupted from None
-    finally:
-        signal.signal(signal.SIGINT, before)
+        raise Interrupted from None
+
+
+class InTime(InProcess):
+    """An answer in this process whose calls may compute for so many seconds together.
+
+    They are interrupted, in the main thread, by a thread that looks now and then, since Windows
+    has no timer that sends signals. What the check itself computes is not counted.
+    """
+
+    def __init__(self, answer: Any, seconds: float):
+        super().__init__(answer)
+        self._seconds, self._left = seconds, seconds
+        self._since: float | None = None
+        self._over, self._lock, self._end = False, threading.Lock(), threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        # a program started in the background ignores interrupts, and would ignore this one
+        self._before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._end.set()
+        self._watcher.join()
+        signal.signal(signal.SIGINT, self._before)
+
+    def run(self, request: Request) -> Reply:
+        """Call the answer; after the last of its seconds, the reply is an error."""
+        late = Reply(error=Error("Timeout", f"no answer within {self._seconds:g} seconds"))
+        if self._over:
+            return late
+        start = time.process_time()
+        try:
+            self._since = start
+            try:
+                return super().run(request)
+            finally:
+                with self._lock:
+                    self._since = None
+                    self._left -= time.process_time() - start
+                if self._over:
+                    time.sleep(0.01)  # here the interrupt arrives, if it has not yet
+        except KeyboardInterrupt:
+            if not self._over:
+                raise
+            return late
+
+    def _watch(self) -> None:
+        while not self._end.wait(GLANCE):
+            with self._lock:
+                if self._since and time.process_time() - self._since > self._left:
+                    self._over = True
+                    _thread.interrupt_main()

@@ -66,8 +66,7 @@ def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
 
 def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
     """Try a known mistake anew."""
-    answer = InProcess(mistake.answer)
-    return Trying(exercise, answer, seed, watched=False, refuses=not mistake.accepts)
+    return Trying(exercise, InProcess(mistake.answer), seed)
 
 
 def _changes_inputs(tried: Trying) -> bool:

@@ -4,7 +4,7 @@ import types
 from collections.abc import Iterator
 from functools import lru_cache
 
-from course_lib.answers.forbidden_calls import loaded
+from course_lib.answers.dotted_names import loaded
 from course_lib.checking.trying.source_names import names_in
 
 # whose objects one knows by what they are, not by how a source names them

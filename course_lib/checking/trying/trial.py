@@ -1,15 +1,12 @@
 """Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
-import contextlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_lib.answers.answer import (
     Answer,
@@ -21,6 +18,9 @@ from course_lib.answers.answer import (
     tensors,
 )
 from course_lib.answers.probe_layers import Named, Probe
+from course_lib.answers.process import RemoteAnswer
+from course_lib.answers.watch import ATEN, Watch
+from course_lib.answers.without_dynamo import without_dynamo
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
 from course_lib.checking.trying.forbidden_operations import watched
 
@@ -29,28 +29,9 @@ ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
 LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
-REFUSALS = "bad arguments raise the error that the docstring names"
 DEFAULT_TYPE = "the result has torch's default float type"
-EXPONENTIALS = (
-    "exp",
-    "exp_",
-    "exp2",
-    "exp2_",
-    "_softmax",
-    "_log_softmax",
-    "logsumexp",
-    "_safe_softmax",
-)
-# what torch says of an operation that must see numbers, such as x[mask], on its meta device
-NO_META = (
-    "register_meta function",
-    "called on meta tensors",
-    "copy out of meta tensor",
-    "no fake impl or Meta kernel",
-    "not implemented for 'Meta'",
-    "from the 'Meta' backend",
-    "can't convert meta device type tensor",
-    "repeat_interleave a meta tensor",
+EXPONENTIALS = frozenset(
+    "exp exp_ exp2 exp2_ _softmax _log_softmax logsumexp _safe_softmax".split()
 )
 
 
@@ -108,23 +89,14 @@ class Trying:
     """An answer being tried: each property when it is first asked about, and once only.
 
     A standard property is tried call by call, so that who wants to know only whether it fails, or
-    whether two answers differ, pays for the calls up to there. The calls of an answer that is not
-    `watched` are not searched for forbidden ones. One that `refuses` is taken to raise what the
-    reference raises.
+    whether two answers differ, pays for the calls up to there.
     """
 
-    def __init__(
-        self,
-        exercise: Exercise,
-        answer: Answer,
-        seed: int,
-        watched: bool = True,
-        refuses: bool = False,
-    ):
+    def __init__(self, exercise: Exercise, answer: Answer, seed: int):
         self.exercise = exercise
         self._answer, self._seed = answer, seed
-        self._watched, self._refuses = watched, refuses
-        _rehearsed(exercise, seed)
+        # in the learner's own process, nothing but the source is searched for what is forbidden
+        self._watch = watched(exercise) if isinstance(answer, RemoteAnswer) else ()
         self._asked = _standard(exercise, seed)
         self._known: dict[Question, Reply] = {}
         self._trials = [Trial(sentence, points) for sentence, points in properties(exercise, seed)]
@@ -165,23 +137,23 @@ class Trying:
             yield trial.calls[number]
 
     def holds(self, place: int) -> bool:
-        """Tell whether the property at this place holds; the first call that fails is the last."""
+        """Return True if the property at this place holds; the first failing call is the last."""
         if place < len(self._asked):
             return all(call.held for call in self.calls(place))
         return bool(self.trial(place).held)
 
     def passes(self) -> bool:
-        """Tell whether every property holds; the first call that fails is the last."""
+        """Return True if every property holds; the first call that fails is the last."""
         return all(map(self.holds, range(len(self))))
 
     def reply(self, question: Question) -> Reply:
         """Ask one more question, which is no part of the trial."""
         if question not in self._known:
-            self._known[question] = self._answer.run(replace(question.request, watch=()))
+            self._known[question] = self._run(question.request)
         return self._known[question]
 
     def earns(self) -> bool:
-        """Tell whether this is more than a guess: for each guess, a case is right where it is not.
+        """Return True if, for each guess, a case is right where the guess is not.
 
         Of an answer that gives back its argument, or the same number always, many laws hold.
         """
@@ -197,10 +169,8 @@ class Trying:
         return same(guessed, call.expected.output, self.exercise.tolerance)
 
     def _call(self, question: Question, trial: Trial) -> Call:
-        refused = self._refuses and question.expected.error
-        reply = question.expected if refused else self._reply(question, trial)
+        reply = self._reply(question, trial)
         held = same_reply(reply, question.expected, self.exercise, question.scale)
-        held = held or (_on_meta(question.case) and _no_meta(reply))
         return Call(question.case, reply, question.expected, held, question.scale)
 
     def _reply(self, question: Question, trial: Trial) -> Reply:
@@ -213,16 +183,19 @@ class Trying:
         return self._known[question]
 
     def _ask(self, case: Case, request: Request, trial: Trial) -> Reply:
-        reply = self._answer.run(request if self._watched else replace(request, watch=()))
+        reply = self._run(request)
         if reply.error and reply.error.type in ENDED:
             trial.calls.append(Call(case, reply, None, held=False))
             raise _Ended
         return reply
 
+    def _run(self, request: Request) -> Reply:
+        return self._answer.run(replace(request, watch=self._watch))
+
     def _obeys(self, law: Property, trial: Trial) -> bool:
         def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
             case = Case("", inputs, build, pieces)
-            request = _request(self.exercise, case, self._seed, **bounds)
+            request = request_for(self.exercise, case, self._seed, **bounds)
             reply = self._ask(case, request, trial)
             trial.calls.append(Call(case, reply, None, held=reply.error is None))
             return reply.output
@@ -234,25 +207,6 @@ class Trying:
         # a law is written for right outputs: on others it may fail in any way
         except Exception:
             return False
-
-
-@lru_cache(maxsize=256)
-def _rehearsed(exercise: Exercise, seed: int) -> None:
-    """Let the reference make every call that any answer will be asked for.
-
-    einops keeps what it was first called with, and takes 2.0 for 2: where an answer with
-    `heads / groups` came first, a right one would fail after it.
-    """
-    rehearse(exercise, InProcess(exercise.reference), seed)
-
-
-def rehearse(exercise: Exercise, answer: Answer, seed: int) -> None:
-    """Let an answer make the calls of all cases and of the exercise's own laws; nobody looks."""
-    for case in _drawn(exercise, seed):
-        answer.run(_request(exercise, case, seed))
-    for law in exercise.properties:
-        with contextlib.suppress(Exception):
-            law.holds(_caller(exercise, answer, seed), Draw(seed))
 
 
 def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
@@ -273,27 +227,12 @@ def cases(exercise: Exercise, seed: int) -> list[Question]:
 
 def plain(exercise: Exercise, case: Case, seed: int) -> Question:
     """Ask for the result of a case alone."""
-    request = _request(exercise, case, seed)
+    request = request_for(exercise, case, seed)
     return Question(case, request, InProcess(exercise.reference).run(request))
-
-
-def refused(exercise: Exercise, seed: int) -> list[Question]:
-    """List the cases for which the reference raises an exception."""
-    return _of(exercise, seed, REFUSALS)
 
 
 class _Ended(Exception):
     """The answer hung, took its process with it, or let it speak nonsense."""
-
-
-def _caller(exercise: Exercise, answer: Answer, seed: int) -> Callable:
-    """Return what a law calls, where nobody keeps the calls."""
-
-    def call(*inputs: Any, build: tuple = (), pieces: tuple = (), **bounds: Any) -> Any:
-        request = _request(exercise, Case("", inputs, build, pieces), seed, **bounds)
-        return answer.run(request).output
-
-    return call
 
 
 def large(exercise: Exercise, seed: int) -> list[Question]:
@@ -343,40 +282,38 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
     reference = InProcess(exercise.reference)
     # the second time with other numbers, where they are drawn: what an answer keeps is wrong there
-    cases, others = _drawn(exercise, seed), _drawn(exercise, seed + 1)
+    cases, others = drawn(exercise, seed), drawn(exercise, seed + 1)
     redrawn = {id(case): other for case, other in zip(cases, others, strict=False)}
     draw = Draw(seed)
 
     def ask(case: Case, **more: Any) -> Question:
-        request = _request(exercise, case, seed, **more)
-        return Question(case, request, reference.run(replace(request, watch=())))
+        request = request_for(exercise, case, seed, **more)
+        return Question(case, request, reference.run(request))
 
     changeable = _can_change(cases)
 
     def value(case: Case) -> Question:
         # where inputs can be changed, there is a property for all that a call should leave alone
-        plain = ask(case, watch=watched(exercise), settings=not changeable)
+        plain = ask(case, settings=not changeable)
         if not differentiable(exercise, replace(plain.expected, inputs=case.inputs)):
             return plain
         cotangent = _cotangent(plain.expected.output, draw)
-        return replace(plain, fuller=ask(case, cotangent=cotangent, watch=watched(exercise)))
+        return replace(plain, fuller=ask(case, cotangent=cotangent))
 
-    with _exponentials() as exponentials:
-        everything = list(map(value, cases))
-    values, refused = (
-        [q for q in everything if bool(q.expected.error) == x] for x in (False, True)
-    )
+    # whatever is computed has "" in its name
+    with without_dynamo(), Watch(kinds=("",)) as computed:
+        asked = list(map(value, cases))
+    # what the reference refuses, its stub refuses too: it is given, and not asked
+    values = [question for question in asked if not question.expected.error]
+    exponentials = EXPONENTIALS & {name.removeprefix(ATEN) for name in computed.seen}
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
-    kinds, few = _one_of_each(values, Tensor.dim), _one_of_each(values, type)
-    # the two have four points together
-    asked = [Asked("every case gives the right result", 3 if refused else 4, values)]
-    if refused:
-        asked.append(Asked(REFUSALS, 1, refused))
+    kinds, few = one_of_each(values, Tensor.dim), one_of_each(values, type)
+    asked = [Asked("every case gives the right result", 4, values)]
     if gradients:
         asked.append(Asked("gradients flow, and are right", 2, gradients))
     if gradients or exercise.no_gradient:
-        doubles = [ask(_each(q.case, _double), dtype=torch.float64) for q in few]
+        doubles = [ask(each(q.case, _double), dtype=torch.float64) for q in few]
         asked.append(Asked("float64 goes in, float64 comes out, and as exact as that", 1, doubles))
     if "default float type" in (exercise.reference.__doc__ or ""):
         asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
@@ -395,19 +332,15 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             for case in again
         ]
         asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
-    if any(isinstance(x, Tensor) for x in cases[0].inputs):
-        on_meta = [ask(_each(q.case, lambda x: x.to("meta"))) for q in few]
-        # for what no meta tensor has there is no asking
-        if all(map(_same_error, on_meta, few)):
-            asked.append(Asked("the result is on the inputs' device", 1, [values[0], *on_meta]))
     return asked
 
 
-def _drawn(exercise: Exercise, seed: int) -> list[Case]:
+def drawn(exercise: Exercise, seed: int) -> list[Case]:
+    """Draw the cases of an exercise."""
     return [Case(*x) for x in exercise.draw(Draw(seed))]
 
 
-def _request(
+def request_for(
     exercise: Exercise,
     case: Case,
     seed: int,
@@ -426,7 +359,14 @@ def _request(
         device = given[0].device if given else None
         weights = {name: factor * w.to(device, dtype) for name, w in weights.items()}
     method = "__call__" if exercise.method in (None, "forward") else exercise.method
-    return Request(case.inputs, case.build, weights, method, pieces=case.pieces, **more)
+    return Request(
+        case.inputs,
+        case.build,
+        weights,
+        method,
+        pieces=case.pieces,
+        **more,
+    )
 
 
 def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
@@ -434,27 +374,12 @@ def _optional(exercise: Exercise, given: int) -> tuple[str, ...]:
     return tuple(p.name for p in exercise.parameters[:given] if p.default is not p.empty)
 
 
-@contextmanager
-def _exponentials() -> Iterator[list[str]]:
-    """Collect the exponentials that are computed inside the block, a softmax's own among them."""
-    seen: list[str] = []
-
-    class Watch(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            if function.overloadpacket.__name__ in EXPONENTIALS:
-                seen.append(function.overloadpacket.__name__)
-            return function(*args, **(kwargs or {}))
-
-    with Watch():
-        yield seen
-
-
 def _enlarged(exercise: Exercise, question: Question, seed: int) -> Question:
     """Ask a case with numbers so large that an exponential of them is infinite, in float64."""
     assert question.fuller, "a case without a gradient has no exponential of interest"
     factor = LARGE if exercise.method is None else LARGE_WEIGHTS
-    case = _each(question.case, lambda x: factor * x.double() if x.is_floating_point() else x)
-    request = _request(
+    case = each(question.case, lambda x: factor * x.double() if x.is_floating_point() else x)
+    request = request_for(
         exercise,
         case,
         seed,
@@ -482,7 +407,7 @@ def _cotangent(output: Any, draw: Draw) -> Any:
 
 
 def _can_change(cases: list[Case]) -> bool:
-    """Tell whether a call could change one of its inputs: a tensor, a list or a dict."""
+    """Return True if a call could change one of its inputs: a tensor, a list or a dict."""
     kinds = (Tensor, list, dict)
     return any(isinstance(x, kinds) or any(tensors(x)) for case in cases for x in case.inputs)
 
@@ -492,11 +417,12 @@ def _double(x: Tensor) -> Tensor:
     return 1.1 * x.double() if x.is_floating_point() else x
 
 
-def _each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+def each(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    """Change each tensor among the inputs of a case."""
     return replace(case, inputs=tuple(change_tensors(x, change) for x in case.inputs))
 
 
-def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) -> list[Question]:
+def one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) -> list[Question]:
     """Keep the first case of each kind, told by the types of its arguments, and this of tensors."""
 
     def kind(value: Any) -> Any:
@@ -510,22 +436,8 @@ def _one_of_each(questions: list[Question], of_tensor: Callable[[Tensor], Any]) 
     return list(kinds.values())
 
 
-def _on_meta(case: Case) -> bool:
-    return any(x.is_meta for _, x in tensors(case.inputs))
-
-
-def _no_meta(reply: Reply) -> bool:
-    """Tell whether an answer could not be tried on the meta device, through no fault of its own."""
-    return bool(reply.error and any(words in reply.error.message for words in NO_META))
-
-
-def _same_error(a: Question, b: Question) -> bool:
-    kinds = [question.expected.error and question.expected.error.type for question in (a, b)]
-    return kinds[0] == kinds[1]
-
-
 def differentiable(exercise: Exercise, reply: Reply) -> bool:
-    """Tell whether a reply has floats in its output, and an input of floats or weights.
+    """Return True if a reply has floats in its output, and an input of floats or weights.
 
     Where an exercise says why gradients are not judged, none has any.
     """
@@ -536,14 +448,14 @@ def differentiable(exercise: Exercise, reply: Reply) -> bool:
 
 
 def is_float(value: Any) -> bool:
-    """Tell whether a value is a tensor of floats."""
+    """Return True if a value is a tensor of floats."""
     return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def same_reply(
     a: Reply, b: Reply, exercise: Exercise, scale: tuple[float, float] | None = None
 ) -> bool:
-    """Tell whether two answers did the same: output, gradients, changed inputs, exception.
+    """Return True if two answers did the same: output, gradients, changed inputs, exception.
 
     With `scale`, output and gradients are divided by it, and held to float32's tolerance.
     """
@@ -570,7 +482,7 @@ def _divided(reply: Reply, scale: tuple[float, float]) -> Reply:
 
 
 def _same_gradients(a: dict | None, b: dict | None, tolerance: float) -> bool:
-    """Tell whether gradients are equal; where none flows (None), that is a gradient of zeros."""
+    """Return True if gradients are equal; where none flows (None), that is a gradient of zeros."""
     if a is None or b is None or a.keys() != b.keys():
         return a is b
     for name in a:
@@ -584,7 +496,7 @@ def _same_gradients(a: dict | None, b: dict | None, tolerance: float) -> bool:
 
 
 def same(a: Any, b: Any, tolerance: float) -> bool:
-    """Tell whether two results are equal: type, shape, dtype, device, and nearly the numbers."""
+    """Return True if two results are equal: type, shape, dtype, device, and nearly the numbers."""
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         if (a.shape, a.dtype, a.device) != (b.shape, b.dtype, b.device):
             return False

@@ -9,7 +9,7 @@ from course_lib.checking.notebook.screen import screened
 from course_lib.checking.telling.panel import failing_case
 from course_lib.checking.trying import forbidden_names
 from course_lib.checking.trying.source_names import names_in
-from course_lib.checking.verdict import Verdict, sentence, untried, warm
+from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.sandbox import Sandbox
@@ -54,7 +54,7 @@ class Judge:
         for attempt in submission.attempts.values():
             self._start_sandbox(attempt)
             # torch is loading in the sandbox: meanwhile, ask the reference
-            warm(attempt.exercise, self._rules.seed)
+            max_points(attempt.exercise, self._rules.seed)
         results, failed = {}, []
         # the process of an answer that calls others may end with it: these come last
         for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.neighbours)):

@@ -72,8 +72,8 @@ def test_a_loop_that_never_ends_is_one_sentence(workspace, capsys, monkeypatch, 
     finally:
         signal.signal(signal.SIGINT, before)
     said = capsys.readouterr().out
-    assert "not yet, 0 of 10 points" in said
-    assert "No result within 0.5 seconds: does a loop in your code never end?" in said
+    assert "not yet, 0 of 9 points" in said
+    assert "No answer within 0.5 seconds: does a loop in your code never end?" in said
     assert workspace.record("start/hello").attempts == 1
 
 
@@ -170,7 +170,7 @@ def test_reveal_sets_guess_and_measurement_side_by_side(capsys):
 def test_both_faces_say_the_same():
     found = verdict("start/hello", lambda x: x + 2)
     text, html = panel.text(found, everything=True), panel.html(found)
-    facts = "not yet, 0 of 10 points", "0 of 5 cases", "doubling a sum", "expected", "float32 (1,)"
+    facts = "not yet, 0 of 9 points", "0 of 5 cases", "doubling a sum", "expected", "float32 (1,)"
     for fact in (found.message, *facts):
         assert fact in text
         assert fact in html
@@ -179,7 +179,7 @@ def test_both_faces_say_the_same():
 
 def test_a_headline_has_the_pages_own_colour_and_its_sign_alone_the_verdicts():
     html = panel.html(verdict("start/hello", unchanged))
-    assert "</span> start/hello: not yet, 0 of 10 points</div>" in html
+    assert "</span> start/hello: not yet, 0 of 9 points</div>" in html
     assert html.count(f"color:{panel.COLOURS['known mistake']}") == 1
 
 

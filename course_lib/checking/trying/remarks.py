@@ -1,0 +1,61 @@
+"""A remark on an answer that has passed: what would fail or be slow elsewhere. It costs nothing."""
+
+from dataclasses import replace
+
+from course_lib.answers.answer import Answer, InProcess, tensors
+from course_lib.answers.watch import TooManyCalls, Watch
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.trying.trial import cases, each, one_of_each, request_for
+
+TIMES = 10  # as many operations as the reference makes
+FEWEST = 200  # operations of which nobody would speak
+
+
+def remark(exercise: Exercise, answer: Answer, seed: int = 0) -> str | None:
+    """Say in a sentence or two what a passed answer would not do elsewhere, if anything."""
+    return _on_a_gpu(exercise, answer, seed) or _slow(exercise, answer, seed)
+
+
+def _on_a_gpu(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Ask with inputs on torch's meta device, which has no numbers, as far as it can be asked."""
+    for question in one_of_each(cases(exercise, seed), type):
+        first = next(tensors(question.case.inputs), None)
+        if first is None:
+            return None
+        case = each(question.case, lambda x: x.to("meta"))
+        request = request_for(exercise, case, seed)
+        right, reply = InProcess(exercise.reference).run(request), answer.run(request)
+        if right.error:
+            return None
+        if reply.error:
+            # an operation that meta lacks says so of its backend
+            message = reply.error.message
+            fails = "device" in message and "backend" not in message
+        else:
+            # what is on the meta device comes back as no tensor
+            fails = any(tensors(reply.output)) and not any(tensors(right.output))
+        if fails:
+            name = next(
+                (p.name for p in exercise.parameters if hasattr(p.annotation, "dim_str")), "x"
+            )
+            return (
+                "One remark: on a GPU this would fail. A tensor that you make yourself is on the "
+                f"CPU unless you say `device={name}.device`."
+            )
+    return None
+
+
+def _slow(exercise: Exercise, answer: Answer, seed: int) -> str | None:
+    """Count operations of torch, which are the same on every machine, where time is not."""
+    for question in cases(exercise, seed):
+        with Watch() as count:
+            InProcess(exercise.reference).run(question.request)
+        most = max(FEWEST, TIMES * count.made)
+        error = answer.run(replace(question.request, max_calls=most)).error
+        if count.made and error and error.type == TooManyCalls.__name__:
+            return (
+                f"One remark: it is slow for long inputs. One case takes over {most} operations of "
+                f"torch, where {count.made} are enough. Which loop could be one operation on a "
+                "whole tensor?"
+            )
+    return None

@@ -1,0 +1,57 @@
+"""A remark on a right answer: no points hang on what no lesson asks."""
+
+import pytest
+import torch
+
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import define
+from course_lib.checking.catalogue import load
+from course_lib.checking.trying.remarks import remark
+from course_lib.exercises import check, verdict
+
+LOOPS = {
+    "attention/softmax": ["row_by_row"],
+    "positions/sinusoidal": ["entry_by_entry"],
+    "add_norm/layer_norm": ["word_by_word"],
+    "multi_head/attention": [],
+    "rnn/unroll": [],
+    "transformer/parameters": [],  # the reference makes no operation at all
+}
+
+
+@pytest.mark.parametrize("exercise_id", LOOPS)
+def test_of_the_right_answers_those_that_loop_hear_it(exercise_id):
+    exercise = load(exercise_id)
+    answers = [exercise.reference, *exercise.alternatives]
+    said = {x.__name__: remark(exercise, InProcess(x)) or "" for x in answers}
+    assert [name for name in said if "slow for long inputs" in said[name]] == LOOPS[exercise_id]
+
+
+def test_it_is_said_below_the_panel_of_a_pass(capsys):
+    [row_by_row] = [x for x in load("attention/softmax").alternatives if x.__name__ == "row_by_row"]
+    check("attention/softmax", row_by_row)
+    passed, _, rest = capsys.readouterr().out.partition("One remark: it is slow for long inputs. ")
+    assert "passed" in passed
+    assert rest.startswith("One case takes over 200 operations of torch, where 15 are enough.")
+
+
+@pytest.mark.parametrize(
+    "zeros",
+    [
+        "torch.zeros(x.shape)",  # two devices meet
+        "torch.zeros(x.shape) + 2 * x.cpu()",  # the result is on another one
+    ],
+)
+def test_a_tensor_on_the_cpu_is_a_remark_and_costs_nothing(zeros):
+    answer = define(f"import torch\ndef double(x):\n    return 2 * x + {zeros} * 0\n", "double")
+    judged = verdict("start/hello", answer)
+    assert (judged.status, judged.points) == ("passed", judged.max_points)
+    assert "`device=x.device`" in (remark(load("start/hello"), InProcess(answer)) or "")
+
+
+def test_what_the_meta_device_cannot_do_is_no_remark():
+    exercise = load("start/hello")
+    assert remark(exercise, InProcess(lambda x: x * (2 if x.numel() >= 0 else x.item()))) is None
+    assert remark(exercise, InProcess(lambda x: torch.where(x.any() | True, 2 * x, x))) is None
+    looks = define("def double(x):\n    return 2 * x if bool((x < 9**9).all()) else x\n", "double")
+    assert remark(exercise, InProcess(looks)) is None
