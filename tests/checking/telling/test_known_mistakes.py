@@ -34,7 +34,7 @@ def test_what_is_made_by_machine_is_named_as_no_mistake_with_other_results(exerc
     }
     misnamed = []
     for name, answer in answers.items():
-        tried = Trying(exercise, InProcess(answer), 0, watched=False)
+        tried = Trying(exercise, InProcess(answer), 0)
         if (
             not tried.passes()
             and (found := diagnosis(tried, 0))
