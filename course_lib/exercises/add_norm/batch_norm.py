@@ -311,6 +311,17 @@ def statistics_detached(x, gain, bias, mask=None, eps=1e-5):
     return normed(x, gain, bias, eps, *statistics(x.detach(), real_words(x, mask)))
 
 
+@exercise.mistake(
+    "Each sentence counts the same, however many real tokens it has: averages of its own tokens "
+    "were averaged again. By what is a sum over all real tokens divided?"
+)
+def mean_of_means(x, gain, bias, mask=None, eps=1e-5):
+    real = real_words(x, mask)
+    share = (real / real.sum(1, keepdim=True).clamp(min=1) / len(x)).unsqueeze(-1)
+    mean = (share * x).sum((0, 1))
+    return normed(x, gain, bias, eps, mean, (share * (x - mean) ** 2).sum((0, 1)))
+
+
 @exercise.alternative
 def choosing_the_real_words(x, gain, bias, mask=None, eps=1e-5):
     chosen = x[real_words(x, mask)]

@@ -234,6 +234,14 @@ def amounts_detached(stream, direction):
     return stream - (stream @ unit).detach().unsqueeze(-1) * unit
 
 
+@exercise.mistake(
+    "Every column in which the direction has an entry was set to zero. A direction may lie across "
+    "the axes: how much of it does each token have?"
+)
+def columns_set_to_zero(stream, direction):
+    return stream.masked_fill(direction != 0, 0.0)
+
+
 @exercise.alternative
 def by_a_projection_matrix(stream, direction):
     share = torch.outer(direction, direction) / (direction @ direction)

@@ -283,6 +283,27 @@ def mask_added(scores, mask=None):
     return softmax(scores if mask is None else scores + mask)
 
 
+def with_epsilon(epsilon):
+    """Return the softmax of many codes: a small number keeps the sum of a row from being 0."""
+
+    def epsilon_added(scores, mask=None):
+        if mask is not None:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        peak = scores.amax(-1, keepdim=True).clamp(min=-1e30)
+        exponentials = torch.exp(scores - peak)
+        return exponentials / (exponentials.sum(-1, keepdim=True) + epsilon)
+
+    epsilon_added.__name__ = f"epsilon_of_{epsilon:g}"
+    return epsilon_added
+
+
+for epsilon in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
+    exercise.mistake(
+        "A small number was added to the sum of each row, so no row of weights sums to exactly "
+        "one. Only a row with every key masked has the sum 0: what can be done there alone?"
+    )(with_epsilon(epsilon))
+
+
 @exercise.alternative
 def masking_the_exponentials(scores, mask=None):
     shifted = scores if mask is None else scores.masked_fill(~mask, -torch.inf)

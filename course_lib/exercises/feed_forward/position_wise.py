@@ -194,6 +194,15 @@ def by_pythons_max(x, w_1, b_1, w_2, b_2):
     return max(0, x @ w_1 + b_1) @ w_2 + b_2
 
 
+@exercise.mistake(
+    "Of all hidden numbers only the largest is left, in every place: `torch.max` of one tensor is "
+    "its largest entry. Which function compares each entry with 0?"
+)
+def largest_alone(x, w_1, b_1, w_2, b_2):
+    hidden = x @ w_1 + b_1
+    return hidden.max().clamp(min=0).expand_as(hidden) @ w_2 + b_2
+
+
 @exercise.alternative
 def by_torchs_linear(x, w_1, b_1, w_2, b_2):
     return F.linear(F.linear(x, w_1.mT, b_1).clamp(min=0), w_2.mT, b_2)

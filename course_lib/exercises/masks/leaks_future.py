@@ -345,6 +345,15 @@ def yes_or_no(layer, x):
     return bool(leaking(layer, x))
 
 
+@exercise.mistake(
+    "All tokens were moved at once, so a state that moved may have seen its past alone, or itself. "
+    "Whose change, and nobody else's, shows that position 2 sees position 5?"
+)
+def all_at_once(layer, x):
+    moved = at_positions(~torch.isclose(layer(x + torch.randn_like(x)), layer(x), equal_nan=True))
+    return moved[:-1].nonzero().flatten().tolist()
+
+
 @exercise.alternative
 def by_gradients(layer, x):
     leaks = []

@@ -447,6 +447,15 @@ class MatricesExchanged(InSteps):
         return self.w_q(query), self.w_v(key), self.w_k(value)
 
 
+@exercise.mistake(
+    "Every head got the columns of the first one, so all heads found the same. In a loop over "
+    "heads, which columns are those of the next head?"
+)
+class FirstHeadForAll(InSteps):
+    def split(self, x):
+        return super().split(x)[..., :1, :, :].expand(*x.shape[:-2], self.heads, -1, -1)
+
+
 @exercise.alternative
 class HeadByHead(MultiHeadAttention):
     def forward(self, query, key, value, mask=None):

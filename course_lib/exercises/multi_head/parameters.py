@@ -214,6 +214,24 @@ def as_a_float(d_model, heads, d_k, d_v, bias=False):
     return float(parameter_count(d_model, heads, d_k, d_v, bias))
 
 
+@exercise.mistake(
+    "Queries, keys and values were given the matrices of one head. Each head has three of its own: "
+    "how often does d_model times (2 d_k + d_v) come in?"
+)
+def matrices_of_one_head(d_model, heads, d_k, d_v, bias=False):
+    count = d_model * (2 * d_k + d_v) + heads * d_v * d_model
+    return biased(count, heads * (2 * d_k + d_v) + d_model, bias)
+
+
+@exercise.mistake(
+    "The matrices are right, but each bias is as long as what goes into its matrix. It is added to "
+    "what comes out: how many numbers come out of W_K, for all heads together?"
+)
+def biases_of_the_rows(d_model, heads, d_k, d_v, bias=False):
+    rows = 3 * d_model + heads * d_v
+    return biased(parameter_count(d_model, heads, d_k, d_v), rows, bias)
+
+
 @exercise.alternative
 def matrix_by_matrix(d_model, heads, d_k, d_v, bias=False):
     shapes = heads * [(d_model, d_k), (d_model, d_k), (d_model, d_v)] + [(heads * d_v, d_model)]

@@ -208,6 +208,25 @@ def masked_row_is_nan(q, k, v, key_table, value_table, mask=None):
     return found + torch.where(mask.any(-1, keepdim=True), 0.0, torch.nan)
 
 
+@exercise.mistake(
+    "The vectors of value_table were averaged as if all words weighed the same, also those that a "
+    "query hardly looks at. What belongs in front of v_j + b_ij?"
+)
+def distances_averaged(q, k, v, key_table, value_table, mask=None):
+    index = relative_index(q.shape[-2], k.shape[-2], len(key_table) // 2)
+    return attend(q, k, v, key_table, 0 * value_table, mask) + value_table[index].mean(-2)
+
+
+@exercise.mistake(
+    "The number of rows was taken for the largest distance, and the numbers that no row has were "
+    "cut off. For 2m + 1 rows, what is m, and which row is that of distance 0?"
+)
+def rows_as_distance(q, k, v, key_table, value_table, mask=None):
+    rows = len(key_table)
+    index = relative_index(q.shape[-2], k.shape[-2], rows).clamp(max=rows - 1)
+    return attend(q, k, v, key_table, value_table, mask, index=index)
+
+
 @exercise.alternative
 def query_after_query(q, k, v, key_table, value_table, mask=None):
     rows, d_k = key_table.shape

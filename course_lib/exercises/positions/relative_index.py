@@ -167,6 +167,23 @@ def distances_alone(n_q, n_k, max_distance):
     return differences(n_q, n_k).abs().clamp(max=max_distance)
 
 
+@exercise.mistake(
+    "Distances to the left are all alike: they were clipped to 0 and 2m before they were moved. "
+    "Between which two numbers does a distance lie before m is added?"
+)
+def clipped_as_if_moved(n_q, n_k, max_distance):
+    return differences(n_q, n_k).clamp(0, 2 * max_distance) + max_distance
+
+
+@exercise.mistake(
+    "The places were clipped, and not the distances: two words far down the text seem to be in one "
+    "place. How far apart are the words 8 and 9, for a largest distance of 2?"
+)
+def places_clipped(n_q, n_k, max_distance):
+    places = torch.arange(max(n_q, n_k)).clamp(max=max_distance)
+    return places[:n_k] - places[:n_q].unsqueeze(-1) + max_distance
+
+
 @exercise.alternative
 def pair_by_pair(n_q, n_k, max_distance):
     index = torch.zeros(n_q, n_k, dtype=torch.long)

@@ -234,6 +234,15 @@ def one_speed_for_all(x, positions, base=10000.0):
     return turned(x, angles(x, positions, base, speed=0.0))
 
 
+@exercise.mistake(
+    "Sines and cosines were added to x, which is how absolute positions are given. Here each pair "
+    "of columns is turned: what is the cosine multiplied by?"
+)
+def added_in_halves(x, positions, base=10000.0):
+    b = angles(x, positions, base)
+    return x + torch.cat([b.sin(), b.cos()], dim=-1).to(x.dtype)
+
+
 @exercise.alternative
 def as_complex_numbers(x, positions, base=10000.0):
     d = x.shape[-1]

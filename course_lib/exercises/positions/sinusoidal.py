@@ -169,6 +169,14 @@ def positions_in_columns(n, d_model):
     return table(torch.arange(n), speeds(d_model)).mT
 
 
+@exercise.mistake(
+    "The waves are 57 times too slow: the angles were taken to be degrees. In which unit do sine "
+    "and cosine expect them, and in which is i / 10000^(...)?"
+)
+def degrees(n, d_model):
+    return table(torch.arange(n) * torch.pi / 180, speeds(d_model))
+
+
 @exercise.alternative
 def entry_by_entry(n, d_model):
     found = torch.empty(n, d_model)

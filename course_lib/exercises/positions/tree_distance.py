@@ -31,7 +31,7 @@ exercise = Exercise(
 def cases(draw: Draw):
     yield "two words", (torch.tensor([1, -1]),)
     yield "one word", (torch.tensor([-1]),)
-    yield "a chain", (torch.tensor([-1, 0, 1, 2]),)
+    yield "a chain", (torch.tensor([-1, 0, 1, 2, 3, 4, 5]),)
     yield "a star", (torch.tensor([2, 2, -1, 2, 2]),)
     yield "a sentence", (torch.tensor([1, 3, 1, -1, 3]),)
     yield "two deep branches", (torch.tensor([-1, 0, 1, 2, 0, 4, 5]),)
@@ -176,6 +176,30 @@ def signed(heads):
 )
 def as_floats(heads):
     return tree_distance(heads).float()
+
+
+CUT = (
+    "The way up was cut off after a few heads, so tokens far below the root have lost some that "
+    "are above them. How many steps up can a token need, among n?"
+)
+
+
+@exercise.mistake(CUT)
+def two_steps_up(heads):
+    return compared(heads, lambda i, j, a, b: len(set(a[:3]) ^ set(b[:3])))
+
+
+@exercise.mistake(CUT)
+def three_steps_up(heads):
+    return compared(heads, lambda i, j, a, b: len(set(a[:4]) ^ set(b[:4])))
+
+
+@exercise.mistake(
+    "A token and its head are 1 apart, and all other tokens 2. Two edges lead to the head's head: "
+    "how many lead on from there?"
+)
+def one_or_two(heads):
+    return tree_distance(heads).clamp(max=2)
 
 
 @exercise.alternative

@@ -194,6 +194,14 @@ def multiplied(x, h, w_x, w_h, b):
     return torch.tanh((x @ w_x) * (h @ w_h) + b)
 
 
+@exercise.mistake(
+    "Laid side by side, token and state are in one order and their matrices in the other, so some "
+    "entries of the state meet rows of W_x. Which of the two comes first in both?"
+)
+def matrices_stacked_in_the_other_order(x, h, w_x, w_h, b):
+    return torch.tanh(torch.cat([x, h], dim=-1) @ torch.cat([w_h, w_x]) + b)
+
+
 @exercise.alternative
 def side_by_side(x, h, w_x, w_h, b):
     return (torch.cat([x, h], dim=-1) @ torch.cat([w_x, w_h], dim=0)).add(b).tanh()

@@ -213,6 +213,16 @@ def cut_along_the_batch(x, h, w_x, w_h, b_x, b_h):
     return (1 - z) * n + z * h
 
 
+@exercise.mistake(
+    "As z grows, the new state moves away from the old one: there is a sign too many between n and "
+    "h, as in n + z (n - h). With z = 1, what should be left?"
+)
+def away_from_the_old_state(x, h, w_x, w_h, b_x, b_h):
+    r, z = gates_of(x, h, w_x, w_h, b_x, b_h)
+    n = torch.tanh(parts(x, w_x, b_x)[2] + r * parts(h, w_h, b_h)[2])
+    return n + z * (n - h)
+
+
 @exercise.alternative
 def gate_by_gate(x, h, w_x, w_h, b_x, b_h):
     def part(number):

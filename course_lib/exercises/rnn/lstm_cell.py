@@ -2,6 +2,7 @@
 
 import torch
 from einops import rearrange
+from torch.nn import functional as F
 
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.rnn import lstm_cell
@@ -202,6 +203,25 @@ def returned_the_other_way_round(x, h, c, w_x, w_h, b):
 @exercise.mistake("Only h came back. What would the next step do for its memory?")
 def memory_not_returned(x, h, c, w_x, w_h, b):
     return lstm_cell(x, h, c, w_x, w_h, b)[0]
+
+
+@exercise.mistake(
+    "A 1 was added to the forget gate before its sigmoid, as TensorFlow does in each step. Here b "
+    "already holds every bias: where would a network that should remember at first get its 1?"
+)
+def forget_bias_of_one(x, h, c, w_x, w_h, b):
+    d_h = h.shape[-1]
+    return lstm_cell(x, h, c, w_x, w_h, b + F.pad(b.new_ones(d_h), (d_h, 2 * d_h)))
+
+
+@exercise.mistake(
+    "What is forgotten was tied to what is taken in, as in a GRU: the old memory was multiplied by "
+    "1 - sigma(i), and f plays no part. Here the two decide apart."
+)
+def forgotten_as_taken_in(x, h, c, w_x, w_h, b):
+    i, _, g, o = gates_of(x, h, w_x, w_h, b)
+    c = (1 - i) * c + i * g
+    return o * c.tanh(), c
 
 
 @exercise.alternative

@@ -1,6 +1,6 @@
 """How many steps must wait for one another, until any two words have met."""
 
-from math import ceil
+from math import ceil, log
 
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.rnn import sequential_steps
@@ -144,6 +144,14 @@ def rounded_down(kind, n, width=None):
 )
 def as_a_float(kind, n, width=None):
     return corrected(kind, n, width, lambda n, width: float(layers_needed(n - 1, width)))
+
+
+@exercise.mistake(
+    "For windows the layers grew with the logarithm of n, as if each saw `width` times as far as "
+    "the one below, as dilated windows do. How many words does the third layer add?"
+)
+def growing_as_a_power(kind, n, width=None):
+    return corrected(kind, n, width, lambda n, width: ceil(log(n, width)))
 
 
 @exercise.alternative

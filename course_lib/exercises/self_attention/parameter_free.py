@@ -193,6 +193,14 @@ def counts_the_batch(x, causal=False):
     return attend(x, shown if causal else None)
 
 
+@exercise.mistake(
+    "Columns were compared with columns, X^T X, and mixed: no token has met another one. Which "
+    "product of x with itself has one score for each pair of tokens?"
+)
+def columns_compared(x, causal=False):
+    return attend(x.mT, square(x.mT).tril() if causal else None).mT
+
+
 @exercise.alternative
 def one_word_after_another(x, causal=False):
     rows = []

@@ -342,6 +342,14 @@ def _over(axis, q, k, v, mask):
     return torch.softmax(scores, axis) @ v
 
 
+@exercise.mistake(
+    "The scores were divided by the fourth root of d_k. Where queries and keys are scaled apart, "
+    "each of the two is divided by the fourth root: was one of them left out?"
+)
+def fourth_root_once(q, k, v, mask=None):
+    return attend(q, k, v, mask, scale=q.shape[-1] ** 0.25)
+
+
 @exercise.alternative
 def scaling_the_queries(q, k, v, mask=None):
     scores = torch.einsum("...qd,...kd->...qk", q * q.shape[-1] ** -0.5, k)

@@ -85,6 +85,14 @@ def numpy_array(x):
     return 2 * x.detach().numpy()
 
 
+@exercise.mistake(
+    "Each element was multiplied by the size of the first axis. Twice as much is the same factor "
+    "for a tensor of any size: which?"
+)
+def times_the_size(x):
+    return x * x.shape[0]
+
+
 @exercise.alternative
 def added(x):
     return x + x

@@ -108,6 +108,22 @@ def growing_as_a_power(distance, width):
     return ceil(log(distance + 1, width))
 
 
+TILES = (
+    "The words from one to the other, distance + 1 of them, were cut into windows side by side. "
+    "Stacked windows overlap: how many words more does each layer show a state?"
+)
+
+
+@exercise.mistake(TILES)
+def tiles(distance, width):
+    return ceil((distance + 1) / width)
+
+
+@exercise.mistake(TILES)
+def tiles_but_for_the_word_itself(distance, width):
+    return ceil((distance + 1) / width) if distance else 0
+
+
 @exercise.alternative
 def layer_by_layer(distance, width):
     layers, seen = 0, 1
