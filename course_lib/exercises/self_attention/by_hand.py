@@ -6,6 +6,8 @@ from torch import Tensor
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
+FLOATS = (torch.float32, torch.float64)
+
 
 def sentence(names: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return a token for each name: their own names, those they want, the numbers."""
@@ -15,19 +17,47 @@ def sentence(names: int) -> tuple[Tensor, Tensor, Tensor]:
     return own, wanted, torch.randn(names, 1, generator=generator)
 
 
-def fetched(matrices):
-    """Return what attention with these matrices fetches: many matrices solve the task."""
-    fits = isinstance(matrices, tuple | list) and len(matrices) == 3
-    if not fits or not all(isinstance(w, Tensor) and w.dim() == 2 for w in matrices):
-        return matrices
-    w_q, w_k, w_v = (w.float() for w in matrices)
-    if w_q.shape != w_k.shape or w_q.shape[0] != w_v.shape[0] or w_q.shape[0] % 2 == 0:
-        return matrices
-    names = w_q.shape[0] // 2
-    own, wanted, numbers = sentence(names)
+def roles(matrices, own, wanted, numbers):
+    """Return the queries, keys and values that these matrices make of a sentence."""
+    names = len(own)
     # a one-hot vector times a matrix is a row of the matrix
-    q, k, v = (w[own] + w[names + wanted] + numbers * w[-1] for w in (w_q, w_k, w_v))
-    return scaled_dot_product_attention(q, k, v)
+    return [w[own] + w[names + wanted] + numbers * w[-1] for w in matrices]
+
+
+def right(own, wanted, numbers):
+    """Return the number that each token should fetch."""
+    # the place of a name is where it stands in the order of names
+    return numbers[own.argsort()[wanted]].double()
+
+
+def behaviour(matrices):
+    """Say what a layer with these matrices does: the number of names, if it solves the task.
+
+    If not: which tokens each one prefers, and whether it hands the number over. How large the
+    scores are makes no other mistake of one.
+    """
+    if not isinstance(matrices, tuple | list) or len(matrices) != 3:
+        return False
+    if not all(isinstance(w, Tensor) and w.dtype in FLOATS and not w.is_meta for w in matrices):
+        return False
+    shapes = [tuple(w.shape) for w in matrices]
+    rows = shapes[0][0] if shapes[0] else 0
+    if [len(shape) for shape in shapes] == [2, 2, 1]:
+        return "a vector as w_v"
+    if [len(shape) for shape in shapes] != [2, 2, 2] or rows < 3 or rows % 2 == 0:
+        return False
+    if shapes[0] != shapes[1] or shapes[2] != (rows, 1) or not shapes[0][1]:
+        return False
+    own, wanted, numbers = sentence(rows // 2)
+    q, k, v = roles([w.double() for w in matrices], own, wanted, numbers.double())
+    if torch.allclose(
+        scaled_dot_product_attention(q, k, v), right(own, wanted, numbers), atol=2e-3
+    ):
+        return len(own)
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    above = scores - scores.mean(-1, keepdim=True)
+    prefers = torch.sign(above.masked_fill(above.abs() < 1e-6, 0))
+    return prefers, torch.allclose(v, numbers.double(), atol=1e-3)
 
 
 exercise = Exercise(
@@ -45,7 +75,7 @@ exercise = Exercise(
         "What can you do to all scores at once? Remember the division by sqrt(d_k).",
     ),
     tolerance=1e-3,
-    canonical=fetched,
+    canonical=behaviour,
     equivalent=(
         # how much larger the right score is, is free, from about 10 on
         "30 -> 29",
@@ -62,17 +92,15 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     yield "two names", (2,)
-    for most in (12, 100, 300):
-        yield f"up to {most} names", (draw.number(3, most),)
+    yield "a few names", (draw.number(5, 9),)
+    yield "many names", (draw.number(60, 100),)
+    yield "hundreds of names", (draw.number(200, 400),)
 
 
 @exercise.property("every token of new sentences fetches the number of the one that it wants", 3)
 def fetches(answer, draw: Draw):
     names = draw.number(3, 200)
-    own, wanted, numbers = sentence(names)
-    # the place of a name is where it stands in the order of names
-    right = numbers[own.argsort()[wanted]]
-    return torch.allclose(fetched(answer(names)), right, atol=2e-3)
+    return behaviour(answer(names)) == names
 
 
 def selected(names, query, key, value, scale=30.0):
@@ -99,19 +127,36 @@ def finds_itself(names):
 
 
 @exercise.mistake(
-    "The right tokens are found, but the weight is spread: with the scores 1 and 0 the right one "
-    "gets only e times as much as each other. How do you make the softmax sharper?"
+    "The right tokens are found, but the weight is spread: the scores are too small, so the right "
+    "one gets only a few times as much as each other. How do you make the softmax sharper?"
 )
 def too_soft(names):
     return selected(names, 1, 0, -1, scale=1.0)
 
 
+def one_scale_for_all(scale):
+    def answer(names):
+        return selected(names, 1, 0, -1, scale=scale / names**0.5)
+
+    answer.__name__ = f"one_scale_of_{scale}"
+    return answer
+
+
+# enough for two names, for a few, for many
+for scale in (16, 50, 130):
+    exercise.mistake(
+        "This works for a few names and not for more: the scores are divided by sqrt(d_k), and "
+        "there are more other tokens to share the weight. What should the factor grow with?"
+    )(one_scale_for_all(scale))
+
+
 @exercise.mistake(
-    "This works for a few names and not for many: the scores are divided by sqrt(d_k), and there "
-    "are more other tokens to share the weight. What should the factor grow with?"
+    "w_v is a vector, and a matrix of one column is asked for: x W_V then has a number for each "
+    "token on an axis of its own. Which shape has w_v?"
 )
-def one_scale_for_all(names):
-    return selected(names, 1, 0, -1, scale=100 / names**0.5)
+def value_as_a_vector(names):
+    w_q, w_k, w_v = selected(names, 1, 0, -1)
+    return w_q, w_k, w_v[:, 0]
 
 
 @exercise.mistake(
