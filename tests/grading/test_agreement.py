@@ -15,8 +15,7 @@ import pytest
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
-from course_lib.answers.source import define, self_contained, source_of
-from course_lib.checking import stock_mistakes
+from course_lib.answers.source import define, find_source, self_contained, source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook.answers import find_answers, verdicts
 from course_lib.checking.verdict import judge
@@ -97,7 +96,7 @@ def pasted(answer, name):
 def written(exercise):
     """List the known mistakes that have a source: a stock mistake has none of its own."""
     answers = [mistake.answer for mistake in exercise.mistakes]
-    return [x for x in answers if x.__module__ != stock_mistakes.__name__]
+    return [x for x in answers if find_source(x)]
 
 
 def rounds(lesson):

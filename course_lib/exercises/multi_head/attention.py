@@ -34,8 +34,8 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    x = draw.normal(3, 8)
-    yield "three words, two heads", (x, x, x), (8, 2)
+    x = draw.normal(2, 4)
+    yield "two tokens, two heads", (x, x, x), (4, 2)
     yield "one head", (draw.normal(2, 3), draw.normal(4, 3), draw.normal(4, 3)), (3, 1)
     x = draw.normal(4, 6)
     yield "a causal mask", (x, x, x, torch.ones(4, 4).bool().tril()), (6, 2)

@@ -31,33 +31,50 @@ def right(own, wanted, numbers):
 
 
 def behaviour(matrices):
-    """Say what a layer with these matrices does: the number of names, if it solves the task.
+    """Say what a layer with these matrices does, for many matrices solve the task.
 
-    If not: which tokens each one prefers, and whether it hands the number over. How large the
-    scores are makes no other mistake of one.
+    How large the scores are makes no other mistake of one.
     """
     if not isinstance(matrices, tuple | list) or len(matrices) != 3:
-        return False
+        return "no three matrices"
     if not all(isinstance(w, Tensor) and w.dtype in FLOATS and not w.is_meta for w in matrices):
-        return False
-    shapes = [tuple(w.shape) for w in matrices]
-    rows = shapes[0][0] if shapes[0] else 0
-    if [len(shape) for shape in shapes] == [2, 2, 1]:
-        return "a vector as w_v"
-    if [len(shape) for shape in shapes] != [2, 2, 2] or rows < 3 or rows % 2 == 0:
-        return False
-    if shapes[0] != shapes[1] or shapes[2] != (rows, 1) or not shapes[0][1]:
-        return False
-    own, wanted, numbers = sentence(rows // 2)
+        return "no matrices of numbers"
+    w_q, w_k, w_v = matrices
+    if w_q.dim() == w_k.dim() == 2 and w_v.dim() == 1:
+        return "w_v is a vector, and no matrix"
+    if not w_q.dim() == w_k.dim() == w_v.dim() == 2 or w_q.shape != w_k.shape or not w_q.numel():
+        return "shapes of which no layer can be made"
+    if len(w_q) < 3 or len(w_q) % 2 == 0 or w_v.shape != (len(w_q), 1):
+        return "shapes that do not fit the tokens"
+    own, wanted, numbers = sentence(len(w_q) // 2)
     q, k, v = roles([w.double() for w in matrices], own, wanted, numbers.double())
     if torch.allclose(
         scaled_dot_product_attention(q, k, v), right(own, wanted, numbers), atol=2e-3
     ):
-        return len(own)
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    above = scores - scores.mean(-1, keepdim=True)
-    prefers = torch.sign(above.masked_fill(above.abs() < 1e-6, 0))
-    return prefers, torch.allclose(v, numbers.double(), atol=1e-3)
+        return f"each of {len(own)} tokens fetches the number of the one that it wants"
+    number = torch.allclose(v, numbers.double(), atol=1e-3)
+    part = "the number" if number else "another part"
+    return f"each of {len(own)} tokens fetches {part} of {_preferred(q @ k.mT, own, wanted)}"
+
+
+def _preferred(scores, own, wanted):
+    """Name the tokens whose scores are above the average of their row."""
+    wants = wanted.unsqueeze(-1) == own
+    named = {
+        "the one that it wants, mixed with others": wants,
+        "itself": own.unsqueeze(-1) == own,
+        "those that want it": wants.mT,
+        "those that want the same": wanted.unsqueeze(-1) == wanted,
+        "all but the one that it wants": ~wants,
+    }
+
+    def above(x):
+        x = x - x.mean(-1, keepdim=True)
+        return torch.sign(x.masked_fill(x.abs() < 1e-6, 0))
+
+    found = above(scores)
+    same = (name for name, x in named.items() if torch.equal(above(x.double()), found))
+    return next(same, "some others")
 
 
 exercise = Exercise(
@@ -100,7 +117,8 @@ def cases(draw: Draw):
 @exercise.property("every token of new sentences fetches the number of the one that it wants", 3)
 def fetches(answer, draw: Draw):
     names = draw.number(3, 200)
-    return behaviour(answer(names)) == names
+    did = behaviour(answer(names))
+    return did == f"each of {names} tokens fetches the number of the one that it wants"
 
 
 def selected(names, query, key, value, scale=30.0):
