@@ -36,7 +36,7 @@ def cases(draw: Draw):
     yield "two queries, more keys", (2, few)
     yield "one query, the newest token", (1, more)
     yield "one key more than queries", (few, few + 1)
-    yield "many more keys than queries", (draw.number(3, more), more)
+    yield "many more keys than queries", (draw.number(3, 200), draw.number(200, 700))
     yield "as many queries as keys", (more, more)
 
 

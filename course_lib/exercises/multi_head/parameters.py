@@ -26,7 +26,7 @@ def cases(draw: Draw):
     heads, d_k = draw.number(2, 5), draw.number(2, 9)
     d_v, d_model = d_k + draw.number(1, 9), 19 + draw.number(1, 9)
     yield "one head", (4, 1, 2, 3)
-    yield "several heads", (d_model, heads, d_k, d_v)
+    yield "several heads", (draw.number(100, 10**6), heads, d_k, d_v)
     yield "several heads, with biases", (d_model, heads, d_k, d_v, True)
     yield "heads that share a word out", (heads * d_k, heads, d_k, d_k)
     yield "the same, with biases", (heads * d_k, heads, d_k, d_k, True)

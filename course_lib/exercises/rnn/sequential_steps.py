@@ -29,8 +29,8 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     width = 2 * draw.number(2, 6) + 1
-    yield "an RNN", ("rnn", draw.number(3, 30))
-    yield "attention", ("attention", draw.number(3, 300))
+    yield "an RNN", ("rnn", draw.number(3, 10**6))
+    yield "attention", ("attention", draw.number(3, 10**6))
     yield "windows that reach the last word exactly", ("window", 2 * draw.number(2, 50) + 1, 3)
     yield "windows that reach beyond it", ("window", (width - 1) * draw.number(2, 50) + 2, width)
     yield "windows of three", ("window", draw.number(4, 300), 3)
