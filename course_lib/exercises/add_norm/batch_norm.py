@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.add_norm import batch_norm
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
@@ -108,28 +109,6 @@ def statistics(x, real, correction=0):
 
 def normed(x, gain, bias, eps, mean, variance):
     return gain * (x - mean) / torch.sqrt(variance + eps) + bias
-
-
-@exercise.mistake(
-    "Padding was counted in: the mask is accepted and changes nothing. Whose mean would a batch "
-    "of short sentences come close to, if padding were zeros?"
-)
-def mask_ignored(x, gain, bias, mask=None, eps=1e-5):
-    return batch_norm(x, gain, bias, None, eps)
-
-
-@exercise.mistake("The mask is read the wrong way round: True means that the token is real.")
-def mask_inverted(x, gain, bias, mask=None, eps=1e-5):
-    return batch_norm(x, gain, bias, None if mask is None else ~mask, eps)
-
-
-@exercise.mistake(
-    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?",
-    raises=RuntimeError,
-)
-def mask_as_condition(x, gain, bias, mask=None, eps=1e-5):
-    return batch_norm(x, gain, bias, mask if mask else None, eps)
 
 
 @exercise.mistake(
@@ -267,14 +246,6 @@ def no_eps(x, gain, bias, mask=None, eps=1e-5):
 
 
 @exercise.mistake(
-    "eps is always 1e-5, whatever the caller says. It has a name in the signature; where does the "
-    "formula use it?"
-)
-def own_eps(x, gain, bias, mask=None, eps=1e-5):
-    return batch_norm(x, gain, bias, mask)
-
-
-@exercise.mistake(
     "The mean was subtracted for the variance alone, and is still in what was divided. Which x "
     "does the formula divide?"
 )
@@ -320,6 +291,26 @@ def mean_of_means(x, gain, bias, mask=None, eps=1e-5):
     share = (real / real.sum(1, keepdim=True).clamp(min=1) / len(x)).unsqueeze(-1)
     mean = (share * x).sum((0, 1))
     return normed(x, gain, bias, eps, mean, (share * (x - mean) ** 2).sum((0, 1)))
+
+
+stock.ignored(
+    exercise,
+    "mask",
+    "Padding was counted in: the mask is accepted and changes nothing. Whose mean would a batch "
+    "of short sentences come close to, if padding were zeros?",
+)
+stock.mask_inverted(
+    exercise,
+    "mask",
+    "The mask is read the wrong way round: True means that the token is real.",
+)
+stock.mask_as_condition(exercise)
+stock.ignored(
+    exercise,
+    "eps",
+    "eps is always 1e-5, whatever the caller says. It has a name in the signature; where does the "
+    "formula use it?",
+)
 
 
 @exercise.alternative

@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.attention import attend, softmax
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
@@ -71,39 +72,6 @@ def scaled(queries, states, mask=None):
 
 
 @exercise.mistake(
-    "The softmax runs over the queries, so the weights of one query do not sum to one. Along "
-    "which axis are the states of one query?"
-)
-def over_queries(queries, states, mask=None):
-    scores = queries @ states.mT
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    weights = torch.softmax(scores, dim=-2)
-    return weights @ states, weights
-
-
-@exercise.mistake("The mask is accepted and never used: padding gets a weight like any state.")
-def mask_ignored(queries, states, mask=None):
-    return attended(queries @ states.mT, states)
-
-
-@exercise.mistake(
-    "The mask is read the wrong way round. True means that the query may look at this state."
-)
-def mask_inverted(queries, states, mask=None):
-    return attended(queries @ states.mT, states, mask if mask is None else ~mask)
-
-
-@exercise.mistake(
-    "The mask is applied after the softmax: the weights that are left no longer sum to one."
-)
-def masked_after(queries, states, mask=None):
-    weights = torch.softmax(queries @ states.mT, -1)
-    weights = weights if mask is None else weights * mask
-    return weights @ states, weights
-
-
-@exercise.mistake(
     "The states are averaged with the scores, before the softmax. Which of the two sums to one?"
 )
 def averaged_with_scores(queries, states, mask=None):
@@ -111,16 +79,6 @@ def averaged_with_scores(queries, states, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, 0)
     return scores @ states, softmax(scores, mask)
-
-
-@exercise.mistake("These are the right two tensors in the wrong order: the contexts come first.")
-def swapped(queries, states, mask=None):
-    return attend(queries, states, mask)[::-1]
-
-
-@exercise.mistake("The weights are missing: return both, the contexts and the weights.")
-def contexts_alone(queries, states, mask=None):
-    return attend(queries, states, mask)[0]
 
 
 @exercise.mistake(
@@ -150,6 +108,28 @@ def small_instead_of_none(queries, states, mask=None):
     if mask is not None:
         scores = scores.masked_fill(~mask, -10.0)
     return attended(scores, states)
+
+
+stock.ignored(exercise)
+stock.mask_inverted(exercise)
+stock.over_queries(
+    exercise,
+    "The softmax runs over the queries, so the weights of one query do not sum to one. Along "
+    "which axis are the states of one query?",
+)
+stock.masked_after(exercise)
+stock.with_result(
+    exercise,
+    "swapped",
+    "These are the right two tensors in the wrong order: the contexts come first.",
+    lambda both: both[::-1],
+)
+stock.with_result(
+    exercise,
+    "contexts_alone",
+    "The weights are missing: return both, the contexts and the weights.",
+    lambda both: both[0],
+)
 
 
 @exercise.alternative

@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.attention import soft_lookup
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
@@ -156,18 +157,6 @@ def distances(query, keys, values, temperature):
 
 
 @exercise.mistake(
-    "At a low temperature the result is NaN: exp(500) fits into no float32. Which softmax of "
-    "yours stays finite whatever the scores?"
-)
-def unstable(query, keys, values, temperature):
-    single = query.dim() < keys.dim()
-    scores = (query.unsqueeze(-2) if single else query) @ keys.mT
-    exponentials = torch.exp(scores / temperature)
-    found = exponentials / exponentials.sum(-1, keepdim=True) @ values
-    return found.squeeze(-2) if single else found
-
-
-@exercise.mistake(
     "The queries shared out each key among themselves: with several queries, the softmax ran over "
     "the queries. Along which axis do the keys of one query stand?"
 )
@@ -175,15 +164,6 @@ def over_queries(query, keys, values, temperature):
     if query.dim() < keys.dim():
         return soft_lookup(query, keys, values, temperature)
     return torch.softmax(query @ keys.mT / temperature, -2) @ values
-
-
-@exercise.mistake(
-    "Keys and values have changed places: the query was compared with the values, and the keys "
-    "were averaged. Which of the two says whether an entry fits?",
-    raises=RuntimeError,
-)
-def keys_and_values_exchanged(query, keys, values, temperature):
-    return soft_lookup(query, values, keys, temperature)
 
 
 @exercise.mistake(
@@ -195,6 +175,20 @@ def over_the_first_axis(query, keys, values, temperature):
     scores = (query.unsqueeze(-2) if single else query) @ keys.mT
     found = torch.softmax(scores / temperature, 0) @ values
     return found.squeeze(-2) if single else found
+
+
+stock.unstable(
+    exercise,
+    "At a low temperature the result is NaN: exp(500) fits into no float32. Which softmax of "
+    "yours stays finite whatever the scores?",
+)
+stock.exchanged(
+    exercise,
+    "keys",
+    "values",
+    "Keys and values have changed places: the query was compared with the values, and the keys "
+    "were averaged. Which of the two says whether an entry fits?",
+)
 
 
 @exercise.alternative

@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.attention import softmax
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
@@ -85,26 +86,6 @@ def masked_key(answer, draw: Draw):
 
 
 @exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32. What may be subtracted from "
-    "all the scores of a row, and leaves its weights as they are?"
-)
-def unstable(scores, mask=None):
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    exponentials = torch.exp(scores)
-    total = exponentials.sum(-1, keepdim=True)
-    return exponentials / total.masked_fill(total == 0, 1.0)
-
-
-@exercise.mistake(
-    "The columns sum to one, not the rows: each query shares its attention out among the keys, "
-    "and the keys are the last axis."
-)
-def over_queries(scores, mask=None):
-    return softmax(scores.mT, None if mask is None else mask.mT).mT
-
-
-@exercise.mistake(
     "A row far below the largest score of the whole tensor gives NaN: all its exponentials are 0, "
     "and so is their sum. Whose largest score should each row use?"
 )
@@ -140,26 +121,6 @@ def over_everything(scores, mask=None):
 
 
 @exercise.mistake(
-    "A row with every key masked gives NaN: its largest score is minus infinity, and its sum is "
-    "0. Such a row should be all zeros."
-)
-def masked_row_is_nan(scores, mask=None):
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    return torch.softmax(scores, -1)
-
-
-@exercise.mistake(
-    "A row with every key masked shares its weight out equally: where every score is the same "
-    "large negative number, no key is worse than another. Such a row should be all zeros."
-)
-def masked_row_is_equal(scores, mask=None):
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -1e9)
-    return torch.softmax(scores, -1)
-
-
-@exercise.mistake(
     "The weights are right, but a row with every key masked has NaN as its gradient: `where` "
     "drops the 0 / 0 from the result, not from the gradient. Can you keep it from being computed?"
 )
@@ -172,44 +133,6 @@ def gradient_is_nan(scores, mask=None):
 
 
 @exercise.mistake(
-    "The masked weights were set to zero after the division, so the rest of the row sums to less "
-    "than one. Who should have shared the rest out?"
-)
-def masked_after(scores, mask=None):
-    weights = softmax(scores)
-    return weights if mask is None else weights * mask
-
-
-@exercise.mistake(
-    "The mask is read the wrong way round: True means that the query may look at this key."
-)
-def mask_inverted(scores, mask=None):
-    return softmax(scores, None if mask is None else ~mask)
-
-
-@exercise.mistake("The mask changes nothing: it is accepted and never used.")
-def mask_ignored(scores, mask=None):
-    return softmax(scores)
-
-
-@exercise.mistake(
-    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?",
-    raises=RuntimeError,
-)
-def mask_as_condition(scores, mask=None):
-    return softmax(scores, mask if mask else None)
-
-
-@exercise.mistake(
-    "A masked key was given the score 0, which is a score like any other: exp(0) is 1. A key "
-    "that weighs nothing needs minus infinity."
-)
-def masked_with_zero(scores, mask=None):
-    return softmax(scores if mask is None else scores.masked_fill(~mask, 0.0))
-
-
-@exercise.mistake(
     "The scores were divided by their sum without the exponential, so negative scores give "
     "negative weights."
 )
@@ -217,26 +140,6 @@ def no_exponential(scores, mask=None):
     if mask is not None:
         scores = scores * mask
     return scores / scores.sum(-1, keepdim=True)
-
-
-@exercise.mistake(
-    "Right for a matrix, but axis 1 is the last one only there: in a batch of matrices the keys "
-    "are elsewhere. Which number names the last axis, however many there are?"
-)
-def along_axis_one(scores, mask=None):
-    if mask is not None:
-        mask = mask.expand_as(scores).movedim(1, -1)
-    return softmax(scores.movedim(1, -1), mask).movedim(-1, 1)
-
-
-@exercise.mistake(
-    "The weights sum to one along the first axis: the batch or the queries compete. Each query "
-    "shares its attention out among its keys: on which axis are they?"
-)
-def along_the_first_axis(scores, mask=None):
-    if mask is not None:
-        mask = mask.expand_as(scores).movedim(0, -1)
-    return softmax(scores.movedim(0, -1), mask).movedim(-1, 0)
 
 
 @exercise.mistake(
@@ -275,14 +178,6 @@ def mean_subtracted(scores, mask=None):
     return exponentials / total.masked_fill(total == 0, 1.0)
 
 
-@exercise.mistake(
-    "The mask was added to the scores, where True counts as 1 and False as 0: a masked key lost "
-    "one point and still weighs something. Which score weighs nothing?"
-)
-def mask_added(scores, mask=None):
-    return softmax(scores if mask is None else scores + mask)
-
-
 def with_epsilon(epsilon):
     """Return the softmax of many codes: a small number keeps the sum of a row from being 0."""
 
@@ -302,6 +197,46 @@ for epsilon in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
         "A small number was added to the sum of each row, so no row of weights sums to exactly "
         "one. Only a row with every key masked has the sum 0: what can be done there alone?"
     )(with_epsilon(epsilon))
+
+
+stock.mask_inverted(exercise)
+stock.ignored(exercise)
+stock.mask_as_condition(exercise)
+stock.unstable(exercise)
+stock.masked_with_zero(exercise)
+stock.mask_added(exercise)
+stock.over_queries(
+    exercise,
+    "The columns sum to one, not the rows: each query shares its attention out among the keys, "
+    "and the keys are the last axis.",
+)
+stock.nowhere_is_nan(
+    exercise,
+    "A row with every key masked gives NaN: its largest score is minus infinity, and its sum is "
+    "0. Such a row should be all zeros.",
+)
+stock.nowhere_is_everywhere(
+    exercise,
+    "A row with every key masked shares its weight out equally: where every score is the same "
+    "large negative number, no key is worse than another. Such a row should be all zeros.",
+)
+stock.masked_after(
+    exercise,
+    "The masked weights were set to zero after the division, so the rest of the row sums to less "
+    "than one. Who should have shared the rest out?",
+)
+stock.over_axis(
+    exercise,
+    1,
+    "Right for a matrix, but axis 1 is the last one only there: in a batch of matrices the keys "
+    "are elsewhere. Which number names the last axis, however many there are?",
+)
+stock.over_axis(
+    exercise,
+    0,
+    "The weights sum to one along the first axis: the batch or the queries compete. Each query "
+    "shares its attention out among its keys: on which axis are they?",
+)
 
 
 @exercise.alternative

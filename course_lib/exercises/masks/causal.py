@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.masks import causal_mask
 from course_lib.self_attention import scaled_dot_product_attention
@@ -120,14 +121,6 @@ def moved_to_the_left(n_q, n_k=None):
 
 
 @exercise.mistake(
-    "Right where there are as many keys as queries. Where there are more, this mask has no column "
-    "for some of them: `n_k` is accepted and never used."
-)
-def keys_ignored(n_q, n_k=None):
-    return causal_mask(n_q)
-
-
-@exercise.mistake(
     "Queries and keys have changed places: the mask has a row for each key. Scores have a row for "
     "each query."
 )
@@ -169,6 +162,14 @@ def to_be_added(n_q, n_k=None):
 @exercise.mistake("The rows came back as Python's own lists. What makes a tensor of them?")
 def as_lists(n_q, n_k=None):
     return causal_mask(n_q, n_k).tolist()
+
+
+stock.ignored(
+    exercise,
+    "n_k",
+    "Right where there are as many keys as queries. Where there are more, this mask has no column "
+    "for some of them: `n_k` is accepted and never used.",
+)
 
 
 @exercise.alternative

@@ -5,6 +5,7 @@ from einops import rearrange, reduce
 from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Probe
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 
@@ -261,30 +262,6 @@ class HeadsAtOne(InSteps):
         return mask.unsqueeze(1)
 
 
-@exercise.mistake("The mask changes nothing: it is accepted and never handed on.")
-class MaskIgnored(InSteps):
-    def forward(self, query, key, value, mask=None):
-        return super().forward(query, key, value)
-
-
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MaskInverted(InSteps):
-    def hold(self, mask):
-        return ~super().hold(mask)
-
-
-@exercise.mistake(
-    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?",
-    raises=RuntimeError,
-)
-class MaskAsCondition(InSteps):
-    def forward(self, query, key, value, mask=None):
-        return super().forward(query, key, value, mask if mask else None)
-
-
 @exercise.mistake(
     "Keys and values have changed places when they were handed to the rule of attention: the "
     "queries were compared with the values, and the keys averaged."
@@ -373,24 +350,6 @@ class OverHeads(InSteps):
         return F.softmax(_masked_scores(q, k, mask), dim=-3) @ v
 
 
-@exercise.mistake(
-    "A word that may look nowhere gives NaN: all its scores are minus infinity. Its heads should "
-    "find zeros; the library's rule of attention sees to that."
-)
-class NowhereIsNan(InSteps):
-    def attend(self, q, k, v, mask):
-        return F.softmax(_masked_scores(q, k, mask), dim=-1) @ v
-
-
-@exercise.mistake(
-    "A word that may look nowhere averages all the words: a large negative score for every key is "
-    "the same score for every key. Its heads should find zeros."
-)
-class NowhereIsEverywhere(InSteps):
-    def attend(self, q, k, v, mask):
-        return F.softmax(_masked_scores(q, k, mask, -1e9), dim=-1) @ v
-
-
 def _masked_scores(q, k, mask, hidden=float("-inf")):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     return scores if mask is None else scores.masked_fill(~mask, hidden)
@@ -403,15 +362,6 @@ def _masked_scores(q, k, mask, hidden=float("-inf")):
 class ScaledByHeads(InSteps):
     def attend(self, q, k, v, mask):
         return self.rule(q * (q.shape[-1] / self.heads) ** 0.5, k, v, mask)
-
-
-@exercise.mistake(
-    "The softmax ran over the queries: each key shares itself out, and the weights of one query "
-    "do not sum to one. Which axis is that of the keys?"
-)
-class OverQueries(InSteps):
-    def attend(self, q, k, v, mask):
-        return F.softmax(_masked_scores(q, k, mask), dim=-2) @ v
 
 
 @exercise.mistake(
@@ -454,6 +404,14 @@ class MatricesExchanged(InSteps):
 class FirstHeadForAll(InSteps):
     def split(self, x):
         return super().split(x)[..., :1, :, :].expand(*x.shape[:-2], self.heads, -1, -1)
+
+
+stock.ignored(exercise)
+stock.mask_inverted(exercise)
+stock.mask_as_condition(exercise)
+stock.over_queries(exercise)
+stock.nowhere_is_nan(exercise)
+stock.nowhere_is_everywhere(exercise)
 
 
 @exercise.alternative

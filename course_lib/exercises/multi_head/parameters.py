@@ -1,5 +1,6 @@
 """How many numbers multi-head attention learns."""
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.multi_head import parameter_count
 
@@ -139,11 +140,6 @@ def biases_of_one_head(d_model, heads, d_k, d_v, bias=False):
     return biased(parameter_count(d_model, heads, d_k, d_v), 2 * d_k + d_v + d_model, bias)
 
 
-@exercise.mistake("`bias` changes nothing: it is accepted and never asked.")
-def bias_ignored(d_model, heads, d_k, d_v, bias=False):
-    return parameter_count(d_model, heads, d_k, d_v)
-
-
 @exercise.mistake("Biases were counted where nobody asked for them: `bias` is False by default.")
 def always_biased(d_model, heads, d_k, d_v, bias=False):
     return parameter_count(d_model, heads, d_k, d_v, True)
@@ -207,14 +203,6 @@ def output_for_each_head(d_model, heads, d_k, d_v, bias=False):
 
 
 @exercise.mistake(
-    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
-    "what is there to divide?"
-)
-def as_a_float(d_model, heads, d_k, d_v, bias=False):
-    return float(parameter_count(d_model, heads, d_k, d_v, bias))
-
-
-@exercise.mistake(
     "Queries, keys and values were given the matrices of one head. Each head has three of its own: "
     "how often does d_model times (2 d_k + d_v) come in?"
 )
@@ -230,6 +218,10 @@ def matrices_of_one_head(d_model, heads, d_k, d_v, bias=False):
 def biases_of_the_rows(d_model, heads, d_k, d_v, bias=False):
     rows = 3 * d_model + heads * d_v
     return biased(parameter_count(d_model, heads, d_k, d_v), rows, bias)
+
+
+stock.ignored(exercise, "bias")
+stock.as_float(exercise)
 
 
 @exercise.alternative

@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.attention import softmax
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.positions import relative_attention, relative_index
 from course_lib.self_attention import scaled_dot_product_attention
@@ -102,11 +103,6 @@ def distances_unscaled(q, k, v, key_table, value_table, mask=None):
     return attend(q, k, v, key_table, value_table, mask, far=q.shape[-1] ** 0.5)
 
 
-@exercise.mistake("Nothing was divided by sqrt(d_k): the weights are sharper than they should be.")
-def unscaled(q, k, v, key_table, value_table, mask=None):
-    return attend(q, k, v, key_table, value_table, mask, scale=1.0)
-
-
 @exercise.mistake(
     "The distances move no score: key_table is accepted and never used. What is added to k_j "
     "before q_i meets it?"
@@ -186,29 +182,6 @@ def distances_unweighted(q, k, v, key_table, value_table, mask=None):
 
 
 @exercise.mistake(
-    "The mask is read the wrong way round: True means that the query may look at this key."
-)
-def mask_inverted(q, k, v, key_table, value_table, mask=None):
-    return attend(q, k, v, key_table, value_table, None if mask is None else ~mask)
-
-
-@exercise.mistake("The mask changes nothing: it is accepted and never used.")
-def mask_ignored(q, k, v, key_table, value_table, mask=None):
-    return attend(q, k, v, key_table, value_table)
-
-
-@exercise.mistake(
-    "A query that may look nowhere gives NaN: torch.softmax shares out nothing but minus "
-    "infinities. Your own softmax of lesson 02 knows such rows."
-)
-def masked_row_is_nan(q, k, v, key_table, value_table, mask=None):
-    found = attend(q, k, v, key_table, value_table, mask)
-    if mask is None:
-        return found
-    return found + torch.where(mask.any(-1, keepdim=True), 0.0, torch.nan)
-
-
-@exercise.mistake(
     "The vectors of value_table were averaged as if all words weighed the same, also those that a "
     "query hardly looks at. What belongs in front of v_j + b_ij?"
 )
@@ -225,6 +198,16 @@ def rows_as_distance(q, k, v, key_table, value_table, mask=None):
     rows = len(key_table)
     index = relative_index(q.shape[-2], k.shape[-2], rows).clamp(max=rows - 1)
     return attend(q, k, v, key_table, value_table, mask, index=index)
+
+
+stock.unscaled(exercise)
+stock.mask_inverted(exercise)
+stock.ignored(exercise)
+stock.nowhere_is_nan(
+    exercise,
+    "A query that may look nowhere gives NaN: torch.softmax shares out nothing but minus "
+    "infinities. Your own softmax of lesson 02 knows such rows.",
+)
 
 
 @exercise.alternative

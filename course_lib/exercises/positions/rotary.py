@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.positions import rotary, sinusoidal
 
@@ -195,14 +196,6 @@ def positions_from_one(x, positions, base=10000.0):
 
 
 @exercise.mistake(
-    "The base is 10000 whatever was asked for: `base` is accepted and never used. Models that read "
-    "long texts choose another one."
-)
-def base_ignored(x, positions, base=10000.0):
-    return turned(x, angles(x, positions, 10000.0))
-
-
-@exercise.mistake(
     "The speeds fall half as fast as they should: the exponent is c / d. What stands before c in "
     "the formula?"
 )
@@ -241,6 +234,14 @@ def one_speed_for_all(x, positions, base=10000.0):
 def added_in_halves(x, positions, base=10000.0):
     b = angles(x, positions, base)
     return x + torch.cat([b.sin(), b.cos()], dim=-1).to(x.dtype)
+
+
+stock.ignored(
+    exercise,
+    "base",
+    "The base is 10000 whatever was asked for: `base` is accepted and never used. Models that "
+    "read long texts choose another one.",
+)
 
 
 @exercise.alternative

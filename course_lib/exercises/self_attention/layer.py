@@ -3,6 +3,7 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import SelfAttention, project, scaled_dot_product_attention
 
@@ -95,12 +96,6 @@ class ScaledByModel(SelfAttention):
         return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-1]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake("The mask changes nothing: it is accepted and never handed on.")
-class MaskIgnored(SelfAttention):
-    def forward(self, x, mask=None):
-        return super().forward(x)
-
-
 @exercise.mistake(
     "The values were not projected: the words themselves were averaged, so the result has the "
     "size d_model and not d_v."
@@ -138,14 +133,6 @@ class WordsAsKeys(SelfAttention):
 class RolesAlone(SelfAttention):
     def forward(self, x, mask=None):
         return project(x, self.w_q, self.w_k, self.w_v)
-
-
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MaskInverted(SelfAttention):
-    def forward(self, x, mask=None):
-        return super().forward(x, None if mask is None else ~mask)
 
 
 @exercise.mistake(
@@ -200,30 +187,10 @@ class MatricesTurnedOver(SelfAttention):
         return scaled_dot_product_attention(q, k, v, mask)
 
 
-@exercise.mistake(
-    "The softmax ran over the queries: each key shares itself out, and the weights of one query "
-    "do not sum to one. Along which axis do the keys stand?"
-)
-class OverQueries(SelfAttention):
-    def forward(self, x, mask=None):
-        return _over(-2, self, x, mask)
-
-
-@exercise.mistake(
-    "The softmax ran over axis 1, which is the keys' axis only in a single matrix of scores. Which "
-    "number names the last axis, however many there are?"
-)
-class OverAxisOne(SelfAttention):
-    def forward(self, x, mask=None):
-        return _over(1, self, x, mask)
-
-
-def _over(axis, layer, x, mask):
-    q, k, v = project(x, layer.w_q, layer.w_k, layer.w_v)
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, axis) @ v
+stock.mask_inverted(exercise)
+stock.ignored(exercise)
+stock.over_queries(exercise)
+stock.over_axis(exercise, 1)
 
 
 @exercise.alternative

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.attention import softmax
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import parameter_free
 
@@ -77,13 +78,6 @@ def scaled(x, causal=False):
 
 
 @exercise.mistake(
-    "`causal` changes nothing: it is accepted and never used, so words see what comes after them."
-)
-def causal_ignored(x, causal=False):
-    return attend(x)
-
-
-@exercise.mistake(
     "Words look at the past alone even where nobody asked for it: without `causal`, the first "
     "word sees the last one too."
 )
@@ -138,44 +132,6 @@ def zero_times_infinity(x, causal=False):
 
 
 @exercise.mistake(
-    "Later words were given the score 0 when causal, and exp(0) is 1: they still weigh something. "
-    "Which score has the exponential 0?"
-)
-def later_scores_zero(x, causal=False):
-    scores = x @ x.mT
-    return torch.softmax(scores.tril() if causal else scores, -1) @ x
-
-
-@exercise.mistake(
-    "When causal, the weights of a row sum to less than one: they were cut off after the softmax "
-    "had shared them out. What should it have seen instead?"
-)
-def later_weights_zero(x, causal=False):
-    weights = softmax(x @ x.mT)
-    return (weights.tril() if causal else weights) @ x
-
-
-@exercise.mistake(
-    "The softmax ran over the queries: each word shares itself out, and the weights with which "
-    "one word averages do not sum to one."
-)
-def over_queries(x, causal=False):
-    scores = x @ x.mT
-    if causal:
-        scores = scores.masked_fill(~square(x).tril(), -torch.inf)
-    return torch.softmax(scores, -2) @ x
-
-
-@exercise.mistake(
-    "The scores averaged the words themselves: they never became weights, so a row of them may "
-    "sum to anything."
-)
-def no_softmax(x, causal=False):
-    scores = x @ x.mT
-    return (scores.tril() if causal else scores) @ x
-
-
-@exercise.mistake(
     "These are the weights, one for each pair of words. What do they average, and what shape does "
     "that have?"
 )
@@ -199,6 +155,33 @@ def counts_the_batch(x, causal=False):
 )
 def columns_compared(x, causal=False):
     return attend(x.mT, square(x.mT).tril() if causal else None).mT
+
+
+stock.ignored(
+    exercise,
+    "causal",
+    "`causal` changes nothing: it is accepted and never used, so words see what comes after them.",
+)
+stock.over_queries(
+    exercise,
+    "The softmax ran over the queries: each word shares itself out, and the weights with which "
+    "one word averages do not sum to one.",
+)
+stock.no_softmax(
+    exercise,
+    "The scores averaged the words themselves: they never became weights, so a row of them may "
+    "sum to anything.",
+)
+stock.masked_with_zero(
+    exercise,
+    "Later words were given the score 0 when causal, and exp(0) is 1: they still weigh something. "
+    "Which score has the exponential 0?",
+)
+stock.masked_after(
+    exercise,
+    "When causal, the weights of a row sum to less than one: they were cut off after the softmax "
+    "had shared them out. What should it have seen instead?",
+)
 
 
 @exercise.alternative

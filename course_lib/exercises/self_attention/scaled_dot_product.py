@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.attention import softmax
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -83,14 +84,6 @@ def attend(q, k, v, mask=None, scale=None):
 
 
 @exercise.mistake(
-    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
-    "should be."
-)
-def unscaled(q, k, v, mask=None):
-    return attend(q, k, v, mask, scale=1.0)
-
-
-@exercise.mistake(
     "The scores were divided by d_k itself, which makes the weights too much alike. A sum of d_k "
     "independent products grows as what of d_k?"
 )
@@ -130,110 +123,11 @@ def scaled_after(q, k, v, mask=None):
 
 
 @exercise.mistake(
-    "The softmax ran over the queries: each key shares itself out, and the weights of one query "
-    "do not sum to one. Along which axis do the keys stand?"
-)
-def over_queries(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, dim=-2) @ v
-
-
-@exercise.mistake(
-    "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
-    "values with one weight for each query. Whose rows should they be?",
-    raises=RuntimeError,
-)
-def transposed(q, k, v, mask=None):
-    return attend(k, q, v, mask)
-
-
-@exercise.mistake(
-    "The scores averaged the values themselves: they never became weights, so a row of them may "
-    "sum to anything."
-)
-def no_softmax(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return (scores if mask is None else scores.masked_fill(~mask, 0.0)) @ v
-
-
-@exercise.mistake(
     "These are the weights, one for each query and key. What do they average, and what shape does "
     "that have?"
 )
 def weights_only(q, k, v, mask=None):
     return softmax(q @ k.mT / q.shape[-1] ** 0.5, mask)
-
-
-@exercise.mistake(
-    "The mask is read the wrong way round: True means that the query may look at this key."
-)
-def mask_inverted(q, k, v, mask=None):
-    return attend(q, k, v, None if mask is None else ~mask)
-
-
-@exercise.mistake("The mask changes nothing: it is accepted and never used.")
-def mask_ignored(q, k, v, mask=None):
-    return attend(q, k, v)
-
-
-@exercise.mistake(
-    "The masked weights were set to zero after the softmax, so the rest of the row sums to less "
-    "than one. Who should have shared the rest out?"
-)
-def mask_after(q, k, v, mask=None):
-    weights = softmax(q @ k.mT / q.shape[-1] ** 0.5)
-    return (weights if mask is None else weights * mask) @ v
-
-
-@exercise.mistake(
-    "The mask was added to the scores, where True counts as 1 and False as 0: a masked key lost "
-    "one point and still weighs something. Which score weighs nothing?"
-)
-def mask_added(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return softmax(scores if mask is None else scores + mask) @ v
-
-
-@exercise.mistake(
-    "`if mask` asks a whole tensor for one truth value. What is it that you want to know: what "
-    "the mask says, or whether one was given at all?",
-    raises=RuntimeError,
-)
-def mask_as_condition(q, k, v, mask=None):
-    return attend(q, k, v, mask if mask else None)
-
-
-@exercise.mistake(
-    "A masked key was given the score 0, which is a score like any other: exp(0) is 1. Which "
-    "score has the exponential 0?"
-)
-def masked_with_zero(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return softmax(scores if mask is None else scores * mask) @ v
-
-
-@exercise.mistake(
-    "A query that may look nowhere gives NaN: the softmax of nothing but minus infinities divides "
-    "0 by 0. It should get zeros."
-)
-def nowhere_is_nan(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, dim=-1) @ v
-
-
-@exercise.mistake(
-    "A query that may look nowhere gets the mean of all values: where every score is the same "
-    "large negative number, no key is worse than another. It should get zeros."
-)
-def nowhere_is_everywhere(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -1e9)
-    return torch.softmax(scores, dim=-1) @ v
 
 
 @exercise.mistake(
@@ -246,18 +140,6 @@ def nan_hidden(q, k, v, mask=None):
     if mask is not None:
         scores = scores + torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -torch.inf)
     return torch.softmax(scores, dim=-1).nan_to_num() @ v
-
-
-@exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32. Which softmax of yours stays "
-    "finite whatever the scores?"
-)
-def unstable(q, k, v, mask=None):
-    exponentials = torch.exp(q @ k.mT / q.shape[-1] ** 0.5)
-    if mask is not None:
-        exponentials = exponentials * mask
-    total = exponentials.sum(-1, keepdim=True)
-    return exponentials / total.masked_fill(total == 0, 1.0) @ v
 
 
 @exercise.mistake(
@@ -293,15 +175,6 @@ def twice_d(q, k, v, mask=None):
 
 
 @exercise.mistake(
-    "Keys and values have changed places: the queries were compared with the values, and the keys "
-    "were averaged. Which of the two says where to look?",
-    raises=RuntimeError,
-)
-def keys_and_values_exchanged(q, k, v, mask=None):
-    return attend(q, v, k, mask)
-
-
-@exercise.mistake(
     "Queries met the keys as they lie, `q @ k`, which fits only where there are d_k keys. A dot "
     "product of each query with each key needs the keys as columns: what turns them over?",
     raises=RuntimeError,
@@ -320,34 +193,46 @@ def weights_transposed(q, k, v, mask=None):
 
 
 @exercise.mistake(
-    "The softmax ran over axis 1, which is the keys' axis only in a single matrix of scores. Which "
-    "number names the last axis, however many there are?"
-)
-def over_axis_one(q, k, v, mask=None):
-    return _over(1, q, k, v, mask)
-
-
-@exercise.mistake(
-    "The softmax ran over the first axis, which belongs to the queries, or to the batch. Along "
-    "which axis do the keys stand?"
-)
-def over_the_first_axis(q, k, v, mask=None):
-    return _over(0, q, k, v, mask)
-
-
-def _over(axis, q, k, v, mask):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return torch.softmax(scores, axis) @ v
-
-
-@exercise.mistake(
     "The scores were divided by the fourth root of d_k. Where queries and keys are scaled apart, "
     "each of the two is divided by the fourth root: was one of them left out?"
 )
 def fourth_root_once(q, k, v, mask=None):
     return attend(q, k, v, mask, scale=q.shape[-1] ** 0.25)
+
+
+stock.unscaled(exercise)
+stock.mask_inverted(exercise)
+stock.ignored(exercise)
+stock.mask_as_condition(exercise)
+stock.over_queries(exercise)
+stock.over_axis(exercise, 1)
+stock.no_softmax(exercise)
+stock.masked_after(exercise)
+stock.mask_added(exercise)
+stock.masked_with_zero(exercise)
+stock.nowhere_is_nan(exercise)
+stock.nowhere_is_everywhere(exercise)
+stock.unstable(exercise)
+stock.over_axis(
+    exercise,
+    0,
+    "The softmax ran over the first axis, which belongs to the queries, or to the batch. Along "
+    "which axis do the keys stand?",
+)
+stock.exchanged(
+    exercise,
+    "q",
+    "k",
+    "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
+    "values with one weight for each query. Whose rows should they be?",
+)
+stock.exchanged(
+    exercise,
+    "k",
+    "v",
+    "Keys and values have changed places: the queries were compared with the values, and the keys "
+    "were averaged. Which of the two says where to look?",
+)
 
 
 @exercise.alternative

@@ -2,6 +2,7 @@
 
 from math import ceil, log
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.windows import layers_needed, receptive_field
 
@@ -95,14 +96,6 @@ def not_rounded(distance, width):
 
 
 @exercise.mistake(
-    "The right number, but as a float: 3.0 is not a count. Which division of Python gives whole "
-    "numbers?"
-)
-def as_a_float(distance, width):
-    return float(layers_needed(distance, width))
-
-
-@exercise.mistake(
     "The layers grew with the logarithm, as if each saw a multiple of the one below. How many "
     "words does the second layer add, and how many the third?"
 )
@@ -124,6 +117,9 @@ def tiles(distance, width):
 @exercise.mistake(TILES)
 def tiles_but_for_the_word_itself(distance, width):
     return ceil((distance + 1) / width) if distance else 0
+
+
+stock.as_float(exercise)
 
 
 @exercise.alternative

@@ -1,5 +1,6 @@
 """How much of the sentence one state sees through stacked windows."""
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.windows import receptive_field
 
@@ -100,12 +101,7 @@ def layers_ignored(layers, width):
     return width
 
 
-@exercise.mistake(
-    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
-    "what is there to divide?"
-)
-def as_a_float(layers, width):
-    return 1 + 2 * layers * (width - 1) / 2
+stock.as_float(exercise)
 
 
 @exercise.alternative
