@@ -5,6 +5,7 @@ import torch
 from course_lib.add_norm import batch_norm
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import NORMS
 
 exercise = Exercise(
     reference=batch_norm,
@@ -21,26 +22,7 @@ exercise = Exercise(
         "A padded token counts in no mean. It still gets a result: which mean and which variance "
         "does it get it with?",
     ),
-    forbidden=(
-        "torch.batch_norm",
-        "torch.native_batch_norm",
-        "torch.instance_norm",
-        "torch.group_norm",
-        "torch.native_group_norm",
-        "torch.layer_norm",
-        "torch.native_layer_norm",
-        "torch.nn.functional.batch_norm",
-        "torch.nn.functional.instance_norm",
-        "torch.nn.functional.group_norm",
-        "torch.nn.functional.layer_norm",
-        "torch.nn.BatchNorm1d",
-        "torch.nn.BatchNorm2d",
-        "torch.nn.BatchNorm3d",
-        "torch.nn.SyncBatchNorm",
-        "torch.nn.InstanceNorm1d",
-        "torch.nn.GroupNorm",
-        "torch.nn.LayerNorm",
-    ),
+    forbidden=NORMS,
 )
 
 

@@ -5,6 +5,7 @@ import torch
 from course_lib.add_norm import layer_norm
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import NORMS
 
 exercise = Exercise(
     reference=layer_norm,
@@ -20,24 +21,7 @@ exercise = Exercise(
         "A token whose entries are all equal has the variance 0. What is under the root then, "
         "and what would be there if eps came after it?",
     ),
-    forbidden=(
-        "torch.layer_norm",
-        "torch.native_layer_norm",
-        "torch.group_norm",
-        "torch.native_group_norm",
-        "torch.instance_norm",
-        "torch.batch_norm",
-        "torch.rms_norm",
-        "torch.nn.functional.layer_norm",
-        "torch.nn.functional.group_norm",
-        "torch.nn.functional.instance_norm",
-        "torch.nn.functional.batch_norm",
-        "torch.nn.functional.rms_norm",
-        "torch.nn.LayerNorm",
-        "torch.nn.GroupNorm",
-        "torch.nn.InstanceNorm1d",
-        "torch.nn.RMSNorm",
-    ),
+    forbidden=NORMS,
 )
 
 

@@ -5,6 +5,7 @@ import torch
 from course_lib.add_norm import rms_norm
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import NORMS
 
 exercise = Exercise(
     reference=rms_norm,
@@ -20,11 +21,7 @@ exercise = Exercise(
         "What does the formula give for a token of zeros, with eps under the root, and what "
         "without it?",
     ),
-    forbidden=(
-        "torch.rms_norm",
-        "torch.nn.functional.rms_norm",
-        "torch.nn.RMSNorm",
-    ),
+    forbidden=NORMS,
 )
 
 

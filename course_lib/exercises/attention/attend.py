@@ -5,6 +5,7 @@ import torch
 from course_lib.attention import attend, softmax
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 
 exercise = Exercise(
     reference=attend,
@@ -20,7 +21,7 @@ exercise = Exercise(
         "The states are used twice, once to be compared and once to be averaged. Two things are "
         "returned, the contexts first.",
     ),
-    forbidden=("torch.nn.functional.scaled_dot_product_attention",),
+    forbidden=FUSED_ATTENTION,
 )
 
 

@@ -5,6 +5,7 @@ import torch
 from course_lib.attention import soft_lookup
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 
 exercise = Exercise(
     reference=soft_lookup,
@@ -21,7 +22,7 @@ exercise = Exercise(
         "How do you tell one query from several, when the keys may have batch dimensions as well? "
         "And what makes a list of one out of it?",
     ),
-    forbidden=("torch.nn.functional.scaled_dot_product_attention",),
+    forbidden=FUSED_ATTENTION,
 )
 
 

@@ -4,6 +4,7 @@ import torch
 
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.feed_forward import MinimalBlock
 from course_lib.masks import causal_mask
 
@@ -22,7 +23,7 @@ exercise = Exercise(
         "The last part works on each token by itself. What should it be given: the tokens, or "
         "what they have seen?",
     ),
-    forbidden=("torch.nn.functional.scaled_dot_product_attention", "torch.nn.MultiheadAttention"),
+    forbidden=FUSED_ATTENTION,
 )
 
 

@@ -7,6 +7,7 @@ from torch.nn import functional as F
 from course_lib.answers.probe_layers import Probe
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.multi_head import MultiHeadAttention, merge_heads, split_heads
 
 exercise = Exercise(
@@ -25,11 +26,7 @@ exercise = Exercise(
         "(batch, query, key) with scores (batch, head, query, key), from the right: which axis of "
         "the mask meets the heads? Where must an axis of size 1 go in?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=FUSED_ATTENTION,
 )
 
 

@@ -3,6 +3,7 @@
 import torch
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import RECURRENT
 from course_lib.rnn import rnn_cell
 
 exercise = Exercise(
@@ -19,12 +20,7 @@ exercise = Exercise(
         "Four things meet in this step, and one function is applied once. To which of them, or "
         "to what made of them?",
     ),
-    forbidden=(
-        "torch.rnn_tanh",
-        "torch.rnn_tanh_cell",
-        "torch.nn.RNN",
-        "torch.nn.RNNCell",
-    ),
+    forbidden=RECURRENT,
 )
 
 

@@ -4,6 +4,7 @@ import torch
 from einops import rearrange
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import RECURRENT
 from course_lib.rnn import gru_cell
 
 exercise = Exercise(
@@ -20,12 +21,7 @@ exercise = Exercise(
         "The new state is a mixture with the shares z and 1 - z. If z is 1, what does the formula "
         "keep?",
     ),
-    forbidden=(
-        "torch.gru",
-        "torch.gru_cell",
-        "torch.nn.GRU",
-        "torch.nn.GRUCell",
-    ),
+    forbidden=RECURRENT,
 )
 
 

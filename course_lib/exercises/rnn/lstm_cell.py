@@ -5,6 +5,7 @@ from einops import rearrange
 from torch.nn import functional as F
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import RECURRENT
 from course_lib.rnn import lstm_cell
 
 exercise = Exercise(
@@ -22,12 +23,7 @@ exercise = Exercise(
         "Which function suits which?",
         "The new h shows a part of a memory: of the old one, or of the one just made?",
     ),
-    forbidden=(
-        "torch.lstm",
-        "torch.lstm_cell",
-        "torch.nn.LSTM",
-        "torch.nn.LSTMCell",
-    ),
+    forbidden=RECURRENT,
 )
 
 

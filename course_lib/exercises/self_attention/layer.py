@@ -5,6 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.self_attention import SelfAttention, project, scaled_dot_product_attention
 
 exercise = Exercise(
@@ -20,11 +21,7 @@ exercise = Exercise(
         "You have built both halves already: one gives roles, the other one attends. What does "
         "the second need that the first returns, and in which order?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=FUSED_ATTENTION,
 )
 
 

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.self_attention import parameter_free
 
 exercise = Exercise(
@@ -22,7 +23,7 @@ exercise = Exercise(
         "The mask works on scores, before they become weights. Along which axis of x do you count "
         "the words, when a batch may stand before it?",
     ),
-    forbidden=("torch.nn.functional.scaled_dot_product_attention",),
+    forbidden=FUSED_ATTENTION,
     # each word sees itself, with a score of at least 0: beside that, exp(-10000) is nothing
     equivalent=("masked with a large number",),
 )

@@ -5,6 +5,7 @@ import torch
 from course_lib.attention import softmax
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
@@ -21,7 +22,7 @@ exercise = Exercise(
         "In a row that may look nowhere, what does torch.softmax make of nothing but minus "
         "infinities? What did your own softmax of lesson 02 make of them?",
     ),
-    forbidden=("torch.nn.functional.scaled_dot_product_attention",),
+    forbidden=FUSED_ATTENTION,
 )
 
 

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import CONVOLUTION
 from course_lib.windows import word_window
 
 exercise = Exercise(
@@ -20,13 +21,7 @@ exercise = Exercise(
         "For one place k of the window, all words can meet their matrix in a single product. Which "
         "n rows of the padded sentence are that, and how do they move with k?",
     ),
-    forbidden=(
-        "torch.conv1d",
-        "torch.conv_tbc",
-        "torch.convolution",
-        "torch.nn.functional.conv1d",
-        "torch.nn.Conv1d",
-    ),
+    forbidden=CONVOLUTION,
 )
 
 
