@@ -24,6 +24,8 @@ exercise = Exercise(
         "what they have seen?",
     ),
     forbidden=FUSED_ATTENTION,
+    # on one device, and added to x, positions are of its type anyway
+    equivalent=("self.positions(n, d_model).to(x) -> self.positions(n, d_model)",),
 )
 
 
