@@ -14,15 +14,15 @@ def by_tokens(lengths: Sequence[int], most: int) -> list[list[int]]:
     >>> by_tokens([5, 2, 9, 2], most=10)
     [[1, 3], [0], [2]]
     """
+    longest = max(lengths, default=0)
+    if longest > most:
+        raise ValueError(
+            f"the longest sentence has {longest} tokens, more than the {most} of a whole batch: "
+            "leave it out, or allow more"
+        )
     batches: list[list[int]] = []
     # go through the sentences from the shortest to the longest
     for index in sorted(range(len(lengths)), key=lambda i: lengths[i]):
-        # refuse one that fits into no batch
-        if lengths[index] > most:
-            raise ValueError(
-                f"sentence {index} has {lengths[index]} tokens, more than the {most} of a whole "
-                "batch: leave it out, or allow more"
-            )
         # begin a new batch where this sentence would make the last one too large
         if not batches or (len(batches[-1]) + 1) * lengths[index] > most:
             batches.append([])

@@ -26,7 +26,6 @@ def beam_search(
     included. Width 1 is greedy. Source: Wu et al. 2016, eq. 14, without coverage. Raises ValueError
     for a width below 1, or where `step` leaves no token a probability above 0.
     """
-    # refuse a beam that can hold nothing
     if width < 1:
         raise ValueError(f"a beam holds at least 1 prefix, not {width}: width 1 is greedy")
     # begin with one live prefix, whose sum of log-probabilities is 0

@@ -58,7 +58,6 @@ def bleu(
     for each hypothesis, and no smoothing: an order without a match or without an n-gram gives 0.
     Source: Papineni et al. 2002, section 2.3. Raises ValueError for unequal numbers of both.
     """
-    # refuse translations without a reference
     if len(hypotheses) != len(references):
         raise ValueError(
             f"each hypothesis needs one reference, but there are {len(hypotheses)} and "

@@ -40,12 +40,14 @@ def train(ids: Sequence[int], count: int) -> list[tuple[int, int]]:
     >>> train(list(b"abababcab"), 2)
     [(97, 98), (256, 256)]
     """
+    if len(ids) < 2:
+        return []
     merges = []
     for new in range(256, 256 + count):
         # count all pairs of neighbours
         pairs = Counter(pairwise(ids))
         # find the most frequent one, the first in the text among equals
-        best = max(pairs, key=pairs.__getitem__, default=(0, 0))
+        best = max(pairs, key=pairs.__getitem__)
         # end when nothing occurs twice
         if pairs[best] < 2:
             break

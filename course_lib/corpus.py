@@ -43,7 +43,6 @@ def min_hash(
     of the intersection over that of the union. Products of shingles and `a` must fit into 64 bits.
     Source: Broder 1997. Raises ValueError for a set without members.
     """
-    # refuse a set without members, which has no least one
     if not len(shingles):
         raise ValueError(
             "the least of no shingles is asked for: is the text shorter than one shingle?"

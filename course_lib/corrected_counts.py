@@ -42,7 +42,7 @@ class CorrectedCounts(LanguageModel):
             log_counted = self.counts.probabilities(tokens).log()
         # let the network read it beside the tokens
         x = self.positions(self.embedding(tokens)) + self.read(torch.exp(log_counted / 2))
-        mask = causal_mask(tokens.shape[-1]).to(tokens.device)
+        mask = causal_mask(tokens.shape[-1], device=tokens.device)
         for block in self.blocks:
             x = block(x, mask)
         # add the correction

@@ -124,7 +124,7 @@ class Decoder(nn.Module):
         # look up the embeddings, positions included
         x = self.embedding(tokens)
         # pass them through block after block, none of them seeing its future
-        mask = causal_mask(tokens.shape[-1]).to(tokens.device)
+        mask = causal_mask(tokens.shape[-1], device=tokens.device)
         for block in self.blocks:
             x = block(x, memory, mask, memory_mask)
         # apply the last norm

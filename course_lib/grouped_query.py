@@ -21,7 +21,6 @@ def grouped_query_attention(
     divide the heads.
     """
     heads, groups = q.shape[-3], k.shape[-3]
-    # refuse groups that do not divide the heads
     if heads % groups:
         raise ValueError(
             f"each key head serves equally many query heads, but {groups} do not divide {heads}: "

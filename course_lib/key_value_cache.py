@@ -38,7 +38,7 @@ class KeyValueCache:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self.kept, (k, v), strict=True))
         self.kept = k, v
         # make the causal mask for queries that are the last of the keys
-        mask = causal_mask(q.shape[-2], k.shape[-2]).to(q.device)
+        mask = causal_mask(q.shape[-2], k.shape[-2], device=q.device)
         # attend
         return self.attention(q, k, v, mask)
 

@@ -14,16 +14,17 @@ def smoothed_cross_entropy(
     """Return the mean over targets of (1 - s) loss(target) + s mean over the vocabulary of loss(v).
 
     loss(v) = -log softmax(logits)_v, in nats, and s is `smoothing`. Targets equal to `ignore`
-    do not count; where none is left, the loss is 0 and so is its gradient. Source: Szegedy et al.
+    do not count; where all are ignored, the loss and its gradient are 0. Source: Szegedy et al.
     2016, section 7; s = 0.1 in Vaswani et al. 2017, section 5.4. Raises ValueError for a
     `smoothing` outside of 0 to 1.
     """
-    # refuse a share that is none
     if not 0 <= smoothing <= 1:
         raise ValueError(
             f"smoothing is the share of the loss that goes to the whole vocabulary, from 0 to 1, "
             f"not {smoothing}: is it a percentage?"
         )
+    if ignore is not None and (targets == ignore).all():
+        return logits[..., :0].sum()
     # tell the targets that count from those that are ignored
     counted = torch.ones_like(targets, dtype=torch.bool) if ignore is None else targets != ignore
     # the loss that each token of the vocabulary would have
@@ -34,4 +35,4 @@ def smoothed_cross_entropy(
     # mix the two by their shares
     mixed = (1 - smoothing) * of_target + smoothing * of_all
     # average over the targets that count
-    return mixed.masked_fill(~counted, 0.0).sum() / counted.sum().clamp(min=1)
+    return mixed.masked_fill(~counted, 0.0).sum() / counted.sum()

@@ -25,8 +25,10 @@ def examples(
             [7, 8]]), tensor([[6, 7],
             [8, 9]]))
     """
+    if len(tokens) <= length:
+        return tokens.new_empty(0, length), tokens.new_empty(0, length)
     # find where windows begin, up to the last one whose next token is still in the text
-    starts = torch.arange(0, max(0, len(tokens) - length), stride, device=tokens.device)
+    starts = torch.arange(0, len(tokens) - length, stride, device=tokens.device)
     # list the places of each window
     places = starts.unsqueeze(-1) + torch.arange(length, device=tokens.device)
     # read the text there, and one place further right
@@ -40,10 +42,12 @@ def cross_entropy(
 ) -> Float[Tensor, ""]:
     """Average -log p(target) over all targets but those that are `ignore`, in nats.
 
-    -log p(t) = log sum_v exp(z_v) - z_t. Where there is nothing to average the loss is 0. A loss
-    of log(vocab) is what equal probabilities reach. Source: Bengio et al. 2003, section 2, whose
-    log-likelihood has the other sign.
+    -log p(t) = log sum_v exp(z_v) - z_t. Where all targets are ignored the loss is 0, and so is its
+    gradient. A loss of log(vocab) is what equal probabilities reach. Source: Bengio et al. 2003,
+    section 2, whose log-likelihood has the other sign.
     """
+    if ignore is not None and (targets == ignore).all():
+        return logits[..., :0].sum()
     # turn the logits into logarithms of probabilities, without an exponential of their own
     log_probabilities = logits - torch.logsumexp(logits, dim=-1, keepdim=True)
     # find the targets that count; the others may be no tokens at all, and 0 takes their place
@@ -52,7 +56,7 @@ def cross_entropy(
     # look up the target's, and leave out what does not count
     losses = -log_probabilities.gather(-1, chosen).squeeze(-1)
     # average over the targets that count
-    return losses.masked_fill(~counts, 0.0).sum() / counts.sum().clamp(min=1)
+    return losses.masked_fill(~counts, 0.0).sum() / counts.sum()
 
 
 def perplexity(
@@ -63,10 +67,12 @@ def perplexity(
     `losses` are in nats, one a token. The mean is over all tokens of the batch together that are
     real, where `mask` is True; without any, the perplexity is 1. Source: Jelinek et al. 1977.
     """
+    if mask is not None and not mask.any():
+        return losses.new_ones(())
     # without a mask every token is real
     real = torch.ones_like(losses, dtype=torch.bool) if mask is None else mask
     # average over all real tokens together
-    mean = losses.masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
+    mean = losses.masked_fill(~real, 0.0).sum() / real.sum()
     # go back from logarithms
     return torch.exp(mean)
 
@@ -123,7 +129,7 @@ class LanguageModel(nn.Module):
         # look up the tokens, and add their positions
         x = self.positions(self.embedding(tokens))
         # pass them through block after block, none of them seeing its future
-        mask = causal_mask(tokens.shape[-1]).to(tokens.device)
+        mask = causal_mask(tokens.shape[-1], device=tokens.device)
         for block in self.blocks:
             x = block(x, mask)
         # normalise what no block has normalised, and score every token of the vocabulary

@@ -25,9 +25,10 @@ def top_k(logits: Float[Tensor, "... vocab"], k: int) -> Float[Tensor, "... voca
     Of equal logits the lower ids stay; k above the vocabulary keeps all. Source: Fan et al. 2018.
     Raises ValueError for k < 1.
     """
-    # refuse to keep nothing
     if k < 1:
         raise ValueError(f"top-k keeps at least one token, so k must be 1 or more, not {k}")
+    if k >= logits.shape[-1]:
+        return logits
     # order the tokens from the largest logit down, lower ids first among equals
     order = logits.argsort(dim=-1, descending=True, stable=True)
     # mark the first k of them at their places in the vocabulary
@@ -43,7 +44,6 @@ def top_p(logits: Float[Tensor, "... vocab"], p: float) -> Float[Tensor, "... vo
     lower ids. Also called nucleus sampling. Source: Holtzman et al. 2020, section 3.1. Raises
     ValueError for p outside (0, 1].
     """
-    # refuse what is no share of probability, or none at all
     if not 0 < p <= 1:
         raise ValueError(f"p is a share of probability, above 0 and at most 1, not {p}")
     # order the tokens from the likeliest down, lower ids first among equals

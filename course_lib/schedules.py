@@ -11,7 +11,6 @@ def noam(step: int, d_model: int, warm_up: int) -> float:
     >>> [round(1000 * noam(step, 512, 4000), 3) for step in (1, 2000, 4000, 16000)]
     [0.0, 0.349, 0.699, 0.349]
     """
-    # refuse a step before the first
     if step < 1:
         raise ValueError(f"steps count from 1, so {step} is none: did you count them from 0?")
     # rise with the step while that is the smaller one, then fall with its root

@@ -26,7 +26,6 @@ def patches(
     [[0.0, 1.0, 4.0, 5.0], [2.0, 3.0, 6.0, 7.0]]
     """
     height, width = images.shape[-2:]
-    # refuse a size that leaves a rest
     if size < 1 or height % size or width % size:
         raise ValueError(
             f"patches of {size} x {size} pixels do not fill an image of {height} x {width}: choose "
@@ -73,14 +72,18 @@ class VisionTransformer(nn.Module):
         self.head = nn.Linear(d_model, classes)
 
     def forward(
-        self, images: Float[Tensor, "*batch channels height width"]
+        self, images: Float[Tensor, "*batch channels side side"]
     ) -> Float[Tensor, "*batch classes"]:
         """Return the logits of the classes, for each image.
 
-        `refuse_misfit` is given: call it first. Raises ValueError for images of another size.
+        Raises ValueError for images of another size than the positions were learned for.
         """
-        # refuse images of another size, by `refuse_misfit`
-        self.refuse_misfit(images)
+        height, width = images.shape[-2:]
+        if (height, width) != (self.image, self.image):
+            raise ValueError(
+                f"the positions are those of {self.image} x {self.image} pixels, but the images "
+                f"have {height} x {width}: scale or cut them"
+            )
         # cut the images into patches, and project each one
         tokens = self.project(patches(images, self.patch))
         # put the class token before the patches of every image
@@ -92,15 +95,6 @@ class VisionTransformer(nn.Module):
             x = block(x)
         # read the class token alone, normalised
         return self.head(self.last_norm(x[..., 0, :]))
-
-    def refuse_misfit(self, images: Tensor) -> None:
-        """Raise ValueError for images of another size than the positions were learned for."""
-        height, width = images.shape[-2:]
-        if (height, width) != (self.image, self.image):
-            raise ValueError(
-                f"the positions are those of {self.image} x {self.image} pixels, but the images "
-                f"have {height} x {width}: scale or cut them"
-            )
 
 
 def contrastive_loss(

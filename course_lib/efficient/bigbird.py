@@ -91,16 +91,16 @@ def bigbird_attention(
     n, blocks = q.shape[-2], len(neighbours)
     if n != blocks * block:
         raise ValueError(
-            f"{blocks} rows of neighbours for blocks of {block} words need n = {blocks * block} "
-            f"words, not {n}: fill the text up to a whole number of blocks"
+            f"{blocks} rows of neighbours for blocks of {block} tokens need n = {blocks * block} "
+            f"tokens, not {n}: fill the text up to a whole number of blocks"
+        )
+    if (neighbours < -1).any() or (neighbours >= blocks).any():
+        raise ValueError(
+            f"neighbours of {blocks} blocks must be from 0 to {blocks - 1}, or -1 for none, not "
+            f"from {neighbours.min()} to {neighbours.max()}: are they counted in tokens?"
         )
     # leave out -1
     lists = [{other for other in row if other != -1} for row in neighbours.tolist()]
-    if any(not 0 <= other < blocks for row in lists for other in row):
-        raise ValueError(
-            f"neighbours of {blocks} blocks must be from 0 to {blocks - 1}, or -1 for none, not "
-            f"from {neighbours.min()} to {neighbours.max()}: are they counted in words?"
-        )
     # let each block of queries meet the blocks of keys that its row lists
     tiles = [
         (rows, stretches, None)

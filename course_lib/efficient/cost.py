@@ -9,10 +9,10 @@ def operations(kind: str, n: int, d: int) -> int:
     time. Source: Vaswani et al. 2017, table 1, whose orders are made exact; projections, biases and
     softmax are left out. Raises ValueError for another kind.
     """
+    if kind not in ("attention", "rnn"):
+        raise ValueError(f"kind must be 'attention' or 'rnn', not {kind!r}")
     # score every pair of tokens, then sum every value with every weight
     if kind == "attention":
         return 2 * n**2 * d
     # at each token, multiply the input by one matrix and the state by another
-    if kind == "rnn":
-        return 2 * n * d**2
-    raise ValueError(f"kind must be 'attention' or 'rnn', not {kind!r}")
+    return 2 * n * d**2

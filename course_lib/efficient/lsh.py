@@ -79,7 +79,12 @@ def lsh_attention(
     token looks at a later one. Time O(n chunk d + n log n), and no tensor holds n x n numbers.
     Source: Kitaev et al. 2020, section 2. Raises ValueError where `chunk` does not divide n.
     """
-    _refuse_remainder(qk.shape[-2], chunk)
+    n = qk.shape[-2]
+    if n % chunk:
+        raise ValueError(
+            f"chunks of {chunk} tokens do not divide n = {n}: fill the text up to a whole number "
+            "of chunks, or choose another length"
+        )
     # sort the tokens by bucket; within a bucket they keep their order
     order, back = _sort(buckets, qk)
     # let the tokens of each chunk see those of the same bucket, there and in the chunk before
@@ -109,7 +114,8 @@ def lsh_attention_in_rounds(
     divide n.
     """
     n = qk.shape[-2]
-    _refuse_remainder(n, chunk)
+    if n % chunk:
+        raise ValueError(f"chunks of {chunk} tokens do not divide n = {n}: fill the text up")
     # a few heads at a time: what is needed of them can then stay near the processor
     few = max(1, WORDS_AT_ONCE // n)
     hashed = buckets.expand(-1, *qk.shape[:-1]).reshape(len(buckets), -1, n)
@@ -138,14 +144,6 @@ def _in_rounds(
     for share, (output, _) in zip(shares, results, strict=True):
         joined = torch.addcmul(joined, output, share)
     return torch.where(log_totals.isneginf().all(-1, keepdim=True), v, joined)
-
-
-def _refuse_remainder(n: int, chunk: int) -> None:
-    if n % chunk:
-        raise ValueError(
-            f"chunks of {chunk} tokens do not divide n = {n}: fill the text up to a whole number "
-            "of chunks, or choose another length"
-        )
 
 
 def _sort(buckets: Tensor, tokens: Tensor) -> tuple[Int[Tensor, "... n"], Int[Tensor, "... n"]]:

@@ -18,8 +18,7 @@ exercise = Exercise(
         "logarithms, and what does one precision of 0 do to it?",
         "The penalty compares lengths of the whole corpus. Which of the two is shorter when it "
         "bites, and what should it be when the hypotheses are longer?",
-        "Where can a division by 0 hide: in hypotheses that are all empty, in an order of n-grams "
-        "that no sentence is long enough for?",
+        "Where can a division by 0 hide: in which sentence, of how many words?",
     ),
 )
 
@@ -64,7 +63,6 @@ def cases(draw: Draw):
     yield "up to 5-grams", (*corpus(draw, 9, share=90, shortest=6), 5)
     yield "words too often", ([["a"] * 6, list("bcdef")], [list("abacad"), list("bcdef")])
     yield "an order without a match", ([list("abcd"), list("efgx")], [list("abdc"), list("efgh")])
-    yield "an order without an n-gram", ([list("abc")], [list("abc")])
     yield (
         "sentences of two words beside a long one",
         (
@@ -73,9 +71,6 @@ def cases(draw: Draw):
         ),
     )
     yield "an empty hypothesis beside a whole one", ([[], cat], [list("abc"), list(cat)])
-    yield "all hypotheses empty", ([[], []], [list("abc"), list("ab")])
-    yield "no sentence", ([], [])
-    yield "a reference is missing", ([cat, list("abcde")], [cat])
 
 
 @exercise.property("a corpus that equals its references has 100, and one that shares nothing 0")
@@ -176,7 +171,7 @@ def penalty_by_sentence(hypotheses, references, most=4):
 )
 def mean_of_sentences(hypotheses, references, most=4):
     scores = [bleu([h], [r], most) for h, r in zip(hypotheses, references, strict=True)]
-    return sum(scores) / len(scores) if scores else 0.0
+    return sum(scores) / len(scores)
 
 
 @exercise.mistake(
@@ -194,6 +189,29 @@ def mean_of_precisions(hypotheses, references, most=4):
 
 
 @exercise.mistake(
+    "The precisions of the sentences were averaged, and a sentence too short for an n-gram counted "
+    "as 0. A sentence of 30 tokens should count more than one of 3: add up the matches and the "
+    "n-grams first."
+)
+def mean_of_all_precisions(hypotheses, references, most=4):
+    both = list(zip(hypotheses, references, strict=True))
+    shares = []
+    for n in range(1, most + 1):
+        each = [matches(h, r, n) for h, r in both]
+        shares.append(sum(found / max(1, count) for found, count in each) / len(each))
+    return 100 * geometric(shares) * brevity(hypotheses, references)
+
+
+@exercise.mistake(
+    "This is the arithmetic mean of the precisions, 0 only where no word matches. Which mean is 0 "
+    "as soon as one of its numbers is, and adds up logarithms?"
+)
+def arithmetic_mean_or_nothing(hypotheses, references, most=4):
+    shares = [share or 0.0 for share in precisions(hypotheses, references, most)]
+    return 100 * brevity(hypotheses, references) * sum(shares) / most if all(shares) else 0.0
+
+
+@exercise.mistake(
     "This is the arithmetic mean of the precisions. The geometric mean is 0 as soon as one of them "
     "is: which of the two adds up logarithms?"
 )
@@ -208,7 +226,7 @@ def arithmetic_mean(hypotheses, references, most=4):
 )
 def no_root(hypotheses, references, most=4):
     shares = [share or 0.0 for share in precisions(hypotheses, references, most)]
-    return 100 * math.prod(shares) * brevity(hypotheses, references) if shares else 0.0
+    return 100 * math.prod(shares) * brevity(hypotheses, references)
 
 
 @exercise.mistake("The longest n-grams are left out: `range` ends before its second number.")
@@ -248,8 +266,6 @@ def zeros_left_out(hypotheses, references, most=4):
     "without a match gives 0."
 )
 def smoothed(hypotheses, references, most=4):
-    if len(hypotheses) != len(references):
-        raise ValueError
     shares = []
     for n in range(1, most + 1):
         counts = [matches(h, r, n) for h, r in zip(hypotheses, references, strict=True)]
@@ -284,20 +300,8 @@ def recall(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake(
-    "Where a reference is missing, the rest was scored without a word. What should the caller "
-    "hear?",
-    accepts=True,
-)
-def missing_reference(hypotheses, references, most=4):
-    both = list(zip(hypotheses, references, strict=False))
-    return bleu([h for h, _ in both], [r for _, r in both], most)
-
-
 @exercise.alternative
 def product_and_root(hypotheses, references, most=4):
-    if len(hypotheses) != len(references):
-        raise ValueError("as many of both")
     product = 1.0
     for n in range(1, most + 1):
         found = there = 0

@@ -46,7 +46,6 @@ def cases(draw: Draw):
     yield "letters that no merge knows", (text(draw, 60, 5), learned(draw, 8))
     yield "no merges", (text(draw, 10), [])
     yield "one token", ([x], learned(draw, 4))
-    yield "no token at all", ([], learned(draw, 4))
 
 
 @exercise.property("the tokens, spelled out, are the text")
@@ -110,6 +109,35 @@ def numbered_from_0(ids, merges):
 
 
 @exercise.mistake(
+    "The first merge made the token 255, which is a byte already. What is the next free number?"
+)
+def numbered_from_255(ids, merges):
+    found = list(ids)
+    for i, pair in enumerate(merges):
+        found = merge(found, pair, 255 + i)
+    return found
+
+
+@exercise.mistake(
+    "The new tokens are numbered behind the bytes that occur in this text, so another text would "
+    "give the same pair another number. Bytes are 0 to 255 whether they occur or not."
+)
+def numbered_behind_those_that_occur(ids, merges):
+    found = list(ids)
+    for i, pair in enumerate(merges):
+        found = merge(found, pair, max(ids) + 1 + i)
+    return found
+
+
+@exercise.mistake(
+    "These are characters or pieces of text, and tokens are asked for: numbers. A byte is its own "
+    "number, and merge i makes the number 256 + i."
+)
+def characters(ids, merges):
+    return [chr(token) for token in encode(ids, merges)]
+
+
+@exercise.mistake(
     "The first merge made the token 257. The bytes end with 255: what is the next free number?"
 )
 def numbered_from_257(ids, merges):
@@ -131,12 +159,6 @@ def left_to_right(ids, merges):
         while tuple(found[-2:]) in numbers:
             found[-2:] = [numbers[tuple(found[-2:])]]
     return found
-
-
-@exercise.mistake("The tokens are right, but the caller's own list was changed on the way.")
-def in_place(ids, merges):
-    ids[:] = encode(ids, merges)
-    return ids
 
 
 @exercise.mistake(

@@ -59,7 +59,6 @@ def cases(draw: Draw):
     yield "lorem alone, and ipsum alone", page(draw, f"Lorem {line(draw)}", f"ipsum {line(draw)}")
     yield "code", page(draw, "if (x) { return; }", good=5)
     yield "other brackets", page(draw, f"[x] (y) z }} {line(draw)}")
-    yield "no text at all", ("",)
 
 
 @exercise.property("what is kept is kept again")
@@ -234,6 +233,14 @@ def stripped(text):
 @exercise.mistake("The kept lines are in lower case. They are kept as they are.")
 def lowered(text):
     return filtered(text, kept_as=str.lower)
+
+
+@exercise.mistake(
+    "The kept lines are in lower case, and the blanks around them were cut off. Ask the rules of a "
+    "copy, and keep the line as it was."
+)
+def lowered_and_stripped(text):
+    return filtered(text, kept_as=lambda line: line.strip().lower())
 
 
 @exercise.mistake("The lines were joined by blanks. Which mark stood between them?")

@@ -258,7 +258,7 @@ class MemoryMaskInverted(InSteps):
 class CausalAlways(InSteps):
     def look_back(self, x, mask):
         if mask is None:
-            mask = causal_mask(x.shape[-2]).to(x.device)
+            mask = causal_mask(x.shape[-2])
         return self.attention(x, mask)
 
 
@@ -280,6 +280,35 @@ class MemoryAsks(InSteps):
 class WordsAsMemory(InSteps):
     def look_across(self, x, memory, mask):
         return self.cross_attention(x, x, mask)
+
+
+@exercise.mistake(
+    "The cross-attention read the block's own input, and what the words had found in their own "
+    "text went past it: it was added afterwards. What should the second layer read?"
+)
+class CrossAttentionReadsTheInput(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        seen = self.look_back(x, mask)
+        return self.think(seen + self.look_across(x, memory, memory_mask))
+
+
+@exercise.mistake(
+    "All three layers read the block's input, side by side, and their results were added up. In "
+    "the figure they are a chain: what should the second and the third layer read?"
+)
+class SideBySide(InSteps):
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        seen = self.look_back(x, mask)
+        return seen + self.look_across(x, memory, memory_mask) + self.think(x)
+
+
+@exercise.mistake(
+    "The network was called after each of the two attentions. How many feed-forward networks does "
+    "a block of the decoder have, and where?"
+)
+class ThinkingTwice(InSteps):
+    def look_back(self, x, mask):
+        return self.think(super().look_back(x, mask))
 
 
 @exercise.mistake(
@@ -336,15 +365,6 @@ class AddedTwice(InSteps):
         x = x + self.look_back(x, mask)
         x = x + self.look_across(x, memory, memory_mask)
         return x + self.think(x)
-
-
-@exercise.mistake(
-    "The right results, but no gradient reaches the memory: `.detach()`, `.data` and `no_grad` cut "
-    "it off. How should the encoder learn what the decoder wants to know?"
-)
-class MemoryDetached(InSteps):
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, memory.detach(), mask)
 
 
 @exercise.alternative

@@ -145,7 +145,7 @@ def reads_the_last_state(q, k, v, beta):
 
 @exercise.alternative
 def by_matrices(q, k, v, beta):
-    identity = torch.eye(q.shape[-1]).to(q)
+    identity = torch.eye(q.shape[-1], dtype=q.dtype)
     state = torch.zeros_like(k[..., 0, :, None] * v[..., 0, None, :])
     found = []
     for t in range(k.shape[-2]):
@@ -158,5 +158,5 @@ def by_matrices(q, k, v, beta):
 @exercise.alternative
 def all_changes_at_once(q, k, v, beta):
     share = beta.unsqueeze(-1)
-    system = torch.eye(k.shape[-2]).to(k) + (share * (k @ k.mT)).tril(-1)
+    system = torch.eye(k.shape[-2], dtype=k.dtype) + (share * (k @ k.mT)).tril(-1)
     return (q @ k.mT).tril() @ torch.linalg.solve(system, share * v)

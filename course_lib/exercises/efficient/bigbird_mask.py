@@ -55,7 +55,7 @@ def alike_in_a_block(answer, draw: Draw):
 
 
 def small(neighbours):
-    return (neighbours.unsqueeze(-1) == torch.arange(len(neighbours)).to(neighbours)).any(1)
+    return (neighbours.unsqueeze(-1) == torch.arange(len(neighbours))).any(1)
 
 
 def enlarged(mask, block):
@@ -69,6 +69,22 @@ def enlarged(mask, block):
 def last_block_seen(neighbours, block):
     blocks = len(neighbours)
     return enlarged(small(neighbours.where(neighbours >= 0, blocks - 1)), block)
+
+
+@exercise.mistake(
+    "Only the columns before the first -1 of the whole table were read, so rows that list more "
+    "have lost some of their blocks. Each row may have its -1 elsewhere."
+)
+def cut_to_the_shortest(neighbours, block):
+    return enlarged(small(neighbours[:, (neighbours >= 0).all(0)]), block)
+
+
+@exercise.mistake(
+    "Each row was read up to its first -1 only. It may be anywhere in a row: what comes after it "
+    "counts too."
+)
+def up_to_the_first_none(neighbours, block):
+    return enlarged(small(neighbours.where((neighbours >= 0).cumprod(-1) > 0, -1)), block)
 
 
 @exercise.mistake(
@@ -122,7 +138,7 @@ def rows_alone(neighbours, block):
     "Every block sees itself, whether its row lists it or not. Who decides what is seen?"
 )
 def itself_always(neighbours, block):
-    own = torch.eye(len(neighbours), dtype=torch.bool, device=neighbours.device)
+    own = torch.eye(len(neighbours), dtype=torch.bool)
     return enlarged(small(neighbours) | own, block)
 
 

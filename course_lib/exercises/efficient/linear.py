@@ -41,9 +41,6 @@ def cases(draw: Draw):
     yield "a batch of texts, causal", (*tokens(draw, 2, 5, d_k=4, d_v=3), True)
     q, k, v = tokens(draw, 4, d_k=2, d_v=3)
     yield "large numbers in the tokens", (100 * (1 + q.abs()), 100 * (1 + k.abs()), v)
-    q, k, v = tokens(draw, 4, d_k=3, d_v=2)
-    k[:2] -= 500
-    yield "a token that reads nothing, causal", (q, k, v, True)
     yield "two batch dimensions, causal", (*tokens(draw, 3, 2, 4, d_k=5, d_v=2), True)
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3)
 
@@ -98,7 +95,7 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
         sums, keys = pairs.cumsum(-3), k.cumsum(-2)
     found = (q.unsqueeze(-1) * sums).sum(-2)
     normaliser = (q * (total(k) if total else keys)).sum(-1, keepdim=True)
-    return found / (normaliser + small).masked_fill(normaliser == 0, 1)
+    return found / (normaliser + small)
 
 
 @exercise.mistake(
@@ -110,17 +107,7 @@ def square_of_weights(q, k, v, causal=False):
     weights = phi(q) @ phi(k).mT
     weights = weights.tril() if causal else weights
     total = weights.sum(-1, keepdim=True)
-    return weights / total.masked_fill(total == 0, 1) @ v
-
-
-@exercise.mistake(
-    "A row that reads nothing is NaN: where every phi(k_j) is 0, both sums are, and 0 / 0 is no "
-    "number. What does the docstring say of such a row?"
-)
-def nothing_by_nothing(q, k, v, causal=False):
-    found = read(q, k, v, causal)
-    keys = phi(k).cumsum(-2) if causal else phi(k).sum(-2, keepdim=True)
-    return found / ((phi(q) * keys).sum(-1, keepdim=True) != 0)
+    return weights / total @ v
 
 
 @exercise.mistake("`causal` is accepted and never used: every token reads the sum of all.")
@@ -247,6 +234,17 @@ def read_too_early(q, k, v, causal=False):
 
 
 @exercise.mistake(
+    "In the causal form, a token reads the tokens before it and not itself, so the first one gets "
+    "zeros. Does it join the sum before it reads, or afterwards?"
+)
+def read_too_early_or_zeros(q, k, v, causal=False):
+    found = read_too_early(q, k, v, causal)
+    if not causal:
+        return found
+    return torch.cat([torch.zeros_like(v[..., :1, :]), found[..., 1:, :]], dim=-2)
+
+
+@exercise.mistake(
     "This is attention with a softmax, which needs every score. Here the weights are products of "
     "phi(q) and phi(k).",
     raises=MemoryError,
@@ -268,12 +266,12 @@ def word_by_word(q, k, v, causal=False):
     q, k = (x.clamp(min=0) + x.clamp(max=0).exp() for x in (q, k))
     if not causal:
         weights = q @ k.sum(-2).unsqueeze(-1)
-        return q @ (k.mT @ v) / weights.masked_fill(weights == 0, 1)
+        return q @ (k.mT @ v) / weights
     sums, total, found = 0, 0, []
     for i in range(q.shape[-2]):
         sums = sums + k[..., i, :, None] * v[..., i, None, :]
         total = total + k[..., i, :]
         row = torch.einsum("...d,...dv->...v", q[..., i, :], sums)
         weights = (q[..., i, :] * total).sum(-1, keepdim=True)
-        found.append(row / weights.masked_fill(weights == 0, 1))
+        found.append(row / weights)
     return torch.stack(found, dim=-2)

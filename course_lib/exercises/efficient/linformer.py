@@ -50,9 +50,6 @@ def cases(draw: Draw):
     yield "a batch of texts", tokens(draw, 2, 6, d_k=5, d_v=4, mixtures=3)
     yield "two batch dimensions", tokens(draw, 3, 2, 5, d_k=3, d_v=6, mixtures=4)
     yield "as many tokens as each has numbers", tokens(draw, 4, d_k=4, d_v=3, mixtures=2)
-    q, k, v, e, f = tokens(draw, 5, d_k=2, d_v=3, mixtures=4)
-    yield "projections of another length", (q, k, v, e[1:], f[1:])
-    yield "projections of unequal shapes", (q, k, v, e, f[:, 1:])
 
 
 @exercise.property("a long text never makes a tensor of n x n, and its results are right", points=2)
@@ -210,15 +207,11 @@ def peak_of_all(q, k, v, e, f):
 
 @exercise.alternative
 def by_matrices(q, k, v, e, f):
-    if e.shape != f.shape or len(e) != q.shape[-2]:
-        raise ValueError("projections of another text")
     return scaled_dot_product_attention(q, e.mT @ k, f.mT @ v)
 
 
 @exercise.alternative
 def by_turning_the_words(q, k, v, e, f):
-    if e.shape != f.shape or len(e) != q.shape[-2]:
-        raise ValueError("projections of another text")
     keys, values = k.transpose(-2, -1) @ e, v.transpose(-2, -1) @ f
     weights = torch.softmax((q @ keys) * q.shape[-1] ** -0.5, dim=-1)
     return torch.einsum("...qm,...vm->...qv", weights, values)

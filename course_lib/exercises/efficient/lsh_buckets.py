@@ -25,12 +25,14 @@ exercise = Exercise(
 @exercise.cases
 def cases(draw: Draw):
     yield "four tokens, two directions", (draw.normal(4, 3), draw.normal(3, 2))
+    unlike = torch.tensor([0.1, 1.0, 30.0])
+    yield "directions of unlike lengths", (draw.normal(9, 4), draw.normal(4, 3) * unlike)
+    yield "as many directions as numbers", (draw.normal(20, 3), draw.normal(3, 3))
     yield "one direction and its opposite", (draw.normal(6, 3), draw.normal(3, 1))
     yield "nine tokens, four directions", (draw.normal(9, 5), draw.normal(5, 4))
     yield "one token", (draw.normal(1, 2), draw.normal(2, 3))
     yield "a batch of texts", (draw.normal(2, 7, 4), draw.normal(4, 3))
     yield "two batch dimensions", (draw.normal(3, 2, 5, 4), draw.normal(4, 6))
-    yield "in float64", (draw.normal(8, 3).double(), draw.normal(3, 5).double())
     yield "as many tokens as each has numbers", (draw.normal(4, 4), draw.normal(4, 3))
 
 
@@ -94,7 +96,7 @@ def in_pairs(x, rotations):
 )
 def by_signs(x, rotations):
     digits = (x @ rotations > 0).long()
-    return (digits * 2 ** torch.arange(digits.shape[-1], device=x.device)).sum(-1)
+    return (digits * 2 ** torch.arange(digits.shape[-1])).sum(-1)
 
 
 @exercise.mistake(
@@ -140,6 +142,25 @@ def one_for_all(x, rotations):
 def axis_kept(x, rotations):
     along = x @ rotations
     return torch.cat([along, -along], dim=-1).argmax(-1, keepdim=True)
+
+
+@exercise.mistake(
+    "The directions were brought to length one first. Here they are taken as they come: a longer "
+    "direction gets more tokens."
+)
+def directions_of_length_one(x, rotations):
+    along = x @ (rotations / rotations.norm(dim=0))
+    return torch.cat([along, -along], dim=-1).argmax(-1)
+
+
+@exercise.mistake(
+    "Right where there are not as many directions as numbers. Where there are, the rows of the "
+    "matrix were taken as directions: they are its columns."
+)
+def rows_as_directions(x, rotations):
+    d, count = rotations.shape
+    along = x @ (rotations.mT if d == count else rotations)
+    return torch.cat([along, -along], dim=-1).argmax(-1)
 
 
 @exercise.alternative

@@ -30,12 +30,13 @@ AHEAD = Probe("ahead", (1,))
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "one token", (draw.normal(1, 4),), (LINEAR, LINEAR)
+    yield "two tokens", (draw.normal(2, 4),), (LINEAR, LINEAR)
     yield "three tokens, layers that mix them", (draw.normal(3, 4),), (MEAN, Probe("whole_mean"))
     yield "two different layers", (draw.normal(5, 4),), (LINEAR, MEAN)
     yield "the same two, exchanged", (draw.normal(5, 4),), (MEAN, LINEAR)
     yield "wider tokens", (draw.normal(4, 6),), (Probe("linear", (3, 3)), AHEAD)
     yield "the narrowest tokens", (draw.normal(3, 2),), (AHEAD, MEAN)
+    yield "one token", (draw.normal(1, 4),), (LINEAR, LINEAR)
     yield "a batch of texts", (draw.normal(2, 5, 4),), (LINEAR, LINEAR)
     yield "two batch dimensions", (draw.normal(3, 2, 5, 6),), (Probe("linear", (3, 3)), MEAN)
     yield "as many tokens as each has numbers", (draw.normal(4, 4),), (LINEAR, MEAN)
@@ -139,6 +140,29 @@ class EveryOther(ReversibleBlock):
 
 
 @exercise.mistake(
+    "The tokens were cut in two, the first half of the text and the second. The halves are those "
+    "of each token: on which axis does `forward` cut?",
+    raises=(ValueError, RuntimeError),
+)
+class AlongTheTokens(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = y.chunk(2, dim=-2)
+        x2 = y2 - self.g(y1)
+        return torch.cat([y1 - self.f(x2), x2], dim=-2)
+
+
+@exercise.mistake(
+    "The halves were interleaved, taken apart and put back number by number. Where does `forward` "
+    "cut x in two?"
+)
+class EveryOtherThereAndBack(ReversibleBlock):
+    def inverse(self, y):
+        y1, y2 = y[..., ::2], y[..., 1::2]
+        x2 = y2 - self.g(y1)
+        return torch.stack([y1 - self.f(x2), x2], dim=-1).flatten(-2)
+
+
+@exercise.mistake(
     "The two halves came back as a tuple. `forward` took them side by side in one tensor."
 )
 class AsATuple(ReversibleBlock):
@@ -146,32 +170,6 @@ class AsATuple(ReversibleBlock):
         y1, y2 = halves(y)
         x2 = y2 - self.g(y1)
         return y1 - self.f(x2), x2
-
-
-@exercise.mistake(
-    "The right results, but y was changed: `-=` writes into the tensor that the caller still "
-    "holds, for a half is only a view of it.",
-    raises=RuntimeError,
-)
-class InPlace(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        y2 -= self.g(y1)
-        y1 -= self.f(y2)
-        return torch.cat([y1, y2], dim=-1)
-
-
-@exercise.mistake(
-    "The right results, but no gradient passes through f and g: `.detach()`, `.data` or `no_grad` "
-    "cut it off. A caller may want gradients through the inverse as well."
-)
-class LayersDetached(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        with torch.no_grad():
-            g = self.g(y1)
-            f = self.f(y2 - g)
-        return torch.cat([y1 - f, y2 - g], dim=-1)
 
 
 @exercise.alternative

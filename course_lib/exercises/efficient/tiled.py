@@ -41,9 +41,9 @@ def words(draw: Draw, *shape: int, d_k: int, d_v: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "a tile larger than the text", (*words(draw, 4, d_k=2, d_v=3), 10)
-    yield "one tile", (*words(draw, 3, d_k=2, d_v=4), 3)
+    yield "one tile", (*words(draw, 5, d_k=2, d_v=4), 5)
     yield "two by two tiles", (*words(draw, 4, d_k=3, d_v=2), 2)
+    yield "a tile larger than the text", (*words(draw, 4, d_k=2, d_v=3), 10)
     yield "a last tile that is smaller", (*words(draw, 7, d_k=3, d_v=4), 3)
     yield "tiles of one score", (*words(draw, 5, d_k=4, d_v=3), 1)
     yield "one word", (*words(draw, 1, d_k=3, d_v=2), 2)
@@ -96,15 +96,14 @@ def no_row(answer, draw: Draw):
 def online(q, k, v, block, **change):
     """Go through the keys block by block, in as many ways as there are mistakes."""
     q = q / change.get("scale", q.shape[-1] ** 0.5)
-    peak = torch.full(
-        (*q.shape[:-1], 1), change.get("peak", -torch.inf), dtype=q.dtype, device=q.device
-    )
+    peak = torch.full_like(q[..., :1], change.get("peak", -torch.inf))
     total = found = 0
     for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
         scores = q @ keys.mT
         risen = torch.maximum(peak, scores.amax(-1, keepdim=True))
         risen = scores.amax(-1, keepdim=True) if change.get("newest_peak") else risen
-        shrink = (risen - peak if change.get("grow") else peak - risen).exp()
+        shrink = risen - peak if change.get("grow") else peak - risen
+        shrink = (shrink.clamp(max=0) if change.get("clamped") else shrink).exp()
         weights = (scores - risen).exp()
         total = total * (shrink if change.get("shrink_total", True) else 1)
         found = found * (shrink if change.get("shrink_found", True) else 1)
@@ -194,6 +193,14 @@ def grows(q, k, v, block):
 )
 def peak_of_the_newest_tile(q, k, v, block):
     return online(q, k, v, block, newest_peak=True)
+
+
+@exercise.mistake(
+    "The maximum is that of the newest tile: where an earlier tile was higher, its sums should "
+    "have grown, and did not. Which of two maxima belongs to all the keys so far?"
+)
+def newest_peak_never_grows(q, k, v, block):
+    return online(q, k, v, block, newest_peak=True, clamped=True)
 
 
 @exercise.mistake(

@@ -35,11 +35,10 @@ def words(draw: Draw, *shape: int, d_k: int, d_v: int):
 
 @exercise.cases
 def cases(draw: Draw):
-    yield "five words, neighbours only", (*words(draw, 5, d_k=2, d_v=4), 3)
+    yield "seven words, neighbours only", (*words(draw, 7, d_k=2, d_v=4), 3)
     yield "seven words, five in sight", (*words(draw, 7, d_k=3, d_v=2), 5)
     yield "itself alone", (*words(draw, 4, d_k=3, d_v=2), 1)
     yield "an even width", (*words(draw, 7, d_k=4, d_v=3), 4)
-    yield "no width at all", (*words(draw, 3, d_k=4, d_v=2), 0)
     yield "wider than the text", (*words(draw, 6, d_k=2, d_v=3), 21)
     yield "one word", (*words(draw, 1, d_k=3, d_v=4), 3)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 3)
@@ -112,7 +111,7 @@ def weigh(q, keys, values, mask=None, scale=None, hidden=-torch.inf, softmax=sof
 
 
 def near(q, k, v, left, right, **change):
-    inside = beside(torch.ones(q.shape[-2], 1, device=q.device), left, right).squeeze(-2) > 0
+    inside = beside(torch.ones(q.shape[-2], 1), left, right).squeeze(-2) > 0
     return weigh(q, beside(k, left, right), beside(v, left, right), inside, **change)
 
 
@@ -131,7 +130,7 @@ def row_by_row(q, k, v, before, after):
     raises=MemoryError,
 )
 def dense_under_the_mask(q, k, v, width):
-    return scaled_dot_product_attention(q, k, v, window_mask(q.shape[-2], width).to(q.device))
+    return scaled_dot_product_attention(q, k, v, window_mask(q.shape[-2], width))
 
 
 @exercise.mistake(
@@ -193,6 +192,15 @@ def end_left_out(q, k, v, width):
     return row_by_row(q, k, v, lambda i: max(0, i - reach), lambda i: i + reach)
 
 
+@exercise.mistake(
+    "The last word of each window is missing, but for the word itself: a slice leaves out the "
+    "place at which it ends."
+)
+def end_left_out_but_itself(q, k, v, width):
+    reach = width // 2
+    return row_by_row(q, k, v, lambda i: max(0, i - reach), lambda i: max(i + reach, i + 1))
+
+
 @exercise.mistake("The words look back only. On how many sides of a word lies its window?")
 def looking_back(q, k, v, width):
     return near(q, k, v, width // 2, 0)
@@ -203,7 +211,7 @@ def looking_back(q, k, v, width):
     "of it, not at its end."
 )
 def ending_at_itself(q, k, v, width):
-    return near(q, k, v, max(width - 1, 0), 0)
+    return near(q, k, v, width - 1, 0)
 
 
 @exercise.mistake(
@@ -211,7 +219,7 @@ def ending_at_itself(q, k, v, width):
     "either."
 )
 def even_is_cut(q, k, v, width):
-    return near(q, k, v, width // 2, max(width - 1, 0) // 2)
+    return near(q, k, v, width // 2, (width - 1) // 2)
 
 
 @exercise.mistake(
@@ -234,6 +242,17 @@ def running_round(q, k, v, width):
 
 
 @exercise.mistake(
+    "The text runs round: its first words see the last ones, as an index that is taken modulo n "
+    "brings them back. At the ends of the text a window is cut."
+)
+def running_round_once(q, k, v, width):
+    n = q.shape[-2]
+    reach = min(width // 2, (n - 1) // 2)
+    places = (torch.arange(n)[:, None] + torch.arange(-reach, reach + 1)) % n
+    return weigh(q, k[..., places, :].mT, v[..., places, :].mT)
+
+
+@exercise.mistake(
     "The first words see too little: a slice that begins at a negative place counts it from the "
     "end of the text. Where should the window of word 0 begin?"
 )
@@ -243,11 +262,44 @@ def negative_start(q, k, v, width):
 
 
 @exercise.mistake(
+    "The first block sees too little: where its stretch of keys begins at a negative place, a "
+    "slice counts it from the end of the text. Where should the stretch of the first block begin?"
+)
+def blocks_with_a_negative_start(q, k, v, width):
+    n, reach, found = q.shape[-2], width // 2, []
+    size = max(reach, 1)
+    for start in range(0, n, size):
+        keys = torch.arange(n)[start - reach : start + size + reach]
+        far = (torch.arange(start, min(n, start + size))[:, None] - keys).abs() > reach
+        scores = q[..., start : start + size, :] @ k[..., keys, :].mT / q.shape[-1] ** 0.5
+        found.append(scores.masked_fill(far, -torch.inf).softmax(-1) @ v[..., keys, :])
+    return torch.cat(found, dim=-2)
+
+
+@exercise.mistake(
+    "Words after the last whole block are missing from the result. `width` need not divide n: "
+    "where does the loop over the blocks have to end?"
+)
+def whole_blocks_alone(q, k, v, width):
+    size = max(width // 2, 1)
+    return window_attention(q, k, v, width)[..., : q.shape[-2] // size * size, :]
+
+
+@exercise.mistake(
+    "An even width sees one word too few on both sides: `(width - 1) // 2` was taken as the reach. "
+    "How many words to each side does the docstring promise?"
+)
+def even_is_smaller(q, k, v, width):
+    side = (width - 1) // 2
+    return near(q, k, v, side, side)
+
+
+@exercise.mistake(
     "The text was cut into pieces as long as the window, and words see their own piece only: two "
     "neighbours on either side of a cut miss each other."
 )
 def pieces(q, k, v, width):
-    size = max(width, 1)
+    size = width
     cut = zip(*(x.split(size, dim=-2) for x in (q, k, v)), strict=True)
     return torch.cat([attend(*piece) for piece in cut], dim=-2)
 
@@ -274,7 +326,7 @@ def plain_mean(q, k, v, width):
 )
 def hidden_with_zero(q, k, v, width):
     scores = q @ k.mT / q.shape[-1] ** 0.5
-    return (scores * window_mask(q.shape[-2], width).to(q.device)).softmax(-1) @ v
+    return (scores * window_mask(q.shape[-2], width)).softmax(-1) @ v
 
 
 @exercise.mistake(
@@ -316,7 +368,7 @@ def place_by_place(q, k, v, width):
 @exercise.alternative
 def block_by_block(q, k, v, width):
     n, reach, size, found = q.shape[-2], width // 2, 16, []
-    places = torch.arange(n, device=q.device)
+    places = torch.arange(n)
     for start in range(0, n, size):
         rows = places[start : start + size]
         keys = places[max(0, start - reach) : start + size + reach]

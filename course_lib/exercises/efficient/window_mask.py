@@ -33,9 +33,9 @@ def cases(draw: Draw):
     yield "itself alone", (3, 1)
     yield "an even width", (n, 2 * side)
     yield "a width of two", (draw.number(5, 30), 2)
-    yield "no width at all", (draw.number(4, 30), 0)
     yield "wider than the text", (side, n)
     yield "as wide as the text", (2 * side + 1, 2 * side + 1)
+    yield "a long text", (draw.number(99, 300), draw.number(21, 999))
     yield "one word", (1, 3)
 
 
@@ -108,7 +108,7 @@ def looking_back(n, width):
     "of it, not at its end."
 )
 def ending_at_itself(n, width):
-    return band(n, max(width - 1, 0), 0)
+    return band(n, width - 1, 0)
 
 
 @exercise.mistake(
@@ -123,7 +123,7 @@ def inverted(n, width):
     "either."
 )
 def even_is_cut(n, width):
-    return band(n, width // 2, max(width - 1, 0) // 2)
+    return band(n, width // 2, (width - 1) // 2)
 
 
 @exercise.mistake(
@@ -131,7 +131,7 @@ def even_is_cut(n, width):
     "make of a width of four?"
 )
 def even_is_smaller(n, width):
-    side = max(width - 1, 0) // 2
+    side = (width - 1) // 2
     return band(n, side, side)
 
 
@@ -147,7 +147,7 @@ def without_itself(n, width):
     "side of a cut miss each other. Around whom does a window stand?"
 )
 def pieces(n, width):
-    piece = torch.arange(n) // max(width, 1)
+    piece = torch.arange(n) // width
     return piece.unsqueeze(-1) == piece
 
 

@@ -66,7 +66,6 @@ def cases(draw: Draw):
     for norm in ("post", "pre"):
         build = (6, 2, 5, norm, Named("norm_layer", Probe("stretch_and_shift")))
         yield f"another norm_layer, {norm}-norm", (draw.normal(3, 6),), build
-    yield "a norm that is neither", (draw.normal(3, 6),), (6, 2, 5, "both")
 
 
 @exercise.property("permuting the words permutes the outputs, and each word sees all the others")
@@ -134,7 +133,6 @@ class Made(EncoderBlock):
 )
 class AlwaysPost(Made):
     def way(self, norm):
-        residual(norm)
         return PostNorm
 
 
@@ -144,7 +142,6 @@ class AlwaysPost(Made):
 )
 class AlwaysPre(Made):
     def way(self, norm):
-        residual(norm)
         return PreNorm
 
 
@@ -154,17 +151,7 @@ class AlwaysPre(Made):
 )
 class OrdersExchanged(Made):
     def way(self, norm):
-        return {"post": PreNorm, "pre": PostNorm}[norm] if norm != "both" else residual(norm)
-
-
-@exercise.mistake(
-    'A `norm` that is neither "post" nor "pre" is taken for one of them. The docstring '
-    "promises a ValueError, and `residual` raises it for you.",
-    accepts=True,
-)
-class AnyNormIsPost(Made):
-    def way(self, norm):
-        return PreNorm if norm == "pre" else PostNorm
+        return {"post": PreNorm, "pre": PostNorm}[norm]
 
 
 @exercise.mistake(
@@ -403,15 +390,6 @@ class SideBySide(EncoderBlock):
         return self.attention(x, mask) + self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The right results, but no gradient reaches the attention: `.detach()`, `.data` and `no_grad` "
-    "cut it off, and what gets no gradient cannot learn where to look."
-)
-class AttentionDetached(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, mask).detach())
-
-
 @exercise.alternative
 class InALoop(EncoderBlock):
     def forward(self, x, mask=None):
@@ -439,8 +417,6 @@ class Spelled(EncoderBlock):
 class WrittenOut(EncoderBlock):
     def __init__(self, d_model, heads, d_ff, norm="post", **parts):
         nn.Module.__init__(self)
-        if norm not in ("post", "pre"):
-            raise ValueError(norm)
         around = PostNorm if norm == "post" else PreNorm
         norm_layer = parts.get("norm_layer", layer_norm)
         attention = parts.get("attention", MultiHeadAttention)(d_model, heads)

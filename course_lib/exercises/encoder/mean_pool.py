@@ -213,15 +213,6 @@ def one_too_many(states, mask):
     return total(states, mask) / (mask.sum(-1, keepdim=True) + 1)
 
 
-@exercise.mistake(
-    "The words were set to zero in the tensor that the caller still holds: `*=`, `masked_fill_` "
-    "and `states[~mask] = 0` write into it. Make a new one."
-)
-def in_place(states, mask):
-    states *= mask.unsqueeze(-1)
-    return states.sum(-2) / number(mask)
-
-
 @exercise.alternative
 def words_times_weights(states, mask):
     weights = mask / mask.sum(-1, keepdim=True).clamp(min=1).to(states.dtype)

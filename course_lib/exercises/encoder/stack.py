@@ -49,7 +49,6 @@ def cases(draw: Draw):
         (9, 2, 4, 1, 3, 7),
     )
     yield "two batch dimensions", (draw.integers(0, 6, 3, 2, 4),), (6, 1, 6, 2, 5, 8, "pre")
-    yield "more words than there is room for", (draw.integers(0, 5, 4),), (5, 1, 4, 2, 6, 3)
     yield "one word", (draw.integers(0, 5, 1),), (5, 1, 4, 2, 6, 3)
     yield (
         "other blocks",
@@ -192,18 +191,6 @@ class PositionsOnTheFirstAxis(InSteps):
 
 
 @exercise.mistake(
-    "Right, as long as there is room. A sentence that is too long is to raise a ValueError that "
-    "says so: `self.embedding` does that when it is called, its table and positions alone do not.",
-    accepts=True,
-)
-class LengthNotAsked(InSteps):
-    def embed(self, tokens):
-        embedding = self.embedding
-        root = embedding.table.shape[-1] ** 0.5
-        return root * embedding.table[tokens] + self.places(tokens)
-
-
-@exercise.mistake(
     "The embedding was given something beside the tokens. It looks at one token at a time, so it "
     "needs no mask, and it knows the places already.",
     raises=TypeError,
@@ -340,15 +327,6 @@ class LastNormInTheLoop(InSteps):
         return x
 
 
-@exercise.mistake(
-    "The right results, but no gradient reaches the embedding: `.detach()`, `.data` and `no_grad` "
-    "cut it off, and words that get no gradient never learn what they mean."
-)
-class EmbeddingDetached(InSteps):
-    def embed(self, tokens):
-        return self.embedding(tokens).detach()
-
-
 @exercise.alternative
 class Reduced(Encoder):
     def forward(self, tokens, mask=None):
@@ -361,8 +339,6 @@ class Spelled(Encoder):
     def forward(self, tokens, mask=None):
         table, positions = self.embedding.table, self.embedding.positions
         n, d_model = tokens.size(-1), table.size(-1)
-        if n > len(positions):
-            raise ValueError("this sentence is too long")
         x = F.embedding(tokens, table).mul(d_model**0.5).add(positions[:n])
         for i in range(len(self.blocks)):
             x = self.blocks[i].forward(x, mask=mask)

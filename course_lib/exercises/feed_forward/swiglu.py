@@ -224,15 +224,6 @@ class AddedToX(InSteps):
         return x + super().forward(x)
 
 
-@exercise.mistake(
-    "The right results, but no gradient reaches the gate: `.detach()`, `.data` and `no_grad` cut "
-    "it off, and what gets no gradient cannot learn."
-)
-class GateDetached(InSteps):
-    def hidden(self, gate, other):
-        return F.silu(gate).detach() * other
-
-
 @exercise.alternative
 class Spelled(nn.Module):
     def __init__(self, d_model, d_ff):

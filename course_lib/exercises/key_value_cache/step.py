@@ -115,7 +115,7 @@ class InSteps(KeyValueCache):
         return torch.cat([old, new], dim=-2)
 
     def mask(self, q, k):
-        return causal_mask(q.shape[-2], k.shape[-2]).to(q.device)
+        return causal_mask(q.shape[-2], k.shape[-2])
 
 
 @exercise.mistake(
@@ -251,7 +251,7 @@ class NoMask(InSteps):
 )
 class MaskOfTheNewAlone(InSteps):
     def mask(self, q, k):
-        return causal_mask(q.shape[-2]).to(q.device)
+        return causal_mask(q.shape[-2])
 
 
 @exercise.mistake(
@@ -260,7 +260,7 @@ class MaskOfTheNewAlone(InSteps):
 )
 class MaskFromTheFirstKey(InSteps):
     def mask(self, q, k):
-        return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool, device=q.device).tril()
+        return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
 
 
 @exercise.mistake(
@@ -270,7 +270,7 @@ class MaskFromTheFirstKey(InSteps):
 class NotItself(InSteps):
     def mask(self, q, k):
         n_q, n_k = q.shape[-2], k.shape[-2]
-        itself = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(n_k - n_q - 1)
+        itself = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
         itself[..., 0] = True
         return itself
 
@@ -317,15 +317,6 @@ class AskedAgain(AllRows):
 
 
 @exercise.mistake(
-    "Right results, but no gradient reaches the keys and values of earlier calls: `.detach()` or "
-    "`no_grad` cut it off. Writing needs none; a layer that is to equal plain attention does."
-)
-class KeptDetached(InSteps):
-    def together(self, old, new):
-        return torch.cat([old.detach(), new], dim=-2)
-
-
-@exercise.mistake(
     "Keys and values changed places when they were put together. In which order were they kept?",
     raises=RuntimeError,
 )
@@ -336,15 +327,6 @@ class Exchanged(InSteps):
             k, v = torch.cat([old_keys, k], dim=-2), torch.cat([old_values, v], dim=-2)
         self.kept = k, v
         return k, v
-
-
-@exercise.mistake(
-    "Right on the processor, but on a graphics card the mask stays behind: `causal_mask` is given "
-    "numbers and knows nothing of q. How can it be brought to the device of q?"
-)
-class MaskElsewhere(InSteps):
-    def mask(self, q, k):
-        return causal_mask(q.shape[-2], k.shape[-2])
 
 
 @exercise.mistake("The object returned nothing. What comes after `return`?")
@@ -362,7 +344,7 @@ class ListsOfPieces:
         self.keys.append(k)
         self.values.append(v)
         k, v = torch.cat(self.keys, dim=-2), torch.cat(self.values, dim=-2)
-        places = torch.arange(k.shape[-2], device=q.device)
+        places = torch.arange(k.shape[-2])
         own = places[-q.shape[-2] :].unsqueeze(-1)
         return self.attention(q, k, v, places <= own)
 
@@ -393,5 +375,5 @@ class EmptyAtFirst:
         old_v = v[..., :0, :] if self.v is None else self.v
         self.k, self.v = torch.cat((old_k, k), dim=-2), torch.cat((old_v, v), dim=-2)
         n_q, n_k = q.size(-2), self.k.size(-2)
-        mask = torch.ones(n_q, n_k, dtype=torch.bool, device=q.device).tril(diagonal=n_k - n_q)
+        mask = torch.ones(n_q, n_k, dtype=torch.bool).tril(diagonal=n_k - n_q)
         return self.attention(q, self.k, self.v, mask)

@@ -35,9 +35,6 @@ def cases(draw: Draw):
     yield "one window", (draw.integers(0, 90, 4), 3, 2)
     yield "windows of one token", (draw.integers(0, 90, 6), 1, 1)
     yield "a stride longer than the text", (draw.integers(0, 90, 9), 4, 50)
-    yield "no target for the last token", (draw.integers(0, 90, 5), 5, 2)
-    yield "a text shorter than a window", (draw.integers(0, 90, 3), 5, 1)
-    yield "an empty text", (torch.empty(0, dtype=torch.long), 3, 1)
 
 
 @exercise.property("each target is the input of the next place")
@@ -54,9 +51,9 @@ def the_whole_text(answer, draw: Draw):
 
 
 def windows(tokens, length, stride, last=0, shift=1):
-    starts = torch.arange(0, max(0, len(tokens) - length + last), stride, device=tokens.device)
-    places = starts.unsqueeze(-1) + torch.arange(length, device=tokens.device)
-    return tokens[places], tokens[(places + shift).clamp(0, max(0, len(tokens) - 1))]
+    starts = torch.arange(0, len(tokens) - length + last, stride)
+    places = starts.unsqueeze(-1) + torch.arange(length)
+    return tokens[places], tokens[(places + shift).clamp(0, len(tokens) - 1)]
 
 
 @exercise.mistake(
@@ -65,6 +62,37 @@ def windows(tokens, length, stride, last=0, shift=1):
 )
 def targets_are_inputs(tokens, length, stride):
     return windows(tokens, length, stride, shift=0)
+
+
+@exercise.mistake(
+    "The targets are the inputs again, and one window more is cut than has a next token. A model "
+    "that may copy learns nothing: by how many places are the targets further right?"
+)
+def copied(tokens, length, stride):
+    inputs, _ = windows(tokens, length, stride, last=1)
+    return inputs, inputs.clone()
+
+
+@exercise.mistake(
+    "The targets of a window are the next window. Each token is asked for the one that follows it: "
+    "by how many places are the targets further right?"
+)
+def next_window(tokens, length, stride):
+    inputs, _ = windows(tokens, length, stride)
+    return inputs[:-1], inputs[1:]
+
+
+@exercise.mistake(
+    "The targets are `length` places further right, the window after this one. Each token is asked "
+    "for the one that follows it."
+)
+def a_window_further(tokens, length, stride):
+    starts = range(0, len(tokens) - 2 * length + 1, stride)
+    inputs, targets = (
+        [tokens[i + shift : i + shift + length] for i in starts] for shift in (0, length)
+    )
+    nothing = tokens.new_empty(0, length)
+    return (torch.stack(inputs), torch.stack(targets)) if starts else (nothing, nothing)
 
 
 @exercise.mistake("The targets are two places further right: the very next token is asked for.")
@@ -135,17 +163,6 @@ def last_target_alone(tokens, length, stride):
     return inputs, targets[:, -1]
 
 
-@exercise.mistake(
-    "A text that is too short for a window gave an error. What shape has a table of no windows?",
-    raises=RuntimeError,
-)
-def too_short(tokens, length, stride):
-    return (
-        tokens[:-1].unfold(0, length, stride).clone(),
-        tokens[1:].unfold(0, length, stride).clone(),
-    )
-
-
 @exercise.alternative
 def window_by_window(tokens, length, stride):
     inputs, targets = [], []
@@ -154,14 +171,10 @@ def window_by_window(tokens, length, stride):
         inputs.append(tokens[start : start + length])
         targets.append(tokens[start + 1 : start + length + 1])
         start += stride
-    if not inputs:
-        return tokens.new_empty(0, length), tokens.new_empty(0, length)
     return torch.stack(inputs), torch.stack(targets)
 
 
 @exercise.alternative
 def unfolded(tokens, length, stride):
-    if len(tokens) <= length:
-        return tokens.new_zeros(0, length), tokens.new_zeros(0, length)
     both = tokens.unfold(0, length + 1, stride)
     return both[:, :-1].clone(), both[:, 1:].clone()

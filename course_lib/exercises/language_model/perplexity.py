@@ -27,6 +27,7 @@ def cases(draw: Draw):
     yield "one token", (draw.normal(1).abs(),)
     yield "a batch", (draw.normal(3, 4).abs(),)
     yield "a loss alone", (draw.normal().abs(),)
+    yield "a long text", (2 + 4 * draw.normal(9, 500).abs(),)
     yield (
         "unequal lengths",
         (
@@ -37,8 +38,6 @@ def cases(draw: Draw):
     yield "real tokens anywhere", (draw.normal(2, 3, 5).abs(), draw.mask(2, 3, 5))
     nowhere = torch.tensor([[False, False], [True, False]])
     yield "a sentence without tokens", (draw.normal(2, 2).abs(), nowhere)
-    yield "no token is real", (draw.normal(2, 3).abs(), torch.zeros(2, 3, dtype=torch.bool))
-    yield "no token at all", (torch.empty(0), torch.empty(0, dtype=torch.bool))
 
 
 @exercise.property("a guess among n equally likely tokens has the perplexity n")
@@ -64,7 +63,7 @@ def parts(losses, mask):
 @exercise.mistake("This is the mean loss itself. What undoes a logarithm?")
 def mean_loss(losses, mask=None):
     losses, real = parts(losses, mask)
-    return losses.sum() / real.sum().clamp(min=1)
+    return losses.sum() / real.sum()
 
 
 @exercise.mistake(
@@ -73,13 +72,40 @@ def mean_loss(losses, mask=None):
 )
 def mean_of_perplexities(losses, mask=None):
     values, real = parts(losses, mask)
-    total = values.exp().masked_fill(~real, 0.0).sum() / real.sum().clamp(min=1)
-    return torch.where(real.any(), total, torch.ones_like(total))
+    return values.exp().masked_fill(~real, 0.0).sum() / real.sum()
 
 
 @exercise.mistake("The losses were added up and not averaged: the number grows with the text.")
 def exp_of_the_sum(losses, mask=None):
     return parts(losses, mask)[0].sum().exp()
+
+
+@exercise.mistake(
+    "A long text gives infinity: the exponentials of all tokens were multiplied before the root "
+    "was taken, and their product overflows. What is averaged first, so that one `exp` is enough?"
+)
+def root_of_the_product(losses, mask=None):
+    values, real = parts(losses, mask)
+    return values.exp().prod() ** (1 / real.sum())
+
+
+@exercise.mistake(
+    "The perplexity of each sentence was taken first, and these were averaged. Over what is the "
+    "mean to be taken, and of what: losses, or their exponentials?"
+)
+def mean_of_sentences_perplexities(losses, mask=None):
+    values, real = parts(losses, mask)
+    rows = (values.sum(-1) / real.sum(-1).clamp(min=1)).exp()
+    return (rows * real.any(-1)).sum() / real.any(-1).sum()
+
+
+@exercise.mistake(
+    "The mean losses of the sentences were averaged, one without tokens counted as 0. Over what is "
+    "the mean to be taken at once, so that every token weighs the same?"
+)
+def mean_of_all_means(losses, mask=None):
+    values, real = parts(losses, mask)
+    return (values.sum(-1) / real.sum(-1).clamp(min=1)).mean().exp()
 
 
 @exercise.mistake(
@@ -93,7 +119,7 @@ def powers_of_two(losses, mask=None):
 @exercise.mistake("Padding was counted below the line, so a padded batch looks easier than it is.")
 def padding_counted(losses, mask=None):
     losses, _ = parts(losses, mask)
-    return (losses.sum() / max(1, losses.numel())).exp()
+    return (losses.sum() / losses.numel()).exp()
 
 
 @exercise.mistake(
@@ -102,8 +128,6 @@ def padding_counted(losses, mask=None):
 )
 def mean_of_means(losses, mask=None):
     losses, real = parts(losses, mask)
-    if not losses.dim():
-        return losses.exp()
     rows = losses.sum(-1) / real.sum(-1).clamp(min=1)
     return (rows.sum() / real.any(-1).sum().clamp(min=1)).exp()
 
@@ -111,8 +135,6 @@ def mean_of_means(losses, mask=None):
 @exercise.mistake("Each sentence got a perplexity of its own: the whole batch has one.")
 def by_sentence(losses, mask=None):
     losses, real = parts(losses, mask)
-    if not losses.dim():
-        return losses.exp()
     return (losses.sum(-1) / real.sum(-1).clamp(min=1)).exp()
 
 
@@ -127,32 +149,24 @@ def mask_inverted(losses, mask=None):
 
 
 @exercise.mistake(
-    "Without a token this is exp(0 / 0), which is NaN. The perplexity is to be 1 there."
-)
-def empty_is_nan(losses, mask=None):
-    losses, real = parts(losses, mask)
-    return (losses.sum() / real.sum()).exp()
-
-
-@exercise.mistake(
     "Padding was multiplied by 0, and infinity times 0 is NaN. How can a loss be dropped "
     "whatever it is?"
 )
 def times_the_mask(losses, mask=None):
     if mask is None:
         return perplexity(losses)
-    return ((losses * mask).sum() / mask.sum().clamp(min=1)).exp()
+    return ((losses * mask).sum() / mask.sum()).exp()
 
 
 @exercise.alternative
 def chosen_and_averaged(losses, mask=None):
     if mask is None:
-        return (losses.sum() / max(1, losses.numel())).exp()
-    return (torch.where(mask, losses, 0).sum() / mask.sum().clamp(min=1)).exp()
+        return losses.mean().exp()
+    return (torch.where(mask, losses, 0).sum() / mask.sum()).exp()
 
 
 @exercise.alternative
 def geometric_mean(losses, mask=None):
     real = torch.full_like(losses, True, dtype=torch.bool) if mask is None else mask
-    share = real / torch.clamp(real.sum(), min=1).to(losses.dtype)
+    share = real / real.sum().to(losses.dtype)
     return torch.prod(torch.exp(torch.where(real, losses, 0.0) * share))

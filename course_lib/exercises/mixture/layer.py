@@ -174,15 +174,6 @@ class ChoiceOfTheFirst(Steps):
 
 
 @exercise.mistake(
-    "Right results, but the weights were cut off from the gradient, so the router never learns: "
-    "`no_grad`, `.detach()`, `.data`?"
-)
-class RouterDetached(Steps):
-    def weight(self, weights, token, place):
-        return weights[token, place].detach()
-
-
-@exercise.mistake(
     "A token's later expert replaced what the earlier one had returned: their results are to be "
     "added."
 )

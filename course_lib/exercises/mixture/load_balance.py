@@ -59,7 +59,10 @@ def share(probabilities, chosen):
     return torch.bincount(chosen.flatten(), minlength=probabilities.shape[1]) / chosen.numel()
 
 
-@exercise.mistake("The factor is missing that makes an even use 1: how many experts are there?")
+@exercise.mistake(
+    "The result is too small by the number of experts: the factor `experts` is missing, or the "
+    "products were averaged where they are to be summed. What should an even use give?"
+)
 def without_the_factor(probabilities, chosen):
     return load_balance(probabilities, chosen) / probabilities.shape[-1]
 
@@ -89,6 +92,14 @@ def shares_squared(probabilities, chosen):
 
 
 @exercise.mistake(
+    "This is the variance of the shares, which is 0 for an even use, and has no gradient: shares "
+    "are counts. What is each share multiplied by, and what is the sum of the products?"
+)
+def variance_of_shares(probabilities, chosen):
+    return share(probabilities, chosen).to(probabilities).var()
+
+
+@exercise.mistake(
     "The mean probabilities were multiplied with themselves, and nobody counted the choices."
 )
 def probabilities_squared(probabilities, chosen):
@@ -108,23 +119,6 @@ def sum_of_probabilities(probabilities, chosen):
 )
 def times_tokens(probabilities, chosen):
     return load_balance(probabilities, chosen) * len(probabilities) / probabilities.shape[-1]
-
-
-@exercise.mistake(
-    "The products were averaged over the experts where they are summed: with the factor, 1 became "
-    "1 / experts."
-)
-def mean_of_products(probabilities, chosen):
-    found = share(probabilities, chosen).to(probabilities)
-    return probabilities.shape[-1] * (found * probabilities.mean(0)).mean()
-
-
-@exercise.mistake(
-    "The right number, but without a gradient: nothing would push the router. Which factor carries "
-    "it, and what cut it off?"
-)
-def detached(probabilities, chosen):
-    return load_balance(probabilities, chosen).detach()
 
 
 @exercise.mistake(

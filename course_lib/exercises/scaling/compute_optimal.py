@@ -39,10 +39,6 @@ def cases(draw: Draw):
     yield "any law", (1000.0 * draw.number(1, 999), *law(draw))
     yield "another", (1000.0 * draw.number(1, 999), *law(draw))
     yield "Chinchilla's budget and law", (5.76e23, 406.4, 410.7, 0.34, 0.28)
-    yield "no budget", (0.0, *law(draw))
-    a, b, alpha, beta = law(draw)
-    yield "a negative exponent", (600.0, a, b, -alpha, beta)
-    yield "a term of nothing", (600.0, a, 0.0, alpha, beta)
 
 
 @exercise.property("the budget is spent: 6 N D is flops")
@@ -77,7 +73,6 @@ def exchanged(flops, a, b, alpha, beta):
     "the size: where do alpha and beta come in?"
 )
 def equal_terms(flops, a, b, alpha, beta):
-    compute_optimal(flops, a, b, alpha, beta)
     parameters = (a / b) ** (1 / (alpha + beta)) * (flops / 6) ** (beta / (alpha + beta))
     return parameters, flops / 6 / parameters
 
@@ -94,7 +89,6 @@ def without_the_six(flops, a, b, alpha, beta):
 def exponents_exchanged(flops, a, b, alpha, beta):
     balance = compute_optimal(6, a, b, alpha, beta)[0]
     parameters = balance * (flops / 6) ** (alpha / (alpha + beta))
-    compute_optimal(flops, a, b, alpha, beta)
     return parameters, flops / 6 / parameters
 
 
@@ -103,7 +97,6 @@ def exponents_exchanged(flops, a, b, alpha, beta):
     "then, and which falls faster?"
 )
 def equal_shares(flops, a, b, alpha, beta):
-    compute_optimal(flops, a, b, alpha, beta)
     return (flops / 6) ** 0.5, (flops / 6) ** 0.5
 
 
@@ -112,7 +105,6 @@ def equal_shares(flops, a, b, alpha, beta):
     "model should be larger."
 )
 def coefficients_exchanged(flops, a, b, alpha, beta):
-    compute_optimal(flops, a, b, alpha, beta)
     balance = (alpha * b / (beta * a)) ** (1 / (alpha + beta))
     parameters = balance * (flops / 6) ** (beta / (alpha + beta))
     return parameters, flops / 6 / parameters
@@ -123,7 +115,6 @@ def coefficients_exchanged(flops, a, b, alpha, beta):
     "one law and one budget: which numbers of the law has this asked?"
 )
 def twenty_tokens(flops, a, b, alpha, beta):
-    compute_optimal(flops, a, b, alpha, beta)
     parameters = (flops / 6 / 20) ** 0.5
     return parameters, 20 * parameters
 
@@ -132,38 +123,20 @@ def twenty_tokens(flops, a, b, alpha, beta):
     "The balance has lost its root: it is (alpha a / (beta b)) to the power of 1 / (alpha + beta)."
 )
 def balance_without_root(flops, a, b, alpha, beta):
-    compute_optimal(flops, a, b, alpha, beta)
     parameters = alpha * a / (beta * b) * (flops / 6) ** (beta / (alpha + beta))
     return parameters, flops / 6 / parameters
-
-
-@exercise.mistake(
-    "A number that is not positive is accepted, and gives a 0, a complex number or a division by "
-    "zero. The docstring says what should be raised.",
-    accepts=True,
-    raises=(ZeroDivisionError, OverflowError),
-)
-def anything_goes(flops, a, b, alpha, beta):
-    pairs = flops / 6
-    balance = (alpha * a / (beta * b)) ** (1 / (alpha + beta))
-    parameters = balance * pairs ** (beta / (alpha + beta))
-    return parameters, pairs / parameters
 
 
 @exercise.alternative
 def by_logarithms(flops, a, b, alpha, beta):
     from math import exp, log
 
-    if not all(number > 0 for number in (flops, a, b, alpha, beta)):
-        raise ValueError("only positive numbers")
     log_n = (log(alpha * a) - log(beta * b) + beta * log(flops / 6)) / (alpha + beta)
     return exp(log_n), flops / 6 / exp(log_n)
 
 
 @exercise.alternative
 def tokens_first(flops, a, b, alpha, beta):
-    if any(number <= 0 for number in (flops, a, b, alpha, beta)):
-        raise ValueError("only positive numbers")
     share = alpha + beta
     tokens = (beta * b / alpha / a) ** (1 / share) * (flops / 6) ** (alpha / share)
     return flops / (6 * tokens), tokens

@@ -20,12 +20,20 @@ exercise = Exercise(
         "The line goes through the point of the two means. How high is it where log x is 0, and "
         "what is c if that height is its logarithm?",
     ),
-    equivalent=(
-        # any run will do to see whether they are all the same
-        "0 -> 1",
-        "0 -> -1",
+    forbidden=(
+        "numpy.polyfit",
+        "numpy.polynomial.Polynomial.fit",
+        "numpy.linalg.lstsq",
+        "numpy.linalg.pinv",
+        "numpy.linalg.solve",
+        "torch.linalg.lstsq",
+        "torch.linalg.pinv",
+        "torch.linalg.solve",
+        "torch.linalg.solve_ex",
+        "torch.linalg.tensorsolve",
+        "torch.lstsq",
+        "torch.pinverse",
     ),
-    forbidden=("torch.linalg.lstsq", "torch.linalg.pinv", "torch.linalg.solve", "torch.lstsq"),
 )
 
 
@@ -46,10 +54,6 @@ def cases(draw: Draw):
     x, y = runs(draw, 6)
     yield "in any order", (x[[3, 0, 5, 1, 4, 2]], y[[3, 0, 5, 1, 4, 2]])
     yield "what grows has a negative exponent", (x, y.reciprocal())
-    yield "a loss of 0", (x, y * torch.tensor([1.0, 1, 1, 0, 1, 1]))
-    yield "a size of 0", (x * torch.tensor([1.0, 1, 1, 1, 0, 1]), y)
-    yield "a negative size", (x * torch.tensor([1.0, 1, -1, 1, 1, 1]), y)
-    yield "all sizes the same", (torch.full((4,), 3.0), y[:4])
 
 
 @exercise.property("runs that are exactly on a power law give its coefficient and exponent")
@@ -79,11 +83,6 @@ def slope(x, y):
     return (d_x * (y - y.mean())).sum() / d_x.square().sum()
 
 
-def refused(x, y):
-    """Raise what the reference raises, so that a mistake is one step gone wrong."""
-    fit_power_law(x.detach(), y.detach())
-
-
 @exercise.mistake(
     "The exponent has the wrong sign. The line falls, so its slope is negative; the formula has "
     "the minus already."
@@ -106,7 +105,6 @@ def logarithm_of_the_coefficient(x, y):
     "law a straight line?"
 )
 def without_logarithms(x, y):
-    refused(x, y)
     falls = slope(x, y)
     return y.mean() - falls * x.mean(), -falls
 
@@ -115,7 +113,6 @@ def without_logarithms(x, y):
     "The logarithm of y was taken, that of x was not: that is an exponential law, y = c exp(-a x)."
 )
 def exponential_law(x, y):
-    refused(x, y)
     falls = slope(x, y.log())
     return (y.log().mean() - falls * x.mean()).exp(), -falls
 
@@ -125,7 +122,6 @@ def exponential_law(x, y):
     "Then c would be 1."
 )
 def through_the_origin(x, y):
-    refused(x, y)
     return fitted(x, y, (x.log() * y.log()).sum() / x.log().square().sum())
 
 
@@ -134,7 +130,6 @@ def through_the_origin(x, y):
     "predicts x from y, turned around. Whose errors does the fit make least?"
 )
 def other_regression(x, y):
-    refused(x, y)
     return fitted(x, y, slope(y.log(), x.log()))
 
 
@@ -142,9 +137,36 @@ def other_regression(x, y):
     "The slope was taken from the first and the last run alone. What do the runs between them say?"
 )
 def first_and_last(x, y):
-    refused(x, y)
     log_x, log_y = x.log(), y.log()
     return fitted(x, y, (log_y[-1] - log_y[0]) / (log_x[-1] - log_x[0]))
+
+
+@exercise.mistake(
+    "The slope was taken from the smallest and the largest run alone. What do the runs between "
+    "them say?"
+)
+def smallest_and_largest(x, y):
+    log_x, log_y = x.log(), y.log()
+    least, most = x.argmin(), x.argmax()
+    return fitted(x, y, (log_y[most] - log_y[least]) / (log_x[most] - log_x[least]))
+
+
+@exercise.mistake(
+    "This is the line through the first and the last run alone. What do the runs between them say?"
+)
+def line_through_first_and_last(x, y):
+    log_x, log_y = x.log(), y.log()
+    slope = (log_y[-1] - log_y[0]) / (log_x[-1] - log_x[0])
+    return (log_y[0] - slope * log_x[0]).exp(), -slope
+
+
+@exercise.mistake(
+    "This is the line through the smallest and the largest run alone. What do the runs between "
+    "them say?"
+)
+def line_through_smallest_and_largest(x, y):
+    order = x.argsort()
+    return line_through_first_and_last(x[order], y[order])
 
 
 @exercise.mistake(
@@ -161,7 +183,6 @@ def two_bases(x, y):
     "Take the mean of both, or the sum of both."
 )
 def mean_over_sum(x, y):
-    refused(x, y)
     return fitted(x, y, slope(x.log(), y.log()) / len(x))
 
 
@@ -182,30 +203,8 @@ def logarithm_of_the_mean(x, y):
     return (y.mean().log() + exponent * x.log().mean()).exp(), exponent
 
 
-@exercise.mistake(
-    "Where a number has no logarithm, this returns NaN or infinity, and no plot shows it. "
-    "The docstring says what should be raised.",
-    accepts=True,
-)
-def anything_goes(x, y):
-    return fitted(x, y, slope(x.log(), y.log()))
-
-
-@exercise.mistake(
-    "All x the same is not refused: the divisor is 0, and the result NaN. Through how many points "
-    "must a line go?",
-    accepts=True,
-)
-def one_size_accepted(x, y):
-    if (x <= 0).any() or (y <= 0).any():
-        raise ValueError("positive numbers are needed")
-    return fitted(x, y, slope(x.log(), y.log()))
-
-
 @exercise.alternative
 def by_covariance(x, y):
-    if x.min() <= 0 or y.min() <= 0 or len(x.unique()) < 2:
-        raise ValueError("a power law needs positive numbers and two sizes")
     covariance = torch.cov(torch.stack([x.log(), y.log()]))
     slope = covariance[0, 1] / covariance[0, 0]
     return torch.exp(y.log().mean() - slope * x.log().mean()), -slope
@@ -213,8 +212,6 @@ def by_covariance(x, y):
 
 @exercise.alternative
 def by_normal_equations(x, y):
-    if x.min() <= 0 or y.min() <= 0 or x.min() == x.max():
-        raise ValueError("a power law needs positive numbers and two sizes")
     log_x, log_y, n = x.log(), y.log(), len(x)
     top = n * (log_x * log_y).sum() - log_x.sum() * log_y.sum()
     slope = top / (n * (log_x**2).sum() - log_x.sum() ** 2)

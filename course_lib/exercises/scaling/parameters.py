@@ -28,7 +28,8 @@ def cases(draw: Draw):
     yield "several layers", (layers, d_model, d_attention, d_ff)
     yield "narrow attention", (layers, d_ff, d_model, d_attention)
     yield "as wide as the model", (layers, d_model, d_model, d_ff)
-    yield "no layer at all", (0, d_model, d_attention, d_ff)
+    million = [draw.number(10**5, 10**6) for _ in range(4)]
+    yield "sizes that no model has", tuple(million)
     yield "the base of 2017, one stack", (6, 512, 512, 2048)
     yield "GPT-3", (96, 12288, 12288, 4 * 12288)
 

@@ -22,13 +22,12 @@ exercise = Exercise(
 
 @exercise.cases
 def cases(draw: Draw):
-    parameters, tokens = draw.number(100, 999), draw.number(1000, 9999)
+    parameters, tokens = draw.number(10**6, 10**7), draw.number(10**6, 10**7)
     layers, context, d_attention = draw.number(2, 9), 11 + draw.number(0, 9), 23 + draw.number(0, 9)
     yield "two weights, three tokens", (2, 3)
     yield "weights alone", (parameters, tokens)
     yield "with attention", (parameters, tokens, layers, context, d_attention)
     yield "attention alone", (0, tokens, layers, context, d_attention)
-    yield "no token", (parameters, 0, layers, context, d_attention)
     yield "GPT-3", (174_600_000_000, 300_000_000_000, 96, 2048, 12288)
 
 

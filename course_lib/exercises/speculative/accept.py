@@ -166,6 +166,19 @@ def all_that_pass(drafted, draft, target, uniform):
 
 
 @exercise.mistake(
+    "Every token that passes was counted, those after a refusal too, and the next distribution was "
+    "taken at that count. The first refusal ends the draft."
+)
+def all_that_pass_and_their_rest(drafted, draft, target, uniform):
+    rows = torch.arange(len(drafted))
+    count = int((uniform * draft[rows, drafted] < target[rows, drafted]).sum())
+    if count == len(drafted):
+        return count, target[count]
+    missing = (target[count] - draft[count]).clamp(min=0)
+    return count, missing / missing.sum()
+
+
+@exercise.mistake(
     "Where nothing was refused, the draft's last row was used again. The large model has one row "
     "more than the draft: what is it for?"
 )

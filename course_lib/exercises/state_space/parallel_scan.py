@@ -111,6 +111,15 @@ def one_round(a, b):
 
 
 @exercise.mistake(
+    "The reach grows by one in each round, and the stretches double: 1, 2, 4, 8. Some tokens were "
+    "joined twice. How long is every stretch after a round?",
+    raises=TooManyCalls,
+)
+def one_further_each_round(a, b):
+    return rounds(a, b, grow=lambda reach: reach + 1)
+
+
+@exercise.mistake(
     "The reach is tripled, but the stretches are only twice as long after a round: tokens between "
     "them are left out."
 )

@@ -95,6 +95,19 @@ def the_same_decay(x, delta, a, b, c):
 
 
 @exercise.mistake(
+    "What enters is (exp(delta a) - 1) / a times b x, the exact zero-order hold. The docstring "
+    "takes the simpler delta b x, as the authors' code does."
+)
+def zero_order_hold(x, delta, a, b, c):
+    held = x[..., None] * b[..., None, :] * ((delta[..., None] * a).exp() - 1) / a
+    states, state = [], torch.zeros_like(held[..., 0, :, :])
+    for t in range(x.shape[-2]):
+        state = (delta[..., t, :, None] * a).exp() * state + held[..., t, :, :]
+        states.append((state * c[..., t, None, :]).sum(-1))
+    return torch.stack(states, dim=-2)
+
+
+@exercise.mistake(
     "The decay is delta times a, without the exponential: a is negative, and the state changes its "
     "sign at every token."
 )

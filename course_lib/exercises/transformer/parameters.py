@@ -32,10 +32,11 @@ exercise = Exercise(
 def cases(draw: Draw):
     d_model, d_ff, vocab = (low + draw.number(0, 8) for low in (3, 11, 19))
     yield "one layer", (1, 2, 3, 5)
-    yield "no layer at all", (0, d_model, d_ff, vocab)
     yield "two layers", (2, d_model, d_ff, vocab)
     yield "narrow networks", (draw.number(3, 9), d_ff, d_model, vocab)
     yield "more layers", (draw.number(3, 9), d_model, d_ff, vocab)
+    million = [draw.number(10**5, 10**6) for _ in range(3)]
+    yield "sizes that no model has", (draw.number(3, 9), *million)
     yield "the paper's base", (6, 512, 2048, 37000)
     yield "the paper's big", (6, 1024, 4096, 37000)
 
@@ -137,8 +138,8 @@ def no_output_matrix(layers, d_model, d_ff, vocab):
 
 
 @exercise.mistake(
-    "Source and target were each given an embedding. Where the matrices are tied, both look up "
-    "their tokens in the same one."
+    "Two matrices of the vocabulary were counted: one for the source and one for the target, or "
+    "one embedding and an output layer. Where they are tied, all three are one and the same."
 )
 def two_embeddings(layers, d_model, d_ff, vocab):
     return parameter_count(layers, d_model, d_ff, vocab) + vocab * d_model

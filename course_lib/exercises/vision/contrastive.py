@@ -35,6 +35,7 @@ def cases(draw: Draw):
     yield "more pairs than numbers", (draw.normal(6, 2), draw.normal(6, 2), 0.3)
     images = draw.normal(5, 4)
     yield "texts near their images", (images, images + draw.normal(5, 4) / 4, 0.1)
+    yield "a very low temperature", (images, images + draw.normal(5, 4) / 9, 0.005)
     yield "vectors of unlike lengths", (draw.normal(3, 5) * 20, draw.normal(3, 5) / 20, 0.7)
     yield "a temperature of one, as a whole number", (draw.normal(7, 4), draw.normal(7, 4), 1)
     yield "one pair", (draw.normal(1, 4), draw.normal(1, 4), 0.5)
@@ -68,7 +69,7 @@ def equal_vectors(answer, draw: Draw):
 def sides(images, texts, temperature):
     """Return the loss of the rows and that of the columns."""
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
-    own = torch.arange(len(scores), device=scores.device)
+    own = torch.arange(len(scores))
     return F.cross_entropy(scores, own), F.cross_entropy(scores.mT, own)
 
 
@@ -78,7 +79,7 @@ def sides(images, texts, temperature):
 )
 def dot_products(images, texts, temperature):
     scores = images @ texts.mT / temperature
-    own = torch.arange(len(scores), device=scores.device)
+    own = torch.arange(len(scores))
     return (F.cross_entropy(scores, own) + F.cross_entropy(scores.mT, own)) / 2
 
 
@@ -109,6 +110,24 @@ def multiplied(images, texts, temperature):
     return sum(sides(images, texts, 1 / temperature)) / 2
 
 
+@exercise.mistake(
+    "The cosines were multiplied by exp(temperature), as in CLIP's code, which learns the "
+    "logarithm of 1 / temperature. Here `temperature` is the divisor itself."
+)
+def times_its_exponential(images, texts, temperature):
+    return sum(sides(images, texts, torch.tensor(-float(temperature)).exp())) / 2
+
+
+@exercise.mistake(
+    "A low temperature gives infinity or NaN: exp(cosine / temperature) no longer fits into a "
+    "float32. Which function takes logits, and subtracts the largest of a row by itself?"
+)
+def log_of_a_quotient(images, texts, temperature):
+    scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    shares = [x.exp() / x.exp().sum(-1, keepdim=True) for x in (scores, scores.mT)]
+    return -sum(x.diagonal().log().mean() for x in shares) / 2
+
+
 @exercise.mistake("The temperature is accepted and never used.")
 def no_temperature(images, texts, temperature):
     return sum(sides(images, texts, 1.0)) / 2
@@ -120,7 +139,7 @@ def no_temperature(images, texts, temperature):
 )
 def normalised_over_the_batch(images, texts, temperature):
     scores = F.normalize(images, dim=0) @ F.normalize(texts, dim=0).mT / temperature
-    own = torch.arange(len(scores), device=scores.device)
+    own = torch.arange(len(scores))
     return (F.cross_entropy(scores, own) + F.cross_entropy(scores.mT, own)) / 2
 
 
@@ -129,7 +148,7 @@ def normalised_over_the_batch(images, texts, temperature):
 )
 def softmax_twice(images, texts, temperature):
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
-    own = torch.arange(len(scores), device=scores.device)
+    own = torch.arange(len(scores))
     rows, columns = (F.cross_entropy(x.softmax(-1), own) for x in (scores, scores.mT))
     return (rows + columns) / 2
 

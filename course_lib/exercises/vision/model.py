@@ -38,8 +38,6 @@ def cases(draw: Draw):
     yield "two batch dimensions", (draw.normal(2, 3, 1, 4, 4),), (3, 1, 4, 1, 1, 4, 2, 6)
     build = (3, 2, 4, 2, 2, 4, 2, 6, Named("block", Probe("sum_of_seen")))
     yield "another block", (draw.normal(2, 4, 4),), build
-    yield "a smaller image", (draw.normal(1, 2, 2),), (3, 1, 4, 2, 1, 4, 2, 6)
-    yield "an image that is not square", (draw.normal(2, 4, 2),), (3, 2, 4, 2, 1, 4, 2, 6)
 
 
 @exercise.property("the same patches in other places are another image")
@@ -78,7 +76,6 @@ class InSteps(VisionTransformer):
         return self.head(self.last_norm(x[..., 0, :]))
 
     def forward(self, images):
-        self.refuse_misfit(images)
         return self.answer(self.run(self.placed(self.joined(self.tokens(images)))))
 
 
@@ -175,16 +172,6 @@ class FirstBlockAlone(InSteps):
 
 
 @exercise.mistake(
-    "Right for images of the model's own size. For others the positions mean other places: "
-    "`self.refuse_misfit` says so, if it is called.",
-    accepts=True,
-)
-class SizeNotAsked(InSteps):
-    def refuse_misfit(self, images):
-        pass
-
-
-@exercise.mistake(
     "The patches went into the blocks as pixels. A token has d_model numbers: which part under "
     "`self` makes them of a patch's?",
     raises=RuntimeError,
@@ -197,7 +184,6 @@ class PixelsAsTokens(InSteps):
 @exercise.alternative
 class Repeated(VisionTransformer):
     def forward(self, images):
-        self.refuse_misfit(images)
         cut = patches(images, self.patch)
         batch = cut.shape[:-2]
         words = self.project(cut.flatten(0, -3)) if batch else self.project(cut)[None]
