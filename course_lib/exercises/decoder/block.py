@@ -4,7 +4,9 @@ import torch
 
 from course_lib.add_norm import PreNorm
 from course_lib.answers.probe_layers import Named, Probe
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.decoder import DecoderBlock
 from course_lib.masks import causal_mask
 
@@ -23,11 +25,7 @@ exercise = Exercise(
         "There are two masks. One has a column for each target word, the other one for each source "
         "word: whom does each layer look at?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.MultiheadAttention",
-        "torch.nn.TransformerDecoderLayer",
-    ),
+    forbidden=TRANSFORMER,
 )
 
 
@@ -209,22 +207,8 @@ class MaskForBoth(InSteps):
         return super().forward(x, memory, mask, mask)
 
 
-@exercise.mistake(
-    "`mask` changes nothing: the words look at each other without it. What keeps a word from "
-    "seeing what is to be written after it?"
-)
-class MaskIgnored(InSteps):
-    def look_back(self, x, mask):
-        return self.attention(x)
-
-
-@exercise.mistake(
-    "`memory_mask` changes nothing: the source's padding is looked at like words. Which layer "
-    "should be given it?"
-)
-class MemoryMaskIgnored(InSteps):
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, memory)
+stock.ignored(exercise)
+stock.ignored(exercise, "memory_mask")
 
 
 @exercise.mistake(
@@ -235,20 +219,8 @@ class MasksIgnored(InSteps):
         return super().forward(x, memory)
 
 
-@exercise.mistake(
-    "`mask` is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MaskInverted(InSteps):
-    def look_back(self, x, mask):
-        return self.attention(x, None if mask is None else ~mask)
-
-
-@exercise.mistake(
-    "`memory_mask` is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MemoryMaskInverted(InSteps):
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, memory, None if mask is None else ~mask)
+stock.mask_inverted(exercise)
+stock.mask_inverted(exercise, "memory_mask")
 
 
 @exercise.mistake(

@@ -2,7 +2,9 @@
 
 import torch
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.decoder import cross_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -20,11 +22,7 @@ exercise = Exercise(
         "You have built attention for any queries, keys and values. Which of z and h does each of "
         "the three matrices meet, by their sizes d_z and d_h?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=FUSED_ATTENTION,
 )
 
 
@@ -132,6 +130,16 @@ def roles_exchanged(z, h, w_q, w_k, w_v, mask=None):
 
 
 @exercise.mistake(
+    "The encoder asked: queries were made of h by w_k, and z w_q served as keys and as values. Who "
+    "asks here, the encoder or the decoder?",
+    raises=RuntimeError,
+)
+def encoder_asks_one_projection(z, h, w_q, w_k, w_v, mask=None):
+    mask = None if mask is None else mask.mT
+    return scaled_dot_product_attention(h @ w_k, z @ w_q, z @ w_q, mask)
+
+
+@exercise.mistake(
     "Queries and keys have changed places in the product: the scores are source words by target "
     "words. Which of the two should be the rows?",
     raises=RuntimeError,
@@ -201,40 +209,10 @@ def _scaled_by(size, z, h, w_q, w_k, w_v, mask):
     return scaled_dot_product_attention(q * (q.shape[-1] / size) ** 0.5, h @ w_k, h @ w_v, mask)
 
 
-@exercise.mistake(
-    "The mask changes nothing: it came in, and was not handed on. It hides the padding of the "
-    "source."
-)
-def mask_ignored(z, h, w_q, w_k, w_v, mask=None):
-    return cross_attention(z, h, w_q, w_k, w_v)
-
-
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-def mask_inverted(z, h, w_q, w_k, w_v, mask=None):
-    return cross_attention(z, h, w_q, w_k, w_v, None if mask is None else ~mask)
-
-
-@exercise.mistake(
-    "A word that may look nowhere gives NaN: torch's softmax of nothing but minus infinities is "
-    "0 / 0. What did your own make of them, in lesson 02?"
-)
-def nowhere_is_nan(z, h, w_q, w_k, w_v, mask=None):
-    return _masked_scores(z @ w_q, h @ w_k, mask, -torch.inf).softmax(-1) @ (h @ w_v)
-
-
-@exercise.mistake(
-    "A word that may look nowhere averages all the source words: a large negative score for every "
-    "one is the same score for every one. It should get zeros."
-)
-def nowhere_is_everywhere(z, h, w_q, w_k, w_v, mask=None):
-    return _masked_scores(z @ w_q, h @ w_k, mask, -1e9).softmax(-1) @ (h @ w_v)
-
-
-def _masked_scores(q, k, mask, hidden):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    return scores if mask is None else scores.masked_fill(~mask, hidden)
+stock.ignored(exercise)
+stock.mask_inverted(exercise)
+stock.nowhere_is_nan(exercise)
+stock.nowhere_is_everywhere(exercise)
 
 
 @exercise.mistake(

@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.grouped_query import grouped_query_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -21,12 +23,7 @@ exercise = Exercise(
         "Two ways of repeating give (a, b, a, b) and (a, a, b, b). Which of them lets neighbours "
         "share?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.functional.multi_head_attention_forward",
-        "torch.nn.MultiheadAttention",
-        "course_lib.grouped_query.GroupedQueryAttention",
-    ),
+    forbidden=(*FUSED_ATTENTION, "course_lib.grouped_query.GroupedQueryAttention"),
 )
 
 
@@ -215,48 +212,11 @@ def heads_on_axis_1(q, k, v, mask=None):
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 1))
 
 
-@exercise.mistake(
-    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
-    "should be."
-)
-def unscaled(q, k, v, mask=None):
-    return attend(q * q.shape[-1] ** 0.5, k, v, mask)
-
-
-@exercise.mistake("The mask changes nothing: it came in, and was not handed on.")
-def mask_ignored(q, k, v, mask=None):
-    return attend(q, k, v)
-
-
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-def mask_inverted(q, k, v, mask=None):
-    return attend(q, k, v, None if mask is None else ~mask)
-
-
-@exercise.mistake(
-    "A query that may look nowhere gives NaN: torch's softmax of nothing but minus infinities is "
-    "0 / 0. What did your own make of them, in lesson 02?"
-)
-def nowhere_is_nan(q, k, v, mask=None):
-    return _masked(q, k, v, mask, -torch.inf)
-
-
-@exercise.mistake(
-    "A query that may look nowhere averages all the values: a large negative score for every key "
-    "is the same score for every key. It should get zeros."
-)
-def nowhere_is_everywhere(q, k, v, mask=None):
-    return _masked(q, k, v, mask, -1e9)
-
-
-def _masked(q, k, v, mask, hidden):
-    keys, values = (x.repeat_interleave(_share(q, k), -3) for x in (k, v))
-    scores = q @ keys.mT / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, hidden)
-    return scores.softmax(-1) @ values
+stock.unscaled(exercise)
+stock.ignored(exercise)
+stock.mask_inverted(exercise)
+stock.nowhere_is_nan(exercise)
+stock.nowhere_is_everywhere(exercise)
 
 
 @exercise.mistake(

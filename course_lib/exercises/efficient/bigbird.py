@@ -2,7 +2,9 @@
 
 import torch
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.bigbird import bigbird_attention, bigbird_mask, neighbours
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -23,10 +25,7 @@ exercise = Exercise(
     ),
     # a tensor's rows can be read like a list's
     equivalent=("neighbours.tolist() -> neighbours",),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.kernel.attend",
-    ),
+    forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 
 
@@ -246,11 +245,7 @@ def transposed(q, k, v, neighbours, block):
     return scaled_dot_product_attention(q, k, v, bigbird_mask(neighbours, block).mT)
 
 
-@exercise.mistake(
-    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
-)
-def unscaled(q, k, v, neighbours, block):
-    return rows(q, k, v, neighbours, block, lambda q, k, v: attend(q, k, v, scale=1.0))
+stock.unscaled(exercise)
 
 
 @exercise.mistake(

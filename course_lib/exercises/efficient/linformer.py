@@ -3,7 +3,9 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.linformer import linformer_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -23,10 +25,7 @@ exercise = Exercise(
     ),
     # projections have two axes
     equivalent=("-1 -> 1",),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.kernel.attend",
-    ),
+    forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 
 
@@ -120,11 +119,7 @@ def the_other_projection(q, k, v, e, f):
     return attend(q, f.mT @ k, f.mT @ v)
 
 
-@exercise.mistake(
-    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
-)
-def unscaled(q, k, v, e, f):
-    return attend(q, e.mT @ k, f.mT @ v, scale=1.0)
+stock.unscaled(exercise)
 
 
 @exercise.mistake(

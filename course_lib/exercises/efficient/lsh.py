@@ -3,7 +3,9 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.lsh import lsh_attention
 
 exercise = Exercise(
@@ -25,7 +27,7 @@ exercise = Exercise(
         "before it, and what comes before the first?",
     ),
     forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
+        *FUSED_ATTENTION,
         "course_lib.efficient.kernel.attend",
         "course_lib.efficient.lsh.lsh_attention_in_rounds",
     ),
@@ -261,19 +263,13 @@ def never_sorted(qk, v, buckets, chunk, causal=False):
     return in_chunks(qk, v, buckets, chunk, causal, unsorted=True)
 
 
-@exercise.mistake(
-    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
-)
-def unscaled(qk, v, buckets, chunk, causal=False):
-    return in_chunks(qk, v, buckets, chunk, causal, unscaled=True)
-
-
-@exercise.mistake(
+stock.unscaled(exercise, "qk")
+stock.ignored(
+    exercise,
+    "causal",
     "`causal` is accepted and never asked: later tokens are seen. In the order of the buckets, "
-    "what says which of two tokens comes later in the text?"
+    "what says which of two tokens comes later in the text?",
 )
-def causal_ignored(qk, v, buckets, chunk, causal=False):
-    return in_chunks(qk, v, buckets, chunk, False)
 
 
 @exercise.mistake(

@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import CONVOLUTION
 from course_lib.efficient.memory_compressed import compress
 
 exercise = Exercise(
@@ -23,13 +24,7 @@ exercise = Exercise(
     ),
     # of a token that no state reaches nothing is seen
     equivalent=("0 -> -1",),
-    forbidden=(
-        "torch.conv1d",
-        "torch.conv_tbc",
-        "torch.convolution",
-        "torch.nn.functional.conv1d",
-        "torch.nn.Conv1d",
-    ),
+    forbidden=CONVOLUTION,
 )
 
 

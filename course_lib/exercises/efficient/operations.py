@@ -1,5 +1,6 @@
 """What it costs that words meet: by attention, and by a recurrent network."""
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.efficient.cost import operations
 
@@ -124,12 +125,7 @@ def projections_too(kind, n, d):
     return operations(kind, n, d) + (3 * n * d**2 if kind == "attention" else 0)
 
 
-@exercise.mistake(
-    "The right number, but as a float: 12.0 is not a count. Python's `/` always gives a float; "
-    "what is there to divide?"
-)
-def as_a_float(kind, n, d):
-    return float(operations(kind, n, d))
+stock.as_float(exercise)
 
 
 @exercise.alternative

@@ -3,7 +3,9 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.tiled import tiled_attention
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -26,7 +28,7 @@ exercise = Exercise(
     # a result does not say how large its tiles were
     equivalent=("block ignored",),
     forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
+        *FUSED_ATTENTION,
         "course_lib.efficient.kernel.attend",
         "course_lib.efficient.window.window_attention",
         "course_lib.efficient.bigbird.bigbird_attention",
@@ -283,11 +285,7 @@ def divided_in_each_tile(q, k, v, block):
     return online(q, k, v, block, divide_each=True)
 
 
-@exercise.mistake(
-    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
-)
-def unscaled(q, k, v, block):
-    return online(q, k, v, block, scale=1.0)
+stock.unscaled(exercise)
 
 
 @exercise.mistake(

@@ -3,7 +3,9 @@
 import torch
 from torch.nn import functional as F
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import FUSED_ATTENTION
 from course_lib.efficient.window import window_attention, window_mask
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -22,10 +24,7 @@ exercise = Exercise(
         "At the ends of the text, a window is cut. What does Python make of a slice that begins at "
         "-1? And if you fill up with zeros instead, what is the exponential of the score 0?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "course_lib.efficient.kernel.attend",
-    ),
+    forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 
 
@@ -304,11 +303,7 @@ def pieces(q, k, v, width):
     return torch.cat([attend(*piece) for piece in cut], dim=-2)
 
 
-@exercise.mistake(
-    "The scores were not divided by sqrt(d_k), so the weights are sharper than they should be."
-)
-def unscaled(q, k, v, width):
-    return near(q, k, v, width // 2, width // 2, scale=1.0)
+stock.unscaled(exercise)
 
 
 @exercise.mistake(

@@ -5,7 +5,9 @@ from torch import nn
 
 from course_lib.add_norm import PostNorm, PreNorm, layer_norm
 from course_lib.answers.probe_layers import Named, Probe
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.encoder import EncoderBlock, residual
 from course_lib.feed_forward import FeedForward
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
@@ -28,11 +30,7 @@ exercise = Exercise(
         "Who adds, and who normalises: your `forward`, or the two parts under `self`? Which of the "
         "two asks for a mask, and in which place, after x?",
     ),
-    forbidden=(
-        "torch.nn.functional.scaled_dot_product_attention",
-        "torch.nn.MultiheadAttention",
-        "torch.nn.TransformerEncoderLayer",
-    ),
+    forbidden=TRANSFORMER,
 )
 
 
@@ -233,31 +231,9 @@ class OneNorm(Made):
         return super().forward(x, mask)
 
 
-@exercise.mistake(
-    "The mask changes nothing: it came in, and was not handed on. Which of the two layers looks at "
-    "other words, and so has to know whom it may see?"
-)
-class MaskIgnored(EncoderBlock):
-    def forward(self, x, mask=None):
-        return super().forward(x)
-
-
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MaskInverted(EncoderBlock):
-    def forward(self, x, mask=None):
-        return super().forward(x, None if mask is None else ~mask)
-
-
-@exercise.mistake(
-    "`if mask` asks a whole tensor for one truth value. What do you want to know: what the mask "
-    "says, or whether there is one? The layer takes None as well.",
-    raises=RuntimeError,
-)
-class MaskAsCondition(EncoderBlock):
-    def forward(self, x, mask=None):
-        return super().forward(x, mask if mask else None)
+stock.ignored(exercise)
+stock.mask_inverted(exercise)
+stock.mask_as_condition(exercise)
 
 
 @exercise.mistake(

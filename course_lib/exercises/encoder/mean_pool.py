@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.pooling import mean_pool
 
@@ -100,11 +101,11 @@ def mask_without_an_axis(states, mask):
     return (states * mask).sum(-2) / number(mask)
 
 
-@exercise.mistake(
-    "The padding was averaged, and the real words left out. In this course True means a real word."
+stock.mask_inverted(
+    exercise,
+    sentence="The padding was averaged, and the real tokens left out. In this course True means a "
+    "real token.",
 )
-def mask_inverted(states, mask):
-    return total(states, ~mask) / number(~mask)
 
 
 @exercise.mistake(

@@ -6,7 +6,9 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Named, Probe
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.encoder import Encoder
 
 exercise = Exercise(
@@ -24,11 +26,7 @@ exercise = Exercise(
         "Give the running result one name, and let each round of the loop replace it. What does "
         "a block need beside the words? What comes after the last round?",
     ),
-    forbidden=(
-        "torch.nn.TransformerEncoder",
-        "torch.nn.TransformerEncoderLayer",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=TRANSFORMER,
 )
 
 
@@ -277,12 +275,7 @@ class BlocksSideBySide(InSteps):
         return sum(block(x, mask) for block in self.blocks)
 
 
-@exercise.mistake(
-    "The mask changes nothing: no block was given it. Who else could look at what it should not?"
-)
-class MaskIgnored(InSteps):
-    def run(self, x, mask):
-        return super().run(x, None)
+stock.ignored(exercise)
 
 
 @exercise.mistake(
@@ -296,12 +289,7 @@ class MaskForTheFirstBlock(InSteps):
         return x
 
 
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MaskInverted(InSteps):
-    def run(self, x, mask):
-        return super().run(x, None if mask is None else ~mask)
+stock.mask_inverted(exercise)
 
 
 @exercise.mistake(

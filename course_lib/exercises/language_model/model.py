@@ -5,6 +5,7 @@ from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.language_model import LanguageModel
 
 exercise = Exercise(
@@ -21,11 +22,7 @@ exercise = Exercise(
         "`self.blocks` holds the blocks. Give the running result one name, and let each round "
         "replace it. Which two parts are left after the last round?",
     ),
-    forbidden=(
-        "torch.nn.TransformerEncoder",
-        "torch.nn.TransformerEncoderLayer",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=TRANSFORMER,
 )
 
 

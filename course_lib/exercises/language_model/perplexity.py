@@ -2,6 +2,7 @@
 
 import torch
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.language_model import perplexity
 
@@ -138,14 +139,10 @@ def by_sentence(losses, mask=None):
     return (losses.sum(-1) / real.sum(-1).clamp(min=1)).exp()
 
 
-@exercise.mistake("The mask changes nothing: padding was read like real tokens.")
-def mask_ignored(losses, mask=None):
-    return perplexity(losses)
-
-
-@exercise.mistake("The mask is read the wrong way round: True means that a token is real.")
-def mask_inverted(losses, mask=None):
-    return perplexity(losses, None if mask is None else ~mask)
+stock.ignored(exercise)
+stock.mask_inverted(
+    exercise, sentence="The mask is read the wrong way round: True means that a token is real."
+)
 
 
 @exercise.mistake(

@@ -1,5 +1,6 @@
 """How many weights a stack of blocks has, from four sizes."""
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.scaling import estimate_parameters
 
@@ -113,12 +114,7 @@ def biases_too(layers, d_model, d_attention, d_ff):
     return estimate_parameters(layers, d_model, d_attention, d_ff) + layers * biases
 
 
-@exercise.mistake(
-    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
-    "what is there to divide?"
-)
-def as_a_float(layers, d_model, d_attention, d_ff):
-    return float(estimate_parameters(layers, d_model, d_attention, d_ff))
+stock.as_float(exercise)
 
 
 @exercise.alternative

@@ -1,5 +1,6 @@
 """How many operations a training takes."""
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.scaling import training_flops
 
@@ -121,12 +122,7 @@ def one_token(parameters, tokens, layers=0, context=0, d_attention=0):
     return training_flops(parameters, 1, layers, context, d_attention)
 
 
-@exercise.mistake(
-    "The right number, but as a float: 3.0 is not a count. Python's `/` and numbers such as 1e9 "
-    "are floats."
-)
-def as_a_float(parameters, tokens, layers=0, context=0, d_attention=0):
-    return float(training_flops(parameters, tokens, layers, context, d_attention))
+stock.as_float(exercise)
 
 
 @exercise.alternative

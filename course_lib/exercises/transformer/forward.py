@@ -4,7 +4,9 @@ import torch
 from torch.nn import functional as F
 
 from course_lib.answers.probe_layers import Named, Probe
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.masks import causal_mask, shift_right
 from course_lib.transformer import Transformer
 
@@ -25,14 +27,7 @@ exercise = Exercise(
         "Read `Decoder.forward`. Who hides the target's future, and which arguments are left for "
         "you to hand over, in which order?",
     ),
-    forbidden=(
-        "torch.nn.Transformer",
-        "torch.nn.TransformerEncoder",
-        "torch.nn.TransformerDecoder",
-        "torch.nn.TransformerEncoderLayer",
-        "torch.nn.TransformerDecoderLayer",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=TRANSFORMER,
 )
 
 
@@ -159,21 +154,8 @@ class DecoderUnmasked(InSteps):
         return self.decoder(target, memory)
 
 
-@exercise.mistake(
-    "`source_mask` came in, and was not handed on. Two of the three parts look at source words: "
-    "which?"
-)
-class MaskIgnored(InSteps):
-    def forward(self, source, target, source_mask=None):
-        return super().forward(source, target)
-
-
-@exercise.mistake(
-    "The mask is turned round on its way: what came in as True, may look, arrived as False."
-)
-class MaskInverted(InSteps):
-    def forward(self, source, target, source_mask=None):
-        return super().forward(source, target, None if source_mask is None else ~source_mask)
+stock.ignored(exercise, "source_mask")
+stock.mask_inverted(exercise, "source_mask")
 
 
 @exercise.mistake(

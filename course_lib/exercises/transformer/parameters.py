@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from torch import nn
 
+from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.transformer import parameter_count
 
@@ -271,12 +272,7 @@ def embedding_in_each_layer(layers, d_model, d_ff, vocab):
     return layers * parameter_count(1, d_model, d_ff, vocab)
 
 
-@exercise.mistake(
-    "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a float; "
-    "what is there to divide?"
-)
-def as_a_float(layers, d_model, d_ff, vocab):
-    return float(parameter_count(layers, d_model, d_ff, vocab))
+stock.as_float(exercise)
 
 
 @exercise.alternative

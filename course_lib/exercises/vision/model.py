@@ -4,6 +4,7 @@ import torch
 
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.ready_made import TRANSFORMER
 from course_lib.vision import VisionTransformer, patches
 
 exercise = Exercise(
@@ -21,11 +22,7 @@ exercise = Exercise(
         "After the blocks there is a state for each patch and one for the class token. Which of "
         "them does the head read, and what has to happen to it first?",
     ),
-    forbidden=(
-        "torch.nn.TransformerEncoder",
-        "torch.nn.TransformerEncoderLayer",
-        "torch.nn.MultiheadAttention",
-    ),
+    forbidden=TRANSFORMER,
 )
 
 
