@@ -222,18 +222,20 @@ stock.over_axis(
 )
 stock.exchanged(
     exercise,
-    "q",
-    "k",
-    "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
-    "values with one weight for each query. Whose rows should they be?",
-)
-stock.exchanged(
-    exercise,
     "k",
     "v",
     "Keys and values have changed places: the queries were compared with the values, and the keys "
     "were averaged. Which of the two says where to look?",
 )
+
+
+@exercise.mistake(
+    "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
+    "values with one weight for each query. Whose rows should they be?",
+    raises=RuntimeError,
+)
+def transposed(q, k, v, mask=None):
+    return attend(k, q, v, mask)
 
 
 @exercise.alternative
