@@ -299,7 +299,7 @@ plots.show(
 #
 # $$x_i\;\to\;x_i+E_i\qquad E\in\mathbb R^{n_{\max}\times d}$$
 #
-# "Most systems use this!", said L1 in 2021. A text longer than the table has no vector for its last tokens, so your layer must refuse it.
+# "Most systems use this!", said L1 in 2021. A text longer than the table has no vector for its last tokens, so the layer refuses it.
 
 # %%
 # exercise: positions/learned
@@ -1081,7 +1081,7 @@ plots.show(
 #
 # $$\mathrm{tree}(i,j)=\lvert A_i\setminus A_j\rvert+\lvert A_j\setminus A_i\rvert$$
 #
-# *Optional:* build it. A parser that errs may return two roots or a cycle; refuse both.
+# *Optional:* build it. A parser that errs may return two roots or a cycle; the first lines refuse both.
 
 # %%
 # exercise: positions/tree_distance
@@ -1200,7 +1200,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 #
 # <details><summary>3. A learned table has 512 rows. What happens at token 513, and what at token 500 if most texts had 100 tokens?</summary>
 #
-# There is no row for token 513, so the layer must refuse it. Row 500 exists and has hardly been trained.
+# There is no row for token 513, so the layer refuses it. Row 500 exists and has hardly been trained.
 # </details>
 #
 # <details><summary>4. Which of the four terms do T5 and ALiBi keep, and what do they put for the rest?</summary>

@@ -168,17 +168,29 @@ def itself_included(layer, x):
     return moved[1:].tril(1).any(0).nonzero().flatten().tolist()
 
 
-@exercise.mistake(
+STAYED = (
     "The tokens that were moved first stayed moved, so later on it could not be told who moved "
     "what. Each token is to be tried alone: after `c = x` there are two names, and no copy."
 )
-def not_a_copy(layer, x):
+
+
+def moving_on(layer, x, step):
     before, leaks = layer(x), set()
     for word in range(1, x.shape[-2]):
-        x[..., word, :] += torch.randn_like(x[..., word, :])
+        x[..., word, :] += step(x[..., word, :])
         moved = at_positions(~torch.isclose(layer(x), before, atol=1e-6, equal_nan=True))
         leaks.update(moved[:word].nonzero().flatten().tolist())
     return sorted(leaks)
+
+
+@exercise.mistake(STAYED)
+def not_a_copy(layer, x):
+    return moving_on(layer, x, torch.randn_like)
+
+
+@exercise.mistake(STAYED)
+def not_a_copy_by_a_constant(layer, x):
+    return moving_on(layer, x, torch.ones_like)
 
 
 @exercise.mistake(
