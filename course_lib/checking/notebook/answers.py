@@ -18,8 +18,11 @@ from course_lib.answers.answer import Answer
 from course_lib.answers.source import define, is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
+from course_lib.checking.notebook.likeness import is_reference
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
+from course_lib.checking.trying import forbidden_names
+from course_lib.checking.trying.forbidden_operations import named
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.ipynb import NotANotebook
@@ -159,6 +162,15 @@ def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
     own = "yours has" if len(attempt.borrowed) == 1 else "yours have"
     note = f"(Judged on the library's {names}: {own} not passed.)"
     return replace(verdict, message=f"{sentence(verdict.message)} {note}")
+
+
+def forbidden(attempt: Attempt) -> str | None:
+    """Return a function that an attempt or its helpers name, and may not call, if there is one."""
+    # the solution may stand on helpers that no answer may call
+    if not attempt.source or is_reference(attempt.written, attempt.exercise):
+        return None
+    names = forbidden_names.in_source(attempt.written, {}, named(attempt.exercise))
+    return next(iter(names), None)
 
 
 def unanswered(attempt: Attempt, seed: int = 0) -> Verdict:

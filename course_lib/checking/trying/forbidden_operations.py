@@ -31,9 +31,37 @@ SIZES = ((), (4,), (4, 4), (4, 4, 1))
 FEWEST_LETTERS = 4
 
 
+# other public names by which the same, or most of it, is computed: torch's and numpy's functions
+# were called on sample arguments, and those of equal results are here
+SAME = {
+    "torch.linalg.lstsq": "numpy.linalg.lstsq numpy.polyfit numpy.polynomial.polynomial.polyfit"
+    " numpy.polynomial.Polynomial.fit",
+    "torch.linalg.pinv": "torch.pinverse torch.Tensor.pinverse numpy.linalg.pinv",
+    "torch.linalg.solve": "torch.linalg.solve_ex torch.linalg.tensorsolve numpy.linalg.solve"
+    " numpy.linalg.tensorsolve torch.cholesky_solve torch.lu_solve torch.linalg.lu_solve",
+    "torch.logaddexp": "torch.Tensor.logaddexp torch.masked.logaddexp numpy.logaddexp"
+    " torch.logaddexp2 torch.Tensor.logaddexp2 numpy.logaddexp2",
+    "torch.logsumexp": "torch.special.logsumexp torch.masked.logsumexp",
+    "torch.log_softmax": "torch.masked.log_softmax torch.sparse.log_softmax",
+    "torch.softmax": "torch.masked.softmax torch.masked.softmin torch.sparse.softmax",
+    "torch.nn.functional.scaled_dot_product_attention": "torch.nn.MultiheadAttention"
+    " torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.BatchNorm1d": "torch.nn.LazyBatchNorm1d",
+    "torch.nn.Conv1d": "torch.nn.LazyConv1d torch.nn.Conv2d torch.nn.functional.conv2d",
+    "torch.nn.InstanceNorm1d": "torch.nn.InstanceNorm2d torch.nn.LazyInstanceNorm1d",
+    "torch.nn.NLLLoss": "torch.nn.NLLLoss2d",
+}
+
+
+def named(exercise: Exercise) -> tuple[str, ...]:
+    """List the names that an answer may not use: those forbidden, then other ways to the same."""
+    same = " ".join(SAME.get(name, "") for name in exercise.forbidden).split()
+    return tuple(dict.fromkeys([*exercise.forbidden, *same]))
+
+
 def watched(exercise: Exercise) -> tuple[str, ...]:
-    """List what is watched for while an answer runs: forbidden names, then operations."""
-    return (*exercise.forbidden, *operations(exercise.forbidden))
+    """List what is watched for while an answer runs: names, then operations."""
+    return (*named(exercise), *operations(exercise.forbidden))
 
 
 @cache

@@ -3,18 +3,24 @@
 import contextlib
 
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook.answers import Attempt, find_answers, judge_attempt, unanswered
+from course_lib.checking.notebook.answers import (
+    Attempt,
+    find_answers,
+    forbidden,
+    judge_attempt,
+    unanswered,
+)
 from course_lib.checking.notebook.likeness import same_as_library
-from course_lib.checking.notebook.screen import screened
 from course_lib.checking.telling.panel import failing_case
 from course_lib.checking.trying import forbidden_names
 from course_lib.checking.trying.source_names import names_in
 from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
+from course_lib.grading.judging.flags import flags
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.sandbox import Sandbox
 from course_lib.grading.marks.entries import block, plain, rounded, unreadable
-from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, PropertyResult
+from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, Flag, PropertyResult
 from course_lib.grading.marks.words import in_words
 
 MOST_NAMES = 20
@@ -60,7 +66,12 @@ class Judge:
         for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.neighbours)):
             attempt = attempt.borrowing(failed)
             judged = self._verdict(attempt)
+            flagged = _flags(submission.attempts[judged.exercise])
+            if flagged and self._rules.strict:
+                judged = self._refused(attempt, flagged[0])
             results[judged.exercise] = self._result(attempt, judged)
+            if flagged:
+                results[judged.exercise]["flags"] = flagged
             if judged.status != "passed":
                 failed.append(attempt.exercise)
         self._clear()
@@ -76,7 +87,8 @@ class Judge:
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
-            if said := _screened(attempt):
+            if name := forbidden(attempt):
+                said = f"This calls `{name}`: here you build it yourself."
                 return untried(attempt.exercise, "forbidden", said, self._rules.seed)
             return self._judged(attempt)
         except RecursionError:
@@ -103,6 +115,13 @@ class Judge:
         if attempt.borrowed:  # the library's code is nothing for the answers that follow
             sandbox.clear()
         return judged
+
+    def _refused(self, attempt: Attempt, flag: Flag) -> Verdict:
+        said = (
+            f"{flag['seen']} (cell {flag['cell']}, line {flag['line']}), and this class is graded "
+            "without such code: write it in a plainer way."
+        )
+        return untried(attempt.exercise, "forbidden", said, self._rules.seed)
 
     def _start_sandbox(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, unless it runs."""
@@ -137,9 +156,12 @@ class Judge:
         return result
 
 
-def _screened(attempt: Attempt) -> str | None:
-    """Say what in the source may not be used, if anything may not."""
-    return screened(attempt.written, attempt.exercise) if attempt.source else None
+def _flags(attempt: Attempt) -> list[Flag]:
+    """List what is unusual in an attempt that has borrowed nothing from the library."""
+    try:
+        return flags(attempt.source or "", attempt.places)
+    except RecursionError:
+        return [Flag(cell=attempt.places[0][0], line=1, seen="code that is nested too deeply")]
 
 
 def _message(attempt: Attempt, judged: Verdict) -> str:

@@ -15,7 +15,8 @@ class Rules:
     """How submissions are judged.
 
     `exercises` are ids, or empty for those of each notebook's lesson; `points` replaces an
-    exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`.
+    exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`; with
+    `strict` an answer that is flagged has no points.
     """
 
     level: Level
@@ -24,6 +25,7 @@ class Rules:
     points: dict[str, float] = field(default_factory=dict)
     seconds: int = SECONDS
     memory: int = MEMORY
+    strict: bool = False
 
 
 def exercises_of(lessons: Iterable[str]) -> list[str]:

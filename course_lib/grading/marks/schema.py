@@ -25,6 +25,14 @@ class Case(TypedDict):
     values: dict[str, str]
 
 
+class Flag(TypedDict):
+    """What is unusual in an answer, and where in its notebook: cells and lines from 1."""
+
+    cell: int
+    line: int
+    seen: str
+
+
 class ExerciseResult(TypedDict):
     """The verdict on one answer."""
 
@@ -35,6 +43,7 @@ class ExerciseResult(TypedDict):
     source: NotRequired[str]
     same_as_library: NotRequired[bool]
     dispatched: NotRequired[list[str]]
+    flags: NotRequired[list[Flag]]
     properties: NotRequired[list[PropertyResult]]
     case: NotRequired[Case]
 

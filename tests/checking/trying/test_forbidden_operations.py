@@ -1,0 +1,102 @@
+"""What is forbidden is forbidden by whatever name it is computed."""
+
+import inspect
+import warnings
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+
+from course_lib.answers.source import source_of
+from course_lib.checking.catalogue import ids, load
+from course_lib.checking.trying import forbidden_names
+from course_lib.checking.trying.forbidden_operations import named
+
+PLACES = {
+    "torch": torch, "torch.linalg": torch.linalg, "torch.special": torch.special,
+    "torch.masked": torch.masked, "torch.nn.functional": torch.nn.functional,
+    "torch.Tensor": torch.Tensor, "numpy": np, "numpy.linalg": np.linalg,
+}  # fmt: skip
+SETS = ("set_", "save", "load", "seed", "compile", "test", "from", "show", "info", "rand", "resize")
+X, TALL = torch.randn(2, 4, 4), torch.randn(6, 4)
+ARGUMENTS = [(X, -1), (X,), (X, X), (X[0], X[1]), (TALL,), (TALL, TALL[:, :2])]
+
+
+def functions():
+    for place, module in PLACES.items():
+        for name in dir(module):
+            value = getattr(module, name, None)
+            usual = not name.startswith("_") and not name.endswith("_")
+            if usual and callable(value) and not inspect.isclass(value):
+                if not any(part in name for part in SETS):
+                    yield f"{place}.{name}", value
+
+
+def result(function, arguments, in_numpy):
+    """Call a function on copies, and return its first result where that is a tensor of floats."""
+    copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in arguments]
+    copies = [x.numpy() if in_numpy and isinstance(x, torch.Tensor) else x for x in copies]
+    with suppress(Exception):
+        found = function(*copies)
+        while isinstance(found, tuple):
+            found = found[0]
+        found = torch.as_tensor(found) if in_numpy else found
+        if found.layout == torch.strided and found.is_floating_point() and found.dim():
+            return found.double()
+    return None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_too():
+    every, missed = dict(functions()), []
+    exercises = [load(exercise_id) for exercise_id in ids()]
+    forbidden = {name for x in exercises for name in x.forbidden} & every.keys()
+    for arguments in ARGUMENTS:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            results = {
+                name: found
+                for name, function in every.items()
+                if (found := result(function, arguments, name.startswith("numpy"))) is not None
+            }
+        # a mean over everything is no exercise: what is asked is the mask
+        for name in (forbidden & results.keys()) - {"torch.masked.mean"}:
+            right = results[name]
+            same = {
+                other
+                for other, found in results.items()
+                if found.shape == right.shape and torch.allclose(found, right, rtol=1e-4, atol=1e-5)
+            }
+            for exercise in exercises:
+                if name in exercise.forbidden:
+                    known = {forbidden_names._canonical(x) for x in named(exercise)}
+                    missed += [
+                        (exercise.id, name, other)
+                        for other in same
+                        if forbidden_names._canonical(other) not in known
+                    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "answer"),
+    [
+        ("scaling/fit_power_law", "torch.pinverse(a) @ y"),
+        ("scaling/fit_power_law", "a.pinverse() @ y"),
+        ("scaling/fit_power_law", "torch.linalg.solve_ex(a, y).result"),
+        ("scaling/fit_power_law", "numpy.linalg.lstsq(a, y)"),
+        ("attention/softmax", "numpy.logaddexp.reduce(a)"),
+        ("attention/attend", "F.multi_head_attention_forward(a, y)"),
+    ],
+)
+def test_a_sister_of_what_is_forbidden_is_named(exercise_id, answer):
+    source = f"import numpy, torch\nimport torch.nn.functional as F\ndef f(a, y):\n    {answer}"
+    assert forbidden_names.in_source(source, {}, named(load(exercise_id)))
+
+
+@pytest.mark.parametrize("exercise_id", [x for x in ids() if load(x).forbidden])
+def test_no_alternative_uses_what_is_forbidden(exercise_id):
+    exercise = load(exercise_id)
+    for answer in exercise.alternatives:
+        assert not forbidden_names.in_source(source_of(answer), {}, named(exercise))
