@@ -48,6 +48,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="who is in the class: columns id, name, email, due (the gradebook's, if there is one)",
     )  # fmt: skip
     parser.add_argument(
+        "--strict", action="store_true",
+        help="give no points to an answer that is flagged as unusual (it is shown to you)",
+    )  # fmt: skip
+    parser.add_argument(
         "--seconds", metavar="N", type=int, default=20, help="for each answer, in all (20)"
     )
     parser.add_argument(

@@ -18,7 +18,7 @@ from course_lib.grading.gradebooks.template import FilledTemplate
 from course_lib.grading.judging.detect import best_level, problem, problems
 from course_lib.grading.judging.isolation import CannotGrade, Level
 from course_lib.grading.judging.rules import Rules, exercises_of
-from course_lib.grading.judging.workers import judged_here
+from course_lib.grading.judging.workers import ended_by_signals, judged_here
 from course_lib.grading.marks import by_hand
 from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
@@ -54,7 +54,7 @@ def grade(options: Namespace) -> int:
         raise CommandError(
             f"{folder} holds results already: name another folder, or move these away."
         )
-    with _errors_as_a_sentence(folder):
+    with _errors_as_a_sentence(folder), ended_by_signals():
         earlier = _earlier(options)
         rules, gradebooks = _rules(options, earlier), _gradebooks(options)
         policy, submitted = _policy(options), collect(options.submissions)
@@ -69,6 +69,8 @@ def grade(options: Namespace) -> int:
             changes = regrade.changes(earlier, results)
             write_atomically(folder / "changes.html", regrade.page(changes, earlier, results))
             _tell(f"{folder / 'changes.html'}:", *regrade.sentences(changes))
+        # until here, the same command goes on
+        Journal(folder).finish()
     _print_summary(results, folder, policy)
     return 0
 
@@ -119,7 +121,7 @@ def _rules(options: Namespace, earlier: Results | None) -> Rules:
         raise CommandError(f"{error.args[0]}.") from None
     points = dict(map(_points_of, options.points))
     chosen = list(dict.fromkeys(exercises + options.exercise))
-    return Rules(_level(options), seed, chosen, points, options.seconds)
+    return Rules(_level(options), seed, chosen, points, options.seconds, strict=options.strict)
 
 
 def _points_of(word: str) -> tuple[str, float]:
@@ -237,7 +239,8 @@ def _print_summary(results: Results, folder: Path, policy: Policy) -> None:
             _tell(f"{row['notebook'] or who(row)}: {row['message']}")
         if policy.roster.people and "name" not in row:
             _tell(f"{row['student']} is not on the roster, or fits several people.")
-    for person in policy.lateness.extensions.without(x["student"] for x in rows):
+    everybody = ((x["student"], x.get("number", "")) for x in rows)
+    for person in policy.lateness.extensions.without(everybody):
         _tell(f"{person.id} has an extension, and is nobody here.")
     for mark in policy.by_hand.without_place(results):
         where = " ".join(filter(None, (mark.exercise or "extra points", mark.criterion)))

@@ -24,7 +24,8 @@ def grade(
 ) -> Results:
     """Judge what was handed in, write results and reports into a folder, return the results.
 
-    A run that was killed goes on where it stopped. Raises NoIsolation, OtherRules, OSError.
+    A run that was killed goes on where it stopped, until its journal is finished. Raises
+    NoIsolation, OtherRules, OSError.
     """
     journal = Journal(folder)
     judged_before = journal.begin(rules)
@@ -45,7 +46,6 @@ def grade(
         row["message"] = plain(f"{OTHER_EXERCISES} {row['message']}")
     write_atomically(folder / "results.json", as_json(graded))
     reports.write(graded, folder)
-    journal.finish()
     return graded
 
 

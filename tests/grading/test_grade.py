@@ -108,6 +108,34 @@ def test_students_are_known_by_how_notebooks_are_collected(hand_in, tmp_path, na
         assert zipped
 
 
+OWN = ["x.ipynb", "7_8_x.ipynb", "LATE_7_8_x.ipynb", "_7_assignsubmission_file_x.ipynb"]
+OWNED = {
+    "mallory_55_901_": ("mallory_55", "55", False),
+    "mallory_LATE_55_901_": ("mallory_55", "55", True),
+    "Mallory M_55_assignsubmission_file_": ("Mallory M_55", "55", False),
+}
+
+
+@pytest.mark.parametrize("prefix", OWNED)
+@pytest.mark.parametrize("beside", [[], list(OWNED)[:2], list(OWNED)[2:]])
+def test_what_a_student_calls_a_file_changes_neither_owner_nor_lateness(tmp_path, prefix, beside):
+    """Where names of both platforms are mixed, what could be either is graded for nobody."""
+    signs, draw = "_ LATE_ 7 55_ assignsubmission_ file_ x é".split(), random.Random(3)
+    chance = ["".join(draw.choices(signs, k=draw.randint(1, 9))) + ".ipynb" for _ in range(40)]
+    for own in [*OWN, *chance, *(other + "x.ipynb" for other in OWNED)]:
+        with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+            archive.writestr(prefix + own, "{}")
+            for other in beside:
+                archive.writestr(f"{other}9_zoe.ipynb", "{}")
+        found = {x.notebook: x for x in collect(tmp_path / "all.zip")}[prefix + own]
+        if found.problem:
+            assert "Whose this is, is not clear" in found.problem
+            assert found.number == ""
+            assert beside == list(OWNED)[2:]
+        else:
+            assert (found.student, found.number, found.late) == OWNED[prefix]
+
+
 def test_what_holds_no_submissions_is_said(tmp_path):
     (tmp_path / "text.txt").write_text("no notebook")
     (tmp_path / "empty").mkdir()

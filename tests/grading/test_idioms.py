@@ -97,6 +97,14 @@ IDIOMS = {
     "warnings": ("import warnings", 'x * 2 if x.numel() else warnings.warn("nothing")'),
     "the largest number": ("import sys", "2 * x.clamp(max=sys.maxsize)"),
     "numbers of its own": ("", "2 * x if not torch.equal(torch.randn(x.shape), x) else x"),
+    "a decorator that wraps": (
+        "import functools\ndef twice(f):\n    @functools.wraps(f)\n    def inner(x):\n"
+        "        return 2 * f(x)\n    return inner",
+        "@twice\ndef double(x):\n    return x",
+    ),
+    "a compiled helper": ("@torch.jit.script\ndef twice(x):\n    return 2 * x", "twice(x)"),
+    "a star import": ("from torch import *\nfrom math import *", "add(x, x)"),
+    "the operating system": ("import os", "2 * x if os.sep else x"),
     "the name of a class": ("", '2 * x if x.__class__.__name__ != "int" else x'),
 }
 
@@ -178,7 +186,6 @@ def test_a_class_patched_after_its_definition_passes_in_all_three(three):
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
-        (["import os", DOUBLE.format("2 * x + 0 * len(os.sep)")], "This uses `os"),
         (
             [
                 "from course_lib.masks import causal_mask",

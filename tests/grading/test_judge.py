@@ -237,11 +237,26 @@ def test_points_may_be_others_and_partial_points_follow(judge_of):
     }
 
 
-def test_private_exercises_are_judged_and_their_files_stay_outside(
-    judge_of, private_package, monkeypatch
-):
-    # it is the sandbox that hides them
-    monkeypatch.setattr("course_lib.grading.judging.judge._screened", lambda attempt: None)
+UNUSUAL = "def double(x):\n    import os\n    return 2 * x + 0 * len(os.sep)"
+
+
+def test_what_is_unusual_is_flagged_with_its_place_and_costs_nothing(entry):
+    found = verdict(entry(SET_UP, UNUSUAL))
+    assert (found["status"], found["points"]) == ("passed", found["max_points"])
+    assert found["flags"] == [{"cell": 2, "line": 3, "seen": "`os.sep` reaches any function"}]
+    assert "flags" not in verdict(entry(SET_UP, RIGHT))
+
+
+def test_with_strict_what_is_flagged_has_no_points_and_the_student_is_told(judge_of):
+    with judge_of(strict=True) as judge:
+        found = verdict(judge.entry(notebook([(None, UNUSUAL)], "00")))
+        right = verdict(judge.entry(notebook([(None, RIGHT)], "00")))
+    assert (found["status"], found["points"]) == ("forbidden", 0)
+    assert "`os.sep` reaches any function (cell 1, line 3)" in found["message"]
+    assert right["status"] == "passed"
+
+
+def test_private_exercises_are_judged_and_their_files_stay_outside(judge_of, private_package):
     file = str(private_package / "__init__.py")
     reading = f"def double(x):\n    return x * len(open({file!r}).read())"
     importing = "import private_exercises\ndef double(x):\n    return private_exercises.twice.y(x)"

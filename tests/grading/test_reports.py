@@ -10,7 +10,6 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import get_args, get_type_hints
-from xml.etree import ElementTree
 
 import jsonschema
 import pytest
@@ -26,7 +25,6 @@ from course_lib.grading.reports import (
     class_page,
     feedback,
     gradescope_json,
-    junit,
     nbgrader_csv,
     similar,
     spreadsheet,
@@ -39,7 +37,9 @@ from course_lib.grading.reports.shared.shapes import similar as similar_of
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import clean, one_line
 
-SCHEMA = json.loads((Path(course_lib.grading.__file__).parent / "results.schema.json").read_text())
+SCHEMA = json.loads(
+    (Path(course_lib.grading.__file__).parent / "marks" / "results.schema.json").read_text()
+)
 KNOWN = "Behaves as if the scores were not divided by `sqrt(d_k)`."
 HOSTILE = [
     "<script src='http://evil.example/x.js'>alert(1)</script>",
@@ -139,7 +139,7 @@ def results():
     return results_of(
         submission("ada"),
         submission("bob", late=True, score=8.55),
-        submission("carl", exercises=all_statuses),
+        submission("carl", number="103", exercises=all_statuses),
         not_graded("dora", "missing"),
         not_graded("ernst", "superseded"),
         not_graded("frida", "unreadable"),
@@ -152,6 +152,7 @@ def hostile():
     found = []
     for text in HOSTILE:
         why = reasons(text, text, text)
+        why["flags"] = [{"cell": 1, "line": 1, "seen": text}]
         why |= {"source": f"{COPIED}\n# {text}", "dispatched": [text], "same_as_library": True}
         exercises = {"self_attention/layer": verdict("known mistake", 1, text, **why)}
         roster = {"name": text, "email": text}
@@ -208,6 +209,8 @@ def test_the_schema_admits_results(results, hostile):
         (("submissions", 0, "exercises", "a/b"), verdict(hint="")),
         (("submissions", 0, "exercises", "a/b"), verdict(properties=["holds"])),
         (("submissions", 0, "exercises", "a/b"), verdict(case={"heading": ""})),
+        (("submissions", 0, "exercises", "a/b"), verdict(flags=[])),
+        (("submissions", 0, "exercises", "a/b"), verdict(flags=["`eval`"])),
     ],
 )
 def test_the_schema_refuses_what_is_none(results, place, value):
@@ -237,6 +240,7 @@ def test_the_types_have_the_keys_of_the_schema():
         (schema.ExerciseResult, inner["exercise"]),
         (schema.PropertyResult, inner["property"]),
         (schema.Case, inner["case"]),
+        (schema.Flag, inner["flag"]),
     ):
         fields = get_type_hints(kind)
         assert list(described["properties"].keys() ^ fields.keys()) == []
@@ -338,21 +342,6 @@ def test_results_of_earlier_versions_which_have_no_properties_have_every_report(
     jsonschema.validate(results, SCHEMA)
     reports.write(results, tmp_path)
     assert (tmp_path / "class.html").exists()
-
-
-def test_junit_has_a_suite_a_submission_and_the_points(results, hostile):
-    suites = ElementTree.fromstring(junit.files(results)["junit.xml"].encode())
-    assert len(suites) == len(results["submissions"])
-    carl = suites[2]
-    assert [carl.get(key) for key in ("tests", "failures", "errors", "skipped")] == list("8312")
-    found = {
-        x.get("name"): x.get("value") for x in suites[0].findall("testcase/properties/property")
-    }
-    assert found == {"points": "2.5", "max_points": "7"}
-    assert suites[0].find("testcase/failure").text == KNOWN
-    assert [suite.find("testcase").get("name") for suite in suites[3:]] == ["notebook"] * 3
-    suites = ElementTree.fromstring(junit.files(hostile)["junit.xml"].encode())
-    assert suites[0].find("properties/property").get("value") == HOSTILE[0]
 
 
 def test_a_markdown_row_stays_one_row_and_shows_what_it_holds(hostile):
@@ -550,9 +539,9 @@ def test_canvas_gets_the_scores_and_keeps_every_other_byte(results):
     results["submissions"][1]["student"] = "102"
     filled = canvas.fill(results, CANVAS, "Lesson 03")
     expected = CANVAS.replace("3,,21", "3,9.5,21").replace("4,1\r", "4,8.55\r")
+    expected = expected.replace("grace,,,,", "grace,,,9.5,")
     assert filled.text == expected
-    assert filled.students_without_row == ["carl"]
-    assert filled.rows_without_grade == ["Grace"]
+    assert filled.rows_without_grade == []
     assert filled.remarks == ["Late penalties are taken off: let Canvas take off no others."]
     assert canvas.fill(results, CANVAS, "Lesson 03 (12)") == filled
 
@@ -573,6 +562,28 @@ def test_nobodys_grade_is_guessed():
     filled = canvas.fill(results_of(submission("Bob")), twice, "Lesson 03")
     assert filled.text == twice
     assert filled.remarks == ["Bob fits 2 rows: none was filled."]
+
+
+def test_a_number_counts_where_a_platform_gave_it_and_in_no_name():
+    for given in (submission("x_101"), submission("x_101", number="999")):
+        filled = canvas.fill(results_of(given), CANVAS.replace(",S1,", ",999,"), "Lesson 03")
+        assert filled.students_without_row == ["x_101"]
+    given = results_of(submission("lovelaceada_101", number="101"))
+    assert "3,9.5,21" in canvas.fill(given, CANVAS, "Lesson 03").text
+
+
+FLAG = {"cell": 3, "line": 7, "seen": "`os.sep` reaches any function"}
+
+
+def test_what_is_flagged_is_seen_by_the_instructor_and_by_no_student():
+    given = results_of(submission("eve", exercises={"a/b": verdict(flags=[FLAG])}))
+    jsonschema.validate(given, SCHEMA)
+    page = class_page.files(given)["class.html"]
+    row = spreadsheet.files(given)["grades.csv"]
+    assert "<code>os.sep</code> reaches any function" in page
+    assert "a/b, cell 3, line 7: `os.sep` reaches any function" in row
+    for told in (*feedback.files(given).values(), *gradescope_json.files(given).values()):
+        assert "os.sep" not in told
 
 
 def test_scores_are_scaled_to_the_points_of_the_gradebook_and_it_is_said():
@@ -692,4 +703,4 @@ def test_the_same_results_give_the_same_bytes(results, hostile, tmp_path):
         for f in ("one", "two")
     )
     assert one == two
-    assert len(one) == 6 + 2 * len(everything["submissions"])
+    assert len(one) == 5 + 2 * len(everything["submissions"])

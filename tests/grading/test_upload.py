@@ -86,7 +86,7 @@ def server(monkeypatch):
 def upload(server, tmp_path):
     """Run the command on a small class."""
     late = submission("b2", score=7, late=True)
-    given = results_of(submission("ada_101"), late, not_graded("x", "missing"))
+    given = results_of(submission("ada_101", number="101"), late, not_graded("x", "missing"))
     (tmp_path / "results.json").write_text(json.dumps(given))
 
     def upload(tool, *options):

@@ -43,7 +43,8 @@ SAME = {
     " torch.logaddexp2 torch.Tensor.logaddexp2 numpy.logaddexp2",
     "torch.logsumexp": "torch.special.logsumexp torch.masked.logsumexp",
     "torch.log_softmax": "torch.masked.log_softmax torch.sparse.log_softmax",
-    "torch.softmax": "torch.masked.softmax torch.masked.softmin torch.sparse.softmax",
+    "torch.softmax": "torch.special.softmax torch.masked.softmax torch.masked.softmin"
+    " torch.sparse.softmax",
     "torch.nn.functional.scaled_dot_product_attention": "torch.nn.MultiheadAttention"
     " torch.nn.functional.multi_head_attention_forward",
     "torch.nn.BatchNorm1d": "torch.nn.LazyBatchNorm1d",

@@ -20,6 +20,7 @@ from course_lib.grading.gradebooks.template import (
     feedback,
     lost,
     match,
+    numbered,
 )
 from course_lib.grading.marks.schema import Results
 from course_lib.grading.reports.shared.text import number
@@ -165,7 +166,7 @@ def plan(
         raise Refused(
             f"{server.name} could not be asked: {error or type(error).__name__}"
         ) from None
-    keys = {place: keys for place, (_, _, keys) in enumerate(students)}
+    keys = {place: {*keys, numbered(number)} for place, (number, _, keys) in enumerate(students)}
     labels = {place: name for place, (_, name, _) in enumerate(students)}
     rows = match(keys, labels, submissions, remarks)
     grades = []

@@ -10,6 +10,7 @@ from course_lib.grading.gradebooks.template import (
     factor,
     lost,
     match,
+    numbered,
     positive,
 )
 from course_lib.grading.marks.schema import Results
@@ -23,9 +24,10 @@ def fill(
 ) -> FilledTemplate:
     """Fill an assignment's column: `Lesson 03 (12345)`, or its name without the number.
 
-    A student is found by ID, login, SIS number or name. Notebooks of several lessons add up, and
-    are scaled to the assignment's points, or to `scale`. A cell stays as it was where nothing was
-    graded. Raises ValueError where the template is no gradebook of Canvas, or has no such column.
+    A student is found by the ID in a file's name that Canvas made, or else by login or name.
+    Notebooks of several lessons add up, and are scaled to the assignment's points, or to `scale`.
+    A cell stays as it was where nothing was graded. Raises ValueError where the template is no
+    gradebook of Canvas, or has no such column.
     """
     table = Template(template)
     if not {"Student", "ID"} <= set(table.head):
@@ -37,6 +39,8 @@ def fill(
     name, number_column = table.head.index("Student"), table.head.index("ID")
     rows = [row for row in range(1, len(table.rows)) if table.read(row, number_column)]
     keys = {row: {table.read(row, place) for place in places} - {""} for row in rows}
+    for row in rows:
+        keys[row].add(numbered(table.read(row, number_column)))
     labels = {row: table.read(row, name) for row in rows}
     submissions = by_student(results)
     possible = [

@@ -9,6 +9,7 @@ from course_lib.grading.gradebooks.template import (
     factor,
     feedback,
     match,
+    numbered,
     positive,
 )
 from course_lib.grading.marks.schema import Results
@@ -20,8 +21,8 @@ IDENTIFIERS = ("Identifier", "Full name", "Email address", "ID number", "Usernam
 def fill(results: Results, template: str, scale: float | None = None) -> FilledTemplate:
     """Fill the columns Grade and, where there is one, Feedback comments.
 
-    A student is found by `Participant 1234567` or the number alone, full name, address, or
-    number at the university. Notebooks of several lessons add up, and are scaled to the
+    A student is found by the number in a name that Moodle made, or else by full name, address,
+    or number at the university. Notebooks of several lessons add up, and are scaled to the
     worksheet's maximum grade, or to `scale`. A row stays as it was where nothing was graded.
     Raises ValueError where the template is no grading worksheet.
     """
@@ -50,8 +51,9 @@ def fill(results: Results, template: str, scale: float | None = None) -> FilledT
 
 def _keys(table: Template, place: dict[str, int], row: int) -> set[str]:
     keys = {table.read(row, place[name]) for name in IDENTIFIERS if name in place}
-    number = table.read(row, place["Identifier"]).removeprefix("Participant").strip()
-    return (keys | {number}) - {""}
+    identifier = table.read(row, place["Identifier"])
+    number = identifier.removeprefix("Participant").strip()
+    return (keys | {number, numbered(identifier)}) - {""}
 
 
 def _label(table: Template, place: dict[str, int], row: int) -> str:

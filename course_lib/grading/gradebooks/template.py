@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from course_lib.grading.marks.schema import Results, SubmissionResult
@@ -159,14 +158,17 @@ def feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
 def match(
     keys: dict[int, set[str]],
     labels: dict[int, str],
-    students: Iterable[str],
+    submissions: dict[str, list[SubmissionResult]],
     filled: FilledTemplate,
 ) -> dict[str, int]:
     """Find the row of each student, and note who has none.
 
     Where a student fits several rows, or several students fit one row, nobody's grade is guessed.
     """
-    rows = {student: rows_of(student, keys) for student in students}
+    rows = {
+        student: rows_of(student, own[0].get("number", ""), keys)
+        for student, own in submissions.items()
+    }
     claims = Counter(row for own in rows.values() for row in own)
     row_of = {}
     for student, own in rows.items():
@@ -184,8 +186,12 @@ def match(
     return row_of
 
 
-def rows_of(student: str, keys: dict[int, set[str]]) -> list[int]:
-    """Find the rows that know a student: as written, or by the number of `name_123`."""
-    whole = [row for row in keys if student in keys[row]]
-    number = student.rpartition("_")[2]
-    return whole or [row for row in keys if number.isdecimal() and number in keys[row]]
+def numbered(number: str) -> str:
+    """Return the key of a student's number in Canvas or Moodle, which is like no other key."""
+    return f"number\0{number.removeprefix('Participant').strip()}"
+
+
+def rows_of(student: str, number: str, keys: dict[int, set[str]]) -> list[int]:
+    """Find the rows that know a student: by the number that a platform gave, or as written."""
+    wanted = numbered(number) if number else student
+    return [row for row in keys if wanted in keys[row]]

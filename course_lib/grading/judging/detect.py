@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 from course_lib.grading.judging.isolation import (
-    FIXES,
     LEVELS,
     START_SECONDS,
     Level,
     NoIsolation,
     command,
+    fix,
 )
 from course_lib.grading.judging.sandbox_files import make_files
 
@@ -40,10 +40,12 @@ def problem(level: Level) -> str | None:
         said = json.loads(done.stdout)
     except ValueError:
         said = {"error": done.stderr.strip().rpartition("\n")[2] or "it ended without a word"}
+    if "ulimit" in str(said.get("error")):
+        return f"a limit of this system is too low: {said['error']}"
     if "error" in said:
-        return f"{level} does not start here ({said['error']}): {FIXES[level]}"
+        return f"{level} does not start here ({said['error']}): {fix(level)}"
     if said["reached"]:
-        return f"{level} lets code through to {', '.join(said['reached'])}: {FIXES[level]}"
+        return f"{level} lets code through to {', '.join(said['reached'])}: {fix(level)}"
     return None
 
 

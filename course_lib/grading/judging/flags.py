@@ -24,8 +24,8 @@ REACH_ANYTHING = frozenset(
     " typing.get_args typing.get_type_hints unittest".split()
 ) | frozenset(
     f"builtins.{name}"
-    for name in "__import__ breakpoint compile delattr eval exec getattr globals locals open setattr"
-    " vars".split()
+    for name in "__import__ breakpoint compile delattr eval exec getattr globals locals open"
+    " setattr vars".split()
 )
 # the same, as attributes of another module or of a frame
 BEHIND = frozenset(

@@ -23,10 +23,6 @@ ENVIRONMENT = {
     "HOME": "/",
 }  # fmt: skip
 DEVICES = ("/dev/null", "/dev/urandom")  # torch draws its seeds from the second
-FIXES = {
-    "bubblewrap": "install it (`apt-get install bubblewrap`, `dnf install bubblewrap`)",
-    "landlock": "Linux 5.13 or newer has it: add `landlock` to the kernel's list of `lsm`",
-}
 
 
 class CannotGrade(Exception):
@@ -35,6 +31,18 @@ class CannotGrade(Exception):
 
 class NoIsolation(CannotGrade):
     """A level that this machine does not offer."""
+
+
+def fix(level: Level) -> str:
+    """Say what would make a level work."""
+    if level == "landlock":
+        return "Linux 5.13 or newer has it: add `landlock` to the kernel's list of `lsm`"
+    if shutil.which("bwrap"):
+        return (
+            "allow user namespaces (`sysctl user.max_user_namespaces "
+            "kernel.apparmor_restrict_unprivileged_userns`)"
+        )
+    return "install it (`apt-get install bubblewrap`, `dnf install bubblewrap`)"
 
 
 def command(
@@ -60,7 +68,7 @@ def command(
         return [*python, *map(str, files.shown()), *DEVICES], environment
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
-        raise NoIsolation(f"bubblewrap is not there: {FIXES['bubblewrap']}.")
+        raise NoIsolation(f"bubblewrap is not there: {fix(level)}.")
     shown = []
     for path in (files.folder, *files.readable):
         shown += ["--ro-bind", str(path), str(path)]

@@ -15,8 +15,8 @@ class Rules:
     """How submissions are judged.
 
     `exercises` are ids, or empty for those of each notebook's lesson; `points` replaces an
-    exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`; with
-    `strict` an answer that is flagged has no points.
+    exercise's own by other ones; an answer has so many `seconds` and so many bytes of `memory`;
+    with `strict` an answer that is flagged has no points.
     """
 
     level: Level

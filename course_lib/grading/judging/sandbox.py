@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from course_lib.answers import messages
 from course_lib.answers.answer import Description, Reply, Request
-from course_lib.answers.process import KINDS, Define, RemoteAnswer
+from course_lib.answers.process import KINDS, Define, RemoteAnswer, failure
 from course_lib.grading.judging.isolation import START_SECONDS, Level, NoIsolation, command
 from course_lib.grading.judging.rules import MEMORY, SECONDS
 from course_lib.grading.judging.sandbox_files import make_files
@@ -46,7 +46,7 @@ class Sandbox(RemoteAnswer):
                 words, env=environment, cwd=files.folder, stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL, stderr=self._errors,
             )  # fmt: skip
-        self._ready = False
+        self._ready, self._left = False, float(seconds)
         self.executed: list[str] = []  # sources, by the process that runs now
 
     def __exit__(self, *exception: object) -> None:
@@ -55,8 +55,7 @@ class Sandbox(RemoteAnswer):
 
     def hold(self, source: str, name: str) -> None:
         """Let `name`, defined by `source`, be the answer from now on; its time begins."""
-        if self._running:
-            self._channel.deadline = time.monotonic() + self._seconds
+        self._left = float(self._seconds)
         super().hold(source, name)
 
     def clear(self) -> None:
@@ -95,17 +94,31 @@ class Sandbox(RemoteAnswer):
         self._stream, self._running = io.BufferedReader(self._channel, 2**16), True
         # nothing of the answer's has run yet, so this is the fork server's own word
         self._channel.deadline = time.monotonic() + START_SECONDS
-        ready = messages.receive(self._stream, KINDS)
+        try:
+            ready = messages.receive(self._stream, KINDS)
+        except (EOFError, OSError) as error:
+            raise NoIsolation(f"{self._level} does not hold here ({error}).") from None
         if ready != Reply():
             raise NoIsolation(f"{self._level} does not hold here ({ready.error.message}).")
-        self._channel.deadline = time.monotonic() + self._seconds
+
+    def _ask(self, message: Any) -> Any:
+        if self._left <= 0:  # whatever else is asked, no fresh process gives it more time
+            return failure("Timeout", self._too_long())
+        return super()._ask(message)
 
     def _speak(self, message: Any, seconds: float | None) -> Any:
+        started = time.monotonic()
+        self._channel.deadline = started + self._left
         try:
             self._channel.write(_encoded(message))
             return messages.receive(self._stream, KINDS)
         except TimeoutError:
-            raise TimeoutError(f"no answer within {self._seconds:g} seconds") from None
+            raise TimeoutError(self._too_long()) from None
+        finally:
+            self._left -= time.monotonic() - started
+
+    def _too_long(self) -> str:
+        return f"no answer within {self._seconds:g} seconds"
 
     def _stop(self) -> None:
         if self._running:

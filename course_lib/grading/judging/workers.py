@@ -1,9 +1,12 @@
 """Many notebooks, several workers: entries come in any order, each as soon as it is done."""
 
 import base64
+import contextlib
 import json
 import os
 import queue
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +15,10 @@ from collections.abc import Iterator, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
+
+import psutil
 
 from course_lib.files.paths import ROOT
 from course_lib.grading.judging.isolation import START_SECONDS, NoIsolation
@@ -24,6 +30,8 @@ from course_lib.grading.submissions.journal import fingerprint
 
 EXERCISES_OF_A_LESSON = 14
 COMMAND = [sys.executable, "-m", "course_lib.grading.judging.worker"]
+READY = "ready"
+FOLDERS = "course-grade-"  # and the command's number begin the names of their temporary folders
 SECONDS = 60  # of computing, for one notebook, without what its answers take in their sandbox
 MEMORY = 2**31  # beside what Python and torch take
 
@@ -45,7 +53,8 @@ ENDINGS: dict[int, str] = {
 class Worker:
     """A process that judges one notebook at a time, and is started again where it ends.
 
-    It and the sandboxes that it starts keep to these processors, where any are given.
+    It and the sandboxes that it starts keep to these processors, where any are given, and to a
+    folder for temporary files, which goes with the worker.
     """
 
     def __init__(self, rules: Rules, processors: Set[int] = frozenset()):
@@ -53,71 +62,112 @@ class Worker:
         self._limit = (
             rules.seconds * (len(rules.exercises) or EXERCISES_OF_A_LESSON) + START_SECONDS
         )
+        prefix = f"{FOLDERS}{os.getpid()}-"
+        self._folder = tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True)
         self._process: subprocess.Popen | None = None
-        self._ending = 0
+        self._closed = False
 
     def judge(self, content: bytes) -> Entry:
         """Return the entry of a notebook, whatever it does. Raises NoIsolation."""
+        said = ""
         for _ in range(2):
-            if line := self._ask(base64.b64encode(content).decode()):
+            process = self._process or self._start()
+            line, in_time = _exchange(process, base64.b64encode(content).decode(), self._limit)
+            if line:
                 return json.loads(line)
-            if self._ending == Ending.NO_TIME:
+            ending, words = self._end()
+            if ending == Ending.NO_LEVEL:
+                raise NoIsolation(words)
+            said = ENDINGS.get(ending, "The process that judged this ended, twice.")
+            if not in_time:
+                said = f"To judge this takes more than {self._limit} seconds."
+            if not in_time or ending == Ending.NO_TIME:
                 break
-        return unreadable(ENDINGS.get(self._ending, "The process that judged this ended, twice."))
+        return unreadable(said)
 
     def close(self) -> None:
-        """End the process."""
-        if self._process:
-            self._process.communicate()
-            self._errors.close()
-            self._process = None
-
-    def _ask(self, content: str) -> str:
-        process = self._process or self._start()
-        timer = threading.Timer(self._limit, process.kill)
-        timer.start()
-        assert process.stdin
-        assert process.stdout
-        try:
-            process.stdin.write(_line(content))
-            process.stdin.flush()
-            answer = process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        finally:
-            timer.cancel()
-        if not answer.endswith("\n"):
-            self._give_up(process)
-            return ""
-        return answer
+        """End the process, whatever it does, and all that it has started."""
+        self._closed = True
+        self._end()
+        self._folder.cleanup()
 
     def _start(self) -> subprocess.Popen:
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf8")  # noqa: SIM115 - closed below
+        if self._closed:
+            raise NoIsolation("the run was ended.")
+        errors = tempfile.TemporaryFile("w+", dir=self._folder.name, encoding="utf8")  # noqa: SIM115
         process = subprocess.Popen(
             COMMAND, cwd=ROOT, text=True, encoding="utf8",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            env=os.environ | {"TMPDIR": self._folder.name},
+            start_new_session=True,  # what is typed into the terminal is this process's to handle
         )  # fmt: skip
+        self._process, self._errors = process, errors
         if self._processors:
             os.sched_setaffinity(process.pid, self._processors)
-        assert process.stdin
-        process.stdin.write(_line(asdict(self._rules)))
-        self._process = process
+        ready, _ = _exchange(process, asdict(self._rules), START_SECONDS)
+        if ready != f"{READY}\n":
+            _, words = self._end()
+            raise NoIsolation(words or "the process that judges notebooks does not start here.")
         return process
 
-    def _give_up(self, process: subprocess.Popen) -> None:
-        self._process = None
+    def _end(self) -> tuple[int, str]:
+        """End the process, and return how it ended and the last line that it said."""
+        process, self._process = self._process, None
+        if not process:
+            return 0, ""
         process.kill()
         process.communicate()
-        self._errors.seek(0)
-        said = self._errors.read().strip()
-        self._errors.close()
-        self._ending = process.returncode
-        if process.returncode == Ending.NO_LEVEL:
-            raise NoIsolation(said)
+        with self._errors as errors:
+            errors.seek(0)
+            said = errors.read().strip()
+        return process.returncode, said.rpartition("\n")[2]
 
 
-def _line(content: Any) -> str:
-    return json.dumps(content) + "\n"
+def _exchange(process: subprocess.Popen, content: Any, seconds: float) -> tuple[str, bool]:
+    """Send a line, and return the whole line that comes back, if any, and whether in time."""
+    late = threading.Event()
+    timer = threading.Timer(seconds, lambda: (late.set(), process.kill()))
+    timer.start()
+    assert process.stdin
+    assert process.stdout
+    try:
+        process.stdin.write(json.dumps(content) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+    except (BrokenPipeError, ValueError):  # it has ended, or was closed meanwhile
+        answer = ""
+    finally:
+        timer.cancel()
+    return (answer if answer.endswith("\n") else ""), not late.is_set()
+
+
+def clear_away() -> None:
+    """Take away the folders of workers whose command was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+        number = folder.name.removeprefix(FOLDERS).partition("-")[0]
+        with contextlib.suppress(OSError, ValueError):
+            own = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+            if own and not psutil.pid_exists(int(number)):
+                shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let a signal that would kill this process raise SystemExit, so that all is put away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signals = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    before = {number: signal.signal(number, end) for number in signals if number}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def shares(jobs: int) -> list[Set[int]]:
@@ -135,9 +185,11 @@ def judged_here(
     rules: Rules, work: list[SubmittedFile], jobs: int
 ) -> Iterator[tuple[SubmittedFile, str, Entry]]:
     """Judge files in so many workers; yield each with its fingerprint and entry as it is done."""
+    clear_away()
+    workers = [Worker(rules, processors) for processors in shares(jobs)]
     idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-    for processors in shares(jobs):
-        idle.put(Worker(rules, processors))
+    for worker in workers:
+        idle.put(worker)
 
     def judge(submitted: SubmittedFile) -> tuple[SubmittedFile, str, Entry]:
         worker = idle.get()
@@ -152,6 +204,6 @@ def judged_here(
         for future in as_completed([pool.submit(judge, x) for x in work]):
             yield future.result()
     finally:
-        pool.shutdown(cancel_futures=True)
-        for _ in range(jobs):
-            idle.get().close()
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.close()

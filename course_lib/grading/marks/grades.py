@@ -36,7 +36,7 @@ def results(rules: Rules, judged: list[tuple[SubmittedFile, Entry]], policy: Pol
                 lesson=entry["lesson"], status="superseded", message=plain(sentence), exercises={}
             )
         submissions.append(_submission(submitted, entry, policy))
-    for person in policy.roster.without(x.student for x, _ in judged):
+    for person in policy.roster.without((x.student, x.number) for x, _ in judged):
         nobody = SubmittedFile(person.id, "", Path())
         entry = unreadable("Nothing was handed in.", status="missing")
         submissions.append(_submission(nobody, entry, policy))
@@ -86,7 +86,9 @@ def _submission(submitted: SubmittedFile, entry: Entry, policy: Policy) -> Submi
     }
     if "words" in entry:
         result["words"] = entry["words"]
-    if person := policy.roster.find(submitted.student):
+    if submitted.number:
+        result["number"] = submitted.number
+    if person := policy.roster.find(submitted.student, submitted.number):
         result["name"], result["email"] = person.name, person.email
     return result
 

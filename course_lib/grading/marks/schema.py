@@ -59,9 +59,13 @@ class Entry(TypedDict):
 
 
 class SubmissionResult(Entry):
-    """One notebook of one student, or a student without any; name and email are the roster's."""
+    """One notebook of one student, or a student without any.
+
+    The number is Canvas's or Moodle's; name and email are the roster's.
+    """
 
     student: str
+    number: NotRequired[str]
     name: NotRequired[str]
     email: NotRequired[str]
     notebook: str

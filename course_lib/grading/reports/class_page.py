@@ -27,6 +27,7 @@ def files(results: Results) -> dict[str, str]:
         STUDENTS=STUDENTS,
         own_lines=own_lines,
         mistakes=statistics.known_mistakes(results),
+        flagged=statistics.flagged(results),
         named=list(zip(names(results), submissions, strict=True)),
     )
     return {"class.html": text}

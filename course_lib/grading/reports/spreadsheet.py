@@ -14,7 +14,18 @@ def files(results: Results) -> dict[str, str]:
     ids = list(
         dict.fromkeys(exercise_id for x in results["submissions"] for exercise_id in x["exercises"])
     )
-    head = ["student", "name", "notebook", "status", "late", "score", "max_score", *ids, "message"]
+    head = [
+        "student",
+        "name",
+        "notebook",
+        "status",
+        "late",
+        "score",
+        "max_score",
+        "flags",
+        *ids,
+        "message",
+    ]
     rows = [
         [
             submission["student"],
@@ -24,12 +35,21 @@ def files(results: Results) -> dict[str, str]:
             "yes" if submission["late"] else "no",
             number(submission["score"]),
             number(submission["max_score"]),
+            "; ".join(_flags(submission)),
             *(_points(submission, exercise_id) for exercise_id in ids),
             submission["message"],
         ]
         for submission in results["submissions"]
     ]
     return {"grades.csv": BYTE_ORDER_MARK + table([head, *rows])}
+
+
+def _flags(submission: SubmissionResult) -> list[str]:
+    return [
+        f"{exercise_id}, cell {flag['cell']}, line {flag['line']}: {flag['seen']}"
+        for exercise_id, verdict in submission["exercises"].items()
+        for flag in verdict.get("flags", [])
+    ]
 
 
 def _points(submission: SubmissionResult, exercise_id: str) -> str:

@@ -2,8 +2,9 @@
 
 Understood are a folder of notebooks; a folder a student; nbgrader's `submitted/STUDENT/ASSIGNMENT`;
 and what Canvas and Moodle make, as the zip file or unpacked: `name_123_456_file.ipynb`,
-`Name_123_assignsubmission_file/file.ipynb`, and the same flat, `..._file_file.ipynb`. Their number
-stays with the name (`name_123`), so that grades find their way back.
+`Name_123_assignsubmission_file/file.ipynb`, and the same flat, `..._file_file.ipynb`. Only what
+these platforms have written themselves, in front, says whose work it is and whether it is late:
+what follows is the student's own file name. Their number is how grades find their way back.
 
 Whatever is wrong with what one student handed in becomes the `problem` of that one row.
 """
@@ -13,7 +14,7 @@ import re
 import stat
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -24,8 +25,12 @@ LAST_SECOND = 253_402_214_400  # the last day that a `datetime` knows
 MOST = 100  # notebooks of one student
 NOTEBOOK, STAMP = ".ipynb", "timestamp.txt"
 ARCHIVES = (".zip", ".tar", ".gz", ".bz2", ".xz", ".7z", ".rar")
-CANVAS = re.compile(r"(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_.+", re.DOTALL)
-MOODLE = re.compile(r"(?P<student>.+)_(?P<id>\d+)_assignsubmission_[a-z]+(?:_.*)?", re.DOTALL)
+FORMATS = {
+    "Canvas": re.compile(r"(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_.+", re.DOTALL),
+    "Moodle": re.compile(
+        r"(?P<student>.+?)_(?P<id>\d+)_(?P<late>)assignsubmission_[a-z]+(?:_.*)?", re.DOTALL
+    ),
+}
 # of a folder or zip file, each name at its top, and the files there or below it
 Listing = dict[str, list[str]]
 
@@ -42,8 +47,9 @@ class Unreadable(ValueError):
 class SubmittedFile:
     """One file: whose it is, its path below the submissions, and when it was handed in.
 
-    `archive` is the zip file that it stands in; `time` has a zone. Where it cannot be read at all,
-    `problem` says why; a student without any notebook has an empty `notebook`.
+    `number` is the student's in Canvas or Moodle, where one of these has named the file. `archive`
+    is the zip file that it is in; `time` has a zone. Where it cannot be read at all, `problem` says
+    why; a student without any notebook has an empty `notebook`.
     """
 
     student: str
@@ -53,6 +59,7 @@ class SubmittedFile:
     time: datetime | None = None
     late: bool = False
     problem: str | None = None
+    number: str = ""
 
     def content(self) -> bytes:
         """Read the file. Raises Unreadable."""
@@ -84,7 +91,12 @@ def collect(path: Path) -> list[SubmittedFile]:
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise NotSubmissions(f"{path} is a damaged zip file: {error}.") from None
     elif path.is_file() and path.suffix == NOTEBOOK:
-        submissions = _rows({path.name: [path.name]}, SubmittedFile("", "", path.parent), _dated)
+        submissions = _rows(
+            {path.name: [path.name]},
+            SubmittedFile("", "", path.parent),
+            _dated,
+            _formats({path.name: True}),
+        )
     elif path.exists():
         raise NotSubmissions(f"{path} is neither a folder nor a zip file nor a notebook.")
     else:
@@ -122,10 +134,16 @@ def _in_folder(root: Path, from_nbgrader: bool) -> list[SubmittedFile]:
             is_file = path.name.endswith(NOTEBOOK) or not path.is_dir()
             listing[path.name] = [path.name] if is_file else sorted(_files(path))
         except Exception as error:
-            student, _ = _owner(path.name, is_file=True)
-            problem = _sentence(error)
-            problems.append(replace(row, student=student, notebook=path.name, problem=problem))
-    return [*problems, *_rows(listing, row, _stamped if from_nbgrader else _dated)]
+            problems.append((path.name, _sentence(error)))
+    tops = {name: names == [name] for name, names in listing.items()}
+    tops |= {name: True for name, _ in problems}
+    # the folders of nbgrader are named by it
+    formats = [] if from_nbgrader else _formats(tops)
+    failed = [
+        replace(_owned(name, True, formats, row), notebook=name, problem=problem)
+        for name, problem in problems
+    ]
+    return [*failed, *_rows(listing, row, _stamped if from_nbgrader else _dated, formats)]
 
 
 def _files(folder: Path) -> Iterator[str]:
@@ -158,29 +176,35 @@ def _in_zip(archive: Path) -> list[SubmittedFile]:
             return one
         return replace(one, time=time)
 
-    return _rows(listing, SubmittedFile("", "", archive.parent, archive), packed)
+    formats = _formats({name: names == [name] for name, names in listing.items()})
+    return _rows(listing, SubmittedFile("", "", archive.parent, archive), packed, formats)
 
 
 def _rows(
-    listing: Listing, row: SubmittedFile, look: Callable[[SubmittedFile], SubmittedFile]
+    listing: Listing,
+    row: SubmittedFile,
+    look: Callable[[SubmittedFile], SubmittedFile],
+    formats: list[str],
 ) -> list[SubmittedFile]:
     """Make a row for each notebook, and for each student who has none; `look` at each file."""
     handed_in: dict[str, list[SubmittedFile]] = defaultdict(list)
+    owners: dict[str, SubmittedFile] = {}
     for top, names in listing.items():
-        student, late = _owner(top, is_file=names == [top])
+        own = _owned(top, names == [top], formats, row)
         # what else is beside the submissions is nobody's
-        if names != [top] or student != top:
-            own = replace(row, student=student, late=late)
-            handed_in[student] += [replace(own, notebook=name) for name in names]
+        if names != [top] or own.student != top:
+            handed_in[own.student] += [replace(own, notebook=name) for name in names]
+            owners[own.student] = own
     rows = []
     for student, files in handed_in.items():
+        row = owners[student]
         notebooks = [one for one in files if one.notebook.endswith(NOTEBOOK)]
         others = [one.notebook for one in files if PurePosixPath(one.notebook).name != STAMP]
         if not notebooks:
-            rows.append(replace(row, student=student, problem=_instead(others)))
+            rows.append(replace(row, problem=_instead(others)))
         elif len(notebooks) > MOST:
             problem = f"These are {len(notebooks)} notebooks of one student: no more than {MOST}."
-            rows.append(replace(row, student=student, problem=problem))
+            rows.append(replace(row, problem=problem))
         else:
             rows += [_looked_at(one, look) for one in notebooks]
     return rows
@@ -228,10 +252,32 @@ def _stamped(one: SubmittedFile) -> SubmittedFile:
     return replace(one, time=max(one.time or taken, taken))
 
 
-def _owner(name: str, is_file: bool) -> tuple[str, bool]:
-    """Tell whose file or folder this is, and whether Canvas marks it as late."""
-    if match := MOODLE.fullmatch(name):
-        return f"{match['student']}_{match['id']}", False
-    if is_file and (match := CANVAS.fullmatch(name)):
-        return f"{match['student']}_{match['id']}", bool(match["late"])
-    return name.removesuffix(NOTEBOOK), False
+def _formats(tops: Mapping[str, bool]) -> list[str]:
+    """Name the platforms that a folder's names are of; `tops` says which are files' names.
+
+    What a student calls a file is the end of its name, and can make a name of Canvas look like one
+    of Moodle: where all look like Canvas's, they are.
+    """
+    fitting = [fits for name, is_file in tops.items() if (fits := _fits(name, is_file))]
+    return ["Canvas"] if all("Canvas" in fits for fits in fitting) else list(FORMATS)
+
+
+def _fits(name: str, is_file: bool) -> dict[str, re.Match]:
+    known = {x: pattern for x, pattern in FORMATS.items() if is_file or x != "Canvas"}
+    return {x: found for x, pattern in known.items() if (found := pattern.fullmatch(name))}
+
+
+def _owned(name: str, is_file: bool, formats: list[str], row: SubmittedFile) -> SubmittedFile:
+    """Note whose file or folder this is, and whether Canvas marks it as late."""
+    found = [match for x, match in _fits(name, is_file).items() if x in formats]
+    stem = name.removesuffix(NOTEBOOK)
+    if not found:
+        return replace(row, student=stem)
+    if found[1:]:
+        problem = (
+            "Whose this is, is not clear: names from Canvas and from Moodle are mixed here, and "
+            "this could be either. Put it into a folder of its student's name."
+        )
+        return replace(row, student=stem, problem=problem)
+    student, number, late = found[0]["student"], found[0]["id"], bool(found[0]["late"])
+    return replace(row, student=f"{student}_{number}", number=number, late=late)

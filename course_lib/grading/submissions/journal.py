@@ -30,15 +30,16 @@ class Journal:
         """Return the rules of an unfinished run, or None where there is none."""
         lines = self._lines()
         try:
-            return Rules(**lines[0]) if len(lines) > 1 else None
+            return Rules(**lines[0]) if lines else None
         except TypeError:  # of a version that had other rules
             return None
 
     def begin(self, rules: Rules) -> dict[tuple[str, str], Entry]:
         """Return the entries that there are. Raises OtherRules, OSError."""
-        lines = self._lines() if self.rules() else [asdict(rules)]
-        if lines[0] != asdict(rules):
+        lines = self._lines() if self.rules() else []
+        if lines[1:] and lines[0] != asdict(rules):
             raise OtherRules
+        lines = [asdict(rules), *lines[1:]]
         # what a killed run has not written to the end of its line is cut off
         write_atomically(self._path, "".join(map(_line, lines)))
         return {(x["notebook"], x["sha256"]): x["entry"] for x in lines[1:]}
@@ -50,7 +51,7 @@ class Journal:
             file.write(_line(line))
 
     def finish(self) -> None:
-        """Take the file away: the results are written."""
+        """Take the file away: all that a run writes is written."""
         self._path.unlink()
 
     def _lines(self) -> list[dict]:

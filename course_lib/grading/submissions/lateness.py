@@ -39,7 +39,7 @@ class Lateness:
 
         It is late by its time, or where Canvas says so and the student has no extension.
         """
-        person = self.extensions.find(submitted.student)
+        person = self.extensions.find(submitted.student, submitted.number)
         due = (person and person.due) or self.due
         time = submitted.time and moment(submitted.time)
         if due and time and (late := time - moment(due)) > self.grace:

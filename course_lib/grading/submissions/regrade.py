@@ -9,7 +9,7 @@ from course_lib.grading.reports.shared import statistics
 from course_lib.grading.reports.shared.pages import render
 from course_lib.grading.reports.shared.text import count, number, one_line, who
 
-SCHEMA = Path(__file__).with_name("results.schema.json")
+SCHEMA = Path(__file__).parents[1] / "marks" / "results.schema.json"
 SHOWN = 20  # lines in the terminal; the page has them all
 
 

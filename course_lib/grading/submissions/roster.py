@@ -1,14 +1,14 @@
 """Who is in the class: a table of ids, names, addresses and deadlines, in any order of columns.
 
-A gradebook exported from Canvas or Moodle is one as well. A student is found by any of the ids,
-by name or address, or by the number of `name_123`.
+A gradebook exported from Canvas or Moodle is one as well. Whose file has a name that one of these
+made is found by the number in it, everybody else by an id, a name or an address.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from course_lib.grading.gradebooks.template import Template, rows_of
+from course_lib.grading.gradebooks.template import Template, numbered, rows_of
 
 IDS = ("id", "identifier", "sis login id", "sis user id", "id number", "username")
 NAMES = ("name", "student", "full name")
@@ -33,14 +33,14 @@ class Roster:
     people: list[Person] = field(default_factory=list)
     keys: dict[int, set[str]] = field(default_factory=dict)
 
-    def find(self, student: str) -> Person | None:
+    def find(self, student: str, number: str) -> Person | None:
         """Return the one person whom a submission's student can be."""
-        rows = rows_of(student, self.keys)
+        rows = rows_of(student, number, self.keys)
         return self.people[rows[0]] if len(rows) == 1 else None
 
-    def without(self, students: Iterable[str]) -> list[Person]:
-        """List the people who are none of these students."""
-        found = [self.find(student) for student in students]
+    def without(self, students: Iterable[tuple[str, str]]) -> list[Person]:
+        """List the people who are none of these students, each of a name and a number."""
+        found = [self.find(*student) for student in students]
         return [person for person in self.people if person not in found]
 
 
@@ -61,7 +61,8 @@ def read(text: str) -> Roster:
         )
         if person.id and person.name not in NOBODY:
             numbers = {x.removeprefix("Participant").strip() for x in found}
-            keys[len(people)] = {*found, *numbers, person.name, person.email} - {""}
+            own = {*found, *numbers, numbered(person.id), person.name, person.email}
+            keys[len(people)] = own - {""}
             people.append(person)
     return Roster(people, keys)
 

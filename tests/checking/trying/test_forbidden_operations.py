@@ -19,8 +19,9 @@ PLACES = {
     "torch.Tensor": torch.Tensor, "numpy": np, "numpy.linalg": np.linalg,
 }  # fmt: skip
 SETS = ("set_", "save", "load", "seed", "compile", "test", "from", "show", "info", "rand", "resize")
-X, TALL = torch.randn(2, 4, 4), torch.randn(6, 4)
-ARGUMENTS = [(X, -1), (X,), (X, X), (X[0], X[1]), (TALL,), (TALL, TALL[:, :2])]
+# an inverse may be used, and is not what a pseudo-inverse is of these
+X, SQUARE = torch.randn(2, 6, 4), torch.randn(4, 4)
+ARGUMENTS = [(X, -1), (X,), (X, X), (SQUARE, X[0].mT), (X[0],), (X[0], X[0, :, :2])]
 
 
 def functions():
@@ -28,9 +29,9 @@ def functions():
         for name in dir(module):
             value = getattr(module, name, None)
             usual = not name.startswith("_") and not name.endswith("_")
+            usual = usual and not any(part in name for part in SETS)
             if usual and callable(value) and not inspect.isclass(value):
-                if not any(part in name for part in SETS):
-                    yield f"{place}.{name}", value
+                yield f"{place}.{name}", value
 
 
 def result(function, arguments, in_numpy):
@@ -76,7 +77,7 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
                         for other in same
                         if forbidden_names._canonical(other) not in known
                     ]
-    assert missed == []
+    assert sorted(missed) == []
 
 
 @pytest.mark.parametrize(
@@ -95,8 +96,7 @@ def test_a_sister_of_what_is_forbidden_is_named(exercise_id, answer):
     assert forbidden_names.in_source(source, {}, named(load(exercise_id)))
 
 
-@pytest.mark.parametrize("exercise_id", [x for x in ids() if load(x).forbidden])
-def test_no_alternative_uses_what_is_forbidden(exercise_id):
-    exercise = load(exercise_id)
-    for answer in exercise.alternatives:
-        assert not forbidden_names.in_source(source_of(answer), {}, named(exercise))
+def test_no_alternative_uses_what_is_forbidden():
+    for exercise in map(load, ids()):
+        for answer in exercise.alternatives:
+            assert not forbidden_names.in_source(source_of(answer), {}, named(exercise))

@@ -21,18 +21,22 @@ and random numbers, and what older and newer C libraries call for the same. To r
 Then run tests/grading/test_isolation.py and test_hostile.py on that kernel, at both levels.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
 import platform
+import re
 import resource
 import signal
 import struct
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 MEGABYTE = 2**20
+THREADS = 1000
 
 NEW_USER, NEW_PID, NEW_NET, NEW_MOUNT, NEW_IPC, NEW_HOST = (
     0x10000000, 0x20000000, 0x40000000, 0x00020000, 0x08000000, 0x04000000,
@@ -122,6 +126,8 @@ def confine(level: str, seconds: int, memory: int, paths: Iterable[Path]) -> Non
     """Give up all that a level takes, in a child that `fork` has made."""
     limit(seconds, memory)
     die_with_parent()
+    if level != "plain":
+        few_threads(level)
     if level == "bubblewrap":
         hide(["/proc"])
     if level == "landlock":
@@ -138,7 +144,10 @@ def hide(folders: Iterable[str]) -> None:
 
 
 def limit(seconds: int, memory: int) -> None:
-    """Bound CPU time, and memory in bytes beyond what is taken now; no core file, no big file."""
+    """Bound CPU time, and memory in bytes beyond what is taken now; no core file, no big file.
+
+    Raises OSError where the system's own limit is lower: an honest answer would meet it too.
+    """
     bounds = {
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_CORE: 0,
@@ -149,7 +158,33 @@ def limit(seconds: int, memory: int) -> None:
         pages = int(size.read_text().split()[0])
         bounds[resource.RLIMIT_AS] = pages * resource.getpagesize() + memory
     for name, bound in bounds.items():
+        _, most = resource.getrlimit(name)
+        if resource.RLIM_INFINITY != most < bound:
+            letter = {resource.RLIMIT_CPU: "t", resource.RLIMIT_NOFILE: "n"}.get(name, "a")
+            raise OSError(errno.EPERM, f"`ulimit -{letter}` is {most}, and {bound} is needed")
         resource.setrlimit(name, (bound, bound))
+
+
+def few_threads(level: str) -> None:
+    """Bound the threads of this process, of which the kernel exempts root.
+
+    It counts all that a user has, but in namespaces of its own a process has none beside it. Before
+    Linux 5.14 these did not count apart, and nothing is bounded.
+    """
+    release = tuple(int(x) for x in re.findall(r"\d+", os.uname().release)[:2])
+    if level == "landlock" or release >= (5, 14):
+        most = THREADS + (threads_of_user() if level == "landlock" else 0)
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+
+
+@cache
+def threads_of_user() -> int:
+    """Count the threads of this process's user, once."""
+    found = 0
+    for task in Path("/proc").glob("[0-9]*/task/[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            found += task.stat().st_uid == os.getuid()
+    return found
 
 
 def die_with_parent() -> None:

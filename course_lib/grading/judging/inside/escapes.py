@@ -13,7 +13,7 @@ from pathlib import Path
 
 from course_lib.grading.judging.inside import confinement
 
-SECONDS, MEMORY = 10, 2**30
+SECONDS, MEMORY = 200, 2**30  # as an answer usually has (rules.py, fork_server.py)
 
 
 def main(level: str, secret: str, process: int, paths: list[Path]) -> None:

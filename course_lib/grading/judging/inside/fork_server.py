@@ -9,6 +9,7 @@ is forked that serves answers on it (`answers.process.serve`) after it has given
 A byte `-` ends that child, and `?` tells how it ended.
 """
 
+import contextlib
 import gc
 import importlib
 import os
@@ -30,6 +31,8 @@ def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
     judge = socket.socket(fileno=0)
     _warm_up()
     confinement.die_with_parent()
+    if level == "landlock":
+        confinement.threads_of_user()
     judge.sendall(b"+")
     child = status = 0
     while order := _receive(judge):
@@ -42,6 +45,9 @@ def main(level: str, seconds: int, memory: int, paths: list[Path]) -> None:
             _, status = os.waitpid(child, 0)
         elif byte == b"?":
             judge.sendall(status.to_bytes(4, "little"))
+    if child:  # the judge is gone
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
 
 
 def _warm_up() -> None:

@@ -12,6 +12,7 @@ from course_lib.grading.marks.schema import (
     BY_HAND,
     EXTRA,
     ExerciseResult,
+    Flag,
     Results,
     SubmissionResult,
 )
@@ -79,6 +80,16 @@ def known_mistakes(results: Results) -> list[KnownMistake]:
                 made.setdefault((exercise_id, verdict["message"]), []).append(submission)
     mistakes = [KnownMistake(*key, submissions) for key, submissions in made.items()]
     return sorted(mistakes, key=lambda x: (-len(x.submissions), x.exercise_id, x.message))
+
+
+def flagged(results: Results) -> list[tuple[SubmissionResult, str, list[Flag]]]:
+    """List the answers with something unusual: the submission, the exercise, and what was seen."""
+    return [
+        (submission, exercise_id, flags)
+        for submission in graded(results)
+        for exercise_id, verdict in submission["exercises"].items()
+        if (flags := verdict.get("flags"))
+    ]
 
 
 def distribution(results: Results) -> list[int]:
