@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from contextlib import closing
@@ -672,6 +673,79 @@ def test_a_killed_run_goes_on_to_the_same_results(hand_in, grade, tmp_path):
     while processes_of(str(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not processes_of(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGKILL"])
+def test_a_killed_command_leaves_no_process_and_no_folder_to_the_next_one(hand_in, tmp_path, name):
+    hand_in("slow.ipynb", "def double(x):\n    while True:\n        pass")
+    words = [*COMMAND, str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--seed=3", *TRUST]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = os.environ | {"MARK": str(tmp_path), "TMPDIR": str(temporary)}
+    run = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
+    while not [*temporary.glob("course-grade-*/course-sandbox-*")]:
+        assert run.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.5)
+    run.send_signal(getattr(signal, name))
+    started = time.monotonic()
+    run.wait(10)
+    while processes_of(str(tmp_path)) and time.monotonic() < started + 10:
+        time.sleep(0.05)
+    assert not processes_of(str(tmp_path))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        if name == "SIGKILL":
+            workers.clear_away()
+    assert [*temporary.iterdir()] == []
+
+
+@pytest.mark.skipif(best_level() == "plain", reason="no sandbox here")
+@pytest.mark.parametrize("limit", ["-t 45", "-n 60", "-v 2400000"])
+def test_a_limit_of_the_system_is_said_and_costs_nobody_any_points(hand_in, tmp_path, limit):
+    hand_in("ada.ipynb")
+    words = [*COMMAND, str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--jobs=1"]
+    command = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *words]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    assert run.returncode == 2, run
+    assert f"ulimit {limit[:2]}" in run.stderr
+    assert not (tmp_path / "out" / "results.json").exists()
+
+
+def test_a_run_that_fails_at_any_file_goes_on_to_the_same_bytes(
+    hand_in, grade, tmp_path, monkeypatch
+):
+    hand_in("lovelaceada_12_345_00.ipynb", WRONG)
+    canvas, rubric = tmp_path / "canvas.csv", tmp_path / "rubric.csv"
+    canvas.write_text("Student,ID,Section,Start (77)\nAda,12,,\n")
+    rubric.write_text("question,points,criterion\nwhy,2,is right\n")
+    moodle = tmp_path / "moodle.csv"
+    moodle.write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 12,Ada,,50.00\n")
+    assert grade(tmp_path / "in", tmp_path / "earlier", "--seed", 3) == 0
+    options = ["--canvas", canvas, "--assignment", "Start", "--moodle", moodle]
+    options += ["--rubric", rubric, "--earlier", tmp_path / "earlier"]
+
+    def written(folder):
+        files = (x for x in folder.rglob("*") if x.is_file())
+        return {x.relative_to(folder).as_posix(): x.read_bytes() for x in files}
+
+    assert grade(tmp_path / "in", tmp_path / "whole", *options) == 0
+    whole = written(tmp_path / "whole")
+    assert {"results.json", "canvas.csv", "moodle.csv", "changes.html", "marks.csv"} <= {*whole}
+    put = os.replace
+    for place, name in enumerate(whole):
+        out = tmp_path / f"out_{place}"
+
+        def fail(source, target, out=out, name=name):
+            if target == out / name:
+                raise OSError(28, "No space left on device", str(target))
+            put(source, target)
+
+        monkeypatch.setattr(os, "replace", fail)
+        assert grade(tmp_path / "in", out, *options) == 2
+        monkeypatch.setattr(os, "replace", put)
+        assert grade(tmp_path / "in", out, *options) == 0
+        assert written(out) == whole
 
 
 def test_batches_of_a_lost_worker_are_done_again(hand_in, grade, tmp_path):
