@@ -5,7 +5,10 @@ import os
 import platform
 import re
 import stat
+import subprocess
+import sys
 import sysconfig
+import time
 from pathlib import Path
 
 import psutil
@@ -24,7 +27,7 @@ from course_lib.grading.judging.sandbox_files import COURSE, INSIDE, earlier_com
 DECIDE = {
     "catalogue", "exercise", "verdict", "trial", "mutants", "edits", "laws", "notebook",
     "notebook_answers", "forbidden_source", "judge", "grades", "pipeline", "workers", "worker",
-    "sandbox", "screen", "likeness", "own_answers", "source_names", "forbidden_operations",
+    "sandbox", "flags", "likeness", "own_answers", "source_names", "forbidden_operations",
 }  # fmt: skip
 # in one process, which has its sandboxes only once
 CONFINED = [level for level in LEVELS if level != "plain"]
@@ -194,6 +197,48 @@ def answer():
     return let_through
 """
     assert sandbox(source).output == []
+
+
+MANY_THREADS = """
+import _thread, os, sys
+from course_lib.grading.judging.inside import confinement
+if not os.getuid():  # whom the kernel exempts
+    os.setgid(65534), os.setuid(65534)
+_thread.stack_size(2**15)
+if child := confinement.fork(sys.argv[1]):
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+confinement.confine(sys.argv[1], 60, 2**30, [])
+held, started = _thread.allocate_lock(), 0
+held.acquire()
+try:
+    while started < 5000:
+        _thread.start_new_thread(held.acquire, ())
+        started += 1
+except RuntimeError:
+    os._exit(0 if started > 100 else 1)
+os._exit(2)
+"""
+
+
+@pytest.mark.parametrize("level", CONFINED)
+def test_threads_are_bounded(level):
+    if said := problem(level):
+        pytest.skip(f"no {level} here: {said}")
+    words = [sys.executable, "-c", MANY_THREADS, level]
+    assert subprocess.run(words, cwd=ROOT, timeout=60).returncode == 0
+
+
+def test_all_that_is_asked_of_an_answer_is_one_account_of_time(sandboxes):
+    slow = "import time\ndef answer(x):\n    time.sleep(0.4)\n    return x"
+    with sandboxes("02", best_level(), 1, MEMORY) as sandbox:
+        sandbox.hold(slow, "answer")
+        assert sandbox.run(Request((1,))).output == 1
+        started = time.monotonic()
+        errors = [sandbox.run(Request((1,))).error for _ in range(30)]
+        assert time.monotonic() - started < 1
+        assert errors[-1].type == "Timeout"
+        sandbox.hold(slow, "answer")  # the next answer has a time of its own
+        assert sandbox.run(Request((1,))).output == 1
 
 
 HONEST = {
