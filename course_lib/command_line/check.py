@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from course_lib.command_line.shared import load
+from course_lib.command_line.shared import load, printable
 from course_lib.files.errors import CommandError
 from course_lib.files.workspace import Workspace
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from course_lib.checking.verdict import Verdict
 
 NAME = "check"
-WHAT = "judge the exercises of a notebook, without running its other cells"
+WHAT = "judge the exercises of your own notebook: no other cell runs, and there is no sandbox"
 EXAMPLE = "workspace/00_start_here.ipynb --exercise start/hello"
 
 
@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
         attempts = {options.exercise: submission.attempts[options.exercise]}
         submission = replace(submission, attempts=attempts)
     for remark in submission.remarks:
-        print(remark)
+        print(printable(remark))
     workspace, judged = Workspace.find(folder), []
     # an answer reads what its notebook could read: the files beside it, and the workspace
     with contextlib.chdir(folder), ChildProcess() as child:
@@ -72,9 +72,9 @@ def tell(
 
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything)
-    print(shown if attempted else f"○ {verdict.exercise}: not attempted yet")
+    print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
     if verdict.status == "passed":
         for said in filter(None, (remark(attempt.exercise, judged), warning(attempt))):
-            print(said)
+            print(printable(said))
     if workspace:
         record(workspace, verdict, attempt.define, attempt)

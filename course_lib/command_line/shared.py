@@ -35,6 +35,13 @@ def workspace() -> Workspace:
     raise CommandError("there is no workspace here: run `course learn` first, or go to its folder.")
 
 
+def printable(text: str) -> str:
+    """Replace what a terminal obeys in a text that may hold a notebook's own."""
+    return "".join(
+        x if x.isprintable() or x in "\n\t" else "\N{REPLACEMENT CHARACTER}" for x in text
+    )
+
+
 def show(names: tuple[str, ...], rows: list[tuple]) -> None:
     """Print a table, its numbers to the right."""
     from rich import box

@@ -39,10 +39,12 @@ def parse(content: bytes, name: str) -> dict:
                 "versions, and take the marks out."
             ) from None
         raise NotANotebook(f"{name} is not a notebook: its content is not JSON.") from None
+    if isinstance(notebook, dict) and "worksheets" in notebook:
+        _upgrade(notebook)
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
         raise NotANotebook(
-            f"{name} is not a notebook of format 4: open it in JupyterLab and save it again."
+            f"{name} is not a notebook of format 3 or 4: open it in JupyterLab and save it again."
         )
     if len(cells) > MOST_CELLS:
         raise NotANotebook(f"{name} has {len(cells):,} cells: {MOST_CELLS:,} are read at most.")
@@ -51,6 +53,21 @@ def parse(content: bytes, name: str) -> dict:
             f"{name} holds more than 1 MB of code: keep data in a file, not in a cell."
         )
     return notebook
+
+
+def _upgrade(notebook: dict) -> None:
+    """Give a notebook of format 3 the cells of format 4, without what they have put out."""
+    sheets = notebook.pop("worksheets")
+    sheets = [x for x in sheets if isinstance(x, dict)] if isinstance(sheets, list) else []
+    listed = [x.get("cells") for x in sheets]
+    notebook["cells"] = [cell for cells in listed if isinstance(cells, list) for cell in cells]
+    notebook["nbformat"], notebook["nbformat_minor"] = 4, 0
+    for cell in notebook["cells"]:
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            cell["source"] = cell.pop("input", "")
+            cell.pop("language", None), cell.pop("prompt_number", None)
+            cell["outputs"], cell["execution_count"] = [], None
+            cell.setdefault("metadata", {})
 
 
 def conflict(text: str) -> int | None:

@@ -155,6 +155,17 @@ def test_a_check_judges_records_and_keeps(workspace, notebook, tmp_path, monkeyp
     assert workspace.answer(ID) == f"FACTOR = 2\n\n{RIGHT}\n"
 
 
+@pytest.mark.usefixtures("warm")
+def test_a_notebook_sends_nothing_to_the_terminal_that_it_obeys(notebook, capsys):
+    for text in ("\\x1b]0;owned\\x07\\x1b[31mred", "\\x1b[2J\\x1b]52;c;AAAA\\x07", "a\\rb\\u202ec"):
+        print_it = f"def double(x):\n    print('{text}')\n    return x**2"
+        raise_it = f"def double(x):\n    raise ValueError('{text}')"
+        for source in (print_it, raise_it):
+            assert main(["check", str(notebook((ID, source)))]) == 1
+            said = capsys.readouterr().out
+            assert all(line.isprintable() or "\t" in line for line in said.split("\n"))
+
+
 def test_an_answer_runs_on_the_workspaces_own(workspace, notebook, tmp_path, monkeypatch):
     workspace.keep("attention/dot_scores", "def dot_scores(q, k):\n    return 2 * q\n")
     path = notebook(

@@ -1,8 +1,8 @@
 """A stranger's code wins nothing, harms nobody, and leaves nothing behind.
 
 Each cell of the files in `hostile/` is an answer of a notebook of its own, between two honest ones.
-All are graded by one command. Those whose source the judge refuses to run are then judged again
-with nobody looking at it, so that what the sandbox alone holds off is seen too.
+All are graded by one command. The ways to a forbidden function are judged twice more: by the watch
+alone, whatever their source says, and with nobody looking, to see that they lead there.
 """
 
 import contextlib
@@ -29,10 +29,9 @@ from course_lib.grading.judging import sandbox
 from course_lib.grading.judging.detect import problem
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
-from course_lib.grading.judging.sandbox import Sandbox
 from course_lib.grading.marks import entries
 from course_lib.grading.submissions.files import collect
-from tests.grading.two_clocks import LONG, hold
+from tests.grading.two_clocks import LONG
 
 SEED = 5
 LONGEST = 900  # seconds for all of them, thirty times what is usual: a run that hangs is ended
@@ -61,9 +60,8 @@ def read(kind):
     return {name: body for name, _, body in (cell.partition("\n") for cell in cells)}
 
 
-KINDS = {kind: read(kind) for kind in ("escapes", "lies", "harms", "ways")}
+KINDS = {kind: read(kind) for kind in ("escapes", "lies", "harms", "ways", "flagged")}
 EVERY = [(kind, name) for kind, cells in KINDS.items() for name in cells]
-names = pytest.mark.parametrize(("kind", "name"), EVERY, ids=[name for _, name in EVERY])
 
 # twice the query gives twice its result, where the query itself is the result
 EARNED = {"comparisons of torch are patched": 1, "the handle is patched": 1}
@@ -71,7 +69,7 @@ EARNED = {"comparisons of torch are patched": 1, "the handle is patched": 1}
 
 def cells_of(kind, name, outside):
     """Put an attack between two honest answers; it has the names of what is outside."""
-    answer = {"escapes": [IF_WON], "ways": [SOFTMAX]}.get(kind, [])
+    answer = {"escapes": [IF_WON], "ways": [SOFTMAX], "flagged": [SOFTMAX]}.get(kind, [])
     places = "\n".join(f"{key} = {value!r}" for key, value in outside.items())
     return [SET_UP, places, FIRST, KINDS[kind][name], *answer, LAST]
 
@@ -233,39 +231,26 @@ def run(tmp_path_factory):
         found = json.loads((out / "results.json").read_text("utf8"))
         yield SimpleNamespace(
             status=graded.returncode, said=graded.stdout, left=left,
-            before=files, after=everything(*watched), outside=outside, reached=reached,
+            before=files, after=everything(*watched), outside=outside, reached=reached(),
             rows={row["notebook"].removesuffix(".ipynb"): row for row in found["submissions"]},
         )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def unscreened(run):
-    """Judge those that were refused, whatever they say and call: the sandbox is alone with them.
-
-    It was alone with the others before.
-    """
-    rows = {f"{kind}, {name}": run.rows[f"{kind}, {name}"] for kind, name in EVERY}
-    with pytest.MonkeyPatch.context() as patch, adopting() as left:
-        patch.setattr(judging, "_screened", lambda attempt: None)
+def reached(run):
+    """Judge the ways to what is forbidden whatever they say and call."""
+    with pytest.MonkeyPatch.context() as patch, Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
+        patch.setattr(judging, "forbidden", lambda attempt: None)
         patch.setattr(sandbox, "_encoded", unwatched)
-        patch.setattr(Sandbox, "hold", hold)
-        with Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
-            for kind, name in EVERY:
-                if attacked(rows[f"{kind}, {name}"], kind)["status"] == "forbidden":
-                    content = notebook(cells_of(kind, name, run.outside))
-                    rows[f"{kind}, {name}"] = judge.entry(content)
-    return SimpleNamespace(rows=rows, left=left, reached=run.reached())
+        return {name: judge.entry(notebook(cells_of("ways", name, {}))) for name in KINDS["ways"]}
 
 
 @pytest.fixture(scope="module")
 def watched(run):
     """Judge the ways whatever their source says: what watches their calls is alone with them."""
     with pytest.MonkeyPatch.context() as patch, Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
-        patch.setattr(judging, "_screened", lambda attempt: None)
-        yield {
-            name: judge.entry(notebook(cells_of("ways", name, run.outside)))
-            for name in KINDS["ways"]
-        }
+        patch.setattr(judging, "forbidden", lambda attempt: None)
+        return {name: judge.entry(notebook(cells_of("ways", name, {}))) for name in KINDS["ways"]}
 
 
 def unwatched(message):
@@ -274,41 +259,53 @@ def unwatched(message):
 
 
 @pytest.fixture(scope="module")
-def plain():
-    """Judge where nothing keeps answers in, whatever their source says."""
-    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED, seconds=LONG)) as judge:
-        patch.setattr(judging, "_screened", lambda attempt: None)
+def strict():
+    with Judge(Rules(LEVEL, SEED, seconds=LONG, strict=True)) as judge:
         yield judge
 
 
-@names
+@pytest.fixture(scope="module")
+def plain():
+    """Judge where nothing keeps answers in, whatever their source says."""
+    with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED, seconds=LONG)) as judge:
+        patch.setattr(judging, "forbidden", lambda attempt: None)
+        yield judge
+
+
+@pytest.mark.parametrize(("kind", "name"), [x for x in EVERY if x[0] != "flagged"])
 def test_an_attack_wins_nothing_and_costs_its_own_answer_alone(run, kind, name):
-    won_nothing_and_harmed_nobody(run.rows[f"{kind}, {name}"], kind, name)
-
-
-@pytest.mark.parametrize(("kind", "name"), [x for x in EVERY if x[0] != "ways"])
-def test_the_sandbox_alone_holds_it_off(unscreened, kind, name):
-    won_nothing_and_harmed_nobody(unscreened.rows[f"{kind}, {name}"], kind, name)
+    row = run.rows[f"{kind}, {name}"]
+    assert attacked(row, kind)["points"] <= EARNED.get(name, 0), attacked(row, kind)
+    harmed_nobody(row)
 
 
 def attacked(row, kind):
     """Return the verdict on the answer that is hostile."""
-    return row["exercises"]["attention/softmax" if kind == "ways" else "attention/dot_scores"]
+    in_softmax = kind in ("ways", "flagged")
+    return row["exercises"]["attention/softmax" if in_softmax else "attention/dot_scores"]
 
 
-def won_nothing_and_harmed_nobody(row, kind, name):
+def harmed_nobody(row):
     assert row["status"] == "graded"
-    assert attacked(row, kind)["points"] <= EARNED.get(name, 0), attacked(row, kind)
     for exercise_id in HONEST.values():
         verdict = row["exercises"][exercise_id]
         assert verdict["status"] == "passed", verdict
 
 
+@pytest.mark.parametrize("name", KINDS["flagged"])
+def test_what_no_check_can_rule_out_is_flagged_and_with_strict_wins_nothing(run, strict, name):
+    row = run.rows[f"flagged, {name}"]
+    assert attacked(row, "flagged")["flags"]
+    harmed_nobody(row)
+    entry = strict.entry(notebook(cells_of("flagged", name, {})))
+    assert attacked(entry, "flagged")["points"] == 0
+
+
 @pytest.mark.parametrize("name", KINDS["ways"])
-def test_what_is_forbidden_would_have_been_reached(run, unscreened, name):
+def test_what_is_forbidden_would_have_been_reached(run, reached, name):
     assert attacked(run.rows[f"ways, {name}"], "ways")["status"] == "forbidden"
-    reached = attacked(unscreened.rows[f"ways, {name}"], "ways")
-    assert reached["points"] > 8, reached
+    found = attacked(reached[name], "ways")
+    assert found["points"] > 8, found
 
 
 @pytest.mark.parametrize("name", KINDS["ways"])
@@ -331,7 +328,7 @@ def test_what_is_reached_is_seen_while_it_runs(watched, name):
         "a file without a folder",
     ],
 )
-def test_without_walls_the_same_ways_lead_out(run, unscreened, plain, name):
+def test_without_walls_the_same_ways_lead_out(run, plain, name):
     found = plain.entry(notebook(cells_of("escapes", name, run.outside)))
     assert found["exercises"]["attention/dot_scores"]["points"] > 0
 
@@ -380,9 +377,8 @@ def test_the_command_ends_well(run):
     assert "Traceback" not in run.said
 
 
-def test_no_process_and_no_file_is_left_and_none_is_changed(run, unscreened):
-    assert run.left == []
-    assert unscreened.left == unscreened.reached == []
+def test_no_process_and_no_file_is_left_and_none_is_changed(run):
+    assert run.left == run.reached == []
     assert run.after == run.before
     for folder in ("/", "/tmp", "/var/tmp", "/dev/shm", str(ROOT)):
         for name in ("hostile", "link"):

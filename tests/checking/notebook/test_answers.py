@@ -1,6 +1,7 @@
 """What of a notebook counts as an answer, and what is said of the rest."""
 
 import contextlib
+import json
 from collections import Counter
 
 import pytest
@@ -217,6 +218,17 @@ def test_an_error_names_its_line_as_the_cell_counts_it(notebook, handle):
     assert found.failure.error.text == "return factor / 0  (in cell 4)"
 
 
+def test_a_notebook_of_format_3_is_read(tmp_path):
+    path, metadata = tmp_path / "old.ipynb", {"course": {"lesson": "00"}}
+    cells = [
+        {"cell_type": "heading", "level": 1, "source": ["Start"]},
+        {"cell_type": "code", "input": RIGHT.splitlines(keepends=True), "prompt_number": 3},
+    ]
+    old = {"worksheets": [{"cells": cells}], "metadata": metadata, "nbformat": 3}
+    path.write_text(json.dumps(old))
+    assert answer(read(path))(3) == 6
+
+
 def test_the_lesson_says_which_exercises_then_the_cells_then_the_names(save_notebook, tmp_path):
     path = tmp_path / "some.ipynb"
     asked = [exercise_id for exercise_id in ids() if load(exercise_id).lesson == "02"]
@@ -233,9 +245,10 @@ def test_the_lesson_says_which_exercises_then_the_cells_then_the_names(save_note
         (b"\xff\xfe", "its content is not JSON"),
         (f'{{"cells": [\n{CONFLICT}\n]}}'.encode(), "marks of a merge conflict, line 2"),
         (b"[" * 100_000, "its content is not JSON"),
-        (b"[1, 2]", "not a notebook of format 4"),
-        (b'{"worksheets": []}', "not a notebook of format 4"),
-        (b'{"cells": [{"cell_type": "code", "source": 3}]}', "not a notebook of format 4"),
+        (b"[1, 2]", "not a notebook of format 3 or 4"),
+        (b'{"worksheets": []}', "holds no exercise"),
+        (b'{"worksheets": [{"cells": [{"cell_type": "code", "input": 3}]}]}', "of format 3 or 4"),
+        (b'{"cells": [{"cell_type": "code", "source": 3}]}', "not a notebook of format 3 or 4"),
         (b'{"cells": []}', "holds no exercise"),
     ],
 )
