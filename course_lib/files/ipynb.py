@@ -65,7 +65,8 @@ def _upgrade(notebook: dict) -> None:
     for cell in notebook["cells"]:
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             cell["source"] = cell.pop("input", "")
-            cell.pop("language", None), cell.pop("prompt_number", None)
+            for old in ("language", "prompt_number"):
+                cell.pop(old, None)
             cell["outputs"], cell["execution_count"] = [], None
             cell.setdefault("metadata", {})
 

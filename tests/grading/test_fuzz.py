@@ -17,7 +17,6 @@ import warnings
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -399,7 +398,6 @@ def test_results_and_reports(tmp_path_factory, judged):
         graded = results(RULES, judged, POLICY)
         assert json.loads(as_json(graded).encode())["seed"] == RULES.seed
         reports.write(graded, folder)
-    ElementTree.fromstring((folder / "junit.xml").read_bytes())
     for path in folder.rglob("*.json"):
         json.loads(path.read_bytes())
 

@@ -11,7 +11,8 @@ from course_lib.checking.verdict import judge
 from course_lib.grading.judging.detect import best_level
 from course_lib.grading.judging.rules import MEMORY
 
-SECONDS, SEEDS = 60, (0, 7)
+SECONDS = 60
+FIRST = {load(exercise_id).lesson: exercise_id for exercise_id in reversed(ids())}
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def child():
         yield process
 
 
-@pytest.mark.parametrize("exercise_id", ids())
+@pytest.mark.parametrize("exercise_id", FIRST.values())
 def test_the_reference_passes_through_every_kind_of_handle(exercise_id, child, sandboxes):
     exercise = load(exercise_id)
     source = standalone(exercise)
@@ -28,7 +29,6 @@ def test_the_reference_passes_through_every_kind_of_handle(exercise_id, child, s
         handles = [InProcess(define(source, exercise.name)), child, sandbox]
         for handle in handles[1:]:
             handle.hold(source, exercise.name)
-        for seed in SEEDS:
-            here, *others = (judge(exercise, handle, seed) for handle in handles)
-            assert here.status == "passed"
-            assert others == [here, here]
+        here, *others = (judge(exercise, handle) for handle in handles)
+        assert here.status == "passed"
+        assert others == [here, here]

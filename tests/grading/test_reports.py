@@ -17,7 +17,7 @@ import pytest
 import course_lib.grading
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook.own_answers import own_answers
+from course_lib.checking.likeness import own_answers
 from course_lib.grading import reports
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.marks import schema

@@ -18,7 +18,7 @@ from course_lib.answers.answer import Answer
 from course_lib.answers.source import define, is_stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
-from course_lib.checking.notebook.likeness import is_reference
+from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
 from course_lib.checking.trying import forbidden_names
@@ -167,9 +167,10 @@ def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
 def forbidden(attempt: Attempt) -> str | None:
     """Return a function that an attempt or its helpers name, and may not call, if there is one."""
     # the solution may stand on helpers that no answer may call
-    if not attempt.source or is_reference(attempt.written, attempt.exercise):
+    exercise = attempt.exercise
+    if not attempt.source or is_library(attempt.written, exercise.name, exercise.id):
         return None
-    names = forbidden_names.in_source(attempt.written, {}, named(attempt.exercise))
+    names = forbidden_names.in_source(attempt.written, {}, named(exercise))
     return next(iter(names), None)
 
 

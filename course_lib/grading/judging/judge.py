@@ -1,8 +1,10 @@
 """One notebook becomes one entry of the results; cases, references and points are known here."""
 
+import ast
 import contextlib
 
 from course_lib.checking.catalogue import load
+from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.answers import (
     Attempt,
     find_answers,
@@ -10,7 +12,6 @@ from course_lib.checking.notebook.answers import (
     judge_attempt,
     unanswered,
 )
-from course_lib.checking.notebook.likeness import same_as_library
 from course_lib.checking.telling.panel import failing_case
 from course_lib.checking.trying import forbidden_names
 from course_lib.checking.trying.source_names import names_in
@@ -24,6 +25,7 @@ from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, Flag, P
 from course_lib.grading.marks.words import in_words
 
 MOST_NAMES = 20
+STATEMENTS = 3  # of a shorter answer, everybody's is the same
 LONGEST_SOURCE = 20_000
 CERTAIN = ("passed", "known mistake")  # whatever ran before in the same process
 
@@ -147,7 +149,7 @@ class Judge:
             result["dispatched"] = sorted(map(plain, judged.called[:MOST_NAMES]))
         if attempt.source:
             result["source"] = attempt.written[:LONGEST_SOURCE]
-            if same_as_library(attempt.source, attempt.exercise):
+            if _same_as_library(attempt):
                 result["same_as_library"] = True
         if judged.properties:
             result["properties"] = _properties(judged, most / judged.max_points)
@@ -162,6 +164,19 @@ def _flags(attempt: Attempt) -> list[Flag]:
         return flags(attempt.source or "", attempt.places)
     except RecursionError:
         return [Flag(cell=attempt.places[0][0], line=1, seen="code that is nested too deeply")]
+
+
+def _same_as_library(attempt: Attempt) -> bool:
+    """Return True for an answer of some statements that is the library's own."""
+    source, exercise = attempt.source or "", attempt.exercise
+    if not is_library(source, exercise.name, exercise.id):
+        return False
+    inside = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.FunctionDef)]
+    # of a class, what surrounds the methods asked for is given
+    own = [x for x in inside if x.name in (exercise.methods or [exercise.name])]
+    statements = [y for x in own for y in ast.walk(x) if isinstance(y, ast.stmt)]
+    docstrings = [x for x in own if ast.get_docstring(x) is not None]
+    return len(statements) - len(own) - len(docstrings) >= STATEMENTS
 
 
 def _message(attempt: Attempt, judged: Verdict) -> str:

@@ -30,14 +30,6 @@ def weigh(x):
     return x.softmax(-1)
 
 
-# %% by a default argument
-import torch
-
-
-def weigh(x, apply=torch.softmax):
-    return apply(x, -1)
-
-
 # %% by the namespace of built-in functions
 def weigh(x):
     return __builtins__["getattr"](x, "soft" + "max")(-1)
@@ -46,29 +38,6 @@ def weigh(x):
 # %% by text that is executed
 def weigh(x):
     return eval("x.softmax(-1)")
-
-
-# %% by text that is timed
-import timeit
-
-
-def weigh(x):
-    found = []
-    timeit.timeit("found.append(x.softmax(-1))", globals={"found": found, "x": x}, number=1)
-    return found[0]
-
-
-# %% by text in an annotation
-import torch
-import typing
-
-
-def hint(x: "torch.softmax"):
-    pass
-
-
-def weigh(x):
-    return typing.get_type_hints(hint)["x"](torch.as_tensor(x), -1)
 
 
 # %% by text in a type of jaxtyping
@@ -84,52 +53,12 @@ def weigh(x):
     return math.f(x, -1)
 
 
-# %% by importlib
-import importlib
-
-
-def weigh(x):
-    return importlib.import_module("torch").softmax(x, -1)
-
-
-# %% by the table of modules
-import sys
-
-
-def weigh(x):
-    return vars(sys.modules["torch"])["soft" + "max"](x, -1)
-
-
-# %% by another module's import
-import enum
-
-
-def weigh(x):
-    return enum.bltns.getattr(x, "soft" + "max")(-1)
-
-
 # %% by an operator
 from operator import methodcaller
 
 
 def weigh(x):
     return methodcaller("softmax", -1)(x)
-
-
-# %% by the module behind the operators
-import _operator
-
-
-def weigh(x):
-    return _operator.attrgetter("softmax")(x)(-1)
-
-
-# %% by operators under a star
-from operator import *
-
-
-def weigh(x):
-    return attrgetter("softmax")(x)(-1)
 
 
 # %% by a pattern with an attribute
@@ -140,77 +69,6 @@ def weigh(x):
     match x:
         case torch.Tensor(softmax=apply):
             return apply(-1)
-
-
-# %% by a pattern with places
-import torch
-
-
-class Pattern(torch.Tensor):
-    __match_args__ = ("softmax",)
-
-
-def weigh(x):
-    match x.as_subclass(Pattern):
-        case Pattern(apply):
-            return apply(-1)
-
-
-# %% by a class made of text
-import torch
-
-
-def weigh(x):
-    made = type("Made", (torch.Tensor,), {"__match_args__": ("softmax",)})
-    match x.as_subclass(made):
-        case made(apply):
-            return apply(-1)
-
-
-# %% by a data class over a tensor
-import dataclasses, torch
-
-
-@dataclasses.dataclass(init=False)
-class Data(torch.Tensor):
-    softmax: object
-
-
-def weigh(x):
-    return dataclasses.astuple(x.as_subclass(Data))[0](-1)
-
-
-# %% by what copies attributes
-import contextlib, torch
-
-
-class Store:
-    def __setattr__(self, name, value):
-        found.append(value)
-
-
-found = []
-
-
-def weigh(x):
-    contextlib.wraps(x, assigned=["soft" + "max"], updated=[])(Store())
-    return found[-2](-1)
-
-
-# %% by a formatter of text
-import string
-
-
-def weigh(x):
-    return string.Formatter().get_field("0.softmax", (x,), {})[0](-1)
-
-
-# %% by a locator
-import pydoc
-
-
-def weigh(x):
-    return pydoc.locate("torch.softmax")(x, -1)
 
 
 # %% by a definition that shadows the import
@@ -224,39 +82,12 @@ def weigh(x):
     return torch.softmax(x, -1)
 
 
-# %% by a definition that fails
-@missing
-def getattr():
-    pass
-
-
-def weigh(x):
-    return getattr(x, "soft" + "max")(-1)
-
-
-# %% by a class that holds the module
-class Holder:
-    import torch
-
-
-def weigh(x):
-    return Holder.torch.softmax(x, -1)
-
-
 # %% by a lambda and a list
 from torch import nn
 
 
 def weigh(x):
     return [lambda module: module.softmax(x, -1)][0](nn.functional)
-
-
-# %% by the dictionary of a class
-import torch
-
-
-def weigh(x):
-    return torch.Tensor.__dict__.get("soft" + "max", torch._C.TensorBase.softmax)(x, -1)
 
 
 # %% by torch.ops
@@ -299,15 +130,6 @@ def weigh(x):
     return torch.nn.Softmax2d()(x.reshape(-1, x.shape[-1], 1, 1)).reshape(x.shape)
 
 
-# %% by the frame of a generator
-import torch
-
-
-def weigh(x):
-    found = (x for _ in [0]).gi_frame.f_builtins["getattr"]
-    return found(torch, "soft" + "max")(x, -1)
-
-
 # %% by the course's own executor of text
 from course_lib.answers.source import define
 
@@ -323,15 +145,6 @@ class Kit:
 
 def weigh(x):
     return Kit.f(x, -1)
-
-
-# %% by modules in a class
-class Kit:
-    import builtins as b, importlib as i
-
-
-def weigh(x):
-    return Kit.b.getattr(Kit.i.import_module("torch"), "soft" + "max")(x, -1)
 
 
 # %% by a module that a class calls its own
@@ -386,53 +199,6 @@ class Kit:
 
 def weigh(x):
     return Kit.f(x, -1)
-
-
-# %% by a reference forward
-import typing
-
-
-def weigh(x):
-    (reference,) = [
-        r
-        for r in typing.get_args(typing.Optional["__import__('torch').softmax"])
-        if r is not type(None)
-    ]
-    return reference._evaluate({}, {}, recursive_guard=frozenset())(x, -1)
-
-
-# %% by a reference forward in a field of a data class
-import dataclasses, typing
-
-
-@dataclasses.dataclass
-class Kit:
-    f: typing.Optional["__import__('torch').softmax"] = None
-
-
-def weigh(x):
-    reference = dataclasses.fields(Kit)[0].type.__args__[0]
-    return reference._evaluate({}, {}, recursive_guard=frozenset())(x, -1)
-
-
-# %% by the object of an exception
-import random
-
-
-def weigh(x):
-    try:
-        random.nothing
-    except AttributeError as e:
-        found = e.obj._os.sys.modules
-    return found["builtins"].getattr(found["torch"], "soft" + "max")(x, -1)
-
-
-# %% by what torch compiles, at its top level
-import torch
-
-
-def weigh(x):
-    return torch.CompilationUnit("def f(x):\n  return torch.softmax(x, -1)\n").f(x)
 
 
 # %% by attention with unit matrices
@@ -538,15 +304,6 @@ from course_lib.rnn import torch as t
 
 def weigh(x):
     found = t.os.sys.modules
-    return found["builtins"].getattr(found["torch"], "soft" + "max")(x, -1)
-
-
-# %% by the module in a warning's keeper
-import warnings
-
-
-def weigh(x):
-    found = warnings.catch_warnings()._module.sys.modules
     return found["builtins"].getattr(found["torch"], "soft" + "max")(x, -1)
 
 

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from course_lib.checking import catalogue
-from course_lib.checking.notebook.own_answers import own_answers
+from course_lib.checking.likeness import own_answers, structure
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.statistics import graded
 
@@ -23,7 +23,6 @@ COMMON = 0.2  # of the class: what more have than this is no likeness
 FEW, MANY = 5, 40  # students who make a small class's share, and at most
 
 Fingerprints = dict[tuple[str, ...], set[int]]  # with the lines where they are
-Node = tuple[str, int, str | None]  # what it is, its line, and the word of a name that it binds
 
 
 class Side(NamedTuple):
@@ -83,15 +82,8 @@ def _of_exercise(
 
 def fingerprints(source: str) -> Fingerprints:
     """Return the fingerprints of a source, with their lines; none of what is no Python."""
-    nodes: list[Node] = []
-    try:
-        for statement in ast.parse(source).body:
-            _read(statement, 1, nodes)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    local = {bound for _, _, bound in nodes}
-    words = ["local" if word in local else word for word, _, _ in nodes]
-    lines = [line for _, line, _ in nodes]
+    nodes = structure(source)
+    words, lines = [word for word, _ in nodes], [line for _, line in nodes]
     found: Fingerprints = defaultdict(set)
     for place, print_ in enumerate(zip(*(words[n:] for n in range(LENGTH)), strict=False)):
         found[print_].update(lines[place : place + LENGTH])
@@ -110,33 +102,6 @@ def own_lines(source: str) -> str:
         pass  # then there is all of it
     lines = enumerate(source.split("\n"), start=1)
     return "\n".join(line for n, line in lines if n not in left_out and line.strip())
-
-
-def _read(node: ast.AST, line: int, nodes: list[Node]) -> None:
-    """Add each node in reading order; docstrings and types are left out."""
-    bound = None
-    match node:
-        case ast.Import() | ast.ImportFrom() | ast.Expr(ast.Constant(str())) | ast.expr_context():
-            return
-        case ast.Name(name, context):
-            word = f"name {name}"
-            bound = word if isinstance(context, ast.Store) else None
-        case ast.arg(name):
-            word, bound = "arg", f"name {name}"
-        case ast.Attribute(attr=name):
-            word = f".{name}"
-        case ast.keyword(name):
-            word = f"{name}="
-        case ast.Constant(value):
-            word = repr(value)[:LENGTH]
-        case _:
-            word = type(node).__name__
-    line = getattr(node, "lineno", line)
-    nodes.append((word, line, bound))
-    for field, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and field not in ("annotation", "returns"):
-                _read(child, line, nodes)
 
 
 @cache
