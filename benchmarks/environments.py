@@ -12,7 +12,7 @@ from pathlib import Path
 from course_lib.files.paths import ROOT
 
 FOLDER = Path(os.environ.get("COURSE_TOOLS", ROOT / "build" / "tools"))
-GRADERS = ("nbgrader==0.9.6", "otter-grader==7.0.0", "junitparser==5.0.3")
+GRADERS = ("nbgrader==0.9.6", "otter-grader==7.0.0")
 WRITER = ("llama-cpp-python==0.3.36",)  # made from source: some minutes, and a C++ compiler
 ATTENTION = (
     "linformer==0.2.3",

@@ -69,7 +69,7 @@ GRADESCOPE = {
 
 @pytest.fixture(scope="module")
 def tools():
-    """The variables under which nbgrader, otter and junitparser run."""
+    """The variables under which nbgrader and otter run."""
     try:
         return environments.environment(environments.GRADERS)
     except subprocess.CalledProcessError as error:
