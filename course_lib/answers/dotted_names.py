@@ -1,9 +1,7 @@
 """Dotted names: what a name of a scope stands for, and the object that a dotted name leads to."""
 
-import importlib
 import sys
 import types
-from functools import cache
 from typing import Any
 
 
@@ -16,19 +14,6 @@ def aliases(names: dict[str, Any]) -> dict[str, str]:
         elif (module := getattr(value, "__module__", None)) and hasattr(value, "__qualname__"):
             dotted[name] = f"{module}.{value.__qualname__}"
     return dotted
-
-
-@cache
-def resolve(name: str) -> Any:
-    """Return the object of a dotted name, its module imported first; None where there is none."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            importlib.import_module(".".join(parts[:cut]))
-            break
-        except ImportError:
-            continue
-    return loaded(name)
 
 
 def loaded(name: str) -> Any:

@@ -1,13 +1,13 @@
 """From an answer's replies to a verdict: what holds, what does not, and which mistake it is."""
 
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from course_lib.answers.answer import Answer, Description, Error
-from course_lib.answers.source import is_stub, source_of
+from course_lib.answers.source import is_stub
 from course_lib.checking.exercise import Case, Exercise
+from course_lib.checking.likeness import is_library
 from course_lib.checking.statuses import Status
 from course_lib.checking.telling.explanation import (
     explanation,
@@ -18,6 +18,7 @@ from course_lib.checking.telling.explanation import (
 )
 from course_lib.checking.telling.known_mistakes import diagnosis
 from course_lib.checking.trying import forbidden_names
+from course_lib.checking.trying.forbidden_operations import named
 from course_lib.checking.trying.trial import Call, Trial, Trying, cases, properties
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
@@ -98,8 +99,9 @@ def refusal(
     used = [name for call in calls for name in call.reply.forbidden]
     if description.source and not used:
         aliases = description.aliases or {}
-        used = forbidden_names.in_source(description.source, aliases, exercise.forbidden)
-    if used and not _is_solution(exercise, description):
+        used = forbidden_names.in_source(description.source, aliases, named(exercise))
+    # the solution may stand on helpers that no answer may call
+    if used and not is_library(description.source or "", exercise.name, exercise.id):
         return "forbidden", _forbidden(used[0])
     if calls and _unfinished(calls[0], exercise, description):
         return "not attempted", STUB
@@ -177,13 +179,6 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
         f"check() got a value of type {description.kind}. Hand over the {wanted} itself, without "
         f'calling it: check("{exercise.id}", {name}).'
     )
-
-
-def _is_solution(exercise: Exercise, description: Description) -> bool:
-    """Return True if this is the solution, which may stand on helpers that no answer may call."""
-    sources = description.source, source_of(exercise.reference)
-    own, solution = (source and ast.dump(ast.parse(source)) for source in sources)
-    return own == solution  # comments apart
 
 
 def _forbidden(name: str) -> str:

@@ -196,7 +196,7 @@ def softmax(scores, mask=None):
 def test_what_an_answer_had_computed_is_in_its_entry(entry):
     found = verdict(entry(SET_UP, LOSS, lesson="02"), "attention/softmax")
     assert found["status"] == "forbidden"
-    assert found["dispatched"] == ["aten._log_softmax"]
+    assert "aten._log_softmax" in found["dispatched"]
     assert "dispatched" not in verdict(entry(SET_UP, SOFTMAX, lesson="02"), "attention/softmax")
 
 

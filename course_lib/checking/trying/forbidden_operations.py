@@ -48,8 +48,8 @@ SAME = {
     "torch.nn.functional.scaled_dot_product_attention": "torch.nn.MultiheadAttention"
     " torch.nn.functional.multi_head_attention_forward",
     "torch.nn.BatchNorm1d": "torch.nn.LazyBatchNorm1d",
-    "torch.nn.Conv1d": "torch.nn.LazyConv1d torch.nn.Conv2d torch.nn.functional.conv2d",
-    "torch.nn.InstanceNorm1d": "torch.nn.InstanceNorm2d torch.nn.LazyInstanceNorm1d",
+    "torch.nn.Conv1d": "torch.nn.LazyConv1d",
+    "torch.nn.InstanceNorm1d": "torch.nn.LazyInstanceNorm1d",
     "torch.nn.NLLLoss": "torch.nn.NLLLoss2d",
 }
 

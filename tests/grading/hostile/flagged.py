@@ -22,7 +22,7 @@ helper._key_to_attr = _key_to_attr
 
 def weigh(x):
     inner = nn.ParameterDict.__getitem__(helper, "__glo" + "bals__")["__buil" + "tins__"]
-    watch = inner["__imp" + "ort__"]("course_lib.answers.forbidden_calls", fromlist=["x"])
+    watch = inner["__imp" + "ort__"]("course_lib.answers.watch", fromlist=["x"])
     inner["set" + "attr"](watch, "_no" + "te", lambda seen, name: None)
     return inner["get" + "attr"](x, "soft" + "max")(-1)
 
@@ -31,7 +31,7 @@ def weigh(x):
 import abc, dataclasses
 
 TEXT = (
-    "__class__ if [m for m in [__import__('sys').modules['course_lib.answers.forbidden_calls']]"
+    "__class__ if [m for m in [__import__('sys').modules['course_lib.answers.watch']]"
     " if m.__setattr__('_note', print) or 1] else self"
 )
 Made = dataclasses.dataclass(init=False, repr=False)(
@@ -62,7 +62,7 @@ def weigh(x):
 
 # %% by a module that is changed
 import torch
-import course_lib.answers.forbidden_calls as watch
+import course_lib.answers.watch as watch
 
 watch._note = lambda seen, name: None
 
