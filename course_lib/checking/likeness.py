@@ -5,7 +5,7 @@ their files.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,7 +67,7 @@ def _words(nodes: list[Node]) -> tuple[str, ...]:
     return tuple(word for word, _ in nodes)
 
 
-def _alike(statements: list[ast.stmt]) -> list[Node]:
+def _alike(statements: Sequence[ast.stmt]) -> list[Node]:
     nodes = [node for statement in statements for node in _read(statement, 1)]
     local = {bound for _, _, bound in nodes}
     return [("local" if word in local else word, line) for word, line, _ in nodes]

@@ -137,21 +137,21 @@ def test_a_check_judges_records_and_keeps(workspace, notebook, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)  # the notebook's folder decides, not this one
     path = notebook((ID, STUB), CHECK)
     assert main(["check", str(path)]) == 0
-    assert "0 of 1 exercises passed, 0 of 10 points." in capsys.readouterr().out
+    assert "0 of 1 exercises passed, 0 of 9 points." in capsys.readouterr().out
     assert workspace.record(ID).attempts == 0
 
     notebook("FACTOR = 2", (ID, WRONG), "raise SystemExit", CHECK)
     assert main(["check", str(path)]) == 1
     said = capsys.readouterr().out
-    assert "not yet, 0 of 10 points\n  The result is the square of the input." in said
+    assert "not yet, 0 of 9 points\n  The result is the square of the input." in said
 
     notebook("FACTOR = 2", (ID, RIGHT), (ID, RIGHT), CHECK)
     assert main(["check", str(path), "--exercise", ID]) == 0
     said = capsys.readouterr().out
     assert "cells 3 and 4 define `double`; the last one counts" in said
-    assert "1 of 1 exercises passed, 10 of 10 points." in said
+    assert "1 of 1 exercises passed, 9 of 9 points." in said
     record = workspace.record(ID)
-    assert (record.passed, record.points, record.attempts) == (True, 10, 2)
+    assert (record.passed, record.points, record.attempts) == (True, 9, 2)
     assert workspace.answer(ID) == f"FACTOR = 2\n\n{RIGHT}\n"
 
 
@@ -202,7 +202,7 @@ def test_an_answer_that_runs_wild_costs_its_own_exercise_alone(
         "Crash: the process ended, with exit status 0",
         "TooLarge: its result is over 16 MiB",
         "NameError: name 'f' is not defined",
-        f"✓ {ID}: passed, 10 of 10 points",
+        f"✓ {ID}: passed, 9 of 9 points",
         "1 of 6 exercises passed",
     ):
         assert sentence in said
@@ -219,7 +219,7 @@ def test_a_result_that_cannot_be_recorded_is_shown_all_the_same(
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     assert main(["check", str(path)]) == 0
     said = capsys.readouterr().out
-    assert "passed, 10 of 10 points" in said
+    assert "passed, 9 of 9 points" in said
     assert f"could not be recorded in {workspace.folder}: {os.strerror(errno.EROFS)}." in said
 
 

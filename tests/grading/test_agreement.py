@@ -16,7 +16,7 @@ import pytest
 from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define, find_source, self_contained, source_of
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import ids, load, module
 from course_lib.checking.notebook.answers import find_answers, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.grading.judging.detect import best_level
@@ -95,8 +95,8 @@ def pasted(answer, name):
 
 def written(exercise):
     """List the known mistakes that have a source: a stock mistake has none of its own."""
-    answers = [mistake.answer for mistake in exercise.mistakes]
-    return [x for x in answers if find_source(x)]
+    answers, own = [mistake.answer for mistake in exercise.mistakes], module(exercise.id)
+    return [x for x in answers if find_source(x) and x.__module__ == own]
 
 
 def rounds(lesson):
