@@ -95,7 +95,7 @@ def test_a_row_that_sees_nothing_gives_zeros_and_finite_gradients(draw):
         (lambda x: neighbours(9, 2, 1, 1, 0), "middle block, so it is odd or 0, not 2"),
         (
             lambda x: bigbird_attention(x, x, x, neighbours(3, 1, 0, 0, 0), 2),
-            "blocks of 2 words need n = 6 words, not 7: fill",
+            "blocks of 2 tokens need n = 6 tokens, not 7: fill",
         ),
         (
             lambda x: bigbird_attention(x, x, x, torch.tensor([[0]] * 6 + [[7]]), 1),
