@@ -1,4 +1,4 @@
-"""The decoder: words that have been written look back, and look at what was read (lesson 08)."""
+"""The decoder: the tokens written so far look back, and across at the source (lesson 08)."""
 
 from collections.abc import Callable
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The encoder: every word sees the whole sentence, layer after layer (lesson 08)."""
+"""The encoder: every token sees the whole sentence, layer after layer (lesson 08)."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -20,7 +20,7 @@ FeedForwardFactory = Callable[[int, int], nn.Module]
 def residual(norm: Literal["post", "pre"]) -> type[PostNorm] | type[PreNorm]:
     """Return the way in which a block adds and normalises, "post" or "pre".
 
-    Raises ValueError for another word.
+    Raises ValueError for any other `norm`.
     """
     ways = {"post": PostNorm, "pre": PreNorm}
     if norm not in ways:

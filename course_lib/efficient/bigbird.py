@@ -1,6 +1,6 @@
-"""BigBird: blocks of words look at a window, at a few global blocks and at random ones (lesson 13).
+"""BigBird: blocks of tokens look at a window, a few global and some random blocks (lesson 13).
 
-Time and memory for n words whose rows list m blocks: O(n m block d) and O(n d), forward and
+Time and memory for n tokens whose rows list m blocks: O(n m block d) and O(n d), forward and
 backward; a row that lists every block adds O(n block d) to the time.
 Source: Zaheer et al. 2020 ("Big Bird"), section 2, figure 1, and appendix D on blocks.
 """
@@ -115,10 +115,10 @@ def bigbird_attention(
 def attend_back(
     q: Queries, k: Keys, v: Values, neighbours: Int[Tensor, "blocks m"], block: int
 ) -> Output:
-    """Attend to the listed blocks, but to no later word: the causal form.
+    """Attend to the listed blocks, but to no later token: the causal form.
 
     A block of queries drops the blocks after it, sees those before it whole, and of its own block,
-    if its row lists it, each word up to itself. Time and memory are at most those of
+    if its row lists it, each token up to itself. Time and memory are at most those of
     `bigbird_attention`. Source: Child et al. 2019, section 4, whose patterns are causal so.
     """
     future = torch.full((block, block), float("-inf"), device=q.device).triu(1)
@@ -132,7 +132,7 @@ def attend_back(
 
 
 def _stretches(row: list[int], block: int) -> list[list[slice]]:
-    """Share out a row's blocks to tiles; in each, blocks side by side make one stretch of words."""
+    """Share out a row's blocks to tiles; in each, blocks side by side make one stretch."""
     tiles = []
     for part in spans(len(row), max(1, TILE_KEYS // block)):
         # blocks side by side are as far from their places in the row

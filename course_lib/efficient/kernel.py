@@ -22,7 +22,7 @@ Tile = tuple[slice, Sequence[slice], Tensor | None]
 
 
 def spans(n: int, size: int) -> list[slice]:
-    """Cut n words into spans of `size`; the last one may be shorter."""
+    """Cut n tokens into spans of `size`; the last one may be shorter."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 

@@ -4,7 +4,7 @@ A rule is what `MultiHeadAttention` takes: rule(q, k, v, mask). Each variant's f
 with `partial(window.rule, width=256)`. Every rule hides padding, the mask (..., 1, key) of
 `padding_mask`; the causal ones also take `causal_mask`, alone or joined with padding, or
 `causal=True`, which needs no n x n mask. Any other mask is a ValueError. What needs a whole number
-of blocks is filled up with hidden words and cut again (lessons 13 and 14).
+of blocks is filled up with hidden tokens and cut again (lessons 13 and 14).
 
 Time and memory of a rule are its variant's own, over all heads; a mask of n x n costs O(n^2) to
 read.
@@ -32,7 +32,7 @@ def hiding(rule: Callable, q: Queries, k: Keys, v: Values, real: Real) -> Output
     if real is None:
         return rule(q, k, v)
     d = q.shape[-1]
-    # one number more in each word: times 1, a hidden key's drowns whatever else is in the score
+    # one number more in each token: times 1, a hidden key's drowns whatever else is in the score
     lowest = torch.finfo(q.dtype).min / 4
     q = F.pad(q * ((d + 1) / d) ** 0.5, (0, 1), value=1.0)
     k = _beside(k, torch.zeros_like(real, dtype=k.dtype).masked_fill(~real, lowest))
@@ -72,7 +72,7 @@ def refuse_another_text(q: Queries, k: Keys) -> None:
     """Raise ValueError where there are not as many keys as queries."""
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
-            f"this attention lets the words of one text look at each other, not {q.shape[-2]} "
+            f"this attention lets the tokens of one text look at each other, not {q.shape[-2]} "
             f"queries at {k.shape[-2]} keys: for cross-attention take tiled or memory-"
             "compressed attention"
         )

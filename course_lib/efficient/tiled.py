@@ -41,7 +41,7 @@ def tiled_attention(
 def rule(
     q: Queries, k: Keys, v: Values, mask: Mask = None, *, block: int = TILE, causal: bool = False
 ) -> Output:
-    """Attend to all words, with `causal` to all up to itself: exactly, and keep no square."""
+    """Attend to all tokens, with `causal` to all up to itself: exactly, and keep no square."""
     real, causal = read_mask(mask, q, k, causal)
     everywhere = partial(tiled_attention, block=block)
     back = partial(attend_back, reach=q.shape[-2])

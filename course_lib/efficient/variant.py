@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from course_lib.multi_head import MultiHeadAttention
 
-# the keywords of a rule, for texts of n words and heads of d_k numbers
+# the keywords of a rule, for texts of n tokens and heads of d_k numbers
 Settings = Callable[[int, int], dict[str, Any]]
 
 
@@ -36,7 +36,7 @@ class Variant:
     layer: Callable[..., nn.Module] = MultiHeadAttention
 
     def set_up(self, settings: Settings, n: int, d_k: int, **more: Any) -> Callable[..., Tensor]:
-        """Return the rule (q, k, v, mask) for texts of n words and heads of d_k numbers."""
+        """Return the rule (q, k, v, mask) for texts of n tokens and heads of d_k numbers."""
         chosen = settings(n, d_k) | more
         if isinstance(self.rule, type):
             return self.rule(**chosen)

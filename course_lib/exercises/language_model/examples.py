@@ -95,6 +95,19 @@ def a_window_further(tokens, length, stride):
     return (torch.stack(inputs), torch.stack(targets)) if starts else (nothing, nothing)
 
 
+@exercise.mistake(
+    "The targets are a stride further right: they are the inputs of the next window. Each token is "
+    "asked for the one that follows it."
+)
+def a_stride_further(tokens, length, stride):
+    starts = range(0, len(tokens) - length - stride + 1, stride)
+    inputs, targets = (
+        [tokens[i + shift : i + shift + length] for i in starts] for shift in (0, stride)
+    )
+    nothing = tokens.new_empty(0, length)
+    return (torch.stack(inputs), torch.stack(targets)) if starts else (nothing, nothing)
+
+
 @exercise.mistake("The targets are two places further right: the very next token is asked for.")
 def two_further(tokens, length, stride):
     return windows(tokens, length, stride, shift=2)

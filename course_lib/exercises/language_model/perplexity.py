@@ -133,6 +133,15 @@ def mean_of_means(losses, mask=None):
     return (rows.sum() / real.any(-1).sum().clamp(min=1)).exp()
 
 
+@exercise.mistake(
+    "The mean of each sentence was taken first, and that of a sentence without tokens is 0 / 0. "
+    "Over what is the mean to be taken at once, so that every token weighs the same?"
+)
+def mean_of_means_of_nothing(losses, mask=None):
+    losses, real = parts(losses, mask)
+    return (losses.sum(-1) / real.sum(-1)).mean().exp()
+
+
 @exercise.mistake("Each sentence got a perplexity of its own: the whole batch has one.")
 def by_sentence(losses, mask=None):
     losses, real = parts(losses, mask)

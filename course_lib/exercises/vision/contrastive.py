@@ -144,6 +144,16 @@ def normalised_over_the_batch(images, texts, temperature):
 
 
 @exercise.mistake(
+    "A low temperature gives infinity: the logarithm of a sum of exp(cosine / temperature), which "
+    "no longer fits into a float32. Which function subtracts the largest of a row by itself?"
+)
+def log_of_a_sum(images, texts, temperature):
+    scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    sums = [x.exp().sum(-1).log() for x in (scores, scores.mT)]
+    return sum((x - scores.diagonal()).mean() for x in sums) / 2
+
+
+@exercise.mistake(
     "A softmax ran before the cross-entropy, which has one inside it. It wants logits."
 )
 def softmax_twice(images, texts, temperature):
