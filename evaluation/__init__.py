@@ -37,11 +37,11 @@ CLASSES = {
     "forbidden": "right, by a function that the exercise forbids",
     "refused": "a right answer does not pass",
 }
-UNHELPFUL = re.compile(
-    r"(Every case gives a wrong result|\d+ of \d+ cases are right, .* is not"
-    r"|Of \d+ cases only .* is (right|wrong)|Every case is right, but one law does not hold.*)\.?"
+COUNT = (
+    r"(Every case gives a wrong result|\d+ of \d+ cases are right(, .* is not)?"
+    r"|Of \d+ cases only .*? is (right|wrong))\.?"
 )
-EXAMPLE = re.compile(r"\b(is|are) wrong\b.*\bwhere .* expected")
+UNHELPFUL, EXAMPLE = re.compile(COUNT), re.compile(f"{COUNT} (In “|There ).*where .* expected\\.")
 
 
 def read() -> list[dict[str, Any]]:
@@ -83,11 +83,13 @@ def guessed(row: dict[str, Any], verdict: Verdict) -> str:
     if verdict.status in ("known mistake", "forbidden"):
         return "named"
     error, said = verdict.failure and verdict.failure.error, verdict.message
+    if row["class"] == "shown" and said.startswith(row["said"]):
+        return "shown"
     if error and not verdict.message.startswith("The result"):
         said = said.removeprefix(f"{error.type}: {error.message}".rstrip(": ")).strip(" .")
     if not said or UNHELPFUL.fullmatch(said):
         return "unexplained"
-    return "example" if EXAMPLE.search(said) else "shown"
+    return "example" if EXAMPLE.fullmatch(said) else "shown"
 
 
 def counts(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:

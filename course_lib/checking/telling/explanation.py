@@ -1,7 +1,7 @@
 """What is said of an answer that is wrong in no known way: what differs, and under what conditions.
 
 The conditions come first, if there are any ("With float64 inputs: ..."), and then what differs
-from the right results, by the table in `difference`.
+from the right results, by the table in `difference`. Where that finds nothing, an example is shown.
 """
 
 import re
@@ -13,8 +13,8 @@ import torch
 
 from course_lib.answers.answer import Reply, tensors
 from course_lib.checking.exercise import Case, Exercise
-from course_lib.checking.telling.changed_arguments import as_if
-from course_lib.checking.telling.difference import EXACT, Pair, difference, pair, sizes
+from course_lib.checking.telling.changed_arguments import changed_arguments
+from course_lib.checking.telling.difference import Pair, difference, example, pair, sizes
 from course_lib.checking.trying.trial import ENDED, Call, Trial, Trying, cases, same
 
 
@@ -36,13 +36,10 @@ DEVICE = (
     "you make yourself is on the CPU unless you say `device={}.device`."
 )
 DEFAULT_TYPE = "Where torch's default float type is float64"
-SINGLE_BY_DEFAULT = (
-    f"{DEFAULT_TYPE}, the result is only as exact as a float32: a step in between is computed in "
-    "float32, as `.float()` and `dtype=torch.float32` have it."
-)
-SINGLE = (
-    "With float64 inputs the result is only as exact as a float32: a step in between is computed "
-    "in float32. A tensor that you make yourself needs `dtype={}.dtype`."
+SEVEN_DIGITS = (
+    "the result is right to about seven digits only. Either a step in between is computed in "
+    "float32, as `.float()` and `dtype=torch.float32` have it{}, or a small number is added that "
+    "should not be there, such as an epsilon."
 )
 
 
@@ -53,8 +50,8 @@ def explanation(tried: Trying, seed: int) -> str:
     call = smallest(trials)
     if call and call.expected and call.expected.error:
         error, got = call.expected.error, call.reply.error
-        found = f"raises {got.type}" if got else "gives a result"
-        return f"This should raise {error.type}, and it {found}: {error.message}"
+        does = f"raises {got.type}" if got else "gives a result"
+        return f"This should raise {error.type}, and it {does}: {error.message}"
     wrong = [x for x in trial.calls if not x.held and not x.reply.error and not _is_refused(x)]
     if not wrong or not wrong[0].expected:
         return f"Every case is right, but one law does not hold: {trial.sentence}."
@@ -63,7 +60,7 @@ def explanation(tried: Trying, seed: int) -> str:
         or _drawn(tried, wrong[0], seed)
         or _results(tried, trial, wrong, seed)
         or _gradients(exercise, wrong)
-        or _counted(trial, wrong)
+        or _on_condition(call or wrong[0], _counted(exercise, trial, wrong))
     )
 
 
@@ -74,12 +71,12 @@ def raised(tried: Trying, said: str, seed: int) -> str:
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
     if not trials[0].held:
-        found = as_if(tried, seed) or _refuses(call)
-        found = found or _only(tried.exercise, trials[0]) or _named_sizes(exercise, call)
-        return f"{sentence(said)} {found}" if found else said
+        more = changed_arguments(tried, seed) or _refuses(call)
+        more = more or _only(exercise, trials[0]) or _named_sizes(exercise, call)
+        return f"{sentence(said)} {more}" if more else said
     message = call.reply.error.message
-    if found := _inputs(tried.exercise, trials):
-        return found
+    if changed := _inputs(exercise, trials):
+        return changed
     if is_on_meta(call.case) and "device" in message:
         return DEVICE.format(_first_tensor(exercise))
     if "numpy()" in message and "requires grad" in message:
@@ -98,10 +95,15 @@ def first_failing(trials: list[Trial]) -> Trial:
 def smallest(trials: list[Trial]) -> Call | None:
     """Return the smallest failing call of the first property that fails.
 
+    Where most of them give wrong results, it is one of these: an exception hides what is wrong.
     Arguments that should be refused come last: what is wrong with the others matters more.
     """
     trial = first_failing(trials)
     failing = [call for call in trial.calls if not call.held] or trial.calls[-1:]
+    results = [call for call in failing if not call.reply.error]
+    ended = any(call.reply.error and call.reply.error.type in ENDED for call in failing)
+    if 2 * len(results) > len(failing) and not ended:
+        failing = results
     return min(failing, key=lambda call: (_is_refused(call), call.case.size), default=None)
 
 
@@ -111,14 +113,14 @@ def _named_sizes(exercise: Exercise, call: Call) -> str | None:
     if not re.search(r"\bsizes?\b|\bshapes?\b", message) or "ellipsis" in message:
         return None
     named = sizes(exercise, call.case)
-    found = {
+    names = {
         number: [name for name, size in named.items() if size == number]
-        for number in sorted({int(x) for x in re.findall(r"(?<!dimension )\b\d+\b", message)})
+        for number in sorted({int(x) for x in re.findall(r"(?<!dimension )\b\d{1,9}\b", message)})
         if number > 1
     }
-    if len(found) < 2 or any(len(names) != 1 for names in found.values()):
+    if len(names) < 2 or any(len(some) != 1 for some in names.values()):
         return None
-    said = [f"{number} is `{name}`" for number, [name] in found.items()]
+    said = [f"{number} is `{name}`" for number, [name] in names.items()]
     return f"Here {', '.join(said[:-1])} and {said[-1]}."
 
 
@@ -135,7 +137,7 @@ def _is_refused(call: Call) -> bool:
 
 
 def is_on_meta(case: Case) -> bool:
-    """Tell whether a case asks only on which device, and of which shape, a result is."""
+    """Return True for a case that asks only on which device, and of which shape, a result is."""
     return any(x.is_meta for _, x in tensors(case.inputs))
 
 
@@ -184,19 +186,34 @@ def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
 def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str | None:
     """Say how results differ: by something exact, by other arguments, or at least where."""
     exercise, call = tried.exercise, wrong[0]
-    pairs = _pairs(exercise, wrong, lambda reply: reply.output)
+    pairs, said = _outputs(exercise, wrong), None
     if not pairs:
         return None
     if is_on_meta(call.case):
         devices = {x.device.type for call in wrong for _, x in tensors(call.reply.output)}
         return DEVICE.format(_first_tensor(exercise)) if devices != {"meta"} else None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
-        own = _is_without_tensors(call.case)
-        return SINGLE_BY_DEFAULT if own else SINGLE.format(_first_tensor(exercise))
-    first = trial is tried.all()[0]
-    found = difference(pairs, EXACT) or (as_if(tried, seed) if first else None) or difference(pairs)
-    said = [found, _only(exercise, trial)]
-    return _on_condition(call, " ".join(filter(None, said))) if any(said) else None
+        if _is_without_tensors(call.case):
+            return f"{DEFAULT_TYPE}, {SEVEN_DIGITS.format('')}"
+        own = f" (a tensor that you make yourself needs `dtype={_first_tensor(exercise)}.dtype`)"
+        return f"With float64 inputs {SEVEN_DIGITS.format(own)}"
+    said = difference(pairs, exact=True)
+    if not said and trial is tried.all()[0]:
+        said = changed_arguments(tried, seed)
+    said = said or difference(pairs)
+    if not said:
+        return _on_condition(call, _counted(exercise, trial, wrong))
+    more = _only(exercise, trial) or _raising(trial)
+    return _on_condition(call, f"{said} {more}" if more else said)
+
+
+def _raising(trial: Trial) -> str | None:
+    """Name a case that raises an exception, where others give wrong results."""
+    failing = [call for call in trial.calls if not call.held and call.expected and call.case.name]
+    call = next((x for x in failing if x.reply.error and not _is_refused(x)), None)
+    if call is None or call.reply.error is None:
+        return None
+    return f"Besides, “{call.case.name}” raises {call.reply.error.type}."
 
 
 def _only(exercise: Exercise, trial: Trial) -> str | None:
@@ -241,11 +258,11 @@ def _given(case: Case, place: int, default: Any) -> bool:
 
 
 def _differ_little(x: Pair, tolerance: float) -> bool:
-    """Tell whether two results of float64 are equal as results of float32."""
-    found, expected = list(tensors(x.got)), list(tensors(x.expected))
-    return len(found) == len(expected) > 0 and all(
+    """Return True if two results of float64 are equal as results of float32."""
+    ours, theirs = list(tensors(x.got)), list(tensors(x.expected))
+    return len(ours) == len(theirs) > 0 and all(
         a.dtype == b.dtype == torch.float64 and same(a.float(), b.float(), tolerance)
-        for (_, a), (_, b) in zip(found, expected, strict=True)
+        for (_, a), (_, b) in zip(ours, theirs, strict=True)
     )
 
 
@@ -264,12 +281,13 @@ def _gradients(exercise: Exercise, wrong: list[Call]) -> str | None:
         return f"The results are right, but no gradient reaches {names}."
     for name in sorted(wanted):
         pairs = _pairs(exercise, wrong, lambda reply, name=name: (reply.gradients or {}).get(name))
-        if pairs and (found := difference(pairs)):
-            found = found.replace("The result", "It").replace("the result", "it")
-            return (
-                f"The results are right, but not the gradient of `{_label(exercise, name)}`: "
-                f"{found[0].lower()}{found[1:]}"
-            )
+        if pairs:
+            first = f"The results are right, but not the gradient of `{_label(exercise, name)}`"
+            said = difference(pairs) or example(min(pairs, key=lambda x: x.expected.numel()))
+            if not said:
+                return f"{first}."
+            said = said.replace("The result", "It").replace("the result", "it")
+            return f"{first}: {said[0].lower()}{said[1:]}"
     return "The results are right, but not the gradients."
 
 
@@ -286,13 +304,28 @@ def _inputs(exercise: Exercise, trials: list[Trial]) -> str | None:
     )
 
 
-def _counted(trial: Trial, wrong: list[Call]) -> str:
-    """Say how many cases are right, where nothing better is known."""
+def _counted(exercise: Exercise, trial: Trial, wrong: list[Call]) -> str:
+    """Say how many cases are right, and show the smallest that is not."""
     call, held = min(wrong, key=lambda call: call.case.size), sum(x.held for x in trial.calls)
-    if held == 0:
-        return _on_condition(call, "Every case gives a wrong result.")
-    said = f"{held} of {len(trial.calls)} cases are right, “{call.case.name}” is not."
-    return _on_condition(call, said)
+    said = _only(exercise, trial) or f"{held} of {len(trial.calls)} cases are right."
+    said = said if held else "Every case gives a wrong result."
+    [*pairs] = _outputs(exercise, [call])
+    shown = example(pairs[0]) if pairs else None
+    if not shown:
+        return said
+    name = f"In “{call.case.name}” " if call.case.name else "There "
+    return f"{said} {name}{shown[0].lower()}{shown[1:]}"
+
+
+def _outputs(exercise: Exercise, calls: list[Call]) -> list[Pair]:
+    """Set wrong results beside the right ones, both without what is free in them."""
+    pairs, form = _pairs(exercise, calls, lambda reply: reply.output), exercise.canonical
+    forms = [replace(x, got=form(x.got), expected=form(x.expected), axes=()) for x in pairs]
+    same_kinds = all(type(x.got) is type(x.expected) for x in forms)
+    is_free = any(x.expected is not y.expected for x, y in zip(forms, pairs, strict=True))
+    if not (same_kinds and is_free):
+        return pairs
+    return [x for x in forms if not same(x.got, x.expected, exercise.tolerance)]
 
 
 def _pairs(exercise: Exercise, calls: list[Call], part: Callable[[Reply], Any]) -> list[Pair]:
