@@ -535,7 +535,7 @@ def _first_entry(got: Any, expected: Any, tolerance: float) -> str | None:
     return f"from {what[0]} {place} on it is {ours}, where {right} is expected."
 
 
-def _first_number(x: Pair) -> str:
+def _first_number(x: Pair) -> str | None:
     got, expected = x.got, x.expected
     if got.shape != expected.shape:
         return f"{_shapes(x)}."
@@ -543,13 +543,14 @@ def _first_number(x: Pair) -> str:
         return f"the dtype is {got.dtype}, where {expected.dtype} is expected."
     wrong = x.wrong() if not got.is_complex() else got != expected
     if not wrong.any():
-        return ""
+        return None
     place = wrong.nonzero()[0].tolist()
     there = f"{shown(got[tuple(place)])}, where {shown(expected[tuple(place)])} is expected."
     if not place:
         return f"the result is {there}"
     number, every = int(wrong.sum()), wrong.numel()
-    many = f"{number} of {every} numbers are wrong" if number < every else "every number is wrong"
+    many = f"{number} of {every} numbers {'is' if number == 1 else 'are'} wrong"
+    many = many if number < every else "every number is wrong"
     return f"{many}: at {_place(place, x.names)} it is {there}"
 
 
