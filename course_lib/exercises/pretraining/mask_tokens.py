@@ -11,7 +11,8 @@ MASK, VOCAB, SPECIAL = 90, 80, (0, 1, 2)
 
 def without_inputs(result):
     """Keep of the inputs what every right answer has in common: the shares, in a long text."""
-    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], Tensor)):
+    fits = isinstance(result, tuple) and len(result) == 2
+    if not fits or not all(isinstance(x, Tensor) for x in result):
         return result
     inputs, targets = result
     chosen = targets != -100

@@ -37,14 +37,6 @@ def always_single(n, d_model):
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
 
 
-def with_an_epsilon(scores, mask=None):
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    top = scores.amax(-1, keepdim=True)
-    e = (scores - top.masked_fill(top == float("-inf"), 0)).exp()
-    return e / (e.sum(-1, keepdim=True) + 1e-6)
-
-
 def half_renewed(x, h, w_x, w_h, b):
     return 0.25 * torch.tanh(x @ w_x + h @ w_h + b) + 0.75 * h
 
@@ -61,7 +53,6 @@ def targets_not_shifted(tokens, length, stride):
         ("attention/soft_lookup", keys_as_values, "with `keys` in the place of `values`"),
         ("self_attention/parameter_free", mask_of_columns, "Here 2 is `n` and 3 is `d`."),
         ("positions/sinusoidal", always_single, "Where torch's default float type is float64"),
-        ("attention/softmax", with_an_epsilon, "such as an epsilon"),
         ("rnn/cell", half_renewed, "every number is wrong: at d_h 0 it is "),
         ("language_model/examples", targets_not_shifted, "in part 1 of the result"),
     ],
