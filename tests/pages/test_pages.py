@@ -18,6 +18,7 @@ import nbformat
 import pytest
 import torch
 
+import evaluation
 from benchmarks import blocks, generation
 from benchmarks.efficient import table
 from course_lib.answers.source import define
@@ -227,6 +228,8 @@ def test_the_results_page_shows_the_kept_results():
     hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
     pace = generation.table(figures("generation_speed"))
     hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
+    told = evaluation.table(figures("wrong_answers"))
+    hold("RESULTS.md", "(results/wrong_answers.json).\n\n", "\n\n", told)
     after = "more time or memory than the benchmark allows.\n\n"
     assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
 

@@ -24,6 +24,7 @@ from course_lib.checking.telling.known_mistakes import equal_sizes, is_whole, sa
 from course_lib.checking.trying.trial import Question, Trying, cases, is_float, same, same_reply
 
 SECONDS = 1.0  # of the processor's time, for all changes together
+MODULES = 8  # of a module of so many parts each part's weights are changed
 LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory
 
 
@@ -109,6 +110,8 @@ def _changes(exercise: Exercise) -> list[Change]:
     arguments: list[str | int] = list(range(len(exercise.parameters)))
     weights = cases(exercise, 0)[0].request.weights or {}
     modules: list[str | int] = list(dict.fromkeys(map(_module, weights)))
+    # a larger module has too many pairs of parts
+    modules = modules if len(modules) <= MODULES else []
     changes = list(_always(exercise))
     for places in (arguments, modules):
         pairs = [(a, b) for a, b in itertools.combinations(places, 2) if _fit(exercise, a, b)]

@@ -70,19 +70,19 @@ def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
 
 
 def _changes_inputs(tried: Trying) -> bool:
-    """Tell whether an answer changes its arguments."""
+    """Return True if an answer changes its arguments."""
     return any(call.changed() for place in range(len(tried)) for call in tried.calls(place))
 
 
 def _fails_what_is_asked(tried: Trying, place: int) -> bool:
-    """Tell whether a property fails for arguments that no right answer refuses."""
+    """Return True if a property fails for arguments that no right answer refuses."""
     return not tried.holds(place) and not all(
         call.held or _is_refused(call) for call in tried.calls(place) if call.expected
     )
 
 
 def _same_calls(ours: Trying, theirs: Trying, place: int, refusals: bool = True) -> bool:
-    """Tell whether two answers did the same; where one should not raise, for the same reason."""
+    """Return True if two answers did the same; where one should not raise, for the same reason."""
     for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
         if x and _is_refused(x) and not refusals:
             continue
@@ -95,7 +95,7 @@ def _same_calls(ours: Trying, theirs: Trying, place: int, refusals: bool = True)
 
 
 def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
-    """Tell whether two answers gave the same results, up to the first property that fails."""
+    """Return True if two answers gave the same results, up to the first property that fails."""
     calls: list[Call] = []
     for place in range(len(ours)):
         for x, y in zip(ours.calls(place), theirs.calls(place), strict=False):
@@ -115,7 +115,7 @@ def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
 
 
 def _is_refused(call: Call) -> bool:
-    """Tell whether the right answer refuses these arguments: whoever does not, fails in that too.
+    """Return True if the right answer refuses these arguments.
 
     It is a mistake of its own, which hides no other.
     """
@@ -127,7 +127,7 @@ def _ended(reply: Reply) -> bool:
 
 
 def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
-    """Tell whether two answers gave the same results, one of them wrong, with all sizes equal."""
+    """Return True if two answers gave the same results, one of them wrong, with all sizes equal."""
     exercise, wrong = ours.exercise, False
     for question in equal_sizes(exercise, seed):
         x, y, right = ours.reply(question), theirs.reply(question), question.expected
@@ -141,7 +141,7 @@ def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
 
 
 def _same_rows(ours: Trying, theirs: Trying) -> bool:
-    """Tell whether two answers gave the same results but for such rows, one whole and wrong."""
+    """Return True if two answers gave the same results but for such rows, one whole and wrong."""
     wrong = False
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
         if _is_refused(x):
@@ -157,12 +157,12 @@ def _same_rows(ours: Trying, theirs: Trying) -> bool:
 
 
 def is_whole(reply: Reply) -> bool:
-    """Tell whether a result has numbers alone, no NaN: two that are alike then prove something."""
+    """Return True if a result has numbers alone, no NaN: two that are alike then prove something."""
     return not reply.error and not any(x.isnan().any() for _, x in tensors(reply.output))
 
 
 def same_rows(ours: Any, theirs: Any, right: Any, exercise: Exercise) -> bool:
-    """Tell whether two results are equal, but for rows of NaN in one, or of zeros in the others."""
+    """Return True if two results are equal, but for rows of NaN in one, or of zeros in the others."""
     form = exercise.canonical
     if same(form(ours), form(theirs), exercise.tolerance):
         return True
@@ -211,7 +211,7 @@ class _EqualDraw(Draw):
 
 
 def _includes(ours: Trying, theirs: Trying) -> bool:
-    """Tell whether an answer fails wherever a mistake fails; if not, it is another one.
+    """Return True if an answer fails wherever a mistake fails; if not, it is another one.
 
     Where results are wrong, laws say nothing more.
     """

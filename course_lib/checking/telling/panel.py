@@ -223,8 +223,8 @@ def _outcome(exercise_id: str, failure: Failure) -> Rows:
         return [("expected", show(expected.output))]
     for label, ours, theirs, tolerance in _compared(load(exercise_id), got, expected):
         if not same(ours, theirs, tolerance):
-            found = _difference(ours, theirs)
-            rows = [("difference", found)] if found else []
+            difference = _difference(ours, theirs)
+            rows = [("difference", difference)] if difference else []
             return [*rows, (f"expected{label}", show(theirs)), (f"got{label}", show(ours))]
     return []
 
