@@ -157,12 +157,12 @@ def _same_rows(ours: Trying, theirs: Trying) -> bool:
 
 
 def is_whole(reply: Reply) -> bool:
-    """Return True if a result has numbers alone, no NaN: two that are alike then prove something."""
+    """Return True if a result has no NaN: two that are alike then prove something."""
     return not reply.error and not any(x.isnan().any() for _, x in tensors(reply.output))
 
 
 def same_rows(ours: Any, theirs: Any, right: Any, exercise: Exercise) -> bool:
-    """Return True if two results are equal, but for rows of NaN in one, or of zeros in the others."""
+    """Return True if two results are equal but for rows of NaN, or of zeros in the others."""
     form = exercise.canonical
     if same(form(ours), form(theirs), exercise.tolerance):
         return True
