@@ -273,7 +273,7 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     "float32 inside": (
         "start/hello",
         "def double(x):\n    return (2 * x.float()).to(x.dtype)\n",
-        "only as exact as a float32",
+        "right to about seven digits only",
     ),
     "changed in place": (
         "start/hello",
@@ -294,49 +294,6 @@ def softmax(scores, mask=None):
     return weights if mask is None else weights * mask + 0.25
 """,
         "Without `mask` every result is right",
-    ),
-    "another squashing function": (
-        "attention/additive_scores",
-        """
-def additive_scores(q, k, w_q, w_k, v):
-    return torch.sigmoid((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) @ v
-""",
-        "with `sigmoid` in the place of `tanh`",
-    ),
-    "a bracket that closes too early": (
-        "rnn/cell",
-        "def rnn_cell(x, h, w_x, w_h, b):\n    return torch.tanh(x @ w_x) + h @ w_h + b\n",
-        "with `tanh` around a part of its argument alone",
-    ),
-    "the product after the sum": (
-        "windows/receptive_field",
-        "def receptive_field(layers, width):\n    return (1 + layers) * (width - 1)\n",
-        "with its brackets elsewhere",
-    ),
-    "read from the end": (
-        "rnn/unroll",
-        """
-def unroll(xs, h, w_x, w_h, b):
-    states = []
-    for x in xs.flip(-2).unbind(-2):
-        h = torch.tanh(x @ w_x + h @ w_h + b)
-        states.insert(0, h)
-    return torch.stack(states, -2)
-""",
-        "with `xs` read from its end to its beginning",
-    ),
-    "a mask of one's own": (
-        "self_attention/scaled_dot_product",
-        """
-def scaled_dot_product_attention(q, k, v, mask=None):
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    mask = torch.ones_like(scores).tril().bool() if mask is None else mask
-    scores = scores.masked_fill(~mask, float("-inf"))
-    e = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e9))
-    total = e.sum(-1, keepdim=True)
-    return e / total.masked_fill(total == 0, 1) @ v
-""",
-        "if `mask` were causal where none is given",
     ),
     "an argument ignored": (
         "positions/rotary",
@@ -395,18 +352,6 @@ def layers_needed(distance, width):
     return max(1, -(-distance // (width - 1)))
 """,
         "only “the word itself” is wrong",
-    ),
-    "zeros that are no reason": (
-        "self_attention/parameter_free",
-        """
-def parameter_free(x, causal=False):
-    mask = ~torch.eye(x.shape[-2], dtype=torch.bool)
-    scores = (x @ x.mT).masked_fill(~(mask.tril() if causal else mask), float("-inf"))
-    e = torch.exp(scores - scores.amax(-1, keepdim=True).clamp(min=-1e9))
-    total = e.sum(-1, keepdim=True)
-    return e / total.masked_fill(total == 0, 1) @ x
-""",
-        "what the right one would be if no token looked at itself",
     ),
     "a size exchanged with a seed": (
         "efficient/neighbours",
