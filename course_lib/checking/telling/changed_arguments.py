@@ -65,7 +65,7 @@ def _first(tried: Trying, asked: list[Question], least: int, end: float) -> str 
 def _is_wrong(tried: Trying, question: Question) -> bool:
     """Return True for a result of the right kind whose numbers are wrong."""
     ours, expected = tried.reply(question), question.expected
-    return is_whole(ours) and not expected.error and not same_reply(ours, expected, tried.exercise)
+    return is_whole(ours) and not same_reply(ours, expected, tried.exercise)
 
 
 def _explains(tried: Trying, asked: list[Question], number: int, least: int) -> bool:
@@ -73,7 +73,7 @@ def _explains(tried: Trying, asked: list[Question], number: int, least: int) -> 
     exercise, wrong = tried.exercise, 0
     for question in asked:
         ours, theirs = tried.reply(question), _changed(exercise, question, number)
-        if question.expected.error or (ours.error and theirs.error):
+        if ours.error and theirs.error:
             continue
         if ours.error or theirs.error:
             return False

@@ -26,8 +26,7 @@ SIZE = 4
 def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     """Find the known mistake that a failing answer makes, if it is one.
 
-    It is the one that did the same everywhere, or everywhere but for arguments that should be
-    refused, which is a mistake of its own. If there is none, it is one that did the same in
+    It is the one that did the same everywhere. If there is none, it is one that did the same in
     every call up to the end of the first standard property that fails, of which one gave a wrong
     result, since exceptions and laws prove too little; and that fails nowhere where the answer is
     right. What else the answer does wrong is another mistake, which shows when this one is mended.
@@ -41,10 +40,6 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
     for mistake, wrong in bank:
         if wrong is tried or all(_same_calls(tried, wrong, place) for place in everywhere):
             return mistake
-    if any(_fails_what_is_asked(tried, place) for place in everywhere):
-        for mistake, wrong in bank:
-            if all(_same_calls(tried, wrong, place, refusals=False) for place in everywhere):
-                return mistake
     for mistake, wrong in bank:
         if (
             _same_results(tried, wrong, seed)
@@ -74,18 +69,9 @@ def _changes_inputs(tried: Trying) -> bool:
     return any(call.changed() for place in range(len(tried)) for call in tried.calls(place))
 
 
-def _fails_what_is_asked(tried: Trying, place: int) -> bool:
-    """Return True if a property fails for arguments that no right answer refuses."""
-    return not tried.holds(place) and not all(
-        call.held or _is_refused(call) for call in tried.calls(place) if call.expected
-    )
-
-
-def _same_calls(ours: Trying, theirs: Trying, place: int, refusals: bool = True) -> bool:
+def _same_calls(ours: Trying, theirs: Trying, place: int) -> bool:
     """Return True if two answers did the same; where one should not raise, for the same reason."""
     for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
-        if x and _is_refused(x) and not refusals:
-            continue
         if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise, x.scale):
             return False
         a, b = x.reply.error, y.reply.error
@@ -99,8 +85,6 @@ def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
     calls: list[Call] = []
     for place in range(len(ours)):
         for x, y in zip(ours.calls(place), theirs.calls(place), strict=False):
-            if _is_refused(x):
-                continue
             if not same_reply(x.reply, y.reply, ours.exercise, x.scale):
                 return False
             calls.append(x)
@@ -112,14 +96,6 @@ def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
     if any(call.reply.error is None for call in wrong):
         return True
     return not any(_ended(call.reply) for call in wrong) and _same_if_equal(ours, theirs, seed)
-
-
-def _is_refused(call: Call) -> bool:
-    """Return True if the right answer refuses these arguments.
-
-    It is a mistake of its own, which hides no other.
-    """
-    return bool(call.expected and call.expected.error)
 
 
 def _ended(reply: Reply) -> bool:
@@ -144,8 +120,6 @@ def _same_rows(ours: Trying, theirs: Trying) -> bool:
     """Return True if two answers gave the same results but for such rows, one whole and wrong."""
     wrong = False
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
-        if _is_refused(x):
-            continue
         if x.held and not y.held:
             return False
         alike = same_reply(x.reply, y.reply, ours.exercise)
@@ -218,7 +192,7 @@ def _includes(ours: Trying, theirs: Trying) -> bool:
     wrong_results = not ours.holds(0)
     for place in range(len(ours)):
         calls = zip(ours.calls(place), theirs.calls(place), strict=False)
-        if any(x.held and not y.held and not _is_refused(x) for x, y in calls):
+        if any(x.held and not y.held for x, y in calls):
             return False
         law = not wrong_results and not any(call.expected for call in ours.calls(place))
         if law and ours.holds(place) and not theirs.holds(place):

@@ -16,7 +16,6 @@ from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook.progress import standing
 from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
 from course_lib.checking.telling.difference import kind
-from course_lib.checking.telling.explanation import is_on_meta
 from course_lib.checking.trying.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
@@ -78,7 +77,7 @@ def plain_html(told: str) -> str:
 def failing_case(verdict: Verdict) -> tuple[str, Rows] | None:
     """Show the smallest case that failed, if one did: a heading, and rows of (label, value)."""
     failure = verdict.failure
-    if not failure or not failure.got or is_on_meta(failure.case):
+    if not failure or not failure.got:
         return None
     outcome, inputs = _outcome(verdict.exercise, failure), _inputs(verdict.exercise, failure)
     return _case_heading(failure), [*outcome, *inputs]
@@ -163,7 +162,7 @@ def _sections(verdict: Verdict) -> list[Section]:
     if failure and failure.error and failure.error.line:
         where = [(f"line {failure.error.line}", failure.error.text or "")]
         sections.append(Section("Raised in your code:", where))
-    if failure and failure.got and not is_on_meta(failure.case):
+    if failure and failure.got:
         sections += _case(verdict.exercise, failure)
     if verdict.printed:
         sections.append(Section("Your code printed:", [("", verdict.printed.rstrip())]))
@@ -216,9 +215,6 @@ def _outcome(exercise_id: str, failure: Failure) -> Rows:
     got, expected = failure.got, failure.expected
     if expected is None:
         return [] if failure.error else [("got", show(got.output))]
-    if expected.error:
-        reached = got.error.type if got.error else show(got.output)
-        return [("expected", f"{expected.error.type}: {expected.error.message}"), ("got", reached)]
     if got.error:
         return [("expected", show(expected.output))]
     for label, ours, theirs, tolerance in _compared(load(exercise_id), got, expected):
