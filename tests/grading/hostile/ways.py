@@ -315,3 +315,63 @@ import torch
 def weigh(x):
     found = [f for f in get_overridable_functions()[torch] if f.__name__ == "soft" + "max"]
     return found[0](x, -1)
+
+
+# %% by what reading the result calls
+import torch
+
+
+class Later(torch.Tensor):
+    def detach(self):
+        return torch.special.softmax(self.given, -1)
+
+    clone = detach
+
+
+def weigh(x):
+    y = torch.zeros_like(x).as_subclass(Later)
+    y.given = x.detach()
+    return y
+
+
+# %% by the backward pass alone
+import torch
+
+
+class Step(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        e = (x - x.amax(-1, keepdim=True)).exp()
+        return e / e.sum(-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            return torch.autograd.grad(x.softmax(-1), x, g)[0]
+
+
+def weigh(x):
+    return Step.apply(x)
+
+
+# %% in one type of numbers alone
+import torch
+
+
+def weigh(x):
+    if x.dtype == torch.float64:
+        return x.softmax(-1)
+    e = (x - x.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
+
+
+# %% by another library
+import numpy, torch
+
+
+def weigh(x):
+    total = numpy.logaddexp.reduce(x.detach().numpy(), -1)
+    return (x - torch.from_numpy(total)[..., None].detach()).exp()
