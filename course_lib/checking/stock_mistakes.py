@@ -101,7 +101,7 @@ def mask_inverted(exercise: Exercise, argument: str = "mask", sentence: str = ""
     """Add a mistake: True hides a key, and False shows it."""
     with_arguments(
         exercise,
-        f"{argument}_inverted",
+        f"{argument}_read_inverted",
         sentence
         or f"`{argument}` is read the wrong way round: True means that the query may look at this "
         "key.",
@@ -113,7 +113,7 @@ def mask_as_condition(exercise: Exercise, argument: str = "mask") -> None:
     """Add a mistake: `if mask` in place of `if mask is not None`."""
     with_arguments(
         exercise,
-        f"{argument}_as_condition",
+        f"{argument}_taken_as_condition",
         f"`if {argument}` asks a whole tensor for one truth value. What is it that you want to "
         "know: what the mask says, or whether one was given at all?",
         # this is the condition
@@ -137,7 +137,7 @@ def unscaled(exercise: Exercise, query: str = "q", sentence: str = "") -> None:
     """Add a mistake: the scores are not divided by sqrt(d_k), the root of a query's size."""
     with_arguments(
         exercise,
-        "unscaled",
+        "not_scaled",
         sentence
         or "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than "
         "they should be.",
@@ -149,7 +149,7 @@ def as_float(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: a count that is a float."""
     with_result(
         exercise,
-        "as_float",
+        "count_as_float",
         sentence
         or "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a "
         "float; what is there to divide?",
@@ -169,7 +169,7 @@ def unstable(exercise: Exercise, sentence: str = "") -> None:
 
     with_softmax(
         exercise,
-        "unstable",
+        "no_peak_subtracted",
         sentence
         or "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted "
         "from all scores of a row without changing any weight?",
@@ -181,7 +181,7 @@ def over_queries(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: the weights of each key, not of each query, sum to one."""
     with_softmax(
         exercise,
-        "over_queries",
+        "softmax_over_queries",
         sentence
         or "The softmax ran over the queries: each key shares itself out, and the weights of one "
         "query do not sum to one. Along which axis are the keys?",
@@ -205,7 +205,7 @@ def nowhere_is_nan(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: a row with every key masked is NaN."""
     with_softmax(
         exercise,
-        "nowhere_is_nan",
+        "nan_where_nothing_is_seen",
         sentence
         or "A query that may look nowhere gives NaN: the softmax of nothing but minus infinities "
         "divides 0 by 0. It should get zeros.",
@@ -217,7 +217,7 @@ def nowhere_is_everywhere(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: a row with every key masked shares its weight out equally."""
     with_softmax(
         exercise,
-        "nowhere_is_everywhere",
+        "mean_where_nothing_is_seen",
         sentence
         or "A query that may look nowhere gets the mean of all values: where every score is the "
         "same large negative number, no key is worse than another. It should get zeros.",
@@ -234,7 +234,7 @@ def masked_after(exercise: Exercise, sentence: str = "") -> None:
 
     with_softmax(
         exercise,
-        "masked_after",
+        "masked_after_the_softmax",
         sentence
         or "The masked weights were set to zero after the softmax, so the rest of the row sums to "
         "less than one. Who should have shared the rest out?",
@@ -250,7 +250,7 @@ def mask_added(exercise: Exercise, sentence: str = "") -> None:
 
     with_softmax(
         exercise,
-        "mask_added",
+        "mask_added_to_scores",
         sentence
         or "The mask was added to the scores, where True counts as 1 and False as 0: a masked key "
         "lost one point and still weighs something. Which score weighs nothing?",
@@ -262,7 +262,7 @@ def masked_with_zero(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: a masked key gets the score 0."""
     with_softmax(
         exercise,
-        "masked_with_zero",
+        "score_of_zero",
         sentence
         or "A masked key was given the score 0, which is a score like any other: exp(0) is 1. "
         "Which score has the exponential 0?",
@@ -274,7 +274,7 @@ def no_softmax(exercise: Exercise, sentence: str = "") -> None:
     """Add a mistake: scores in place of weights."""
     with_softmax(
         exercise,
-        "no_softmax",
+        "scores_as_weights",
         sentence
         or "The scores averaged the values themselves: they never became weights, so a row of "
         "them may sum to anything.",

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from course_lib.answers.source import find_source
 from course_lib.checking import ready_made
 from course_lib.checking import stock_mistakes as stock
 from course_lib.checking.catalogue import load
@@ -40,6 +41,7 @@ def test_each_stock_mistake_has_a_name_and_a_sentence_of_its_own(exercise_id):
         factory(exercise)
     stock.unscaled(exercise, exercise.parameters[0].name)
     assert len({x.name for x in exercise.mistakes}) == len(STOCK) + 1
+    assert not any(find_source(x.answer) for x in exercise.mistakes)
     assert len({x.sentence for x in exercise.mistakes}) == len(STOCK) + 1
 
 
@@ -60,7 +62,7 @@ def test_a_layer_attends_with_the_other_softmax_wherever_it_keeps_its_rule():
         ((4, 2, 3), "self_attention/layer", SelfAttention),
         ((4, 2), "multi_head/attention", MultiHeadAttention),
     ):
-        layer = bank(exercise_id, stock.nowhere_is_nan)["nowhere_is_nan"](*build)
+        layer = bank(exercise_id, stock.nowhere_is_nan).popitem()[1](*build)
         tokens = (x,) if right is SelfAttention else (x, x, x)
         nowhere = torch.zeros(3, 3).bool()
         assert layer(*tokens, nowhere).isnan().all()
