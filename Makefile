@@ -3,7 +3,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
 TESTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 NEWER = import sys; sys.exit(sys.version_info < (3, 15))
-CONSTRAINTS := constraints.txt
+CONSTRAINTS ?= constraints.txt
 INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS) $(PIP_ARGS)
 
 .PHONY: learn test quick weekly pages browser results claims bench notebooks book clean
