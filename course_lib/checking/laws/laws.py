@@ -15,7 +15,8 @@
 11. Knowing what is asked with twenty other seeds by heart never gives every right result, and a
     quarter of the points at most.
 12. The cases have every size that the signature allows: see `sizes`.
-13. All this holds for every seed.
+13. No case is one that the reference refuses: guards are given in the stub, and not asked.
+14. All this holds for every seed.
 
 That each exercise stands in one lesson is a law of the lessons.
 """
@@ -31,7 +32,14 @@ from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.mutants import by_heart, guessing, mutants
 from course_lib.checking.laws.sizes import missing_sizes
 from course_lib.checking.telling.known_mistakes import diagnosis, known, try_mistake
-from course_lib.checking.trying.trial import Trying, cases, large, same_reply
+from course_lib.checking.trying.trial import (
+    Trying,
+    cases,
+    drawn,
+    large,
+    request_for,
+    same_reply,
+)
 from course_lib.checking.verdict import earned, judge, max_points, refusal
 
 # of a name that is not there: no wrong answer is wrong in this way on purpose
@@ -52,7 +60,7 @@ class Proof:
 def prove(exercise: Exercise, seeds: tuple[int, ...] = (0, 1, 2)) -> Proof:
     """Hold an exercise against all of its laws, for each seed of the inputs."""
     violations = [*_texts(exercise), *_edits(exercise), *_exceptions(exercise)]
-    violations += [*_large_numbers(exercise), *missing_sizes(exercise)]
+    violations += [*_large_numbers(exercise), *missing_sizes(exercise), *_refused(exercise)]
     violations += _by_heart(exercise, seeds)
     for seed in seeds:
         for law in (_verdicts, _mistakes, _mutants, _guesses):
@@ -130,6 +138,13 @@ def _large_numbers(exercise: Exercise) -> Iterator[str]:
             yield f"large numbers break the reference: {question.case.name}; say so in small_only"
 
 
+def _refused(exercise: Exercise) -> Iterator[str]:
+    reference = InProcess(exercise.reference)
+    for case in drawn(exercise, 0):
+        if error := reference.run(request_for(exercise, case, 0)).error:
+            yield f"the reference refuses a case, {case.name}: {error.message}"
+
+
 def _exceptions(exercise: Exercise) -> Iterator[str]:
     """Name each exception of a known mistake that is not foreseen: is the bank's entry broken?"""
     for mistake in exercise.mistakes:
@@ -149,13 +164,13 @@ def raised(exercise: Exercise, mistake: Mistake) -> dict[str, str]:
     for place in (0, *own):
         for call in tried.calls(place):
             error = call.reply.error
-            if error and not (call.expected and call.expected.error):
+            if error:
                 messages.setdefault(error.type, error.message)
     return messages
 
 
 def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
-    """Tell whether a mistake, tried anew, is the same up to its first failing call."""
+    """Return True if a mistake, tried anew, is the same up to its first failing call."""
     again = try_mistake(tried.exercise, mistake, seed)
     for place in range(len(tried)):
         for a, b in zip(tried.calls(place), again.calls(place), strict=False):
