@@ -73,14 +73,12 @@ class Property:
 class Mistake:
     """A complete wrong answer that learners give, with the sentence that helps.
 
-    `raises` are the exceptions that it may raise where the reference raises none. It is taken to
-    raise what the reference raises, unless its fault is what it `accepts`.
+    `raises` are the exceptions that it may raise.
     """
 
     sentence: str
     answer: Callable
     raises: tuple[type[BaseException], ...] = ()
-    accepts: bool = False
 
     @property
     def name(self) -> str:
@@ -159,13 +157,12 @@ class Exercise:
         self,
         sentence: str,
         raises: type[BaseException] | tuple[type[BaseException], ...] = (),
-        accepts: bool = False,
     ) -> Callable:
         """Take the function or class below as a known mistake with this sentence."""
         raises = raises if isinstance(raises, tuple) else (raises,)
 
         def take(answer: Callable) -> Callable:
-            self.mistakes.append(Mistake(sentence, answer, raises, accepts))
+            self.mistakes.append(Mistake(sentence, answer, raises))
             return answer
 
         return take
