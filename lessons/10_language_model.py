@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from course_lib.data import characters, needs, shakespeare
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, plots, results, training
+from course_lib.instruments import drawings, plots, race, results, training
 
 # %% tags=["parameters"]
 SEED = 0  # of the training below: another one trains another model
@@ -1140,7 +1140,7 @@ print(len({k for _, i, j in near for k in (i, j)}), "of them have a near-duplica
 # %% [markdown]
 # ## The race (optional)
 #
-# Now use what you know. `course race workspace/10_language_model.ipynb` gives your notebook's function `learn` the text and 60 CPU-seconds. `learn` returns `predict`, which is asked for probabilities of held-out text: they must sum to 1, and may not depend on later characters. The `learn` below is the bigram table, 2.5 nats. The command prints your loss beside three published ones, which are also printed below:
+# Now use what you know. `race.run` gives your function `learn` the text and 60 CPU-seconds. `learn` returns `predict`, which is asked for probabilities of held-out text: they must sum to 1, and may not depend on later characters. The `learn` below is the bigram table, 2.5 nats. Its loss is printed beside three published ones:
 
 
 # %%
@@ -1161,8 +1161,7 @@ def learn(text, seconds):
 
 # %%
 assert torch.allclose(learn("abcabd", 1)("ab").sum(-1), torch.ones(2))
-for entry in results.load("race")["figures"].values():
-    print(f"{entry['loss']:.2f} nats after {entry['seconds']:4.1f} s: {entry['title']}")
+race.run(learn)
 
 # %% [markdown]
 # Count first, since that takes a second. The rest of the minute is for what the table cannot know.
