@@ -13,7 +13,7 @@ from course_lib.checking.notebook.one_page import PARTS, one_page
 from course_lib.exercises import my_transformer
 from course_lib.files.workspace import Workspace
 
-OLD = Path(__file__).parents[1] / "command_line" / "kept_by_0_1_0.txt"
+OLD = Path(__file__).parents[2] / "command_line" / "kept_by_0_2_0.txt"
 PIECES = re.split(r"^=== (.*)\n", OLD.read_text("utf8"), flags=re.MULTILINE)
 KEPT = dict(zip(PIECES[1::2], PIECES[2::2], strict=True))
 
