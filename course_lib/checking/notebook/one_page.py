@@ -231,6 +231,12 @@ class _Stripper(ast.NodeTransformer):
             return None
         return ast.Assign([node.target], node.value, lineno=node.lineno)
 
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        # all of the page is on one device, which an answer need not ask about
+        node.keywords = [x for x in node.keywords if x.arg != "device"]
+        return node
+
     def visit_Expr(self, node: ast.Expr) -> Any:
         match node.value:
             case ast.Call(ast.Attribute(ast.Name("self"), name)) if name in self._empty:
