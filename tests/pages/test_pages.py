@@ -175,31 +175,6 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
     hold("README.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
 
 
-def test_the_readme_shows_five_rows_of_the_benchmark():
-    kept = figures("attention_speed")
-    rivals = {
-        "fused dense": [],
-        "window": ["local-attention", "Longformer"],
-        "BigBird": ["HF BigBird"],
-        "Linformer": ["linformer"],
-        "LSH": ["reformer-pytorch", "Reformer"],
-    }
-
-    def seconds(name, n):
-        return dict(zip(kept["n"], kept["seconds"][name], strict=False)).get(n)
-
-    rows = []
-    for name, others in rivals.items():
-        fastest = min(others, key=lambda other: seconds(other, 8192), default=None)
-        other = f"{1000 * seconds(fastest, 8192):,.0f} ({fastest})" if fastest else "—"
-        far = seconds(name, 65536)
-        gib = f"{kept['MiB'][name][-1] / 1024:.2f}" if far else "—"
-        cells = (f"{1000 * seconds(name, 8192):,.0f}", other, f"{1000 * far:,.0f}" if far else "—")
-        rows.append(f"| {name} | {' | '.join(cells)} | {gib} |")
-    head = "| | n = 8,192 | other package | n = 65,536 | GiB there |\n|:-|-:|-:|-:|-:|\n"
-    hold("README.md", head, "\n\n", "\n".join(rows))
-
-
 def test_the_results_page_shows_the_kept_results():
     kept, lengths = figures("attention"), (4, 6, 8, 10, 12)
     rows = ["| letters | 4 | 6 | 8 | 10 | 12 |", "|:-|-:|-:|-:|-:|-:|"]
