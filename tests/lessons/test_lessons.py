@@ -150,10 +150,10 @@ def test_a_solved_exercise_brings_the_helpers_that_no_cell_has_named_before():
         assert f"\ndef {name}(" in sources["efficient/tiled"]
 
 
-def test_a_lesson_imports_at_once_what_it_or_a_panel_tells_the_learner_to_call(lesson):
+def test_a_lesson_imports_at_once_what_a_learner_is_told_to_call(lesson):
     cells = build(lesson).cells
     said = [cell.source for cell in cells]
-    said += [file.read_text("utf8") for file in (ROOT / "course_lib/checking").glob("*.py")]
+    said += [file.read_text("utf8") for file in (ROOT / "course_lib/checking").rglob("*.py")]
     told = set(re.findall(r"`(\w+)\(", "\n".join(said))) & {*exercises.__all__}
     assert told >= {"hint", "solution"}
     [set_up] = [x.source for x in cells if "from course_lib.exercises import" in x.source]

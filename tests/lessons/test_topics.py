@@ -48,10 +48,10 @@ def test_a_topic_is_taught_exercised_and_measured_where_the_map_says(topic):
 
 
 @pytest.mark.parametrize("slip", disagreements(), ids=lambda x: x.id)
-def test_a_disagreement_is_shown_with_the_lecture_that_has_it_and_a_test_says_what_holds(slip):
+def test_a_disagreement_is_shown_with_its_lecture_and_has_a_test(slip):
     cells = sections(slip.lesson)[slip.section]
     told = [x.source for x in cells if x.cell_type == "markdown"]
     assert any(map(LECTURE.search, told))
     assert any(slip.id in x for x in told), "the box names its test"
-    tests = (ROOT / "tests" / "test_disagreements.py").read_text("utf8")
+    tests = (ROOT / "tests" / "components" / "test_disagreements.py").read_text("utf8")
     assert re.search(rf"^def test_\w*{slip.id.lower()}_", tests, flags=re.MULTILINE)
