@@ -68,7 +68,7 @@ def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_fal
     assert rates(model)[-1] < 0.1 * rates(model).max()
 
 
-def test_a_machine_that_is_fast_enough_but_for_its_first_step_is_not_changed_by_the_clock(clock):
+def test_a_slow_first_step_alone_changes_nothing(clock):
     def slow_at_first(model, batch):
         clock.now += 0.01 if model.path else 0.2
         return slope(model, batch)

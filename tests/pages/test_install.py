@@ -21,9 +21,3 @@ def test_what_fails_is_shown_in_full():
     assert "Requirement already satisfied: packaging" in done.stderr
     assert "No matching distribution found for no-such-package-of-this-course" in done.stderr
     assert done.stdout == ""
-
-
-def test_what_pip_does_not_understand_is_its_own_error():
-    done = subprocess.run([*INSTALL, "--nonsense"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "no such option: --nonsense" in done.stderr
