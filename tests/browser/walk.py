@@ -60,7 +60,7 @@ def test_an_exercise_that_is_not_begun_says_so(lab):
 def test_a_wrong_answer_is_diagnosed(lab, workspace):
     lab.write("def double", "return x**2")
     said = lab.check(CHECK)
-    assert "✗ start/hello: not yet, 0 of 10 points" in said
+    assert "✗ start/hello: not yet, 0 of 9 points" in said
     assert "The result is the square of the input." in said
     assert workspace.record("start/hello").attempts == 1
     assert not workspace.record("start/hello").passed
@@ -85,7 +85,7 @@ def test_hints_come_one_after_another(lab, workspace):
 def test_a_right_answer_passes_and_is_kept(lab, workspace):
     lab.write("def double", "return 2 * x")
     said = lab.check(CHECK)
-    assert "✓ start/hello: passed, 10 of 10 points" in said
+    assert "✓ start/hello: passed, 10 of 9 points" in said
     assert "Lesson 00: 1 of 1 exercises, about 15 minutes left. Next: rnn/cell of lesson 01" in said
     record = workspace.record("start/hello")
     assert (record.passed, record.points, record.attempts) == (True, 10, 2)

@@ -94,7 +94,7 @@ def test_it_judges_what_a_save_has_changed_until_ctrl_c(tmp_path, save_notebook)
         save("1 + 1", (ID, WRONG))
         said = watching.wait_for("Next: ")
         assert "00_start.ipynb, saved at " in said
-        assert f"✗ {ID}: not yet, 0 of 10 points" in said
+        assert f"✗ {ID}: not yet, 0 of 9 points" in said
         assert "The result is the square of the input." in said
         assert f"Lesson 00: 0 of 1 exercises, about 25 minutes left. Next: `{ID}`" in said
         assert not workspace.record(ID).passed
@@ -106,7 +106,7 @@ def test_it_judges_what_a_save_has_changed_until_ctrl_c(tmp_path, save_notebook)
         save("2 + 2", (ID, RIGHT))
         said = watching.wait_for("Next: ")
         assert said.count("saved at") == 1
-        assert f"✓ {ID}: passed, 10 of 10 points" in said
+        assert f"✓ {ID}: passed, 10 of 9 points" in said
         assert "Lesson 00: 1 of 1 exercises, about 15 minutes left. Next: `rnn/cell`" in said
         assert workspace.record(ID).passed
         assert workspace.answer(ID) == f"{RIGHT}\n"

@@ -465,9 +465,11 @@ def same_reply(
     if scale:
         a, b = _divided(a, scale), _divided(b, scale)
     tolerance, form = exercise.tolerance, exercise.canonical
+    # what the gradient of NaN is depends on how torch computes it
+    numbers = not any(x.isnan().any() for _, x in tensors(a.output))
     return (
         same(form(a.output), form(b.output), tolerance)
-        and _same_gradients(a.gradients, b.gradients, 10 * tolerance)
+        and (not numbers or _same_gradients(a.gradients, b.gradients, 10 * tolerance))
         and same(a.inputs, b.inputs, 0.0)
     )
 
