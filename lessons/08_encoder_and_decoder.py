@@ -620,7 +620,7 @@ for task, model in globals().get("models", {}).items():
 # %% [markdown]
 # ## Your Transformer on one page
 #
-# Eighteen parts of this model were exercises; the rest was given. `my_transformer` collects your passed answers, adds the library's version of what is missing, leaves out docstrings, annotations and error messages, and writes one file of about 240 lines, `my_transformer.py`, into your workspace. It imports PyTorch, and `einops` only where your answers use it.
+# Eighteen parts of this model were exercises; the rest was given. `my_transformer` collects your passed answers, adds the library's version of what is missing, leaves out docstrings, annotations and error messages, and writes one file of about 260 lines, `my_transformer.py`, into your workspace. It imports PyTorch and `einops`, and nothing of the course.
 
 # %%
 page = my_transformer()

@@ -127,8 +127,7 @@ def my_transformer() -> str:
     workspace = Workspace.find()
     page, own = one_page.one_page(workspace.answer if workspace else lambda _: None)
     lines, parts = len(page.splitlines()), len(one_page.PARTS)
-    needs = "torch and einops" if "einops" in page else "torch alone"
-    print(f"{lines} lines, for {needs}; {len(own)} of {parts} exercises on it are your own")
+    print(f"{lines} lines; {len(own)} of {parts} exercises on it are your own")
     if workspace:
         path = _write_page(workspace, page)
         print(f"written to {path.name}: run it with `python {path.name}`")

@@ -34,7 +34,6 @@ def test_it_sorts_alone(tmp_path):
     assert own == []
     assert "course_lib" not in page
     assert "jaxtyping" not in page
-    assert "einops" not in page
     (tmp_path / "my_transformer.py").write_text(page)
     ran = subprocess.run(
         [sys.executable, "-I", "my_transformer.py"],
@@ -73,7 +72,7 @@ def test_it_is_written_into_a_workspace_alone(tmp_path, monkeypatch, capsys, ins
     monkeypatch.chdir(Workspace.make(tmp_path).folder if inside else tmp_path)
     page = my_transformer()
     said = capsys.readouterr().out
-    assert f"{len(page.splitlines())} lines, for torch alone; 0 of {len(PARTS)} exercises" in said
+    assert f"{len(page.splitlines())} lines; 0 of {len(PARTS)} exercises" in said
     assert ("python my_transformer.py" in said) == inside
     assert (tmp_path / "my_transformer.py").exists() == inside
 
