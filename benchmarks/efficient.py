@@ -110,7 +110,7 @@ def _report(out: Connection, name: str, n: int) -> None:
 
 
 def due(rounds: dict[int, list[Step]], n: int) -> bool:
-    """Tell whether a variant is to run at n, after the rounds that it has had, by length.
+    """Return True if a variant is to run at n, after the rounds that it has had, by length.
 
     Again, where its rounds have not taken long; for the first time, where the first round at the
     two lengths before lets it be expected that neither time nor memory is too much.

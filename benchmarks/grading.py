@@ -153,7 +153,7 @@ def write(release: Path, paths: list[Path], numbers: list[int]) -> None:
 
 
 def as_expected(entry: dict, given: dict[str, Answer]) -> bool:
-    """Tell whether the right answers of an entry of the results pass, and no others."""
+    """Return True if the right answers of an entry of the results pass, and no others."""
     status = "graded" if given else "unreadable"
     passed = {name: x["status"] == "passed" for name, x in entry["exercises"].items()}
     return entry["status"] == status and passed == {x: a.passes for x, a in given.items()}
@@ -237,8 +237,8 @@ def by_nbgrader(folder: Path, points: dict[int, float], environment: dict[str, s
     seconds = time.perf_counter() - start
     nbgrader("export")
     with (folder / "grades.csv").open(encoding="utf8", newline="") as file:
-        found = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
-    assert found == points, (found, points)
+        scores = {int(row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
+    assert scores == points, (scores, points)
     return seconds
 
 
@@ -262,8 +262,8 @@ def by_otter(folder: Path, points: dict[int, float], environment: dict[str, str]
     seconds = time.perf_counter() - start
     for path, wanted in zip(paths, points.values(), strict=True):
         graded = json.loads((path.parent / "results.json").read_text("utf8"))
-        found = sum(test.get("score", 0) for test in graded["tests"])
-        assert found == wanted, (path, found, wanted)
+        scores = sum(test.get("score", 0) for test in graded["tests"])
+        assert scores == wanted, (path, scores, wanted)
     return seconds
 
 

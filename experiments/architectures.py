@@ -209,14 +209,14 @@ def losses_by_rate(name: str) -> dict[str, float]:
 
     So early no word has come twice, so these are losses of unseen words.
     """
-    found = {}
+    losses = {}
     for rate in RATES:
         model, took = train(name, CHOSEN_AT, CHOSEN_BY, rate)
         assert took["steps"] * BATCH < len(words()[0])
         history: training.History = vars(model)["history"]
         last = history.losses[-(history.steps // 10) :]
-        found[str(rate)] = round(sum(last) / len(last), 4)
-    return found
+        losses[str(rate)] = round(sum(last) / len(last), 4)
+    return losses
 
 
 def run(name: str, share: float, seed: int, rate: float) -> dict[str, Any]:

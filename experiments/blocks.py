@@ -40,11 +40,11 @@ def spreads(model: nn.Sequential, tokens: Tensor) -> list[float]:
     """Return the spread of the embeddings, and of what each block makes of them."""
     embedding, *blocks, _ = model
     x = embedding(tokens)
-    found = [spread(x)]
+    spreads = [spread(x)]
     for block in blocks:
         x = block(x)
-        found.append(spread(x))
-    return [float(f"{value:.3g}") for value in found]
+        spreads.append(spread(x))
+    return [float(f"{value:.3g}") for value in spreads]
 
 
 def measure_one(depth: int, seed: int) -> dict:

@@ -121,13 +121,13 @@ def tested() -> list[Place]:
     These are the first ones by their check sums, the same for every model.
     """
     seen = {home_assistant.normalised(text) for texts in documents()[0] for text in texts}
-    found = {}
+    by_text = {}
     for place in itertools.chain(*map(places, documents()[1])):
         text = home_assistant.normalised(written(place))
         if text not in seen:
-            found.setdefault(text, place)
-    by_sum = sorted(found, key=lambda text: (zlib.crc32(text.encode()), text))
-    return [found[text] for text in by_sum[:TESTED]]
+            by_text.setdefault(text, place)
+    by_sum = sorted(by_text, key=lambda text: (zlib.crc32(text.encode()), text))
+    return [by_text[text] for text in by_sum[:TESTED]]
 
 
 def written(place: Place) -> str:

@@ -29,8 +29,8 @@ once = partial(results.once, "language_model", SETTINGS)  # what an ended run ha
 
 def mean_loss(predictor: Predictor, tokens: Tensor) -> float:
     """Return the mean loss in nats of all tokens but the first."""
-    found = predictor(tokens[:-1]).gather(-1, tokens[1:].unsqueeze(-1))
-    return -found.log().mean().item()
+    chances = predictor(tokens[:-1]).gather(-1, tokens[1:].unsqueeze(-1))
+    return -chances.log().mean().item()
 
 
 def write(predictor: Predictor, tokens: Tensor, count: int, seed: int) -> Tensor:
@@ -66,15 +66,15 @@ def sample(predictor: Predictor, held_out: Tensor, vocab: str) -> str:
 def measure_counting() -> dict[str, Any]:
     """Count, plainly and as Kneser and Ney do; return losses, seconds and samples."""
     tokens, held_out, vocab = split()
-    found = {}
+    figures = {}
     for name, settings in {"plain": (5, occurrences), "kneser_ney": (7,)}.items():
         start = time.process_time()
         predictor = Predictor(NGrams(tokens, len(vocab), *settings), n=256)
         seconds = time.process_time() - start
         loss = round(mean_loss(predictor, held_out), 4)
         written = sample(predictor, held_out, vocab)
-        found[name] = {"loss": loss, "seconds": round(seconds, 1), "sample": written}
-    return found
+        figures[name] = {"loss": loss, "seconds": round(seconds, 1), "sample": written}
+    return figures
 
 
 def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
@@ -102,9 +102,9 @@ def measure() -> dict[str, Any]:
     rungs = {name: {"title": rung.title, "runs": {}} for name, rung in ladder().items()}
     for seed in SEEDS:
         for name, rung in ladder().items():
-            found = once(f"{name}, seed {seed}", partial(measure_one, rung, seed))
-            rungs[name]["runs"][str(seed)] = found
-            print(f"{rung.title}, seed {seed}: {found['loss']} nats", flush=True)
+            run = once(f"{name}, seed {seed}", partial(measure_one, rung, seed))
+            rungs[name]["runs"][str(seed)] = run
+            print(f"{rung.title}, seed {seed}: {run['loss']} nats", flush=True)
     return {"seconds": SECONDS, "counting": counting, "rungs": rungs}
 
 

@@ -139,7 +139,7 @@ def answer(titles: Sequence[str], draw: random.Random) -> Labelled:
 
     An example is the end of the first speech and the beginning of the second.
     """
-    found: Labelled = [[], []]
+    examples: Labelled = [[], []]
     for title in titles:
         pairs = [
             (one.words[-ANSWER:], two.words[:ANSWER])
@@ -149,22 +149,22 @@ def answer(titles: Sequence[str], draw: random.Random) -> Labelled:
         draw.shuffle(pairs)
         half = len(pairs) // 2
         wrong, right = pairs[:half], pairs[half:]
-        found[1] += [[*one, END, *two] for one, two in right]
+        examples[1] += [[*one, END, *two] for one, two in right]
         # each first speech gets the second one of the next pair
         others = [two for _, two in (*wrong[1:], *wrong[:1])]
-        found[0] += [[*one, END, *two] for (one, _), two in zip(wrong, others, strict=True)]
-    return found
+        examples[0] += [[*one, END, *two] for (one, _), two in zip(wrong, others, strict=True)]
+    return examples
 
 
 def verse(titles: Sequence[str], draw: random.Random) -> Labelled:
     """Is this from a speech in verse (1) or in prose (0)?"""
-    found: Labelled = [[], []]
+    examples: Labelled = [[], []]
     for title in titles:
         for speech in speeches(title):
             label = is_verse(speech)
             if label is not None:
-                found[label] += cut(speech.words, VERSE)
-    return found
+                examples[label] += cut(speech.words, VERSE)
+    return examples
 
 
 def genre(titles: Sequence[str], draw: random.Random) -> Labelled:

@@ -320,17 +320,17 @@ def measure_reader(objective: Objective | None, causal: bool, seed: int) -> dict
     vocabulary = Vocabulary(plays.texts_to_read())
     start = time.process_time()
     reader, reading = read(objective, causal, vocabulary, seed)
-    found: dict[str, Any] = {
+    run: dict[str, Any] = {
         "reading": reading,
         "tuned": {task: tuned(reader, task, vocabulary, seed) for task in TASKS},
     }
     if objective:
         vectors = partial(mean_states, reader, vocabulary)
-        found["frozen"] = {
+        run["frozen"] = {
             task: frozen(vectors(learning(task, seed)), vectors(testing(task)), task, seed)
             for task in TASKS
         }
-    return found | {"cpu_seconds": round(time.process_time() - start, 1)}
+    return run | {"cpu_seconds": round(time.process_time() - start, 1)}
 
 
 def measure_counts(seed: int) -> dict[str, Any]:

@@ -195,10 +195,10 @@ class Predictor:
         first = torch.arange(0, len(tokens) - n, half)
         starts = torch.cat([first, torch.tensor([len(tokens) - n])])
         head = self.windows(tokens[:n].unsqueeze(0))[0, :half]
-        found = torch.cat([head, head.new_empty(len(tokens) - half, head.shape[-1])])
+        rows = torch.cat([head, head.new_empty(len(tokens) - half, head.shape[-1])])
         for places in (starts.unsqueeze(-1) + torch.arange(n)).split(64):
-            found[places[:, half:]] = self.windows(tokens[places])[:, half:]
-        return found
+            rows[places[:, half:]] = self.windows(tokens[places])[:, half:]
+        return rows
 
 
 def windows(length: int, n: int, batch: int, seed: int) -> Iterator[Tensor]:

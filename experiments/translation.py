@@ -82,10 +82,10 @@ STEPS: dict[str, dict] = {
 
 def ladder() -> dict[str, Recipe]:
     """Return the recipe of each step, all steps before it included."""
-    recipe, found = Recipe(), {}
+    recipe, recipes = Recipe(), {}
     for name, change in STEPS.items():
-        recipe = found[name] = replace(recipe, **change)
-    return found
+        recipe = recipes[name] = replace(recipe, **change)
+    return recipes
 
 
 # for the duel: each takes less than 20 minutes, and the tuning texts choose one of them
@@ -383,8 +383,8 @@ def duel() -> dict:
     for name, recipe in CANDIDATES.items():
         model, pieces, took = train(recipe, SEEDS[0])
         trained[name] = model, pieces
-        figures = {"settings": asdict(recipe), "training": took}
-        candidates[name] = figures | tuned(model, pieces, split.tuning)
+        run = {"settings": asdict(recipe), "training": took}
+        candidates[name] = run | tuned(model, pieces, split.tuning)
     _, chosen, alpha = max(
         (score["bleu"], name, float(alpha))
         for name, candidate in candidates.items()
@@ -400,13 +400,13 @@ def duel() -> dict:
         ],
         "elsewhere": list(ELSEWHERE),
     }
-    found: dict = {"candidates": candidates, "chosen": chosen, "alpha": alpha, "corpora": {}}
+    figures: dict = {"candidates": candidates, "chosen": chosen, "alpha": alpha, "corpora": {}}
     for name, pairs in corpora.items():
         sources, references = map(list, zip(*pairs, strict=True))
         ours = _by_beam(model, pieces, sources, alpha)
         with torch.no_grad():
             theirs = [real.translate(source.translate(PLAIN)) for source in sources]
-        found["corpora"][name] = {
+        figures["corpora"][name] = {
             "pairs": len(pairs),
             "ours": scores(ours, references),
             "theirs": scores(theirs, references),
@@ -414,11 +414,11 @@ def duel() -> dict:
             "shown": [list(row) for row in zip(sources, references, ours, theirs, strict=True)],
         }
     sources, references = map(list, zip(*split.held_out, strict=True))
-    found["greedy"] = scores(translating.translate(model, pieces, sources), references)
-    found["alignments"] = [
+    figures["greedy"] = scores(translating.translate(model, pieces, sources), references)
+    figures["alignments"] = [
         _aligned(model, pieces, source) for source in ("Turn off the light.", split.held_out[0][0])
     ]
-    return found
+    return figures
 
 
 def _aligned(model: Transformer, pieces: Tokenizer, source: str) -> dict:
@@ -444,7 +444,7 @@ def measure() -> dict:
         "candidates": {name: asdict(recipe) for name, recipe in CANDIDATES.items()},
     }
     once = partial(results.once, "translation", settings)  # what an ended run has measured is kept
-    found = {
+    figures = {
         "seconds": SECONDS,
         "leaks": {language: leaks(language) for language in ("de", "pt")},
         "sizes": {
@@ -457,7 +457,7 @@ def measure() -> dict:
     for seed in SEEDS:
         for name, recipe in ladder().items():
             steps[name]["runs"][str(seed)] = once(f"{name}, {seed}", partial(run, recipe, seed))
-    return found
+    return figures
 
 
 def table(figures: dict) -> list[str]:

@@ -121,20 +121,20 @@ def measure_one(task: str, layers: int, seed: int, constant: bool, **parts: bool
     final = {"loss": loss(model, held_out).item(), "alone": accuracy(model, alone)}
     spreads = {"before": before, "after": spread(inside(held_out[0]))}
     numbers = {name: round(value, 9) for name, value in {**final, **spreads}.items()}
-    found = {"accuracy": [round(share, 4) for share in shares], **numbers}
+    run = {"accuracy": [round(share, 4) for share in shares], **numbers}
     if task == "XOR" and {"constant": constant, **parts} == PLAIN:
-        found["by_opposite"] = by_opposite(model, held_out)
-    return found
+        run["by_opposite"] = by_opposite(model, held_out)
+    return run
 
 
 def measure() -> dict:
     """Return accuracy by task, stack, seed and steps."""
-    found = {}
+    figures = {}
     for (task, layers), arms in ARMS.items():
         for name, arm in arms.items():
             runs = [measure_one(task, layers, seed, **arm) for seed in SEEDS]
-            found.setdefault(task, {})[name] = runs
-    return {"every": EVERY, "steps": STEPS, "learning_rate": LEARNING_RATE, **found}
+            figures.setdefault(task, {})[name] = runs
+    return {"every": EVERY, "steps": STEPS, "learning_rate": LEARNING_RATE, **figures}
 
 
 def table(figures: dict) -> list[str]:

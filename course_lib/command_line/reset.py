@@ -7,7 +7,7 @@ from course_lib.command_line import shared
 from course_lib.files.errors import CommandError
 
 NAME = "reset"
-WHAT = "put the stub of an exercise back into its cell, and keep what stood there"
+WHAT = "put the stub of an exercise back into its cell, and keep what was there"
 EXAMPLE = "attention/softmax"
 
 

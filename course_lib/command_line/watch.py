@@ -157,7 +157,7 @@ def saves(path: Path) -> Iterator[Path]:
 def _stamp(file: Path) -> tuple[int, int] | None:
     """Return what changes with every save; None where there is no file now."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

@@ -27,7 +27,7 @@ class Lesson:
 
     @property
     def written(self) -> bool:
-        """Tell whether the lesson is here."""
+        """Return True if the lesson is written."""
         return self.file is not None
 
     @property

@@ -50,7 +50,7 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path | None = None) -> "Workspace | None":
-        """Return the workspace that a folder lies in, or None."""
+        """Return the workspace that a folder is in, or None."""
         start = (start or Path.cwd()).resolve()
         for folder in (start, *start.parents):
             if (folder / MARK).is_dir():

@@ -41,7 +41,7 @@ class History:
 
     @property
     def complete(self) -> bool:
-        """Tell whether all steps were taken, and the clock did not end the run."""
+        """Return True if all steps were taken, and the clock did not end the run."""
         return self.steps == self.asked
 
 

@@ -57,7 +57,7 @@ class Comparison:
 
     @property
     def possible(self) -> bool:
-        """Tell whether the oracle is installed."""
+        """Return True if the oracle is installed."""
         return self.package is None or find_spec(self.package) is not None
 
 

@@ -43,10 +43,10 @@ def without_head(model: nn.Module, layer: str, head: int) -> nn.Module:
 
     def silenced(rule: Rule) -> Rule:
         def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-            found = rule(q, k, v, mask)
-            share = torch.ones(heads, 1, 1).to(found)
+            output = rule(q, k, v, mask)
+            share = torch.ones(heads, 1, 1).to(output)
             share[head] = 0
-            return found * share
+            return output * share
 
         return attend
 

@@ -180,7 +180,7 @@ def is_attention(part: nn.Module) -> bool:
 
 @cache
 def is_own(file: str) -> bool:
-    """Tell whether a file is the course's, a notebook's or the reader's, and not a library's."""
+    """Return True if a file is the course's, a notebook's or the reader's, and not a library's."""
     if file.startswith("<"):
         return file.startswith(CELLS)
     if Path(file).is_relative_to(COURSE):

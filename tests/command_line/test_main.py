@@ -341,7 +341,7 @@ def test_a_solution_is_the_librarys_own_code(capsys):
     assert "return 2 * x" in capsys.readouterr().out
 
 
-def test_reset_brings_the_stub_back_and_keeps_what_stood_there(workspace, notebook, capsys):
+def test_reset_brings_the_stub_back_and_keeps_what_was_there(workspace, notebook, capsys):
     path = notebook("a = 1", (ID, STUB), CHECK)
     untouched = path.read_bytes()
     assert main(["reset", ID]) == 0
@@ -379,7 +379,7 @@ def test_reset_asks_which_notebook_where_two_have_the_exercise(
     old = notebook((ID, RIGHT))
     new = save_notebook(workspace.folder / "00.new.ipynb", (ID, RIGHT), lesson="00")
     assert main(["reset", ID]) == 2
-    assert "start/hello stands in 00.ipynb and 00.new.ipynb" in capsys.readouterr().err
+    assert "start/hello is in 00.ipynb and 00.new.ipynb" in capsys.readouterr().err
     assert main(["reset", ID, "mine/00.new.ipynb"]) == 0
     assert (sources(old)[1], sources(new)[1]) == (RIGHT, STUB)
 

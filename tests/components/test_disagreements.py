@@ -190,7 +190,7 @@ def test_d07_a_training_cost_is_a_count_which_time_does_not_change():
     assert counter.get_total_flops() == training_flops(model.weight.numel(), tokens=3)
 
 
-def test_d08_words_as_rows_and_words_as_columns_are_transposes_and_their_mixture_is_neither():
+def test_d08_words_as_rows_and_as_columns_are_transposes_and_a_mixture_is_neither():
     n, d, d_k = 5, 12, 12
     x, w_q, w_k, w_v = draw(n, d), *draw(3, d, d_k) / d**0.5
     rows = softmax((x @ w_q) @ (x @ w_k).T) @ (x @ w_v)
@@ -218,7 +218,7 @@ def test_d12_heads_leave_the_multiply_adds_as_they_are_and_multiply_the_scores()
     assert scores == [n**2, 2 * n**2, 8 * n**2]
 
 
-def test_d17_a_sum_whose_probability_has_the_wrong_index_is_right_for_one_hot_targets_alone():
+def test_d17_a_sum_with_the_wrong_index_is_right_for_one_hot_targets_alone():
     log_probabilities = draw(5).log_softmax(-1)
     one_hot = torch.eye(5, dtype=torch.float64)[2]
     smooth = 0.9 * one_hot + 0.1 / 5
@@ -233,7 +233,7 @@ def test_d17_a_sum_whose_probability_has_the_wrong_index_is_right_for_one_hot_ta
     assert (printed(smooth) - defined).abs() > 0.01
 
 
-def test_d18_a_wider_bare_layer_is_able_to_do_what_a_sum_does_but_no_gradient_leads_there():
+def test_d18_a_wider_bare_layer_could_do_what_a_sum_does_but_does_not_learn_it():
     x, w_1, w_2 = draw(5, 8), draw(8, 32), draw(32, 8)
     same, none = torch.eye(8).double(), torch.zeros(48).double()
     wide_1, wide_2 = torch.cat([w_1, same, -same], dim=1), torch.cat([w_2, same, -same])
@@ -258,14 +258,14 @@ def test_d01_a_word_that_is_hidden_from_itself_is_known_by_its_question_all_the_
     assert changed.tolist() == [False, False, False, True, True]
 
 
-def test_d15_cross_attention_has_a_row_for_each_target_word_and_a_column_for_each_source_word():
+def test_d15_cross_attention_has_a_row_a_target_word_and_a_column_a_source_word():
     z, h, w_q, w_k, w_v = draw(4, 8), draw(6, 8), *draw(3, 8, 5)
     weights = softmax((z @ w_q) @ (h @ w_k).T / 5**0.5)
     assert weights.shape == (4, 6)
     torch.testing.assert_close(weights @ (h @ w_v), cross_attention(z, h, w_q, w_k, w_v))
 
 
-def test_d16_the_decoders_view_of_the_source_moves_with_the_source_and_is_no_self_attention():
+def test_d16_the_decoders_view_of_the_source_moves_with_the_source():
     z, h, matrices = draw(4, 8), draw(6, 8), draw(3, 8, 5)
     found = cross_attention(z, h, *matrices)
     assert not torch.allclose(cross_attention(z, -h, *matrices), found, atol=0.1)
@@ -275,7 +275,7 @@ def test_d16_the_decoders_view_of_the_source_moves_with_the_source_and_is_no_sel
     assert not torch.allclose(itself(z), found, atol=0.1), "it knows nothing of the source"
 
 
-def test_d19_positions_added_after_the_matrices_never_meet_one_and_every_place_prefers_itself():
+def test_d19_positions_added_after_the_matrices_make_every_place_prefer_itself():
     n, d = 9, 8
     p, x = sinusoidal(n, d).double(), draw(n, d)
     w_q, w_k = draw(2, d, d)
@@ -317,7 +317,7 @@ def test_d20_only_the_older_decoders_queries_wait_for_the_contexts_before_them(d
 
 
 @pytest.mark.parametrize(("n", "d"), [(6, 12), (12, 12), (40, 12)])
-def test_an_attention_layer_costs_2_plus_n_over_d_rnn_layers_and_table_1_counts_its_mixing(n, d):
+def test_an_attention_layer_costs_2_plus_n_over_d_rnn_layers(n, d):
     x, (w_x, w_h), layer = draw(1, n, d).float(), draw(2, d, d).float(), MultiHeadAttention(d, 3)
     attention = multiply_adds(lambda: layer(x, x, x))
     rnn = multiply_adds(lambda: unroll(x, torch.zeros(1, d), w_x, w_h, torch.zeros(d)))

@@ -53,8 +53,8 @@ def verdict(guess: Any, measured: Any) -> str:
     if isinstance(guess, list) and isinstance(measured, list):
         if len(guess) != len(measured):
             return "off" if all(isinstance(x, int | float) for x in guess + measured) else ""
-        found = {verdict(a, b) for a, b in zip(guess, measured, strict=True)} or {"right"}
-        return next(x for x in ("", "off", "near", "right") if x in found)
+        verdicts = {verdict(a, b) for a, b in zip(guess, measured, strict=True)} or {"right"}
+        return next(x for x in ("", "off", "near", "right") if x in verdicts)
     if isinstance(guess, int | float) and isinstance(measured, int | float):
         return _of_numbers(guess, measured)
     return ""

@@ -40,7 +40,7 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
     else:
         backup = workspace.back_up(exercise_id, ipynb.text(own[-1]))
         ipynb.set_text(own[-1], source)
-        done = f"the stub is back; what stood there is kept in {backup}"
+        done = f"the stub is back; what was there is kept in {backup}"
     ipynb.write(path, notebook)
     reload = f"If {path.name} is open in Lab, choose File, Reload Notebook from Disk."
     return f"{exercise_id}: {done}. {reload}"
@@ -55,11 +55,11 @@ def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple
     if name is not None:
         path = workspace.folder / name
         return path, _read(path) if path.exists() else ipynb.read(path)
-    found = {path: _read(path) for path in sorted(workspace.folder.glob("*.ipynb"))}
+    notebooks = {path: _read(path) for path in sorted(workspace.folder.glob("*.ipynb"))}
     holding = (
-        [path for path, x in found.items() if x and _mentions(x, exercise_id)]
-        or [path for path, x in found.items() if x and ipynb.lesson(x) == lesson]
-        or [path for path, x in found.items() if not x and path.name.startswith(f"{lesson}_")]
+        [path for path, x in notebooks.items() if x and _mentions(x, exercise_id)]
+        or [path for path, x in notebooks.items() if x and ipynb.lesson(x) == lesson]
+        or [path for path, x in notebooks.items() if not x and path.name.startswith(f"{lesson}_")]
     )
     if not holding:
         raise NoPlace(
@@ -68,10 +68,10 @@ def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple
     if len(holding) > 1:
         names = [path.name for path in holding]
         raise NoPlace(
-            f"{exercise_id} stands in {' and '.join(names)}: name the one that you mean, as in "
+            f"{exercise_id} is in {' and '.join(names)}: name the one that you mean, as in "
             f"`course reset {exercise_id} {names[-1]}`."
         )
-    return holding[0], found[holding[0]]
+    return holding[0], notebooks[holding[0]]
 
 
 def _read(path: Path) -> dict | None:
