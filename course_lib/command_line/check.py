@@ -73,8 +73,8 @@ def tell(
     attempted = verdict.status != "not attempted"
     shown = panel.text(verdict, everything=everything)
     print(printable(shown) if attempted else f"○ {verdict.exercise}: not attempted yet")
+    if workspace:
+        record(workspace, verdict, attempt.define, attempt)
     if verdict.status == "passed":
         for said in filter(None, (remark(attempt.exercise, judged), warning(attempt))):
             print(printable(said))
-    if workspace:
-        record(workspace, verdict, attempt.define, attempt)
