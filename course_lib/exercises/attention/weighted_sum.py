@@ -7,7 +7,7 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=weighted_sum,
-    lesson="02",
+    lesson="02_kernel_regression",
     title="Many values become one",
     minutes=5,
     difficulty=1,
