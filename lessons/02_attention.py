@@ -65,7 +65,13 @@ diagram.arrow(context, output)
 diagram.arrow(query, output, via=[(11.6, 1.6)], role="query")
 diagram.arrow(output, (11.6, 7.7))
 diagram.text("AE1", (11.6, 8.0))
-diagram.text("sum", (8.6, 7.7), size=drawings.SMALL)
+for name, at in (
+    ("sum", (8.6, 7.7)),
+    ("value", (0.35, 4.0)),
+    ("key", (1.35, 2.75)),
+    ("query", (8.2, 2.75)),
+):
+    diagram.text(name, at, size=drawings.SMALL)
 diagram.show(
     "The second sound of cat. Each encoder state h1, h2, h3 goes two ways. As a key it meets the "
     "decoder's state s2, the query, which gives a score; a softmax turns the three scores into "
@@ -349,19 +355,14 @@ needs()
 title = "After 1,500 steps: choosing among the letters helps, seeing all of them alike hardly does"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
-places = {
-    "one vector": -0.03,
-    "one vector, wider": 0.05,
-    "all letters alike": 0.13,
-    "attention": 0.08,
-}
+places = dict(zip(arms, (0.0, 0.085, 0.17, 0.27)))
 for name, colour in zip(arms, plots.COLOURS):
     runs = torch.tensor([run["accuracy"] for run in kept[name]])
     least, mean, most = runs.amin(0).tolist(), runs.mean(0).tolist(), runs.amax(0).tolist()
     ax.fill_between(kept["lengths"], least, most, color=colour, alpha=0.25)
     ax.plot(kept["lengths"], mean, color=colour)
     label = f"{name}\n{kept[name][0]['parameters']:,} parameters"
-    ax.text(14.2, mean[-1] + places[name], label, color=colour, va="center", size="small")
+    ax.text(14.2, places[name], label, color=colour, va="center", size="small")
     if "live" in globals() and name in live:
         ax.plot(lengths, live[name], "o", color=colour, markersize=4)
 ax.set(ylim=(0, 1), xlim=(2.6, 14.1), xticks=kept["lengths"])
