@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · Positions
 #
-# **189 minutes, of which 87 are the core path · after lesson 03 · needs nothing fetched**
+# **234 minutes, of which 119 are the core path · after lesson 03 · needs nothing fetched**
 #
 # "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens of a sentence at once. How can it know their order?
 
