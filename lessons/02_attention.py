@@ -199,7 +199,7 @@ softmax = mine("attention/softmax")
 #
 # Raising one score raises its own weight and lowers all others. And if one weight is nearly 1, every entry is nearly 0: such a softmax passes hardly any gradient on. Lesson 06 meets that problem again.
 
-# %%
+# %% tags=["hide-input"]
 scores = torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64)
 weights = softmax(scores)
 jacobian = torch.autograd.functional.jacobian(softmax, scores)
@@ -246,7 +246,14 @@ diagram.show(
 check("attention/dot_scores", dot_scores)
 
 # %%
+# exercise: attention/weighted_sum
+
+# %%
+check("attention/weighted_sum", weighted_sum)
+
+# %%
 dot_scores = mine("attention/dot_scores")
+weighted_sum = mine("attention/weighted_sum")
 
 # %% [markdown]
 # Now put the parts together as the decoder needs them. Its hidden states are the queries. The encoder's states are the keys *and* the values: they are compared, and they are averaged. (Lesson 03 gives keys and values matrices of their own.)
@@ -324,7 +331,7 @@ one_vector = trained(None)
 # %% tags=["training"]
 attending = trained(attend)
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 lengths = list(range(3, 15))
 live = {
     "one vector": spelling.accuracy_by_length(one_vector, held_out, lengths),
@@ -340,7 +347,7 @@ reveal(guess, tuple(round(live[name][7], 2) for name in live))
 # %%
 guess = None  # "one vector", "attention" or "between"
 
-# %%
+# %% tags=["hide-input"]
 kept = results.load("attention")["figures"]
 arms = ["one vector", "one vector, wider", "all letters alike", "attention"]
 eight = {name: sum(run["accuracy"][5] for run in kept[name]) / 3 for name in arms}
@@ -379,59 +386,31 @@ plots.show(
 # PLATEAU
 
 # %% [markdown]
-# ## Write with it
-#
-# A trained decoder writes one token at a time. It reads the token that it wrote last, computes logits, takes the likeliest token (**greedy decoding**), and goes on until it has written STOP. The model gives you one step as a function, and its first state; the loop is yours.
-
-# %%
-# exercise: seq2seq/greedy
-
-# %%
-check("seq2seq/greedy", decode_greedy)
-
-# %%
-decode_greedy = mine("seq2seq/greedy")
-
-# %% [markdown]
-# Now your softmax, your attention and your loop pronounce words. Try some of your own. The last column says whether the model was trained on the word.
+# Now your softmax and your attention pronounce words. The decoder reads the sound that it wrote last, takes the likeliest next one, and goes on until it writes STOP (**greedy decoding**). Try words of your own. The last column says whether the model was trained on the word.
 
 # %%
 needs("cmudict")
 
-
 # %% tags=["training"]
-def pronounce(model, word):
-    step, state = model.start(spelling.encode_words([word]))
-    with torch.no_grad():
-        [written] = decode_greedy(step, state, START, STOP, 40)
-    return spelling.SOUNDS.decode(written.tolist())
-
-
 trained_on = dict(learning)
 for word in ("attention", "transformer", "phonograph", held_out[5][0]):
-    print(f"{word:12}", *pronounce(attending, word), "", word in trained_on)
+    [sounds] = spelling.pronounce(attending, [word])
+    print(f"{word:12}", *sounds, "", word in trained_on)
 
 # %% [markdown]
 # ## Where it looks
 #
-# The loss knows only sounds; nobody told the model where to look. A table of its weights is called an **alignment**, and for spelling you know what it should be. **For the first sound of *phonograph*, F: which letters will have the weight?**
-
-# %%
-guess = None  # a letter or two
+# The loss knows only sounds; nobody told the model where to look. A table of its weights, a row for each sound, is called an **alignment**.
 
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 def alignment(model, word):
     """Return the weights under teacher forcing with the trained model's sounds, and the names."""
-    sounds = pronounce(attending, word)
+    [sounds] = spelling.pronounce(attending, [word])
     source, target = spelling.encode_words([word]), spelling.encode_sounds([sounds])
     return model.weights(source, target[:, :-1])[0], [*sounds, "stop"], [*word, "end"]
 
 
-weights, sounds, letters = alignment(attending, "phonograph")
-reveal(guess, letters[int(weights[0].argmax())])
-
-# %% tags=["training", "hide-input"]
 untrained = new_model(attend, seed=1)
 cases = [("untrained", untrained, "phonograph"), ("trained", attending, "phonograph")]
 cases.append(("trained", attending, "supercalifragilisticexpialidocious"))
@@ -490,9 +469,11 @@ training.expect(claim, looked < 20, looked, attending)
 guess = None  # a probability
 
 # %% tags=["training"]
-sounds = pronounce(attending, "phonograph")
+[sounds] = spelling.pronounce(attending, ["phonograph"])
 p, drops = probability_drops(attending, "phonograph", sounds)
 reveal(guess, round(float(p[0] - drops[0, 1]), 2))
+
+# %% tags=["training", "hide-input"]
 weights, *_ = alignment(attending, "phonograph")
 weight = float(weights[0, 1])
 claim = "h has a weight below 0.1 for F, and replacing it takes most of the probability"
@@ -541,7 +522,7 @@ def without_h(here, others):
     return attending.output(read)[:, 0].softmax(-1)[:, spelling.SOUNDS.numbers["F"]].mean()
 
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 with torch.no_grad():
     nowhere, only_p, all_but_p = without_h(0, 0), without_h(1, 0), without_h(0, 1)
 print(f"h as it is: {nowhere:.2f}; another letter in the state at p alone: {only_p:.2f};")
@@ -555,7 +536,7 @@ training.expect(claim, nowhere - only_p > 3 * (nowhere - all_but_p).abs(), came,
 #
 # Is *phonograph* a special case? The stored runs ask the same of all sounds in 150 held-out words of 8 letters:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["nbval-check-output", "hide-input"]
 needs()
 runs = results.load("attribution")["figures"]["runs"]
 for seed, run in enumerate(runs):
@@ -576,7 +557,7 @@ assert all(run["agree"] > 0.85 and 0.4 < run["hidden"] < 0.75 for run in runs)
 # %%
 needs("marian")
 
-# %% tags=["once"]
+# %% tags=["once", "hide-input"]
 from course_lib.masks import shift_right
 from course_lib.pretrained import marian
 
@@ -589,7 +570,7 @@ random_tokens = torch.randint(1000, 8000, (20,), generator=torch.Generator().man
 print(portuguese)
 
 
-# %% tags=["once"]
+# %% tags=["once", "hide-input"]
 def of_written(sources):
     read = shift_right(written, marian.START).expand(len(sources), -1)
     logits = translator(read, translator.read(sources))

@@ -22,6 +22,9 @@ FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 # a line of code that readers read: neither empty nor plumbing
 LINE = re.compile(r'^(?!import |from |SEED = |needs\(|\w+ = mine\(").*\S', re.MULTILINE)
 
+PICTURE = re.compile(r"\b(show|transformer|display)\(")
+TRAINING = re.compile(r"\btrain(ed)?\(")
+
 
 class Counts(NamedTuple):
     """What there is to do on a page, or what each of it costs in minutes."""
@@ -84,9 +87,9 @@ def _counts(cell: NotebookNode) -> Counts:
     if source.startswith("guess = None"):
         return Counts(predictions=1)
     if "hide-input" in tags:
-        # a folded claim shows nothing
-        return Counts(pictures="show(" in source or "expect(" not in source)
-    return Counts(lines=len(LINE.findall(source)), trainings="training" in tags)
+        # what is folded is read by its picture, if it has one
+        return Counts(pictures=bool(PICTURE.search(source)))
+    return Counts(lines=len(LINE.findall(source)), trainings=bool(TRAINING.search(source)))
 
 
 def _exercise(cell: NotebookNode) -> str:

@@ -7,7 +7,7 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=weighted_sum,
-    lesson="02_kernel_regression",
+    lesson="02",
     title="Many values become one",
     minutes=5,
     difficulty=1,
