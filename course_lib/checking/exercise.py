@@ -4,7 +4,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -71,12 +71,11 @@ class Property:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A complete wrong answer that learners give, with the sentence that helps.
+    """A complete wrong answer that learners give; its docstring is the sentence that helps.
 
     `raises` are the exceptions that it may raise.
     """
 
-    sentence: str
     answer: Callable
     raises: tuple[type[BaseException], ...] = ()
 
@@ -84,6 +83,11 @@ class Mistake:
     def name(self) -> str:
         """The name of the wrong function or class."""
         return self.answer.__name__
+
+    @property
+    def sentence(self) -> str:
+        """What a learner is told who gives this answer."""
+        return " ".join((self.answer.__doc__ or "").split())
 
 
 @dataclass(eq=False)
@@ -155,17 +159,15 @@ class Exercise:
 
     def mistake(
         self,
-        sentence: str,
+        answer: Callable | None = None,
+        *,
         raises: type[BaseException] | tuple[type[BaseException], ...] = (),
     ) -> Callable:
-        """Take the function or class below as a known mistake with this sentence."""
-        raises = raises if isinstance(raises, tuple) else (raises,)
-
-        def take(answer: Callable) -> Callable:
-            self.mistakes.append(Mistake(sentence, answer, raises))
-            return answer
-
-        return take
+        """Take the function or class below as a known mistake: its docstring says what is wrong."""
+        if answer is None:
+            return partial(self.mistake, raises=raises)
+        self.mistakes.append(Mistake(answer, raises if isinstance(raises, tuple) else (raises,)))
+        return answer
 
     def alternative(self, answer: Callable) -> Callable:
         """Take the function or class below as a right answer in another style."""

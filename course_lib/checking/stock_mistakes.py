@@ -69,7 +69,7 @@ def with_softmax(
     """Add a mistake: the reference with another softmax of scores and mask, wherever it has one."""
     reference = exercise.reference
     if not isinstance(reference, type):
-        exercise.mistake(sentence, raises)(_named(name, _knowing(reference, softmax)))
+        exercise.mistake(_named(name, sentence, _knowing(reference, softmax)), raises=raises)
         return
     method = str(exercise.method)
 
@@ -82,7 +82,8 @@ def with_softmax(
                     setattr(layer, key, _knowing(value, softmax))
 
     changed = {"__init__": build, method: _knowing(getattr(reference, method), softmax)}
-    exercise.mistake(sentence, raises)(type(name, (reference,), changed))
+    answer = type(name, (reference,), {"__doc__": sentence, **changed})
+    exercise.mistake(answer, raises=raises)
 
 
 def ignored(exercise: Exercise, argument: str = "mask", sentence: str = "") -> None:
@@ -296,19 +297,19 @@ def _add(
     """Add a mistake: `call`, which is given the reference, or the object's own method."""
     reference = exercise.reference
     if not isinstance(reference, type):
-        answer = _named(name, lambda *inputs, **named: call(reference, *inputs, **named))
+        answer = _named(name, sentence, lambda *inputs, **named: call(reference, *inputs, **named))
     else:
         right = getattr(reference, str(exercise.method))
 
         def method(self, *inputs: Any, **named: Any) -> Any:
             return call(types.MethodType(right, self), *inputs, **named)
 
-        answer = type(name, (reference,), {str(exercise.method): method})
-    exercise.mistake(sentence, raises)(answer)
+        answer = type(name, (reference,), {"__doc__": sentence, str(exercise.method): method})
+    exercise.mistake(answer, raises=raises)
 
 
-def _named(name: str, function: Callable) -> Callable:
-    function.__name__ = name
+def _named(name: str, sentence: str, function: Callable) -> Callable:
+    function.__name__, function.__doc__ = name, sentence
     return function
 
 

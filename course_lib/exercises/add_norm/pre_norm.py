@@ -74,160 +74,157 @@ def reads_one_size(answer, draw: Draw):
     )
 
 
-@exercise.mistake(
-    "This is post-norm: the layer read x as it is, and the sum was normalised. On which side of "
-    "the layer does the norm stand here?"
-)
+@exercise.mistake
 class PostNormInstead(PreNorm):
+    """This is post-norm: the layer read x as it is, and the sum was normalised. On which side of
+    the layer does the norm stand here?"""
+
     def forward(self, x, *args):
         return self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "What the layer found was added to the normalised tokens, and x itself is gone. Which of the "
-    "two is to run through unchanged?"
-)
+@exercise.mistake
 class AddedToTheNorm(PreNorm):
+    """What the layer found was added to the normalised tokens, and x itself is gone. Which of the
+    two is to run through unchanged?"""
+
     def forward(self, x, *args):
         read = self.norm_layer(x, self.gain, self.bias)
         return read + self.sublayer(read, *args)
 
 
-@exercise.mistake(
-    "The sum was normalised too, so x does not run through unchanged. How many norms does the "
-    "formula have, and what is inside?"
-)
+@exercise.mistake
 class ResultNormalisedToo(PreNorm):
+    """The sum was normalised too, so x does not run through unchanged. How many norms does the
+    formula have, and what is inside?"""
+
     def forward(self, x, *args):
         read = self.norm_layer(x, self.gain, self.bias)
         return self.norm_layer(x + self.sublayer(read, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The norm is missing: the layer read x as it is, however large its tokens have grown by then."
-)
+@exercise.mistake
 class NoNorm(PreNorm):
+    """The norm is missing: the layer read x as it is, however large its tokens have grown by
+    then."""
+
     def forward(self, x, *args):
         return x + self.sublayer(x, *args)
 
 
-@exercise.mistake(
-    "x was normalised where it is added, and the layer read it as it is. It should be the other "
-    "way round: which of the two does the formula put into the norm?"
-)
+@exercise.mistake
 class WordsNormalised(PreNorm):
+    """x was normalised where it is added, and the layer read it as it is. It should be the other
+    way round: which of the two does the formula put into the norm?"""
+
     def forward(self, x, *args):
         return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
 
 
-@exercise.mistake(
-    "The norm stands behind the layer: what it found was normalised, and not what it read."
-)
+@exercise.mistake
 class FoundNormalised(PreNorm):
+    """The norm stands behind the layer: what it found was normalised, and not what it read."""
+
     def forward(self, x, *args):
         return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "There is no sum: what the layer found came back alone. What should a layer that finds "
-    "nothing leave of x?"
-)
+@exercise.mistake
 class NoResidual(PreNorm):
+    """There is no sum: what the layer found came back alone. What should a layer that finds nothing
+    leave of x?"""
+
     def forward(self, x, *args):
         return self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
-@exercise.mistake(
-    "The layer was never asked: x was added to its own norm. Who should have read the normalised "
-    "tokens?"
-)
+@exercise.mistake
 class NoSublayer(PreNorm):
+    """The layer was never asked: x was added to its own norm. Who should have read the normalised
+    tokens?"""
+
     def forward(self, x, *args):
         return x + self.norm_layer(x, self.gain, self.bias)
 
 
-@exercise.mistake(
-    "What the layer found was subtracted. Which sign does the formula have between x and what was "
-    "found?"
-)
+@exercise.mistake
 class Subtracted(PreNorm):
+    """What the layer found was subtracted. Which sign does the formula have between x and what was
+    found?"""
+
     def forward(self, x, *args):
         return x - self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
-@exercise.mistake(
-    "The layer got the normalised tokens and nothing else, so one that needs an argument raises. "
-    "What do `args` hold?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class ArgumentsDropped(PreNorm):
+    """The layer got the normalised tokens and nothing else, so one that needs an argument raises.
+    What do `args` hold?"""
+
     def forward(self, x, *args):
         return x + self.sublayer(self.norm_layer(x, self.gain, self.bias))
 
 
-@exercise.mistake(
-    "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
-    "call, and what is handed over without it?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class ArgumentsInATuple(PreNorm):
+    """The layer got all its arguments in one tuple. What does a star in front of `args` do in a
+    call, and what is handed over without it?"""
+
     def forward(self, x, *args):
         return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), args)
 
 
-@exercise.mistake(
-    "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
-    "all on?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class FirstArgumentAlone(PreNorm):
+    """Of its arguments, the layer got the first alone. How many may there be, and what hands them
+    all on?"""
+
     def forward(self, x, *args):
         return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args[:1])
 
 
-@exercise.mistake(
-    "`args` went to the norm instead of the layer: a closing bracket stands one place too late. "
-    "Which of the two may want a mask?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class ArgumentsToTheNorm(PreNorm):
+    """`args` went to the norm instead of the layer: a closing bracket stands one place too late.
+    Which of the two may want a mask?"""
+
     def forward(self, x, *args):
         return x + self.sublayer(self.norm_layer(x, self.gain, self.bias, *args))
 
 
-@exercise.mistake(
-    "Gain and bias have changed places on their way to the norm. In which order does `layer_norm` "
-    "take them?"
-)
+@exercise.mistake
 class GainAndBiasSwapped(PreNorm):
+    """Gain and bias have changed places on their way to the norm. In which order does `layer_norm`
+    take them?"""
+
     def forward(self, x, *args):
         return x + self.sublayer(self.norm_layer(x, self.bias, self.gain), *args)
 
 
-@exercise.mistake(
-    "The norm got the tokens and nothing else. Which two learned vectors does it take after them?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class NormWithoutGainAndBias(PreNorm):
+    """The norm got the tokens and nothing else. Which two learned vectors does it take after
+    them?"""
+
     def forward(self, x, *args):
         return x + self.sublayer(self.norm_layer(x), *args)
 
 
-@exercise.mistake(
-    "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
-    "begin. Where are they, once they have learned something?"
-)
+@exercise.mistake
 class GainAndBiasUnused(PreNorm):
+    """The norm got ones as its gain and zeros as its bias, which is where the class's own two
+    begin. Where are they, once they have learned something?"""
+
     def forward(self, x, *args):
         gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
         return x + self.sublayer(self.norm_layer(x, gain, bias), *args)
 
 
-@exercise.mistake(
-    "The right results, but no gradient passes along x: `.detach()` or `.data` closed the way "
-    "round the layer. What is the stream good for, if not for that?"
-)
+@exercise.mistake
 class ResidualDetached(PreNorm):
+    """The right results, but no gradient passes along x: `.detach()` or `.data` closed the way
+    round the layer. What is the stream good for, if not for that?"""
+
     def forward(self, x, *args):
         return x.detach() + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 

@@ -114,95 +114,94 @@ class InSteps(DecoderBlock):
         return self.think(self.look_across(x, memory, memory_mask))
 
 
-@exercise.mistake(
-    "The words looked at the source before they had looked at each other. In the figure, which "
-    "attention is below the other?"
-)
+@exercise.mistake
 class CrossFirst(InSteps):
+    """The words looked at the source before they had looked at each other. In the figure, which
+    attention is below the other?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         x = self.look_across(x, memory, memory_mask)
         return self.think(self.look_back(x, mask))
 
 
-@exercise.mistake(
-    "The words thought between the two attentions. In which order does the block name its three "
-    "layers?"
-)
+@exercise.mistake
 class ThinkingBetween(InSteps):
+    """The words thought between the two attentions. In which order does the block name its three
+    layers?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         x = self.think(self.look_back(x, mask))
         return self.look_across(x, memory, memory_mask)
 
 
-@exercise.mistake("The words thought before they had seen anything. Which layer comes last?")
+@exercise.mistake
 class ThinkingFirst(InSteps):
+    """The words thought before they had seen anything. Which layer comes last?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         x = self.look_back(self.think(x), mask)
         return self.look_across(x, memory, memory_mask)
 
 
-@exercise.mistake(
-    "The encoder was never asked: the memory came in, and no layer was given it. Which of the "
-    "three parts under `self` was not called, or lost its result?"
-)
+@exercise.mistake
 class NoCrossAttention(InSteps):
+    """The encoder was never asked: the memory came in, and no layer was given it. Which of the
+    three parts under `self` was not called, or lost its result?"""
+
     def look_across(self, x, memory, mask):
         return x
 
 
-@exercise.mistake(
-    "The words looked at the source, and not at each other. Which of the three parts under `self` "
-    "was not called, or lost its result?"
-)
+@exercise.mistake
 class NoSelfAttention(InSteps):
+    """The words looked at the source, and not at each other. Which of the three parts under `self`
+    was not called, or lost its result?"""
+
     def look_back(self, x, mask):
         return x
 
 
-@exercise.mistake(
-    "The words looked twice, and did not think. Which of the three parts under `self` was not "
-    "called, or lost its result?"
-)
+@exercise.mistake
 class NoFeedForward(InSteps):
+    """The words looked twice, and did not think. Which of the three parts under `self` was not
+    called, or lost its result?"""
+
     def think(self, x):
         return x
 
 
-@exercise.mistake(
-    "The network alone was asked, and what both attentions returned was thrown away. What should "
-    "each layer read?"
-)
+@exercise.mistake
 class SeenThrownAway(InSteps):
+    """The network alone was asked, and what both attentions returned was thrown away. What should
+    each layer read?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         return self.think(x)
 
 
-@exercise.mistake(
-    "The two masks have changed places. Each has a column for every word that may be looked at: "
-    "the target's own, or the source's?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class MasksExchanged(InSteps):
+    """The two masks have changed places. Each has a column for every word that may be looked at:
+    the target's own, or the source's?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         return super().forward(x, memory, memory_mask, mask)
 
 
-@exercise.mistake(
-    "Both attentions were given `memory_mask`. The words among themselves have a mask of their "
-    "own: what would they see without it?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class MemoryMaskForBoth(InSteps):
+    """Both attentions were given `memory_mask`. The words among themselves have a mask of their
+    own: what would they see without it?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         return super().forward(x, memory, memory_mask, memory_mask)
 
 
-@exercise.mistake(
-    "Both attentions were given `mask`. It says which target words may be seen: which mask speaks "
-    "of the source's?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class MaskForBoth(InSteps):
+    """Both attentions were given `mask`. It says which target words may be seen: which mask speaks
+    of the source's?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         return super().forward(x, memory, mask, mask)
 
@@ -211,10 +210,10 @@ stock.ignored(exercise)
 stock.ignored(exercise, "memory_mask")
 
 
-@exercise.mistake(
-    "Both masks came in, and neither was handed on. Which two layers look at other words?"
-)
+@exercise.mistake
 class MasksIgnored(InSteps):
+    """Both masks came in, and neither was handed on. Which two layers look at other words?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         return super().forward(x, memory)
 
@@ -223,101 +222,96 @@ stock.mask_inverted(exercise)
 stock.mask_inverted(exercise, "memory_mask")
 
 
-@exercise.mistake(
-    "A causal mask was made where none was asked for: without `mask` all words see each other. Who "
-    "decides whether the future is hidden, the block or whoever calls it?"
-)
+@exercise.mistake
 class CausalAlways(InSteps):
+    """A causal mask was made where none was asked for: without `mask` all words see each other. Who
+    decides whether the future is hidden, the block or whoever calls it?"""
+
     def look_back(self, x, mask):
         if mask is None:
             mask = causal_mask(x.shape[-2])
         return self.attention(x, mask)
 
 
-@exercise.mistake(
-    "The queries came from the memory, and the words were looked at: the encoder asked the "
-    "decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class MemoryAsks(InSteps):
+    """The queries came from the memory, and the words were looked at: the encoder asked the
+    decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?"""
+
     def look_across(self, x, memory, mask):
         return self.cross_attention(memory, x, mask)
 
 
-@exercise.mistake(
-    "In the cross-attention too, the words looked at themselves: it was given x as its memory. Who "
-    "has read the source?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class WordsAsMemory(InSteps):
+    """In the cross-attention too, the words looked at themselves: it was given x as its memory. Who
+    has read the source?"""
+
     def look_across(self, x, memory, mask):
         return self.cross_attention(x, x, mask)
 
 
-@exercise.mistake(
-    "The cross-attention read the block's own input, and what the words had found in their own "
-    "text went past it: it was added afterwards. What should the second layer read?"
-)
+@exercise.mistake
 class CrossAttentionReadsTheInput(InSteps):
+    """The cross-attention read the block's own input, and what the words had found in their own
+    text went past it: it was added afterwards. What should the second layer read?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         seen = self.look_back(x, mask)
         return self.think(seen + self.look_across(x, memory, memory_mask))
 
 
-@exercise.mistake(
-    "All three layers read the block's input, side by side, and their results were added up. In "
-    "the figure they are a chain: what should the second and the third layer read?"
-)
+@exercise.mistake
 class SideBySide(InSteps):
+    """All three layers read the block's input, side by side, and their results were added up. In
+    the figure they are a chain: what should the second and the third layer read?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         seen = self.look_back(x, mask)
         return seen + self.look_across(x, memory, memory_mask) + self.think(x)
 
 
-@exercise.mistake(
-    "The network was called after each of the two attentions. How many feed-forward networks does "
-    "a block of the decoder have, and where?"
-)
+@exercise.mistake
 class ThinkingTwice(InSteps):
+    """The network was called after each of the two attentions. How many feed-forward networks does
+    a block of the decoder have, and where?"""
+
     def look_back(self, x, mask):
         return self.think(super().look_back(x, mask))
 
 
-@exercise.mistake(
-    "The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values "
-    "of one memory, under one mask: what does its own `forward` ask for?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class MemoryTwice(InSteps):
+    """The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values
+    of one memory, under one mask: what does its own `forward` ask for?"""
+
     def look_across(self, x, memory, mask):
         return self.cross_attention(x, memory, memory, mask)
 
 
-@exercise.mistake(
-    "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
-    "value of x itself: what does its own `forward` ask for?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class ThreeRoles(InSteps):
+    """The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and
+    value of x itself: what does its own `forward` ask for?"""
+
     def look_back(self, x, mask):
         return self.attention(x, x, x, mask)
 
 
-@exercise.mistake(
-    "A mask went in by its name, but what wraps the layers hands on places only: see "
-    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class MaskByName(InSteps):
+    """A mask went in by its name, but what wraps the layers hands on places only: see
+    `forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"""
+
     def look_back(self, x, mask):
         return self.attention(x, mask=mask)
 
 
-@exercise.mistake(
-    "The layers were taken out of their wrapping: what they found was neither added nor "
-    "normalised. What do you call when you call `self.attention` itself?"
-)
+@exercise.mistake
 class NeitherAddedNorNormalised(InSteps):
+    """The layers were taken out of their wrapping: what they found was neither added nor
+    normalised. What do you call when you call `self.attention` itself?"""
+
     def look_back(self, x, mask):
         return self.attention.sublayer(x, mask)
 
@@ -328,11 +322,11 @@ class NeitherAddedNorNormalised(InSteps):
         return self.feed_forward.sublayer(x)
 
 
-@exercise.mistake(
-    "The words were added to what each part returned, and the parts had added them already. Look "
-    "into `__init__`: who is in charge of the residual connections?"
-)
+@exercise.mistake
 class AddedTwice(InSteps):
+    """The words were added to what each part returned, and the parts had added them already. Look
+    into `__init__`: who is in charge of the residual connections?"""
+
     def forward(self, x, memory, mask=None, memory_mask=None):
         x = x + self.look_back(x, mask)
         x = x + self.look_across(x, memory, memory_mask)

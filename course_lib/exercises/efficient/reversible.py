@@ -57,115 +57,123 @@ def one_half_each(answer, draw: Draw):
     return same[..., 3:].all() and not same[..., :3].any()
 
 
-@exercise.mistake(
-    "Both halves were found from y2 and y1 as they came. But f was given x2, not y2: which half "
-    "should be found first, and what is done with it?"
-)
+@exercise.mistake
 class BothAtOnce(ReversibleBlock):
+    """Both halves were found from y2 and y1 as they came. But f was given x2, not y2: which half
+    should be found first, and what is done with it?"""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         return torch.cat([y1 - self.f(y2), y2 - self.g(y1)], dim=-1)
 
 
-@exercise.mistake(
-    "The steps were undone in the order in which they were made. What was added last has to go "
-    "first: f was given an x2 that you do not have yet."
-)
+@exercise.mistake
 class SameOrder(ReversibleBlock):
+    """The steps were undone in the order in which they were made. What was added last has to go
+    first: f was given an x2 that you do not have yet."""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         x1 = y1 - self.f(y2)
         return torch.cat([x1, y2 - self.g(x1)], dim=-1)
 
 
-@exercise.mistake("The layers were added once more. What undoes an addition?")
+@exercise.mistake
 class AddedAgain(ReversibleBlock):
+    """The layers were added once more. What undoes an addition?"""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         x2 = y2 + self.g(y1)
         return torch.cat([y1 + self.f(x2), x2], dim=-1)
 
 
-@exercise.mistake(
-    "This is `forward`: it leads away from x, not back to it. Begin with the last of its sums, and "
-    "solve it for x2."
-)
+@exercise.mistake
 class Forward(ReversibleBlock):
+    """This is `forward`: it leads away from x, not back to it. Begin with the last of its sums, and
+    solve it for x2."""
+
     def inverse(self, y):
         return self(y)
 
 
-@exercise.mistake("Both halves are right, but in the wrong order: x is [x1, x2].")
+@exercise.mistake
 class HalvesExchanged(ReversibleBlock):
+    """Both halves are right, but in the wrong order: x is [x1, x2]."""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         x2 = y2 - self.g(y1)
         return torch.cat([x2, y1 - self.f(x2)], dim=-1)
 
 
-@exercise.mistake("f and g have changed places. Which of the two was added to the second half?")
+@exercise.mistake
 class LayersExchanged(ReversibleBlock):
+    """f and g have changed places. Which of the two was added to the second half?"""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         x2 = y2 - self.f(y1)
         return torch.cat([y1 - self.g(x2), x2], dim=-1)
 
 
-@exercise.mistake("Only the second half was brought back: x1 is still y1. What was added to it?")
+@exercise.mistake
 class FirstHalfLeft(ReversibleBlock):
+    """Only the second half was brought back: x1 is still y1. What was added to it?"""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         return torch.cat([y1, y2 - self.g(y1)], dim=-1)
 
 
-@exercise.mistake(
-    "g was asked about x1, the first half as it was in the beginning. What was g given on the way "
-    "there, x1 or y1?"
-)
+@exercise.mistake
 class GivenTheOldHalf(ReversibleBlock):
+    """g was asked about x1, the first half as it was in the beginning. What was g given on the way
+    there, x1 or y1?"""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         x1 = y1 - self.f(y2 - self.g(y1))
         return torch.cat([x1, y2 - self.g(x1)], dim=-1)
 
 
-@exercise.mistake(
-    "The halves were interleaved: every other number was taken. Where does `forward` cut x in two?"
-)
+@exercise.mistake
 class EveryOther(ReversibleBlock):
+    """The halves were interleaved: every other number was taken. Where does `forward` cut x in
+    two?"""
+
     def inverse(self, y):
         y1, y2 = y[..., ::2], y[..., 1::2]
         x2 = y2 - self.g(y1)
         return torch.cat([y1 - self.f(x2), x2], dim=-1)
 
 
-@exercise.mistake(
-    "The tokens were cut in two, the first half of the text and the second. The halves are those "
-    "of each token: on which axis does `forward` cut?",
-    raises=(ValueError, RuntimeError),
-)
+@exercise.mistake(raises=(ValueError, RuntimeError))
 class AlongTheTokens(ReversibleBlock):
+    """The tokens were cut in two, the first half of the text and the second. The halves are those
+    of each token: on which axis does `forward` cut?"""
+
     def inverse(self, y):
         y1, y2 = y.chunk(2, dim=-2)
         x2 = y2 - self.g(y1)
         return torch.cat([y1 - self.f(x2), x2], dim=-2)
 
 
-@exercise.mistake(
-    "The halves were interleaved, taken apart and put back number by number. Where does `forward` "
-    "cut x in two?"
-)
+@exercise.mistake
 class EveryOtherThereAndBack(ReversibleBlock):
+    """The halves were interleaved, taken apart and put back number by number. Where does `forward`
+    cut x in two?"""
+
     def inverse(self, y):
         y1, y2 = y[..., ::2], y[..., 1::2]
         x2 = y2 - self.g(y1)
         return torch.stack([y1 - self.f(x2), x2], dim=-1).flatten(-2)
 
 
-@exercise.mistake(
-    "The two halves came back as a tuple. `forward` took them side by side in one tensor."
-)
+@exercise.mistake
 class AsATuple(ReversibleBlock):
+    """The two halves came back as a tuple. `forward` took them side by side in one tensor."""
+
     def inverse(self, y):
         y1, y2 = halves(y)
         x2 = y2 - self.g(y1)

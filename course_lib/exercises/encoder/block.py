@@ -125,106 +125,102 @@ class Made(EncoderBlock):
         return (norm_layer,)
 
 
-@exercise.mistake(
-    "`norm` changes nothing: the norm comes after the sum in every block. What does `residual` "
-    "give you, if you ask it with `norm`?"
-)
+@exercise.mistake
 class AlwaysPost(Made):
+    """`norm` changes nothing: the norm comes after the sum in every block. What does `residual`
+    give you, if you ask it with `norm`?"""
+
     def way(self, norm):
         return PostNorm
 
 
-@exercise.mistake(
-    "`norm` changes nothing: the norm comes before the layer in every block. What does `residual` "
-    "give you, if you ask it with `norm`?"
-)
+@exercise.mistake
 class AlwaysPre(Made):
+    """`norm` changes nothing: the norm comes before the layer in every block. What does `residual`
+    give you, if you ask it with `norm`?"""
+
     def way(self, norm):
         return PreNorm
 
 
-@exercise.mistake(
-    'The two orders have changed places: "post" normalises before the layer, and "pre" after the '
-    "sum. Where was the norm in 2017?"
-)
+@exercise.mistake
 class OrdersExchanged(Made):
+    """The two orders have changed places: "post" normalises before the layer, and "pre" after the
+    sum. Where was the norm in 2017?"""
+
     def way(self, norm):
         return {"post": PreNorm, "pre": PostNorm}[norm]
 
 
-@exercise.mistake(
-    "`heads` changes nothing: there is one head, whatever is asked for. To whom does your "
-    "constructor hand the number of heads?"
-)
+@exercise.mistake
 class OneHead(Made):
+    """`heads` changes nothing: there is one head, whatever is asked for. To whom does your
+    constructor hand the number of heads?"""
+
     def look(self, attention, d_model, heads):
         return attention(d_model, 1)
 
 
-@exercise.mistake(
-    "The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward` want?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class HiddenAsWideAsAWord(Made):
+    """The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward`
+    want?"""
+
     def think(self, feed_forward, d_model, d_ff):
         return feed_forward(d_model, d_model)
 
 
-@exercise.mistake(
-    "d_model and d_ff have changed places in the network. Which size comes in, and which is the "
-    "hidden one?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class SizesExchanged(Made):
+    """d_model and d_ff have changed places in the network. Which size comes in, and which is the
+    hidden one?"""
+
     def think(self, feed_forward, d_model, d_ff):
         return feed_forward(d_ff, d_model)
 
 
-@exercise.mistake(
-    "`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A "
-    "real model will hand over its own: what do you call to make the layer?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class OwnAttention(Made):
+    """`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A
+    real model will hand over its own: what do you call to make the layer?"""
+
     def look(self, attention, d_model, heads):
         return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
 
 
-@exercise.mistake(
-    "`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A "
-    "real model will hand over its own: what do you call to make the network?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class OwnNetwork(Made):
+    """`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A
+    real model will hand over its own: what do you call to make the network?"""
+
     def think(self, feed_forward, d_model, d_ff):
         return FeedForward(d_model, d_ff)
 
 
-@exercise.mistake(
-    "`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and "
-    "normalise by `layer_norm` where they get none."
-)
+@exercise.mistake
 class OwnNorm(Made):
+    """`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and
+    normalise by `layer_norm` where they get none."""
+
     def norm_layer(self, norm_layer):
         return ()
 
 
-@exercise.mistake(
-    "`super().__init__()` is missing, so torch has nowhere to put the layers. It has to come "
-    "before the first of them.",
-    raises=AttributeError,
-)
+@exercise.mistake(raises=AttributeError)
 class NoModule(EncoderBlock):
+    """`super().__init__()` is missing, so torch has nowhere to put the layers. It has to come
+    before the first of them."""
+
     def __init__(self, d_model, heads, d_ff, norm="post", **parts):
         add = residual(norm)
         self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
 
 
-@exercise.mistake(
-    "One norm serves both layers: the gain and the bias of the first are those of the second. How "
-    "many norms does the figure have?"
-)
+@exercise.mistake
 class OneNorm(Made):
+    """One norm serves both layers: the gain and the bias of the first are those of the second. How
+    many norms does the figure have?"""
+
     def forward(self, x, mask=None):
         first, second = self.attention, self.feed_forward
         second.gain, second.bias = first.gain, first.bias
@@ -236,132 +232,131 @@ stock.mask_inverted(exercise)
 stock.mask_as_condition(exercise)
 
 
-@exercise.mistake(
-    "The mask went in by its name, but what wraps the layer hands on places only: see "
-    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class MaskByName(EncoderBlock):
+    """The mask went in by its name, but what wraps the layer hands on places only: see
+    `forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward(self.attention(x, mask=mask))
 
 
-@exercise.mistake(
-    "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
-    "value of x itself: what does its own `forward` ask for?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class ThreeRoles(EncoderBlock):
+    """The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and
+    value of x itself: what does its own `forward` ask for?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward(self.attention(x, x, x, mask))
 
 
-@exercise.mistake(
-    "The feed-forward network was given something beside the words, such as the mask. Does it look "
-    "at any word but its own?",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class MaskForTheNetwork(EncoderBlock):
+    """The feed-forward network was given something beside the words, such as the mask. Does it look
+    at any word but its own?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward(self.attention(x, mask), mask)
 
 
-@exercise.mistake(
-    "The words thought before they had looked. In which order does the block name its two layers?"
-)
+@exercise.mistake
 class ThinkingFirst(EncoderBlock):
+    """The words thought before they had looked. In which order does the block name its two
+    layers?"""
+
     def forward(self, x, mask=None):
         return self.attention(self.feed_forward(x), mask)
 
 
-@exercise.mistake(
-    "The network was given the words as they came, and what the attention returned was thrown "
-    "away. What should each word think about?"
-)
+@exercise.mistake
 class SeenThrownAway(EncoderBlock):
+    """The network was given the words as they came, and what the attention returned was thrown
+    away. What should each word think about?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The words looked at each other, and that was all. Which of the block's two parts was never "
-    "called?"
-)
+@exercise.mistake
 class NoFeedForward(EncoderBlock):
+    """The words looked at each other, and that was all. Which of the block's two parts was never
+    called?"""
+
     def forward(self, x, mask=None):
         return self.attention(x, mask)
 
 
-@exercise.mistake(
-    "The words looked twice before they thought. How often should each of the two parts be called?"
-)
+@exercise.mistake
 class LookingTwice(EncoderBlock):
+    """The words looked twice before they thought. How often should each of the two parts be
+    called?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward(self.attention(self.attention(x, mask), mask))
 
 
-@exercise.mistake(
-    "The layers were taken out of their wrapping: what they found was neither added nor "
-    "normalised. What do you call when you call `self.attention` itself?"
-)
+@exercise.mistake
 class NeitherAddedNorNormalised(EncoderBlock):
+    """The layers were taken out of their wrapping: what they found was neither added nor
+    normalised. What do you call when you call `self.attention` itself?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward.sublayer(self.attention.sublayer(x, mask))
 
 
-@exercise.mistake(
-    "The layers were taken out of their wrapping, and their results added by hand: nobody has "
-    "normalised. What do you call when you call `self.attention` itself?"
-)
+@exercise.mistake
 class AddedByHand(EncoderBlock):
+    """The layers were taken out of their wrapping, and their results added by hand: nobody has
+    normalised. What do you call when you call `self.attention` itself?"""
+
     def forward(self, x, mask=None):
         x = x + self.attention.sublayer(x, mask)
         return x + self.feed_forward.sublayer(x)
 
 
-@exercise.mistake(
-    "The words were added to what the parts returned, and the parts had added them already. Who is "
-    "in charge of the residual connection here?"
-)
+@exercise.mistake
 class AddedTwice(EncoderBlock):
+    """The words were added to what the parts returned, and the parts had added them already. Who is
+    in charge of the residual connection here?"""
+
     def forward(self, x, mask=None):
         x = x + self.attention(x, mask)
         return x + self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The words were added to what the attention returned, and it had added them already. Look into "
-    "`__init__`: what is the attention wrapped in?"
-)
+@exercise.mistake
 class AddedTwiceAroundAttention(EncoderBlock):
+    """The words were added to what the attention returned, and it had added them already. Look into
+    `__init__`: what is the attention wrapped in?"""
+
     def forward(self, x, mask=None):
         return self.feed_forward(x + self.attention(x, mask))
 
 
-@exercise.mistake(
-    "What was seen was added to what the network returned, and that had added it already. Look "
-    "into `__init__`: what is the network wrapped in?"
-)
+@exercise.mistake
 class AddedTwiceAroundTheNetwork(EncoderBlock):
+    """What was seen was added to what the network returned, and that had added it already. Look
+    into `__init__`: what is the network wrapped in?"""
+
     def forward(self, x, mask=None):
         seen = self.attention(x, mask)
         return seen + self.feed_forward(seen)
 
 
-@exercise.mistake(
-    "The words were added once more to what the whole block had made of them. Both parts have a "
-    "residual connection of their own; does the block need a third?"
-)
+@exercise.mistake
 class AddedAroundTheBlock(EncoderBlock):
+    """The words were added once more to what the whole block had made of them. Both parts have a
+    residual connection of their own; does the block need a third?"""
+
     def forward(self, x, mask=None):
         return x + super().forward(x, mask)
 
 
-@exercise.mistake(
-    "Both parts read x, side by side, and their results were added. There are models built so, but "
-    "here one comes after the other: what should the second one read?"
-)
+@exercise.mistake
 class SideBySide(EncoderBlock):
+    """Both parts read x, side by side, and their results were added. There are models built so, but
+    here one comes after the other: what should the second one read?"""
+
     def forward(self, x, mask=None):
         return self.attention(x, mask) + self.feed_forward(x)
 

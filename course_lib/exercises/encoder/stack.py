@@ -94,70 +94,70 @@ class InSteps(Encoder):
         return self.finish(self.run(self.embed(tokens), mask))
 
 
-@exercise.mistake(
-    "No word knows where it stands, so the blocks see a set and not a sentence. The table alone "
-    "cannot tell them: what does `self.embedding` add to its rows when it is called?"
-)
+@exercise.mistake
 class NoPositions(InSteps):
+    """No word knows where it stands, so the blocks see a set and not a sentence. The table alone
+    cannot tell them: what does `self.embedding` add to its rows when it is called?"""
+
     def embed(self, tokens):
         return self.embedding(tokens) - self.places(tokens)
 
 
-@exercise.mistake(
-    "The embedding was not multiplied by sqrt(d_model), so a word is faint beside its position: "
-    "the table's entries have the variance 1 / d_model, and the sinusoid's squares are 1/2 on "
-    "average. What else does `self.embedding` do when it is called?"
-)
+@exercise.mistake
 class Unscaled(InSteps):
+    """The embedding was not multiplied by sqrt(d_model), so a word is faint beside its position:
+    the table's entries have the variance 1 / d_model, and the sinusoid's squares are 1/2 on
+    average. What else does `self.embedding` do when it is called?"""
+
     def embed(self, tokens):
         root = self.embedding.table.shape[-1] ** 0.5
         words = self.embedding(tokens) - self.places(tokens)
         return words / root + self.places(tokens)
 
 
-@exercise.mistake(
-    "The rows of the table went into the blocks as they are: not multiplied by sqrt(d_model), and "
-    "without their positions. What does `self.embedding` do when it is called?"
-)
+@exercise.mistake
 class TableAlone(InSteps):
+    """The rows of the table went into the blocks as they are: not multiplied by sqrt(d_model), and
+    without their positions. What does `self.embedding` do when it is called?"""
+
     def embed(self, tokens):
         words = self.embedding(tokens) - self.places(tokens)
         return words / self.embedding.table.shape[-1] ** 0.5
 
 
-@exercise.mistake(
-    "Word and position were added first, and both multiplied by sqrt(d_model). Which of the two "
-    "is too small without it?"
-)
+@exercise.mistake
 class ScaledWithPositions(InSteps):
+    """Word and position were added first, and both multiplied by sqrt(d_model). Which of the two is
+    too small without it?"""
+
     def embed(self, tokens):
         root = self.embedding.table.shape[-1] ** 0.5
         return self.embedding(tokens) + (root - 1) * self.places(tokens)
 
 
-@exercise.mistake(
-    "What the embedding returned was multiplied by sqrt(d_model), and it had done so itself. Read "
-    "its `forward`: what is left to do?"
-)
+@exercise.mistake
 class ScaledAgain(InSteps):
+    """What the embedding returned was multiplied by sqrt(d_model), and it had done so itself. Read
+    its `forward`: what is left to do?"""
+
     def embed(self, tokens):
         return self.embedding(tokens) * self.embedding.table.shape[-1] ** 0.5
 
 
-@exercise.mistake(
-    "The positions were added twice: once by you, and once by `self.embedding`. Read its "
-    "`forward`: what is left to do?"
-)
+@exercise.mistake
 class PositionsTwice(InSteps):
+    """The positions were added twice: once by you, and once by `self.embedding`. Read its
+    `forward`: what is left to do?"""
+
     def embed(self, tokens):
         return self.embedding(tokens) + self.places(tokens)
 
 
-@exercise.mistake(
-    "The positions were added again before every block. The residual connections carry on what was "
-    "added once: how often must a word be told where it stands?"
-)
+@exercise.mistake
 class PositionsInEveryBlock(InSteps):
+    """The positions were added again before every block. The residual connections carry on what was
+    added once: how often must a word be told where it stands?"""
+
     def forward(self, tokens, mask=None):
         x = self.embedding(tokens)
         for block in self.blocks:
@@ -165,112 +165,109 @@ class PositionsInEveryBlock(InSteps):
         return self.last_norm(x)
 
 
-@exercise.mistake(
-    "The positions of all `max_length` places were added to a sentence that is shorter. How many "
-    "rows of them are there words for?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class PositionsOfTheWrongLength(InSteps):
+    """The positions of all `max_length` places were added to a sentence that is shorter. How many
+    rows of them are there words for?"""
+
     def embed(self, tokens):
         embedding = self.embedding
         root = embedding.table.shape[-1] ** 0.5
         return root * embedding.table[tokens] + embedding.positions
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the places were counted on the first axis, where a "
-    "batch has its sentences. Which axis from the end are the words on?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class PositionsOnTheFirstAxis(InSteps):
+    """Right for one sentence, not for a batch: the places were counted on the first axis, where a
+    batch has its sentences. Which axis from the end are the words on?"""
+
     def embed(self, tokens):
         words = self.embedding(tokens) - self.places(tokens)
         return words + self.embedding.positions[: len(tokens)]
 
 
-@exercise.mistake(
-    "The embedding was given something beside the tokens. It looks at one token at a time, so it "
-    "needs no mask, and it knows the places already.",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class MaskForTheEmbedding(InSteps):
+    """The embedding was given something beside the tokens. It looks at one token at a time, so it
+    needs no mask, and it knows the places already."""
+
     def forward(self, tokens, mask=None):
         return self.last_norm(self.run(self.embedding(tokens, mask), mask))
 
 
-@exercise.mistake(
-    "`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks "
-    "in it, one after the other?",
-    raises=NotImplementedError,
-)
+@exercise.mistake(raises=NotImplementedError)
 class ListCalled(InSteps):
+    """`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks
+    in it, one after the other?"""
+
     def run(self, x, mask):
         return self.blocks(x, mask)
 
 
-@exercise.mistake(
-    "No block was called: the words were looked up, and returned. What are `self.blocks` for?"
-)
+@exercise.mistake
 class NoBlocks(InSteps):
+    """No block was called: the words were looked up, and returned. What are `self.blocks` for?"""
+
     def run(self, x, mask):
         return x
 
 
-@exercise.mistake(
-    "Only the first block was used. Is there a `return` inside the loop, which ends it in the "
-    "first round?"
-)
+@exercise.mistake
 class FirstBlockAlone(InSteps):
+    """Only the first block was used. Is there a `return` inside the loop, which ends it in the
+    first round?"""
+
     def run(self, x, mask):
         return self.blocks[0](x, mask)
 
 
-@exercise.mistake(
-    "Only the last block counts: each one read the embedding, and its result was replaced by the "
-    "next. What should a block read, and under which name is that kept?"
-)
+@exercise.mistake
 class LastBlockAlone(InSteps):
+    """Only the last block counts: each one read the embedding, and its result was replaced by the
+    next. What should a block read, and under which name is that kept?"""
+
     def run(self, x, mask):
         return self.blocks[-1](x, mask)
 
 
-@exercise.mistake(
-    "One block was called again and again in the place of all. Each has weights of its own: which "
-    "one belongs to which round?"
-)
+@exercise.mistake
 class OneBlockForAll(InSteps):
+    """One block was called again and again in the place of all. Each has weights of its own: which
+    one belongs to which round?"""
+
     def run(self, x, mask):
         for _ in self.blocks:
             x = self.blocks[0](x, mask)
         return x
 
 
-@exercise.mistake(
-    "The words went through the blocks from the last to the first. Which one reads the embedding?"
-)
+@exercise.mistake
 class BlocksInReverse(InSteps):
+    """The words went through the blocks from the last to the first. Which one reads the
+    embedding?"""
+
     def run(self, x, mask):
         for block in reversed(self.blocks):
             x = block(x, mask)
         return x
 
 
-@exercise.mistake(
-    "The words were added to what each block returned. The residual connections are inside the "
-    "blocks, two in each: does the stack need another?"
-)
+@exercise.mistake
 class AddedAroundBlocks(InSteps):
+    """The words were added to what each block returned. The residual connections are inside the
+    blocks, two in each: does the stack need another?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x = x + block(x, mask)
         return x
 
 
-@exercise.mistake(
-    "Every block read the embedding, and their results were added up. Where in the figure does the "
-    "second block take its words from?"
-)
+@exercise.mistake
 class BlocksSideBySide(InSteps):
+    """Every block read the embedding, and their results were added up. Where in the figure does the
+    second block take its words from?"""
+
     def run(self, x, mask):
         return sum(block(x, mask) for block in self.blocks)
 
@@ -278,11 +275,11 @@ class BlocksSideBySide(InSteps):
 stock.ignored(exercise)
 
 
-@exercise.mistake(
-    "Only the first block was given the mask, and the later ones saw everything. What is hidden "
-    "once must stay hidden: in which rounds is the mask needed?"
-)
+@exercise.mistake
 class MaskForTheFirstBlock(InSteps):
+    """Only the first block was given the mask, and the later ones saw everything. What is hidden
+    once must stay hidden: in which rounds is the mask needed?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x, mask = block(x, mask), None
@@ -292,20 +289,20 @@ class MaskForTheFirstBlock(InSteps):
 stock.mask_inverted(exercise)
 
 
-@exercise.mistake(
-    "Right for post-norm. For pre-norm the sums come out as large as they have grown: what waits "
-    "under `self` for the end of the stack?"
-)
+@exercise.mistake
 class NoLastNorm(InSteps):
+    """Right for post-norm. For pre-norm the sums come out as large as they have grown: what waits
+    under `self` for the end of the stack?"""
+
     def finish(self, x):
         return x
 
 
-@exercise.mistake(
-    "Right for post-norm. For pre-norm, the last norm was called after each block: is its line "
-    "inside the loop?"
-)
+@exercise.mistake
 class LastNormInTheLoop(InSteps):
+    """Right for post-norm. For pre-norm, the last norm was called after each block: is its line
+    inside the loop?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x = self.last_norm(block(x, mask))

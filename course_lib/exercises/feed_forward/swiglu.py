@@ -62,114 +62,117 @@ class InSteps(SwiGLU):
         return F.silu(gate) * other
 
 
-@exercise.mistake(
-    "The gate was bent by max(0, z). In the formula it is swish(z) = z sigmoid(z), which is smooth "
-    "and dips below zero."
-)
+@exercise.mistake
 class GatedByRelu(InSteps):
+    """The gate was bent by max(0, z). In the formula it is swish(z) = z sigmoid(z), which is smooth
+    and dips below zero."""
+
     def hidden(self, gate, other):
         return F.relu(gate) * other
 
 
-@exercise.mistake("The gate was a plain sigmoid(z). swish(z) has one factor more: which?")
+@exercise.mistake
 class GatedBySigmoid(InSteps):
+    """The gate was a plain sigmoid(z). swish(z) has one factor more: which?"""
+
     def hidden(self, gate, other):
         return torch.sigmoid(gate) * other
 
 
-@exercise.mistake(
-    "The gate was bent by GELU. That is a network of the same family (GEGLU), but here the "
-    "formula says swish(z) = z sigmoid(z)."
-)
+@exercise.mistake
 class GatedByGelu(InSteps):
+    """The gate was bent by GELU. That is a network of the same family (GEGLU), but here the formula
+    says swish(z) = z sigmoid(z)."""
+
     def hidden(self, gate, other):
         return F.gelu(gate) * other
 
 
-@exercise.mistake("The gate was bent by tanh. In the formula it is swish(z) = z sigmoid(z).")
+@exercise.mistake
 class GatedByTanh(InSteps):
+    """The gate was bent by tanh. In the formula it is swish(z) = z sigmoid(z)."""
+
     def hidden(self, gate, other):
         return torch.tanh(gate) * other
 
 
-@exercise.mistake(
-    "The two hidden layers were multiplied, and neither went through swish. Which of them is the "
-    "gate?"
-)
+@exercise.mistake
 class NoSwish(InSteps):
+    """The two hidden layers were multiplied, and neither went through swish. Which of them is the
+    gate?"""
+
     def hidden(self, gate, other):
         return gate * other
 
 
-@exercise.mistake(
-    "w_1 and w_3 have changed places: the formula sends W_1 x through swish, and leaves W_3 x as "
-    "it is."
-)
+@exercise.mistake
 class SwishOnTheOther(InSteps):
+    """w_1 and w_3 have changed places: the formula sends W_1 x through swish, and leaves W_3 x as
+    it is."""
+
     def hidden(self, gate, other):
         return gate * F.silu(other)
 
 
-@exercise.mistake(
-    "Both hidden layers went through swish. Only the gate does: which matrix makes it?"
-)
+@exercise.mistake
 class SwishOnBoth(InSteps):
+    """Both hidden layers went through swish. Only the gate does: which matrix makes it?"""
+
     def hidden(self, gate, other):
         return F.silu(gate) * F.silu(other)
 
 
-@exercise.mistake(
-    "The product of the two hidden layers went through swish. Where does the bracket of swish "
-    "close in the formula?"
-)
+@exercise.mistake
 class SwishOfTheProduct(InSteps):
+    """The product of the two hidden layers went through swish. Where does the bracket of swish
+    close in the formula?"""
+
     def hidden(self, gate, other):
         return F.silu(gate * other)
 
 
-@exercise.mistake(
-    "The two hidden layers were added. A gate multiplies: where it is 0, nothing passes."
-)
+@exercise.mistake
 class Added(InSteps):
+    """The two hidden layers were added. A gate multiplies: where it is 0, nothing passes."""
+
     def hidden(self, gate, other):
         return F.silu(gate) + other
 
 
-@exercise.mistake(
-    "`w_3` is never asked: this is a plain network with swish in it. What does the gate multiply?"
-)
+@exercise.mistake
 class NoGate(InSteps):
+    """`w_3` is never asked: this is a plain network with swish in it. What does the gate
+    multiply?"""
+
     def hidden(self, gate, other):
         return F.silu(gate)
 
 
-@exercise.mistake(
-    "`w_1` is never asked: x went through `w_3` and `w_2` alone. What opens and closes the hidden "
-    "layer?"
-)
+@exercise.mistake
 class GateForgotten(InSteps):
+    """`w_1` is never asked: x went through `w_3` and `w_2` alone. What opens and closes the hidden
+    layer?"""
+
     def hidden(self, gate, other):
         return other
 
 
-@exercise.mistake(
-    "The matrices have biases. `nn.Linear` makes one unless it is told not to: which argument says "
-    "so?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class WithBiases(InSteps):
+    """The matrices have biases. `nn.Linear` makes one unless it is told not to: which argument says
+    so?"""
+
     def __init__(self, d_model, d_ff):
         nn.Module.__init__(self)
         self.w_1, self.w_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
         self.w_3 = nn.Linear(d_model, d_ff)
 
 
-@exercise.mistake(
-    "`w_2` and `w_3` have changed places. By their names the weights of a model are copied: w_1 "
-    "and w_3 read x, and w_2 returns to d_model.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class NamesExchanged(InSteps):
+    """`w_2` and `w_3` have changed places. By their names the weights of a model are copied: w_1
+    and w_3 read x, and w_2 returns to d_model."""
+
     def __init__(self, d_model, d_ff):
         nn.Module.__init__(self)
         self.w_1 = nn.Linear(d_model, d_ff, bias=False)
@@ -180,22 +183,20 @@ class NamesExchanged(InSteps):
         return self.w_3(F.silu(self.w_1(x)) * self.w_2(x))
 
 
-@exercise.mistake(
-    "d_ff changes nothing: the hidden layer is as wide as a token. Which of the sizes belongs to "
-    "which side of each matrix?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class HiddenAsWideAsAToken(InSteps):
+    """d_ff changes nothing: the hidden layer is as wide as a token. Which of the sizes belongs to
+    which side of each matrix?"""
+
     def __init__(self, d_model, d_ff):
         super().__init__(d_model, d_model)
 
 
-@exercise.mistake(
-    "The parameters are bare tensors, and the weights of a model come by the names `w_1.weight` "
-    "and so on. Which module of torch's holds a matrix under the name `weight`?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class BareParameters(InSteps):
+    """The parameters are bare tensors, and the weights of a model come by the names `w_1.weight`
+    and so on. Which module of torch's holds a matrix under the name `weight`?"""
+
     def __init__(self, d_model, d_ff):
         nn.Module.__init__(self)
         self.w_1 = nn.Parameter(torch.randn(d_model, d_ff))
@@ -206,20 +207,19 @@ class BareParameters(InSteps):
         return (F.silu(x @ self.w_1) * (x @ self.w_3)) @ self.w_2
 
 
-@exercise.mistake(
-    "`super().__init__()` is missing, so torch has nowhere to put the matrices. It has to come "
-    "before the first of them.",
-    raises=AttributeError,
-)
+@exercise.mistake(raises=AttributeError)
 class NoModule(InSteps):
+    """`super().__init__()` is missing, so torch has nowhere to put the matrices. It has to come
+    before the first of them."""
+
     def __init__(self, d_model, d_ff):
         self.w_1 = nn.Linear(d_model, d_ff, bias=False)
 
 
-@exercise.mistake(
-    "x was added to the result. The block around the network has a residual connection already."
-)
+@exercise.mistake
 class AddedToX(InSteps):
+    """x was added to the result. The block around the network has a residual connection already."""
+
     def forward(self, x):
         return x + super().forward(x)
 

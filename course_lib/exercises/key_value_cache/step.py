@@ -118,20 +118,20 @@ class InSteps(KeyValueCache):
         return causal_mask(q.shape[-2], k.shape[-2])
 
 
-@exercise.mistake(
-    "Each call sees its own tokens alone: nothing is left of earlier calls. What has to be on "
-    "`self` when the next one comes?"
-)
+@exercise.mistake
 class NothingKept(InSteps):
+    """Each call sees its own tokens alone: nothing is left of earlier calls. What has to be on
+    `self` when the next one comes?"""
+
     def joined(self, k, v):
         return k, v
 
 
-@exercise.mistake(
-    "Each call sees its own tokens and those of the call before. What was put together, old and "
-    "new, has to be kept, not the new alone."
-)
+@exercise.mistake
 class LastCallAlone(InSteps):
+    """Each call sees its own tokens and those of the call before. What was put together, old and
+    new, has to be kept, not the new alone."""
+
     def joined(self, k, v):
         new = k, v
         if self.kept:
@@ -140,11 +140,11 @@ class LastCallAlone(InSteps):
         return k, v
 
 
-@exercise.mistake(
-    "Each call sees its own tokens and those of the very first call. Is what you keep replaced "
-    "when more comes in?"
-)
+@exercise.mistake
 class FirstCallAlone(InSteps):
+    """Each call sees its own tokens and those of the very first call. Is what you keep replaced
+    when more comes in?"""
+
     def joined(self, k, v):
         new = k, v
         if self.kept:
@@ -154,120 +154,112 @@ class FirstCallAlone(InSteps):
         return k, v
 
 
-@exercise.mistake(
-    "The keys are kept and the values are not, so there are more weights than values. What does "
-    "each weight multiply?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class KeysAlone(InSteps):
+    """The keys are kept and the values are not, so there are more weights than values. What does
+    each weight multiply?"""
+
     def joined(self, k, v):
         kept, _ = super().joined(k, v)
         return kept, v
 
 
-@exercise.mistake(
-    "The values are kept and the keys are not, so old tokens have no score. Which two tensors does "
-    "attention read of every token?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class ValuesAlone(InSteps):
+    """The values are kept and the keys are not, so old tokens have no score. Which two tensors does
+    attention read of every token?"""
+
     def joined(self, k, v):
         _, kept = super().joined(k, v)
         return k, kept
 
 
-@exercise.mistake(
-    "New tokens were put before the old ones. A causal mask goes by places, and here the queries "
-    "are the last of the keys: which order does it need?"
-)
+@exercise.mistake
 class NewOnesFirst(InSteps):
+    """New tokens were put before the old ones. A causal mask goes by places, and here the queries
+    are the last of the keys: which order does it need?"""
+
     def together(self, old, new):
         return torch.cat([new, old], dim=-2)
 
 
-@exercise.mistake(
-    "Keys and values were kept, but added up and not put one behind the other. Each token needs a "
-    "row of its own.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class AddedUp(InSteps):
+    """Keys and values were kept, but added up and not put one behind the other. Each token needs a
+    row of its own."""
+
     def together(self, old, new):
         return old + new
 
 
-@exercise.mistake(
-    "Old and new were put together along the heads, so there are more heads and not more tokens. "
-    "Which axis, counted from the end, holds the tokens?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class AlongTheHeads(InSteps):
+    """Old and new were put together along the heads, so there are more heads and not more tokens.
+    Which axis, counted from the end, holds the tokens?"""
+
     def together(self, old, new):
         return torch.cat([old, new], dim=-3)
 
 
-@exercise.mistake(
-    "Old and new were put together along the columns, so a key is longer than a query. Which axis, "
-    "counted from the end, holds the tokens?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class AlongTheColumns(InSteps):
+    """Old and new were put together along the columns, so a key is longer than a query. Which axis,
+    counted from the end, holds the tokens?"""
+
     def together(self, old, new):
         return torch.cat([old, new], dim=-1)
 
 
-@exercise.mistake(
-    "Right without a batch: the tokens were looked for on axis 1. There may be batch dimensions "
-    "before, so count from the end.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class TokensOnAxis1(InSteps):
+    """Right without a batch: the tokens were looked for on axis 1. There may be batch dimensions
+    before, so count from the end."""
+
     def together(self, old, new):
         return torch.cat([old, new], dim=1)
 
 
-@exercise.mistake(
-    "Right with one batch dimension: the tokens were looked for on axis 2. There may be none, or "
-    "two, so count from the end.",
-    raises=(RuntimeError, IndexError),
-)
+@exercise.mistake(raises=(RuntimeError, IndexError))
 class TokensOnAxis2(InSteps):
+    """Right with one batch dimension: the tokens were looked for on axis 2. There may be none, or
+    two, so count from the end."""
+
     def together(self, old, new):
         return torch.cat([old, new], dim=2)
 
 
-@exercise.mistake(
-    "Right one at a time, but tokens that come in one call see those after them. Which mask has "
-    "the attention been given?"
-)
+@exercise.mistake
 class NoMask(InSteps):
+    """Right one at a time, but tokens that come in one call see those after them. Which mask has
+    the attention been given?"""
+
     def mask(self, q, k):
         return None
 
 
-@exercise.mistake(
-    "The mask is square, for the new tokens alone, and there are more keys than that. How many "
-    "columns does it need?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class MaskOfTheNewAlone(InSteps):
+    """The mask is square, for the new tokens alone, and there are more keys than that. How many
+    columns does it need?"""
+
     def mask(self, q, k):
         return causal_mask(q.shape[-2])
 
 
-@exercise.mistake(
-    "The mask counts from the first key, so a new token sees only the beginning of the text. The "
-    "queries are the last of the keys: where does the diagonal have to end?"
-)
+@exercise.mistake
 class MaskFromTheFirstKey(InSteps):
+    """The mask counts from the first key, so a new token sees only the beginning of the text. The
+    queries are the last of the keys: where does the diagonal have to end?"""
+
     def mask(self, q, k):
         return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
 
 
-@exercise.mistake(
-    "The new tokens see all the old ones and, of the new, only those before them. May a token look "
-    "at itself?",
-)
+@exercise.mistake
 class NotItself(InSteps):
+    """The new tokens see all the old ones and, of the new, only those before them. May a token look
+    at itself?"""
+
     def mask(self, q, k):
         n_q, n_k = q.shape[-2], k.shape[-2]
         itself = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
@@ -275,29 +267,30 @@ class NotItself(InSteps):
         return itself
 
 
-@exercise.mistake("The mask is turned round: True means that a query may look.")
+@exercise.mistake
 class MaskInverted(InSteps):
+    """The mask is turned round: True means that a query may look."""
+
     def mask(self, q, k):
         hidden = ~super().mask(q, k)
         hidden[..., 0] = True
         return hidden
 
 
-@exercise.mistake(
-    "`attention` changes nothing: the object attends by a rule of its own, whatever it was given. "
-    "What does the constructor keep, and what do you call in the end?"
-)
+@exercise.mistake
 class OwnAttention(InSteps):
+    """`attention` changes nothing: the object attends by a rule of its own, whatever it was given.
+    What does the constructor keep, and what do you call in the end?"""
+
     def __init__(self, attention):
         super().__init__(grouped_query_attention)
 
 
-@exercise.mistake(
-    "Results came back for all tokens so far. The caller has those of earlier calls already: which "
-    "queries does this call bring?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class AllRows(InSteps):
+    """Results came back for all tokens so far. The caller has those of earlier calls already: which
+    queries does this call bring?"""
+
     queries: tuple = ()
 
     def __call__(self, q, k, v):
@@ -305,22 +298,20 @@ class AllRows(InSteps):
         return super().__call__(torch.cat(self.queries, dim=-2), k, v)
 
 
-@exercise.mistake(
-    "Right results, but the queries of all calls were kept and asked again. The result of an old "
-    "token is known, and nobody needs it a second time: what does a call of one token have to "
-    "compute?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class AskedAgain(AllRows):
+    """Right results, but the queries of all calls were kept and asked again. The result of an old
+    token is known, and nobody needs it a second time: what does a call of one token have to
+    compute?"""
+
     def __call__(self, q, k, v):
         return super().__call__(q, k, v)[..., -q.shape[-2] :, :]
 
 
-@exercise.mistake(
-    "Keys and values changed places when they were put together. In which order were they kept?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class Exchanged(InSteps):
+    """Keys and values changed places when they were put together. In which order were they kept?"""
+
     def joined(self, k, v):
         if self.kept:
             old_values, old_keys = self.kept
@@ -329,8 +320,10 @@ class Exchanged(InSteps):
         return k, v
 
 
-@exercise.mistake("The object returned nothing. What comes after `return`?")
+@exercise.mistake
 class NothingReturned(InSteps):
+    """The object returned nothing. What comes after `return`?"""
+
     def __call__(self, q, k, v):
         super().__call__(q, k, v)
 

@@ -85,66 +85,68 @@ class InSteps(LanguageModel):
         return self.score(self.run(self.embed(tokens), mask))
 
 
-@exercise.mistake(
-    "Each token sees what comes after it, and so what it is to predict. In training the loss will "
-    "fall to nothing, and the model will write nonsense: which mask does a decoder need?"
-)
+@exercise.mistake
 class NoMask(InSteps):
+    """Each token sees what comes after it, and so what it is to predict. In training the loss will
+    fall to nothing, and the model will write nonsense: which mask does a decoder need?"""
+
     def mask(self, n):
         return None
 
 
-@exercise.mistake(
-    "The mask is turned round: each token sees itself and what comes after it. True means *may "
-    "look*."
-)
+@exercise.mistake
 class MaskInverted(InSteps):
+    """The mask is turned round: each token sees itself and what comes after it. True means *may
+    look*."""
+
     def mask(self, n):
         return super().mask(n).mT
 
 
-@exercise.mistake(
-    "A token may not see itself here, so the first one sees nothing. The targets are one place "
-    "further right already: what would be given away if it saw itself?"
-)
+@exercise.mistake
 class HiddenFromItself(InSteps):
+    """A token may not see itself here, so the first one sees nothing. The targets are one place
+    further right already: what would be given away if it saw itself?"""
+
     def mask(self, n):
         return super().mask(n).tril(-1)
 
 
-@exercise.mistake(
-    "Only the first block was given the mask. What is hidden once must stay hidden: in which "
-    "rounds is it needed?"
-)
+@exercise.mistake
 class MaskForTheFirstBlock(InSteps):
+    """Only the first block was given the mask. What is hidden once must stay hidden: in which
+    rounds is it needed?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x, mask = block(x, mask), None
         return x
 
 
-@exercise.mistake("No token knows its position: what does `self.positions` add?")
+@exercise.mistake
 class NoPositions(InSteps):
+    """No token knows its position: what does `self.positions` add?"""
+
     def embed(self, tokens):
         self.positions(self.embedding(tokens))
         return self.embedding(tokens)
 
 
-@exercise.mistake(
-    "The positions were added twice. `self.positions` adds them and returns the sum: read "
-    "`LearnedPositions.forward`."
-)
+@exercise.mistake
 class PositionsTwice(InSteps):
+    """The positions were added twice. `self.positions` adds them and returns the sum: read
+    `LearnedPositions.forward`."""
+
     def embed(self, tokens):
         x = self.embedding(tokens)
         return 2 * self.positions(x) - x
 
 
-@exercise.mistake(
-    "The positions were added again before every block. The residual connections carry on what was "
-    "added once: how often must a token be told its position?"
-)
+@exercise.mistake
 class PositionsInEveryBlock(InSteps):
+    """The positions were added again before every block. The residual connections carry on what was
+    added once: how often must a token be told its position?"""
+
     def embed(self, tokens):
         return self.embedding(tokens)
 
@@ -154,100 +156,105 @@ class PositionsInEveryBlock(InSteps):
         return x
 
 
-@exercise.mistake(
-    "The positions were added once at the beginning and again before every block. The residual "
-    "connections carry on what was added once: how often must a token be told its position?"
-)
+@exercise.mistake
 class PositionsAgainInEveryBlock(InSteps):
+    """The positions were added once at the beginning and again before every block. The residual
+    connections carry on what was added once: how often must a token be told its position?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x = block(self.positions(x), mask)
         return x
 
 
-@exercise.mistake(
-    "The token vectors were added to themselves: `self.positions` returns the sum of a vector and "
-    "its position already."
-)
+@exercise.mistake
 class AddedToItsSum(InSteps):
+    """The token vectors were added to themselves: `self.positions` returns the sum of a vector and
+    its position already."""
+
     def embed(self, tokens):
         x = self.embedding(tokens)
         return x + self.positions(x)
 
 
-@exercise.mistake(
-    "The embedding was multiplied by sqrt(d_model), as in the Transformer of 2017. This model "
-    "learns its positions, and has no such factor."
-)
+@exercise.mistake
 class Scaled(InSteps):
+    """The embedding was multiplied by sqrt(d_model), as in the Transformer of 2017. This model
+    learns its positions, and has no such factor."""
+
     def embed(self, tokens):
         x = self.embedding(tokens)
         return super().embed(tokens) + (x.shape[-1] ** 0.5 - 1) * x
 
 
-@exercise.mistake("No block was called: the tokens were looked up and scored at once.")
+@exercise.mistake
 class NoBlocks(InSteps):
+    """No block was called: the tokens were looked up and scored at once."""
+
     def run(self, x, mask):
         return x
 
 
-@exercise.mistake(
-    "Only the first block was used. Is there a `return` inside the loop, which ends it in the "
-    "first round?"
-)
+@exercise.mistake
 class FirstBlockAlone(InSteps):
+    """Only the first block was used. Is there a `return` inside the loop, which ends it in the
+    first round?"""
+
     def run(self, x, mask):
         return self.blocks[0](x, mask)
 
 
-@exercise.mistake(
-    "Each block read the embedding, and its result was replaced by the next one's. What should a "
-    "block read?"
-)
+@exercise.mistake
 class LastBlockAlone(InSteps):
+    """Each block read the embedding, and its result was replaced by the next one's. What should a
+    block read?"""
+
     def run(self, x, mask):
         return self.blocks[-1](x, mask)
 
 
-@exercise.mistake("The blocks were called from the last to the first.")
+@exercise.mistake
 class BlocksInReverse(InSteps):
+    """The blocks were called from the last to the first."""
+
     def run(self, x, mask):
         for block in reversed(self.blocks):
             x = block(x, mask)
         return x
 
 
-@exercise.mistake(
-    "The stream was added to what each block returned. The residual connections are inside the "
-    "blocks already."
-)
+@exercise.mistake
 class AddedAroundBlocks(InSteps):
+    """The stream was added to what each block returned. The residual connections are inside the
+    blocks already."""
+
     def run(self, x, mask):
         for block in self.blocks:
             x = x + block(x, mask)
         return x
 
 
-@exercise.mistake(
-    "`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks "
-    "in it?",
-    raises=NotImplementedError,
-)
+@exercise.mistake(raises=NotImplementedError)
 class ListCalled(InSteps):
+    """`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks
+    in it?"""
+
     def run(self, x, mask):
         return self.blocks(x, mask)
 
 
-@exercise.mistake(
-    "The last norm was left out: pre-norm blocks leave the stream as large as it has grown."
-)
+@exercise.mistake
 class NoLastNorm(InSteps):
+    """The last norm was left out: pre-norm blocks leave the stream as large as it has grown."""
+
     def score(self, x):
         return self.output(x)
 
 
-@exercise.mistake("The last norm was called after each block: is its line inside the loop?")
+@exercise.mistake
 class NormInTheLoop(InSteps):
+    """The last norm was called after each block: is its line inside the loop?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x = self.last_norm(block(x, mask))
@@ -257,38 +264,38 @@ class NormInTheLoop(InSteps):
         return self.output(x)
 
 
-@exercise.mistake(
-    "The states were returned: each has d_model numbers. How do they become a score for every "
-    "token of the vocabulary?"
-)
+@exercise.mistake
 class StatesReturned(InSteps):
+    """The states were returned: each has d_model numbers. How do they become a score for every
+    token of the vocabulary?"""
+
     def score(self, x):
         return self.last_norm(x)
 
 
-@exercise.mistake(
-    "The logits were made into probabilities. The loss takes logits, and so does sampling: what "
-    "does the docstring ask for?"
-)
+@exercise.mistake
 class Probabilities(InSteps):
+    """The logits were made into probabilities. The loss takes logits, and so does sampling: what
+    does the docstring ask for?"""
+
     def score(self, x):
         return super().score(x).softmax(-1)
 
 
-@exercise.mistake(
-    "The logits were made into logarithms of probabilities. The docstring asks for logits, and the "
-    "loss does the rest."
-)
+@exercise.mistake
 class LogProbabilities(InSteps):
+    """The logits were made into logarithms of probabilities. The docstring asks for logits, and the
+    loss does the rest."""
+
     def score(self, x):
         return super().score(x).log_softmax(-1)
 
 
-@exercise.mistake(
-    "Only the last position was scored. In training every position predicts its next token at "
-    "once: what keeps them from seeing it?"
-)
+@exercise.mistake
 class LastPlaceAlone(InSteps):
+    """Only the last position was scored. In training every position predicts its next token at
+    once: what keeps them from seeing it?"""
+
     def score(self, x):
         return super().score(x)[..., -1, :]
 

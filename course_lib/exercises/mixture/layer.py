@@ -82,12 +82,11 @@ class Steps(Mixture):
         return y.index_add(0, token, done)
 
 
-@exercise.mistake(
-    "Right results, but every expert worked on every token, and most of it was multiplied by zero: "
-    "then the mixture costs as much as all its experts. Which rows should an expert be given?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class EveryExpertOnEveryToken(Mixture):
+    """Right results, but every expert worked on every token, and most of it was multiplied by zero:
+    then the mixture costs as much as all its experts. Which rows should an expert be given?"""
+
     def forward(self, x):
         chosen, weights = route(x, self.w, self.k)
         y = torch.zeros_like(x)
@@ -97,87 +96,89 @@ class EveryExpertOnEveryToken(Mixture):
         return y
 
 
-@exercise.mistake(
-    "All experts were averaged, chosen or not. Which tokens is an expert to see?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class AllAlike(Mixture):
+    """All experts were averaged, chosen or not. Which tokens is an expert to see?"""
+
     def forward(self, x):
         return sum(expert(x) for expert in self.experts) / len(self.experts)
 
 
-@exercise.mistake("The chosen experts count alike: their results were added without their weights.")
+@exercise.mistake
 class WithoutWeights(Steps):
+    """The chosen experts count alike: their results were added without their weights."""
+
     def weight(self, weights, token, place):
         return torch.ones_like(weights[token, place])
 
 
-@exercise.mistake(
-    "Each of the k experts counts 1 / k. `route` returned how much each of them counts."
-)
+@exercise.mistake
 class EqualWeights(Steps):
+    """Each of the k experts counts 1 / k. `route` returned how much each of them counts."""
+
     def weight(self, weights, token, place):
         return torch.ones_like(weights[token, place]) / self.k
 
 
-@exercise.mistake("Only the first choice of each token counts. What of the other k - 1 experts?")
+@exercise.mistake
 class FirstChoiceAlone(Steps):
+    """Only the first choice of each token counts. What of the other k - 1 experts?"""
+
     def weight(self, weights, token, place):
         return weights[token, place] * (place == 0)
 
 
-@exercise.mistake(
-    "The weight of an expert was always that of the first choice. In which of its k places did the "
-    "token put this expert?"
-)
+@exercise.mistake
 class WeightOfTheFirst(Steps):
+    """The weight of an expert was always that of the first choice. In which of its k places did the
+    token put this expert?"""
+
     def weight(self, weights, token, place):
         return weights[token, 0]
 
 
-@exercise.mistake(
-    "One expert does all the work: each token went to expert 0. Which numbers did `route` return?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class OneExpert(Steps):
+    """One expert does all the work: each token went to expert 0. Which numbers did `route`
+    return?"""
+
     def route(self, rows):
         chosen, weights = super().route(rows)
         return torch.zeros_like(chosen), weights
 
 
-@exercise.mistake(
-    "The input was added to the result. The residual connection is outside: the mixture takes the "
-    "place of the feed-forward network alone."
-)
+@exercise.mistake
 class InputAdded(Steps):
+    """The input was added to the result. The residual connection is outside: the mixture takes the
+    place of the feed-forward network alone."""
+
     def forward(self, x):
         return x + super().forward(x)
 
 
-@exercise.mistake(
-    "The tokens were weighted before the experts, which are not linear: what is weighted, a token "
-    "or an expert's result?"
-)
+@exercise.mistake
 class WeightedTokens(Steps):
+    """The tokens were weighted before the experts, which are not linear: what is weighted, a token
+    or an expert's result?"""
+
     def work(self, expert, weight, rows):
         return expert(weight * rows)
 
 
-@exercise.mistake(
-    "Every token went to the experts of the first one. Each token has a choice of its own.",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class ChoiceOfTheFirst(Steps):
+    """Every token went to the experts of the first one. Each token has a choice of its own."""
+
     def route(self, rows):
         chosen, weights = super().route(rows)
         return chosen[:1].expand_as(chosen), weights
 
 
-@exercise.mistake(
-    "A token's later expert replaced what the earlier one had returned: their results are to be "
-    "added."
-)
+@exercise.mistake
 class LastExpertWins(Steps):
+    """A token's later expert replaced what the earlier one had returned: their results are to be
+    added."""
+
     def add(self, y, token, done):
         return y.index_put((token,), done)
 

@@ -48,65 +48,64 @@ def first_words(answer, draw: Draw):
     return not torch.allclose(short, x[:2], atol=1e-4) and torch.allclose(long[:2], short)
 
 
-@exercise.mistake(
-    "The last rows of the table were added, not the first. Which position does the first word of "
-    "a sentence have, whether the sentence is short or long?"
-)
+@exercise.mistake
 class FromTheEnd(LearnedPositions):
+    """The last rows of the table were added, not the first. Which position does the first word of a
+    sentence have, whether the sentence is short or long?"""
+
     def forward(self, x):
         return x + self.table[len(self.table) - x.shape[-2] :]
 
 
-@exercise.mistake(
-    "The whole table was added: it fits a sentence that fills it, and one word is copied to every "
-    "position. How many of its rows does a sentence need?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class WholeTable(LearnedPositions):
+    """The whole table was added: it fits a sentence that fills it, and one word is copied to every
+    position. How many of its rows does a sentence need?"""
+
     def forward(self, x):
         return x + self.table
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from "
-    "the end, are the words on?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class SentencesCounted(LearnedPositions):
+    """Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from
+    the end, are the words on?"""
+
     def forward(self, x):
         return x + self.table[: len(x)]
 
 
-@exercise.mistake(
-    "`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; "
-    "for a sentence alone it is the width of a word. Which axis, from the end, are the words on?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class SecondAxisCounted(LearnedPositions):
+    """`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; for
+    a sentence alone it is the width of a word. Which axis, from the end, are the words on?"""
+
     def forward(self, x):
         return x + self.table[: x.shape[1]]
 
 
-@exercise.mistake(
-    "The words were multiplied by their positions' vectors. The formula has another sign between "
-    "x_i and p_i."
-)
+@exercise.mistake
 class Multiplied(LearnedPositions):
+    """The words were multiplied by their positions' vectors. The formula has another sign between
+    x_i and p_i."""
+
     def forward(self, x):
         return x * self.table[: x.shape[-2]]
 
 
-@exercise.mistake("These are the positions alone, without the words. What are they to be added to?")
+@exercise.mistake
 class PositionsAlone(LearnedPositions):
+    """These are the positions alone, without the words. What are they to be added to?"""
+
     def forward(self, x):
         return self.table[: x.shape[-2]].expand_as(x)
 
 
-@exercise.mistake(
-    "Word and position stand side by side, so each word has become twice as wide. The formula "
-    "makes one vector of the two."
-)
+@exercise.mistake
 class SideBySide(LearnedPositions):
+    """Word and position stand side by side, so each word has become twice as wide. The formula
+    makes one vector of the two."""
+
     def forward(self, x):
         return torch.cat([x, self.table[: x.shape[-2]].expand_as(x)], dim=-1)
 

@@ -131,29 +131,30 @@ def selected(names, query, key, value, scale=30.0):
     return w_q, w_k, w_v
 
 
-@exercise.mistake(
-    "Query and key have changed places: each token finds those that want *it*. Which name does a "
-    "token look for, and which name can it be found by?"
-)
+@exercise.mistake
 def roles_exchanged(names):
+    """Query and key have changed places: each token finds those that want *it*. Which name does a
+    token look for, and which name can it be found by?"""
     return selected(names, 0, 1, -1)
 
 
-@exercise.mistake("Query and key both show the token's own name, so every token finds itself.")
+@exercise.mistake
 def finds_itself(names):
+    """Query and key both show the token's own name, so every token finds itself."""
     return selected(names, 0, 0, -1)
 
 
-@exercise.mistake(
-    "The right tokens are found, but the weight is spread: the scores are too small, so the right "
-    "one gets only a few times as much as each other. How do you make the softmax sharper?"
-)
+@exercise.mistake
 def too_soft(names):
+    """The right tokens are found, but the weight is spread: the scores are too small, so the right
+    one gets only a few times as much as each other. How do you make the softmax sharper?"""
     return selected(names, 1, 0, -1, scale=1.0)
 
 
 def one_scale_for_all(scale):
     def answer(names):
+        """This works for a few names and not for more: the scores are divided by sqrt(d_k), and
+        there are more other tokens to share the weight. What should the factor grow with?"""
         return selected(names, 1, 0, -1, scale=scale / names**0.5)
 
     answer.__name__ = f"one_scale_of_{scale}"
@@ -162,41 +163,34 @@ def one_scale_for_all(scale):
 
 # enough for two names, for a few, for many
 for scale in (16, 50, 130):
-    exercise.mistake(
-        "This works for a few names and not for more: the scores are divided by sqrt(d_k), and "
-        "there are more other tokens to share the weight. What should the factor grow with?"
-    )(one_scale_for_all(scale))
+    exercise.mistake(one_scale_for_all(scale))
 
 
-@exercise.mistake(
-    "w_v is a vector, and a matrix of one column is asked for: x W_V then has a number for each "
-    "token on an axis of its own. Which shape has w_v?"
-)
+@exercise.mistake
 def value_as_a_vector(names):
+    """w_v is a vector, and a matrix of one column is asked for: x W_V then has a number for each
+    token on an axis of its own. Which shape has w_v?"""
     w_q, w_k, w_v = selected(names, 1, 0, -1)
     return w_q, w_k, w_v[:, 0]
 
 
-@exercise.mistake(
-    "The weights may be right, but the value is not the number: it is another part of the token. "
-    "Which row of x W_V picks the last column?"
-)
+@exercise.mistake
 def wrong_value(names):
+    """The weights may be right, but the value is not the number: it is another part of the token.
+    Which row of x W_V picks the last column?"""
     return selected(names, 1, 0, 0)
 
 
-@exercise.mistake(
-    "The scores have the wrong sign: every token looks at all the others, and not at the one that "
-    "it wants."
-)
+@exercise.mistake
 def negative(names):
+    """The scores have the wrong sign: every token looks at all the others, and not at the one that
+    it wants."""
     return selected(names, 1, 0, -1, scale=-30.0)
 
 
-@exercise.mistake(
-    "Query and key both show the name that is wanted, so tokens find those that want the same."
-)
+@exercise.mistake
 def find_the_likeminded(names):
+    """Query and key both show the name that is wanted, so tokens find those that want the same."""
     return selected(names, 1, 1, -1)
 
 

@@ -63,122 +63,119 @@ def hidden_word(answer, draw: Draw):
     return plain.abs().max() > 0 and torch.allclose(again[seen], plain[seen], atol=1e-6)
 
 
-@exercise.mistake(
-    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
-    "should be."
-)
+@exercise.mistake
 class Unscaled(SelfAttention):
+    """Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they
+    should be."""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "Queries and keys have changed places: the scores are transposed, so each word gives "
-    "attention where it should receive it."
-)
+@exercise.mistake
 class Swapped(SelfAttention):
+    """Queries and keys have changed places: the scores are transposed, so each word gives attention
+    where it should receive it."""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(k, q, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_model), the size of a word. It is the size of a query, "
-    "d_k, that makes dot products grow."
-)
+@exercise.mistake
 class ScaledByModel(SelfAttention):
+    """The scores were divided by sqrt(d_model), the size of a word. It is the size of a query, d_k,
+    that makes dot products grow."""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-1]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The values were not projected: the words themselves were averaged, so the result has the "
-    "size d_model and not d_v."
-)
+@exercise.mistake
 class WordsAsValues(SelfAttention):
+    """The values were not projected: the words themselves were averaged, so the result has the size
+    d_model and not d_v."""
+
     def forward(self, x, mask=None):
         q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q, k, x, mask)
 
 
-@exercise.mistake(
-    "The keys served as values as well: the result has the size d_k, and w_v was never used."
-)
+@exercise.mistake
 class KeysAsValues(SelfAttention):
+    """The keys served as values as well: the result has the size d_k, and w_v was never used."""
+
     def forward(self, x, mask=None):
         q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q, k, k, mask)
 
 
-@exercise.mistake(
-    "The words themselves served as keys: w_k was never used, and a query of size d_k cannot meet "
-    "a word of size d_model.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class WordsAsKeys(SelfAttention):
+    """The words themselves served as keys: w_k was never used, and a query of size d_k cannot meet
+    a word of size d_model."""
+
     def forward(self, x, mask=None):
         q, _, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q, x, v, mask)
 
 
-@exercise.mistake(
-    "The three roles were returned, and nobody has looked at anybody yet. What turns q, k and v "
-    "into one result?"
-)
+@exercise.mistake
 class RolesAlone(SelfAttention):
+    """The three roles were returned, and nobody has looked at anybody yet. What turns q, k and v
+    into one result?"""
+
     def forward(self, x, mask=None):
         return project(x, self.w_q, self.w_k, self.w_v)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score: "
-    "which size do its two vectors have?"
-)
+@exercise.mistake
 class ScaledByValues(SelfAttention):
+    """The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score:
+    which size do its two vectors have?"""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of the number of words. A score is one dot product: how "
-    "many terms does it sum?"
-)
+@exercise.mistake
 class ScaledByWords(SelfAttention):
+    """The scores were divided by the root of the number of words. A score is one dot product: how
+    many terms does it sum?"""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-2]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of `len(x)`, the first axis: the number of words, or of "
-    "sentences in a batch. Which axis holds the numbers that a dot product sums?"
-)
+@exercise.mistake
 class ScaledByLen(SelfAttention):
+    """The scores were divided by the root of `len(x)`, the first axis: the number of words, or of
+    sentences in a batch. Which axis holds the numbers that a dot product sums?"""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q * (q.shape[-1] / len(x)) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "Keys and values have changed places: the queries were compared with the values, and the keys "
-    "were averaged. Which of the two says where to look?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class KeysAndValuesExchanged(SelfAttention):
+    """Keys and values have changed places: the queries were compared with the values, and the keys
+    were averaged. Which of the two says where to look?"""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q, self.w_k, self.w_v)
         return scaled_dot_product_attention(q, v, k, mask)
 
 
-@exercise.mistake(
-    "The three matrices were turned over. Their rows are as many as a word has numbers: does "
-    "`x @ w` need another turn?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class MatricesTurnedOver(SelfAttention):
+    """The three matrices were turned over. Their rows are as many as a word has numbers: does `x @
+    w` need another turn?"""
+
     def forward(self, x, mask=None):
         q, k, v = project(x, self.w_q.mT, self.w_k.mT, self.w_v.mT)
         return scaled_dot_product_attention(q, k, v, mask)

@@ -107,49 +107,47 @@ class InSteps(Transformer):
         return self.score(self.write(target, memory, source_mask))
 
 
-@exercise.mistake(
-    "The encoder read the target, so the target was found in the memory, and the source was lost. "
-    "Who reads which?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class TargetRead(InSteps):
+    """The encoder read the target, so the target was found in the memory, and the source was lost.
+    Who reads which?"""
+
     def forward(self, source, target, source_mask=None):
         return super().forward(target, target, source_mask)
 
 
-@exercise.mistake(
-    "Source and target have changed places: the encoder read what is to be written. Which of the "
-    "two has a score at each of its places?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 class Exchanged(InSteps):
+    """Source and target have changed places: the encoder read what is to be written. Which of the
+    two has a score at each of its places?"""
+
     def forward(self, source, target, source_mask=None):
         return super().forward(target, source, source_mask)
 
 
-@exercise.mistake(
-    "The decoder was given the source's tokens as its own. What is it to write on, and what has "
-    "it in the memory already?"
-)
+@exercise.mistake
 class SourceTwice(InSteps):
+    """The decoder was given the source's tokens as its own. What is it to write on, and what has it
+    in the memory already?"""
+
     def forward(self, source, target, source_mask=None):
         return super().forward(source, source, source_mask)
 
 
-@exercise.mistake(
-    "The encoder was not given `source_mask`: real words looked at padding while the source was "
-    "being read. Hiding it from the decoder comes too late."
-)
+@exercise.mistake
 class EncoderUnmasked(InSteps):
+    """The encoder was not given `source_mask`: real words looked at padding while the source was
+    being read. Hiding it from the decoder comes too late."""
+
     def read(self, source, mask):
         return self.encoder(source)
 
 
-@exercise.mistake(
-    "The decoder was not given `source_mask`: its words looked at the source's padding. A place "
-    "that the encoder hid still has a state in the memory."
-)
+@exercise.mistake
 class DecoderUnmasked(InSteps):
+    """The decoder was not given `source_mask`: its words looked at the source's padding. A place
+    that the encoder hid still has a state in the memory."""
+
     def write(self, target, memory, mask):
         return self.decoder(target, memory)
 
@@ -158,42 +156,40 @@ stock.ignored(exercise, "source_mask")
 stock.mask_inverted(exercise, "source_mask")
 
 
-@exercise.mistake(
-    "The source was read under a causal mask. All of it is there before the first word is "
-    "written: is there a future to hide?"
-)
+@exercise.mistake
 class SourceReadCausally(InSteps):
+    """The source was read under a causal mask. All of it is there before the first word is written:
+    is there a future to hide?"""
+
     def read(self, source, mask):
         causal = causal_mask(source.shape[-1])
         return self.encoder(source, causal if mask is None else causal & mask)
 
 
-@exercise.mistake(
-    "The decoder was given one argument too many, such as a causal mask. Read its `forward`: it "
-    "hides the future itself, and asks for the memory's mask only.",
-    raises=TypeError,
-)
+@exercise.mistake(raises=TypeError)
 class CausalMaskHandedOver(InSteps):
+    """The decoder was given one argument too many, such as a causal mask. Read its `forward`: it
+    hides the future itself, and asks for the memory's mask only."""
+
     def write(self, target, memory, mask):
         causal = causal_mask(target.shape[-1])
         return self.decoder(target, memory, causal, mask)
 
 
-@exercise.mistake(
-    "States went in where tokens were expected: encoder and decoder look their tokens up "
-    "themselves. Which comes first in `Decoder.forward`, the target or the memory?",
-    raises=(IndexError, ValueError),
-)
+@exercise.mistake(raises=(IndexError, ValueError))
 class MemoryFirst(InSteps):
+    """States went in where tokens were expected: encoder and decoder look their tokens up
+    themselves. Which comes first in `Decoder.forward`, the target or the memory?"""
+
     def write(self, target, memory, mask):
         return self.decoder(memory, target, mask)
 
 
-@exercise.mistake(
-    "The target saw its future: its words looked at each other without a causal mask. `Decoder` "
-    "makes one when it is called; who makes it when its blocks are called one by one?"
-)
+@exercise.mistake
 class FutureSeen(InSteps):
+    """The target saw its future: its words looked at each other without a causal mask. `Decoder`
+    makes one when it is called; who makes it when its blocks are called one by one?"""
+
     def write(self, target, memory, mask):
         x = self.decoder.embedding(target)
         for block in self.decoder.blocks:
@@ -201,111 +197,110 @@ class FutureSeen(InSteps):
         return self.decoder.last_norm(x)
 
 
-@exercise.mistake(
-    "The source was looked up, and not read: the memory is the embedding alone, and no block of "
-    "the encoder was called."
-)
+@exercise.mistake
 class EmbeddingAsMemory(InSteps):
+    """The source was looked up, and not read: the memory is the embedding alone, and no block of
+    the encoder was called."""
+
     def read(self, source, mask):
         return self.encoder.embedding(source)
 
 
-@exercise.mistake(
-    "The source's states were scored, and the decoder was left out. Which words are to be written, "
-    "and where have they looked?"
-)
+@exercise.mistake
 class MemoryScored(InSteps):
+    """The source's states were scored, and the decoder was left out. Which words are to be written,
+    and where have they looked?"""
+
     def write(self, target, memory, mask):
         return memory
 
 
-@exercise.mistake(
-    "The decoder's states were returned: each has d_model numbers. How do they become a score for "
-    "every token of the vocabulary?"
-)
+@exercise.mistake
 class StatesReturned(InSteps):
+    """The decoder's states were returned: each has d_model numbers. How do they become a score for
+    every token of the vocabulary?"""
+
     def score(self, states):
         return states
 
 
-@exercise.mistake(
-    "The scores were made into probabilities. The loss takes the scores as they are, and does that "
-    "itself: what does the docstring ask for?"
-)
+@exercise.mistake
 class Probabilities(InSteps):
+    """The scores were made into probabilities. The loss takes the scores as they are, and does that
+    itself: what does the docstring ask for?"""
+
     def score(self, states):
         return self.output(states).softmax(-1)
 
 
-@exercise.mistake(
-    "The scores were made into logarithms of probabilities. The loss takes the scores as they are, "
-    "and does that itself: what does the docstring ask for?"
-)
+@exercise.mistake
 class LogProbabilities(InSteps):
+    """The scores were made into logarithms of probabilities. The loss takes the scores as they are,
+    and does that itself: what does the docstring ask for?"""
+
     def score(self, states):
         return self.output(states).log_softmax(-1)
 
 
-@exercise.mistake(
-    "One token was chosen at each place. The scores are asked for: training needs to know how far "
-    "away the others were."
-)
+@exercise.mistake
 class Chosen(InSteps):
+    """One token was chosen at each place. The scores are asked for: training needs to know how far
+    away the others were."""
+
     def score(self, states):
         return self.output(states).argmax(-1)
 
 
-@exercise.mistake(
-    "Only the last place was scored. In training, all places are predicted at once: what keeps "
-    "them from seeing what they are to predict?"
-)
+@exercise.mistake
 class LastPlaceAlone(InSteps):
+    """Only the last place was scored. In training, all places are predicted at once: what keeps
+    them from seeing what they are to predict?"""
+
     def score(self, states):
         return self.output(states)[..., -1, :]
 
 
-@exercise.mistake(
-    "Right where the matrices are tied. Where they are not, the scores have a matrix of their own: "
-    "under which name does the model keep it?"
-)
+@exercise.mistake
 class ScoredByTheTable(InSteps):
+    """Right where the matrices are tied. Where they are not, the scores have a matrix of their own:
+    under which name does the model keep it?"""
+
     def score(self, states):
         return states @ self.encoder.embedding.table.mT
 
 
-@exercise.mistake(
-    "Right where the matrices are tied. Where they are not, the decoder's table is for reading "
-    "tokens: under which name does the model keep the matrix that scores them?"
-)
+@exercise.mistake
 class ScoredByTheDecodersTable(InSteps):
+    """Right where the matrices are tied. Where they are not, the decoder's table is for reading
+    tokens: under which name does the model keep the matrix that scores them?"""
+
     def score(self, states):
         return states @ self.decoder.embedding.table.mT
 
 
-@exercise.mistake(
-    "The target was shifted right once more, so each place sees one token too few. What does the "
-    "docstring say of the target that comes in?"
-)
+@exercise.mistake
 class ShiftedAgain(InSteps):
+    """The target was shifted right once more, so each place sees one token too few. What does the
+    docstring say of the target that comes in?"""
+
     def write(self, target, memory, mask):
         return self.decoder(shift_right(target, 0), memory, mask)
 
 
-@exercise.mistake(
-    "The target was shifted right once more, with its own first token in front: each place but the "
-    "first sees one token too few. What does the docstring say of the target that comes in?"
-)
+@exercise.mistake
 class ShiftedBehindItsFirst(InSteps):
+    """The target was shifted right once more, with its own first token in front: each place but the
+    first sees one token too few. What does the docstring say of the target that comes in?"""
+
     def write(self, target, memory, mask):
         return self.decoder(torch.cat([target[..., :1], target[..., :-1]], -1), memory, mask)
 
 
-@exercise.mistake(
-    "The last target token was cut off, so its place has no score. Whoever calls this has shifted "
-    "the target already: how many places come in, and how many should come out?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 class LastTokenCutOff(InSteps):
+    """The last target token was cut off, so its place has no score. Whoever calls this has shifted
+    the target already: how many places come in, and how many should come out?"""
+
     def write(self, target, memory, mask):
         return self.decoder(target[..., :-1], memory, mask)
 

@@ -76,20 +76,20 @@ class InSteps(VisionTransformer):
         return self.answer(self.run(self.placed(self.joined(self.tokens(images)))))
 
 
-@exercise.mistake(
-    "No patch knows where it is, so the model sees a bag of patches. Which part under `self` holds "
-    "the positions?"
-)
+@exercise.mistake
 class NoPositions(InSteps):
+    """No patch knows where it is, so the model sees a bag of patches. Which part under `self` holds
+    the positions?"""
+
     def placed(self, x):
         return x
 
 
-@exercise.mistake(
-    "The class token was put after the patches, and the positions are learned for one in front. "
-    "The head then reads a patch, or the positions are all one off."
-)
+@exercise.mistake
 class ClassTokenLast(InSteps):
+    """The class token was put after the patches, and the positions are learned for one in front.
+    The head then reads a patch, or the positions are all one off."""
+
     def joined(self, tokens):
         last = self.class_token.expand(*tokens.shape[:-2], 1, -1)
         return torch.cat([tokens, last], dim=-2)
@@ -98,11 +98,11 @@ class ClassTokenLast(InSteps):
         return self.head(self.last_norm(x[..., -1, :]))
 
 
-@exercise.mistake(
-    "The class token has no position, and each patch has that of the one before it. The table of "
-    "positions has a row more than there are patches: for whom is the first row?"
-)
+@exercise.mistake
 class PositionsBeforeTheClassToken(InSteps):
+    """The class token has no position, and each patch has that of the one before it. The table of
+    positions has a row more than there are patches: for whom is the first row?"""
+
     def joined(self, tokens):
         return super().joined(self.positions(tokens))
 
@@ -110,70 +110,71 @@ class PositionsBeforeTheClassToken(InSteps):
         return x
 
 
-@exercise.mistake(
-    "The head read the mean of all states. That is a good model too, but this one reads the state "
-    "of the class token."
-)
+@exercise.mistake
 class MeanOfAll(InSteps):
+    """The head read the mean of all states. That is a good model too, but this one reads the state
+    of the class token."""
+
     def answer(self, x):
         return self.head(self.last_norm(x).mean(-2))
 
 
-@exercise.mistake(
-    "The head read the last patch. On which place of the sequence is the class token?"
-)
+@exercise.mistake
 class LastPatch(InSteps):
+    """The head read the last patch. On which place of the sequence is the class token?"""
+
     def answer(self, x):
         return self.head(self.last_norm(x[..., -1, :]))
 
 
-@exercise.mistake(
-    "The last norm was not used: pre-norm blocks leave their stream as it is, so what the head "
-    "reads has no fixed size."
-)
+@exercise.mistake
 class NoLastNorm(InSteps):
+    """The last norm was not used: pre-norm blocks leave their stream as it is, so what the head
+    reads has no fixed size."""
+
     def answer(self, x):
         return self.head(x[..., 0, :])
 
 
-@exercise.mistake(
-    "The head was used on every state, so there are logits for each token. An image has one answer."
-)
+@exercise.mistake
 class LogitsForEachToken(InSteps):
+    """The head was used on every state, so there are logits for each token. An image has one
+    answer."""
+
     def answer(self, x):
         return self.head(self.last_norm(x))
 
 
-@exercise.mistake(
-    "Right for one image, not for a batch: the class token has one axis for its numbers, and "
-    "`torch.cat` wants the batch's axes too.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class ClassTokenOfOneImage(InSteps):
+    """Right for one image, not for a batch: the class token has one axis for its numbers, and
+    `torch.cat` wants the batch's axes too."""
+
     def joined(self, tokens):
         return torch.cat([self.class_token[None], tokens], dim=-2)
 
 
-@exercise.mistake(
-    "No block was called: the class token alone went to the head, and it has seen no patch."
-)
+@exercise.mistake
 class NoBlocks(InSteps):
+    """No block was called: the class token alone went to the head, and it has seen no patch."""
+
     def run(self, x):
         return x
 
 
-@exercise.mistake("Only the first block was used. Does a `return` end the loop in its first round?")
+@exercise.mistake
 class FirstBlockAlone(InSteps):
+    """Only the first block was used. Does a `return` end the loop in its first round?"""
+
     def run(self, x):
         return self.blocks[0](x)
 
 
-@exercise.mistake(
-    "The patches went into the blocks as pixels. A token has d_model numbers: which part under "
-    "`self` makes them of a patch's?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class PixelsAsTokens(InSteps):
+    """The patches went into the blocks as pixels. A token has d_model numbers: which part under
+    `self` makes them of a patch's?"""
+
     def tokens(self, images):
         return patches(images, self.patch)
 
