@@ -179,15 +179,32 @@ def unstable(exercise: Exercise, sentence: str = "") -> None:
 
 
 def over_queries(exercise: Exercise, sentence: str = "") -> None:
-    """Add a mistake: the weights of each key, not of each query, sum to one."""
-    with_softmax(
-        exercise,
-        "softmax_over_queries",
-        sentence
-        or "The softmax ran over the queries: each key shares itself out, and the weights of one "
-        "query do not sum to one. Along which axis are the keys?",
-        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), -2),
-    )
+    """Add mistakes: the weights of each key, not of each query, sum to one.
+
+    There are four ways to mask such a softmax, which are one mistake.
+    """
+
+    def masked_after(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        weights = torch.softmax(scores, -2)
+        return weights if mask is None else weights * mask
+
+    def whole(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        return attention.softmax(scores.mT, mask if mask is None else mask.mT).mT
+
+    for name, softmax in (
+        ("", lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), -2)),
+        ("_hidden_by_a_number", lambda x, mask=None: torch.softmax(_hidden(x, mask, -1e9), -2)),
+        ("_masked_after", masked_after),
+        ("_without_nan", whole),
+    ):
+        with_softmax(
+            exercise,
+            f"softmax_over_queries{name}",
+            sentence
+            or "The softmax ran over the queries: each key shares itself out, and the weights of "
+            "one query do not sum to one. Along which axis are the keys?",
+            softmax,
+        )
 
 
 def over_axis(exercise: Exercise, axis: int, sentence: str = "") -> None:

@@ -115,6 +115,21 @@ def crossed(query, keys, values, temperature):
 
 
 @exercise.mistake(raises=RuntimeError)
+def crossed_and_temperature_ignored(query, keys, values, temperature):
+    """The temperature changes nothing: it is accepted and never used. Besides, in a batch with one
+    query each, every query was looked up in every table."""
+    return torch.softmax(query @ keys.mT, -1) @ values
+
+
+@exercise.mistake(raises=RuntimeError)
+def crossed_and_multiplied(query, keys, values, temperature):
+    """The scores were multiplied by the temperature: what must happen to 1 and 2 to become 10 and
+    20 at the temperature 0.1? Besides, in a batch with one query each, every query was looked up in
+    every table."""
+    return torch.softmax(query @ keys.mT * temperature, -1) @ values
+
+
+@exercise.mistake(raises=RuntimeError)
 def one_query_only(query, keys, values, temperature):
     """Right for one query, but several do not fit: keys times query makes one score a key, with no
     room for an axis of queries."""
@@ -154,6 +169,16 @@ def over_queries(query, keys, values, temperature):
     if query.dim() < keys.dim():
         return soft_lookup(query, keys, values, temperature)
     return torch.softmax(query @ keys.mT / temperature, -2) @ values
+
+
+@exercise.mistake
+def over_one_query_too(query, keys, values, temperature):
+    """The softmax ran over the queries: one query alone gives every key the weight 1, and several
+    share each key among themselves. Along which axis are the keys of one query?"""
+    single = query.dim() < keys.dim()
+    scores = (query.unsqueeze(-2) if single else query) @ keys.mT
+    found = torch.softmax(scores / temperature, -2) @ values
+    return found.squeeze(-2) if single else found
 
 
 @exercise.mistake
