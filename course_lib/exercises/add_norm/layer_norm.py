@@ -276,6 +276,14 @@ stock.ignored(
 )
 
 
+@exercise.mistake
+def squares_not_centred(x, gain, bias, eps=1e-5):
+    """The squares of x itself were averaged: the variance is the mean of the squares after the mean
+    was subtracted. For which x are the two equal?"""
+    centred = x - x.mean(-1, keepdim=True)
+    return gain * centred / torch.sqrt((x**2).mean(-1, keepdim=True) + eps) + bias
+
+
 @exercise.alternative
 def with_torch_statistics(x, gain, bias, eps=1e-5):
     variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)

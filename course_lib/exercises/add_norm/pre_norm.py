@@ -229,6 +229,15 @@ class ResidualDetached(PreNorm):
         return x.detach() + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
+@exercise.mistake
+class TorchsNorm(PreNorm):
+    """Each token was brought to mean 0 and variance 1, whatever norm the block was given, and gain
+    and bias were not used. Which three things under `self` belong together?"""
+
+    def forward(self, x, *args):
+        return x + self.sublayer(torch.nn.functional.layer_norm(x, x.shape[-1:]), *args)
+
+
 @exercise.alternative
 class InOneLine(PreNorm):
     def forward(self, x, *args):

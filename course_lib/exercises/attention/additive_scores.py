@@ -129,6 +129,26 @@ def axes_from_the_front(q, k, w_q, w_k, v):
     return torch.tanh((q @ w_q).unsqueeze(1) + (k @ w_k).unsqueeze(0)) @ v
 
 
+@exercise.mistake
+def weighed_inside(q, k, w_q, w_k, v):
+    """v was multiplied inside the tanh, so that each entry adds at most 1 to the score. What is
+    squashed first, and what is weighed then?"""
+    return torch.tanh(((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) * v).sum(-1)
+
+
+@exercise.mistake
+def squashed_by_a_sigmoid(q, k, w_q, w_k, v):
+    """The sums were squashed by a sigmoid, to numbers from 0 to 1, where the formula has the tanh,
+    from -1 to 1."""
+    return torch.sigmoid((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) @ v
+
+
+@exercise.mistake
+def cut_off_by_a_relu(q, k, w_q, w_k, v):
+    """Negative sums were cut off by a ReLU, and large ones stayed large: the formula has a tanh."""
+    return torch.relu((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) @ v
+
+
 @exercise.alternative
 def one_query_after_another(q, k, w_q, w_k, v):
     keys = torch.matmul(k, w_k)

@@ -111,6 +111,20 @@ def scaled(q, k, w):
     return q @ w @ k.mT / k.shape[-1] ** 0.5
 
 
+@exercise.mistake(raises=RuntimeError)
+def w_on_both(q, k, w):
+    """w was applied to the queries and to the keys. It is to be met once: it brings a query of size
+    d_q to d_k, the size that the keys have already."""
+    return (q @ w) @ (k @ w).mT
+
+
+@exercise.mistake
+def squashed(q, k, w):
+    """A tanh too many: the projected queries were squashed, as the additive score does it. Which
+    operations has q W k^T?"""
+    return torch.tanh(q @ w) @ k.mT
+
+
 @exercise.alternative
 def in_one_pattern(q, k, w):
     return torch.einsum("...qi,ij,...kj->...qk", q, w, k)

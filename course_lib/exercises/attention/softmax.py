@@ -166,7 +166,7 @@ def with_epsilon(epsilon):
     return epsilon_added
 
 
-for epsilon in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
+for epsilon in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
     exercise.mistake(with_epsilon(epsilon))
 
 

@@ -181,6 +181,16 @@ def result_thrown_away(ids, merges):
     return list(ids)
 
 
+@exercise.mistake
+def numbered_by_bytes_that_occur(ids, merges):
+    """The new tokens were numbered from 255 plus the number of different bytes in the text. The
+    numbers do not depend on the text: all 256 bytes have theirs, and the first merge is 256."""
+    found = list(ids)
+    for i, pair in enumerate(merges):
+        found = merge(found, pair, 255 + len(set(ids)) + i)
+    return found
+
+
 @exercise.alternative
 def earliest_pair_first(ids, merges):
     numbers = {pair: 256 + i for i, pair in enumerate(merges)}

@@ -154,6 +154,19 @@ def beyond_the_end(ids, pair, new):
     return merged
 
 
+@exercise.mistake
+def merged_into_the_last(ids, pair, new):
+    """Overlapping pairs were merged twice: of a, a, a the second a was used for two pairs. A token
+    that has become part of a new one is gone. With what should the third a be compared?"""
+    out = []
+    for i, token in enumerate(ids):
+        if i and (ids[i - 1], token) == pair:
+            out[-1] = new
+        else:
+            out.append(token)
+    return out
+
+
 @exercise.alternative
 def with_an_index(ids, pair, new):
     merged, i = [], 0

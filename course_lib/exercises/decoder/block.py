@@ -333,6 +333,24 @@ class AddedTwice(InSteps):
         return x + self.think(x)
 
 
+@exercise.mistake
+class CausalInstead(InSteps):
+    """The words were given a causal mask, whatever `mask` says. Who decides what a word may see?"""
+
+    def look_back(self, x, mask):
+        return self.attention(x, causal_mask(x.shape[-2], device=x.device))
+
+
+@exercise.mistake
+class WordsAsMemoryWithTheirMask(InSteps):
+    """The second attention looked at the target's own words, under their own mask, and `memory` was
+    never used. Where do its keys and values come from?"""
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.look_back(x, mask)
+        return self.think(self.look_across(x, x, mask))
+
+
 @exercise.alternative
 class InALoop(DecoderBlock):
     def forward(self, x, memory, mask=None, memory_mask=None):

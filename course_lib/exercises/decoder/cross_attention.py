@@ -207,6 +207,14 @@ def roles_and_matrices_exchanged(z, h, w_q, w_k, w_v, mask=None):
     return scaled_dot_product_attention(h @ w_k, z @ w_q, z @ w_v, mask)
 
 
+@exercise.mistake
+def causal_too(z, h, w_q, w_k, w_v, mask=None):
+    """Target word i looked at the first i source words only: a causal mask was added. What is there
+    to hide in a source that is known from its first word to its last?"""
+    early = torch.ones(z.shape[-2], h.shape[-2], dtype=torch.bool, device=z.device).tril()
+    return cross_attention(z, h, w_q, w_k, w_v, early if mask is None else mask & early)
+
+
 @exercise.alternative
 def spelled(z, h, w_q, w_k, w_v, mask=None):
     scores = torch.einsum("...id,dk,ek,...je->...ij", z, w_q, w_k, h) / w_k.size(1) ** 0.5

@@ -206,6 +206,23 @@ def another_axis_for_heads(q, k, v, mask=None):
     return attend(q, k, v, None if mask is None else mask.unsqueeze(-3))
 
 
+@exercise.mistake(raises=RuntimeError)
+def one_answer_for_a_group(q, k, v, mask=None):
+    """The query heads of a group were averaged before they asked, so they all got one answer. Keys
+    and values are shared, and queries are not."""
+    share = q.shape[-3] // k.shape[-3]
+    mean = q.unflatten(-3, (k.shape[-3], share)).mean(-3)
+    return scaled_dot_product_attention(mean, k, v, mask).repeat_interleave(share, dim=-3)
+
+
+@exercise.mistake
+def mask_of_the_first_head(q, k, v, mask=None):
+    """Where the mask has an axis of heads, all heads were given that of the first."""
+    if mask is not None and mask.dim() > 2:
+        mask = mask[..., :1, :, :]
+    return grouped_query_attention(q, k, v, mask)
+
+
 @exercise.alternative
 def an_axis_for_those_who_share(q, k, v, mask=None):
     groups = k.shape[-3]

@@ -151,6 +151,14 @@ def rows_as_directions(x, rotations):
     return torch.cat([along, -along], dim=-1).argmax(-1)
 
 
+@exercise.mistake
+def over_the_first_axis(x, rotations):
+    """The largest was taken along the first axis, over the tokens or the batch. A token's bucket
+    is the direction in which it reaches farthest: on which axis are the directions?"""
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-1).argmax(0)
+
+
 @exercise.alternative
 def with_a_mirror(x, rotations):
     directions = torch.cat([rotations, -rotations], dim=1)

@@ -120,6 +120,9 @@ def build(blocks, window, global_blocks, random_blocks, seed, **change):
         around = range(block - reach, block + reach + 1) if window else []
         around = [i for i in around if 0 <= i < blocks]
         row += [i for i in around if change.get("twice") or i not in row]
+        if is_global and change.get("apart"):
+            rows.append(row)
+            continue
         if change.get("again"):
             generator = torch.Generator().manual_seed(seed)
         order = torch.arange(blocks)
@@ -189,6 +192,13 @@ def drawn_from_all(*inputs):
     """The random blocks were drawn from all blocks, so some are in their row twice. Which blocks
     are left to draw from, once the row has its window and its global blocks?"""
     return build(*inputs, anybody=True)
+
+
+@exercise.mistake
+def drawn_from_all_but_for_global_blocks(*inputs):
+    """The random blocks were drawn from all blocks, so some are in their row twice. Which blocks
+    are left to draw from, once the row has its window and its global blocks?"""
+    return build(*inputs, anybody=True, apart=True)
 
 
 @exercise.mistake

@@ -120,6 +120,19 @@ def projections_too(kind, n, d):
 stock.as_float(exercise)
 
 
+@exercise.mistake
+def four_projections_too(kind, n, d):
+    """The four projections, 4 n d^2, were counted as well. Here only the two products between
+    tokens are counted: scores, and weights times values."""
+    return operations(kind, n, d) + (4 * n * d**2 if kind == "attention" else 0)
+
+
+@exercise.mistake
+def others_alone(kind, n, d):
+    """Only pairs of different tokens were counted, n (n - 1). A token looks at itself, too."""
+    return 2 * n * (n - 1) * d if kind == "attention" else operations(kind, n, d)
+
+
 @exercise.alternative
 def by_a_table(kind, n, d):
     counts = {"attention": n * n * d + n * n * d, "rnn": n * (d * d + d * d)}

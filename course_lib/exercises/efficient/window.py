@@ -272,6 +272,21 @@ def blocks_with_a_negative_start(q, k, v, width):
     return torch.cat(found, dim=-2)
 
 
+@exercise.mistake(raises=RuntimeError)
+def negative_start_beside_its_mask(q, k, v, width):
+    """The stretch of the first block begins at a negative place, which a slice counts from the end
+    of the text: it has fewer keys than its mask has columns. Where should it begin?"""
+    n, reach, found = q.shape[-2], width // 2, []
+    size = max(reach, 1)
+    for start in range(0, n, size):
+        low, high = start - reach, min(n, start + size + reach)
+        rows = torch.arange(start, min(n, start + size)).unsqueeze(-1)
+        far = (rows - torch.arange(low, high)).abs() > reach
+        scores = q[..., start : start + size, :] @ k[..., low:high, :].mT / q.shape[-1] ** 0.5
+        found.append(scores.masked_fill(far, -torch.inf).softmax(-1) @ v[..., low:high, :])
+    return torch.cat(found, dim=-2)
+
+
 @exercise.mistake
 def whole_blocks_alone(q, k, v, width):
     """Words after the last whole block are missing from the result. `width` need not divide n:

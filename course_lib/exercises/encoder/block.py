@@ -361,6 +361,24 @@ class SideBySide(EncoderBlock):
         return self.attention(x, mask) + self.feed_forward(x)
 
 
+@exercise.mistake
+class ThinkingTwice(EncoderBlock):
+    """The feed-forward sublayer was applied twice. How often does a token pass through it?"""
+
+    def forward(self, x, mask=None):
+        return self.feed_forward(self.feed_forward(self.attention(x, mask)))
+
+
+@exercise.mistake
+class NormalisedAgain(EncoderBlock):
+    """The result was normalised once more. Both sublayers have their norms already: `add` puts one
+    around each."""
+
+    def forward(self, x, mask=None):
+        x = self.feed_forward(self.attention(x, mask))
+        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+
 @exercise.alternative
 class InALoop(EncoderBlock):
     def forward(self, x, mask=None):

@@ -198,6 +198,39 @@ def one_too_many(states, mask):
     return total(states, mask) / (mask.sum(-1, keepdim=True) + 1)
 
 
+@exercise.mistake
+def padding_in_the_sum(states, mask):
+    """The sum holds the padding too, and was divided by the number of real tokens. What does the
+    mask hide from the sum?"""
+    return states.sum(-2) / mask.sum(-1, keepdim=True).clamp(min=1)
+
+
+@exercise.mistake
+def first_ones(states, mask):
+    """The mask was only counted: as many tokens were averaged as are real, from the first on. Real
+    tokens may be anywhere. What says which they are?"""
+    first = torch.arange(states.shape[-2], device=states.device) < mask.sum(-1, keepdim=True)
+    return mean_pool(states, first)
+
+
+@exercise.mistake
+def of_length_one(states, mask):
+    """The mean was brought to length one. Sentences are compared so later on; here the mean itself
+    is asked for."""
+    return torch.nn.functional.normalize(mean_pool(states, mask), dim=-1)
+
+
+@exercise.mistake(raises=(IndexError, RuntimeError))
+def one_batch_axis(states, mask):
+    """Right for exactly one axis of sentences: a loop over the first axis takes it for the batch,
+    which one sentence alone does not have. Which axes from the end are tokens and columns?"""
+    found = torch.zeros(states.shape[0], states.shape[2], dtype=states.dtype)
+    for i, (rows, real) in enumerate(zip(states, mask, strict=True)):
+        if real.any():
+            found[i] = rows[real].mean(0)
+    return found
+
+
 @exercise.alternative
 def words_times_weights(states, mask):
     weights = mask / mask.sum(-1, keepdim=True).clamp(min=1).to(states.dtype)

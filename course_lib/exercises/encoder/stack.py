@@ -312,6 +312,28 @@ class LastNormInTheLoop(InSteps):
         return x
 
 
+@exercise.mistake
+class LastNormFirst(Encoder):
+    """The last norm was applied to the embeddings, before the blocks. What does it normalise, if in
+    pre-norm blocks nothing normalises the sum of all that was added?"""
+
+    def forward(self, tokens, mask=None):
+        x = self.last_norm(self.embedding(tokens))
+        return reduce(lambda x, block: block(x, mask), self.blocks, x)
+
+
+@exercise.mistake
+class CausalByDefault(Encoder):
+    """Without a mask, each word saw the words before it only, as in a decoder. What may a word of
+    the source see?"""
+
+    def forward(self, tokens, mask=None):
+        if mask is None:
+            n = tokens.shape[-1]
+            mask = torch.ones(n, n, dtype=torch.bool, device=tokens.device).tril()
+        return super().forward(tokens, mask)
+
+
 @exercise.alternative
 class Reduced(Encoder):
     def forward(self, tokens, mask=None):

@@ -166,6 +166,16 @@ def last_target_alone(tokens, length, stride):
     return inputs, targets[:, -1]
 
 
+@exercise.mistake
+def next_window_cut_off(tokens, length, stride):
+    """The targets are the next window, `length` places further on, and repeat the last token at the
+    end of the text. Each token predicts the one after it: how far away is its target?"""
+    inputs, _ = examples(tokens, length, stride)
+    starts = torch.arange(len(inputs)) * stride
+    places = starts.unsqueeze(-1) + torch.arange(length) + length
+    return inputs, tokens[places.clamp(max=len(tokens) - 1)]
+
+
 @exercise.alternative
 def window_by_window(tokens, length, stride):
     inputs, targets = [], []

@@ -149,6 +149,13 @@ def rolled_and_first_row_written(tokens, start):
     return inputs
 
 
+@exercise.mistake
+def start_everywhere(tokens, start):
+    """Every token became the start: each was copied from the one before it, which had just been
+    written over. From which end must a loop go, or which tokens should it read?"""
+    return torch.full_like(tokens, start)
+
+
 @exercise.alternative
 def padded_by_the_start(tokens, start):
     return F.pad(tokens, (1, -1), value=start)

@@ -121,6 +121,15 @@ def token_by_token(probabilities, chosen):
     return probabilities.shape[-1] * tokens
 
 
+@exercise.mistake
+def mean_square_of_shares(probabilities, chosen):
+    """This is the variance of the shares, from which no gradient reaches the router: counts have
+    none. Which second factor, one for each expert, has one?"""
+    experts = probabilities.shape[1]
+    share = torch.bincount(chosen.flatten(), minlength=experts) / chosen.numel()
+    return (share - 1 / experts).square().mean() + 0 * probabilities.sum()
+
+
 @exercise.alternative
 def by_bincount(probabilities, chosen):
     experts = probabilities.shape[1]

@@ -408,6 +408,20 @@ stock.nowhere_is_nan(exercise)
 stock.nowhere_is_everywhere(exercise)
 
 
+@exercise.mistake
+class WeightsFromTheLeft(MultiHeadAttention):
+    """The words met `weight` as it is kept: x @ weight. A Linear keeps its matrix turned over, and
+    computes x @ weight.T + bias. Why not call the layer itself?"""
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            split_heads(x @ w.weight + w.bias, self.heads)
+            for x, w in ((query, self.w_q), (key, self.w_k), (value, self.w_v))
+        )
+        mask = None if mask is None else mask.unsqueeze(-3)
+        return self.w_o(merge_heads(self.rule(q, k, v, mask)))
+
+
 @exercise.alternative
 class HeadByHead(MultiHeadAttention):
     def forward(self, query, key, value, mask=None):

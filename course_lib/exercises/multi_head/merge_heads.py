@@ -153,6 +153,12 @@ def no_batch_dimension(x):
     return x.transpose(0, 1).reshape(n, heads * d_k)
 
 
+@exercise.mistake
+def heads_reversed(x):
+    """The heads came in reverse order. The columns of the first head come first."""
+    return merge_heads(x.flip(-3))
+
+
 @exercise.alternative
 def head_after_head(x):
     return torch.cat([x[..., head, :, :] for head in range(x.shape[-3])], dim=-1)

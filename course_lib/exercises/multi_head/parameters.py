@@ -208,6 +208,38 @@ stock.ignored(exercise, "bias")
 stock.as_float(exercise)
 
 
+@exercise.mistake
+def one_head_but_the_output(d_model, heads, d_k, d_v, bias=False):
+    """Queries, keys and values were given the matrices, and the biases, of one head. Each head has
+    three of its own."""
+    count = d_model * (2 * d_k + d_v) + heads * d_v * d_model
+    return count + 2 * d_k + d_v + d_model if bias else count
+
+
+@exercise.mistake
+def square_output_in_each_head(d_model, heads, d_k, d_v, bias=False):
+    """Each head was given an output matrix of d_model x d_model. There is one for all heads: how
+    many numbers do all of them hand over, and how many does it return?"""
+    square = heads * (d_model * (2 * d_k + d_v) + d_model * d_model)
+    return square + heads * (2 * d_k + d_v) + d_model if bias else square
+
+
+@exercise.mistake
+def output_matrix_forgotten(d_model, heads, d_k, d_v, bias=False):
+    """The matrix W_O was forgotten. It mixes what the heads found: how many rows and columns has
+    it?"""
+    columns = heads * (2 * d_k + d_v)
+    return d_model * columns + (columns + d_model if bias else 0)
+
+
+@exercise.mistake
+def keys_like_values(d_model, heads, d_k, d_v, bias=False):
+    """Keys were counted with d_v columns: d_k + 2 d_v. A key is compared with a query: which size
+    must the two have in common?"""
+    columns = heads * (d_k + 2 * d_v)
+    return d_model * columns + heads * d_v * d_model + (columns + d_model if bias else 0)
+
+
 @exercise.alternative
 def matrix_by_matrix(d_model, heads, d_k, d_v, bias=False):
     shapes = heads * [(d_model, d_k), (d_model, d_k), (d_model, d_v)] + [(heads * d_v, d_model)]

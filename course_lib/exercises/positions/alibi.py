@@ -170,6 +170,15 @@ def right_side_free(n_q, n_k, heads):
     return falling(slopes(heads), (-distances(n_q, n_k)).clamp(min=0))
 
 
+@exercise.mistake
+def exponents_rounded_down(n_q, n_k, heads):
+    """The exponents -8 h / heads are whole numbers: `//` rounds them down. With up to 8 heads
+    nothing shows. What has the second of 16 heads, and what the first?"""
+    places = torch.arange(n_k - n_q, n_k).unsqueeze(-1) - torch.arange(n_k)
+    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) // heads)
+    return -slopes[:, None, None] * places.abs()
+
+
 @exercise.alternative
 def entry_by_entry(n_q, n_k, heads):
     bias = torch.zeros(heads, n_q, n_k)

@@ -199,6 +199,13 @@ stock.nowhere_is_nan(
 )
 
 
+@exercise.mistake(raises=RuntimeError)
+def key_table_for_both(q, k, v, key_table, value_table, mask=None):
+    """key_table was looked up for the values as well, and value_table never. Which of the two has
+    vectors of d_v numbers?"""
+    return relative_attention(q, k, v, key_table, key_table, mask)
+
+
 @exercise.alternative
 def query_after_query(q, k, v, key_table, value_table, mask=None):
     rows, d_k = key_table.shape

@@ -176,6 +176,20 @@ def matrices_stacked_in_the_other_order(x, h, w_x, w_h, b):
     return torch.tanh(torch.cat([x, h], dim=-1) @ torch.cat([w_h, w_x]) + b)
 
 
+@exercise.mistake
+def only_the_word_squashed(x, h, w_x, w_h, b):
+    """The tanh closed too early: it squashed what the word says, and memory and bias were added
+    afterwards. Where does its bracket end?"""
+    return torch.tanh(x @ w_x) + h @ w_h + b
+
+
+@exercise.mistake
+def averaged_with_the_old_state(x, h, w_x, w_h, b):
+    """The new state was averaged with the old one. In this cell the old state comes in through w_h
+    alone; only a GRU mixes the two, and by a gate."""
+    return (h + rnn_cell(x, h, w_x, w_h, b)) / 2
+
+
 @exercise.alternative
 def side_by_side(x, h, w_x, w_h, b):
     return (torch.cat([x, h], dim=-1) @ torch.cat([w_x, w_h], dim=0)).add(b).tanh()

@@ -207,6 +207,16 @@ def away_from_the_old_state(x, h, w_x, w_h, b_x, b_h):
     return n + z * (n - h)
 
 
+@exercise.mistake
+def gates_through_a_tanh(x, h, w_x, w_h, b_x, b_h):
+    """The gates went through a tanh, from -1 to 1. A gate says how much passes: which function
+    gives numbers from 0 to 1?"""
+    x_r, x_z, x_n = (x @ w_x + b_x).chunk(3, dim=-1)
+    h_r, h_z, h_n = (h @ w_h + b_h).chunk(3, dim=-1)
+    r, z = torch.tanh(x_r + h_r), torch.tanh(x_z + h_z)
+    return (1 - z) * torch.tanh(x_n + r * h_n) + z * h
+
+
 @exercise.alternative
 def gate_by_gate(x, h, w_x, w_h, b_x, b_h):
     def part(number):

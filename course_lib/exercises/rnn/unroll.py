@@ -183,6 +183,13 @@ def detached_at_each_step(xs, h, w_x, w_h, b):
     return torch.stack(states, dim=-2)
 
 
+@exercise.mistake
+def read_from_the_right(xs, h, w_x, w_h, b):
+    """The words were read from the last to the first. Each state should know the words to its
+    left: at which end does the loop begin?"""
+    return unroll(xs.flip(-2), h, w_x, w_h, b).flip(-2)
+
+
 @exercise.alternative
 def all_words_projected_first(xs, h, w_x, w_h, b):
     words = xs @ w_x + b

@@ -187,6 +187,26 @@ stock.over_queries(exercise)
 stock.over_axis(exercise, 1)
 
 
+@exercise.mistake
+class ScaledTwice(SelfAttention):
+    """The scores were divided by sqrt(d_k) twice, so the weights are too much alike. What does
+    `scaled_dot_product_attention` do already?"""
+
+    def forward(self, x, mask=None):
+        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+        return scaled_dot_product_attention(q / q.shape[-1] ** 0.5, k, v, mask)
+
+
+@exercise.mistake
+class Residual(SelfAttention):
+    """Where the sizes allow it, the words were added to what they found. A block does that, in
+    lesson 06; the layer returns what was found."""
+
+    def forward(self, x, mask=None):
+        found = super().forward(x, mask)
+        return found + x if found.shape == x.shape else found
+
+
 @exercise.alternative
 class Spelled(SelfAttention):
     def forward(self, x, mask=None):

@@ -174,6 +174,15 @@ stock.masked_after(
 )
 
 
+@exercise.mistake
+def never_itself(x, causal=False):
+    """No word looked at itself: the diagonal was hidden. A word is one of those that it may look
+    at, and the only one if it is alone."""
+    n = x.shape[-2]
+    mask = ~torch.eye(n, dtype=torch.bool, device=x.device)
+    return softmax(x @ x.mT, mask.tril() if causal else mask) @ x
+
+
 @exercise.alternative
 def one_word_after_another(x, causal=False):
     rows = []

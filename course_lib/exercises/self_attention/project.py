@@ -140,6 +140,21 @@ def one_after_another(x, w_q, w_k, w_v):
     return q, k, k @ w_v
 
 
+@exercise.mistake(raises=RuntimeError)
+def values_from_keys(x, w_q, w_k, w_v):
+    """The values were made of the keys, x w_k w_v. What do all three matrices meet?"""
+    keys = x @ w_k
+    return x @ w_q, keys, keys @ w_v
+
+
+@exercise.mistake
+def of_length_one(x, w_q, w_k, w_v):
+    """Queries and keys were brought to length one, as for a cosine. Here they are what the matrices
+    make of the tokens, and long ones ask more loudly."""
+    q, k = (torch.nn.functional.normalize(x @ w, dim=-1) for w in (w_q, w_k))
+    return q, k, x @ w_v
+
+
 @exercise.alternative
 def one_product_cut_apart(x, w_q, w_k, w_v):
     sizes = [w.shape[1] for w in (w_q, w_k, w_v)]

@@ -252,6 +252,13 @@ def embedding_in_each_layer(layers, d_model, d_ff, vocab):
 stock.as_float(exercise)
 
 
+@exercise.mistake
+def second_bias_like_the_first(layers, d_model, d_ff, vocab):
+    """Both biases of the networks were counted with d_ff numbers. The second is added to what comes
+    out of the second matrix: how many numbers is that?"""
+    return parameter_count(layers, d_model, d_ff, vocab) + 2 * layers * (d_ff - d_model)
+
+
 @exercise.alternative
 def shape_by_shape(layers, d_model, d_ff, vocab):
     def linear(d_in, d_out):

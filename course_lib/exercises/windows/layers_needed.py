@@ -114,6 +114,12 @@ def tiles_but_for_the_word_itself(distance, width):
 stock.as_float(exercise)
 
 
+@exercise.mistake
+def one_at_least(distance, width):
+    """A word sees itself before any layer: for the distance 0 no layer is needed."""
+    return max(1, layers_needed(distance, width))
+
+
 @exercise.alternative
 def layer_by_layer(distance, width):
     layers, seen = 0, 1

@@ -98,6 +98,20 @@ def layers_ignored(layers, width):
 stock.as_float(exercise)
 
 
+@exercise.mistake
+def one_added_too_early(layers, width):
+    """This is (1 + layers) (width - 1). Which comes first, the product or the sum? Try no layer at
+    all: what does a word see then?"""
+    return (1 + layers) * (width - 1)
+
+
+@exercise.mistake
+def width_of_three(layers, width):
+    """Right for windows of three words: each layer was given two words more, whatever `width` is.
+    How many does a layer with a window of five add?"""
+    return 1 + 2 * layers
+
+
 @exercise.alternative
 def layer_by_layer(layers, width):
     seen = 1

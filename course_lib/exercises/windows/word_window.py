@@ -158,6 +158,13 @@ def word_by_word(x, weight, bias):
     return torch.stack(words) + bias
 
 
+@exercise.mistake
+def averaged(x, weight, bias):
+    """What the places of a window say was averaged, where it is to be summed: the result, but for
+    the bias, is width times too small."""
+    return (word_window(x, weight, bias) - bias) / len(weight) + bias
+
+
 @exercise.alternative
 def one_place_after_another(x, weight, bias):
     width, n = weight.shape[0], x.shape[-2]
