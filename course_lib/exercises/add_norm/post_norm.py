@@ -76,197 +76,155 @@ def residual(answer, draw: Draw):
 
 
 @exercise.mistake
-class NoResidual(PostNorm):
+def no_residual(self, x, *args):
     """There is no sum: what the layer found was normalised alone, and x is lost. What does a layer
     that finds nothing leave over?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
 
 
 @exercise.mistake
-class NoNorm(PostNorm):
+def no_norm(self, x, *args):
     """The sum was never normalised, so tokens grow from block to block. What is `self.norm_layer`
     there for?"""
-
-    def forward(self, x, *args):
-        return x + self.sublayer(x, *args)
+    return x + self.sublayer(x, *args)
 
 
 @exercise.mistake
-class FoundNormalised(PostNorm):
+def found_normalised(self, x, *args):
     """What the layer found was normalised, and then added: the sum itself may have any size. Which
     of the two is outside in the formula, the norm or the sum?"""
-
-    def forward(self, x, *args):
-        return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+    return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
 
 
 @exercise.mistake
-class WordsNormalised(PostNorm):
+def words_normalised(self, x, *args):
     """x was normalised, and what the layer found was added to it afterwards. Which of the two comes
     first in post-norm, the sum or the norm?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+    return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
 
 
 @exercise.mistake
-class BothNormalised(PostNorm):
+def both_normalised(self, x, *args):
     """x and what the layer found were normalised each by itself, and then added. The formula has
     one norm: what is inside it?"""
-
-    def forward(self, x, *args):
-        found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
-        return self.norm_layer(x, self.gain, self.bias) + found
+    found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(x, self.gain, self.bias) + found
 
 
 @exercise.mistake
-class PreNormInstead(PostNorm):
+def pre_norm_instead(self, x, *args):
     """This is pre-norm: the layer read normalised tokens, and the sum was left as it is. On which
     side of the layer does the norm stand here?"""
-
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+    return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
 @exercise.mistake
-class TwoNorms(PostNorm):
+def two_norms(self, x, *args):
     """There are two norms: the sum was normalised, and the layer read normalised tokens as well.
     What does the layer read in post-norm?"""
-
-    def forward(self, x, *args):
-        added = x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
-        return self.norm_layer(added, self.gain, self.bias)
+    added = x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+    return self.norm_layer(added, self.gain, self.bias)
 
 
 @exercise.mistake
-class AddedToTheNorm(PostNorm):
+def added_to_the_norm(self, x, *args):
     """The layer read the normalised tokens, and these were also what it was added to: x itself is
     nowhere in the sum."""
-
-    def forward(self, x, *args):
-        normed = self.norm_layer(x, self.gain, self.bias)
-        return normed + self.sublayer(normed, *args)
+    normed = self.norm_layer(x, self.gain, self.bias)
+    return normed + self.sublayer(normed, *args)
 
 
 @exercise.mistake
-class Subtracted(PostNorm):
+def subtracted(self, x, *args):
     """What the layer found was subtracted. Which sign does the formula have between x and what was
     found?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x - self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(x - self.sublayer(x, *args), self.gain, self.bias)
 
 
 @exercise.mistake
-class NoSublayer(PostNorm):
+def no_sublayer(self, x, *args):
     """The layer was never asked: x was normalised as it came. What is to be added before that?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x, self.gain, self.bias)
+    return self.norm_layer(x, self.gain, self.bias)
 
 
 @exercise.mistake(raises=TypeError)
-class ArgumentsDropped(PostNorm):
+def arguments_dropped(self, x, *args):
     """The layer got x and nothing else, so one that needs an argument raises. What do `args` hold,
     and whose are they: the layer's or the norm's?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x), self.gain, self.bias)
+    return self.norm_layer(x + self.sublayer(x), self.gain, self.bias)
 
 
 @exercise.mistake(raises=TypeError)
-class ArgumentsInATuple(PostNorm):
+def arguments_in_a_tuple(self, x, *args):
     """The layer got all its arguments in one tuple. What does a star in front of `args` do in a
     call, and what is handed over without it?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, args), self.gain, self.bias)
+    return self.norm_layer(x + self.sublayer(x, args), self.gain, self.bias)
 
 
 @exercise.mistake(raises=TypeError)
-class FirstArgumentAlone(PostNorm):
+def first_argument_alone(self, x, *args):
     """Of its arguments, the layer got the first alone. How many may there be, and what hands them
     all on?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args[:1]), self.gain, self.bias)
+    return self.norm_layer(x + self.sublayer(x, *args[:1]), self.gain, self.bias)
 
 
 @exercise.mistake
-class GainAndBiasSwapped(PostNorm):
+def gain_and_bias_swapped(self, x, *args):
     """Gain and bias have changed places on their way to the norm. In which order does `layer_norm`
     take them?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args), self.bias, self.gain)
+    return self.norm_layer(x + self.sublayer(x, *args), self.bias, self.gain)
 
 
 @exercise.mistake(raises=TypeError)
-class NormWithoutGainAndBias(PostNorm):
+def norm_without_gain_and_bias(self, x, *args):
     """The norm got the sum and nothing else. Which two learned vectors does it take after that?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args))
+    return self.norm_layer(x + self.sublayer(x, *args))
 
 
 @exercise.mistake
-class GainAndBiasUnused(PostNorm):
+def gain_and_bias_unused(self, x, *args):
     """The norm got ones as its gain and zeros as its bias, which is where the class's own two
     begin. Where are they, once they have learned something?"""
-
-    def forward(self, x, *args):
-        gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
-        return self.norm_layer(x + self.sublayer(x, *args), gain, bias)
+    gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
+    return self.norm_layer(x + self.sublayer(x, *args), gain, bias)
 
 
 @exercise.mistake
-class ResidualDetached(PostNorm):
+def residual_detached(self, x, *args):
     """The right results, but no gradient passes along x: `.detach()` or `.data` closed the way
     round the layer. What is a residual connection good for?"""
-
-    def forward(self, x, *args):
-        return self.norm_layer(x.detach() + self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(x.detach() + self.sublayer(x, *args), self.gain, self.bias)
 
 
 @exercise.mistake
-class NormOnBothSides(PostNorm):
+def norm_on_both_sides(self, x, *args):
     """There are two norms: what the layer found was normalised before it was added, and the sum
     again. Post-norm has one, around the sum."""
-
-    def forward(self, x, *args):
-        found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
-        return self.norm_layer(x + found, self.gain, self.bias)
+    found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(x + found, self.gain, self.bias)
 
 
 @exercise.mistake
-class ResidualNormalised(PostNorm):
+def residual_normalised(self, x, *args):
     """There are two norms: x was normalised before the layer's result was added, and the sum again.
     Post-norm has one, around the sum, and x goes into it as it is."""
-
-    def forward(self, x, *args):
-        added = self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
-        return self.norm_layer(added, self.gain, self.bias)
+    added = self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+    return self.norm_layer(added, self.gain, self.bias)
 
 
 @exercise.mistake
-class NormBeforeAndAfter(PostNorm):
+def norm_before_and_after(self, x, *args):
     """x was normalised first, and then everything was done with that: the layer read it, it was
     added, and the sum was normalised again. Post-norm has one norm, around the sum."""
-
-    def forward(self, x, *args):
-        normed = self.norm_layer(x, self.gain, self.bias)
-        return self.norm_layer(normed + self.sublayer(normed, *args), self.gain, self.bias)
+    normed = self.norm_layer(x, self.gain, self.bias)
+    return self.norm_layer(normed + self.sublayer(normed, *args), self.gain, self.bias)
 
 
 @exercise.mistake
-class NormalisedTwice(PostNorm):
+def normalised_twice(self, x, *args):
     """The sum was normalised twice, one norm after the other. Post-norm has one."""
-
-    def forward(self, x, *args):
-        added = self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
-        return self.norm_layer(added, self.gain, self.bias)
+    added = self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(added, self.gain, self.bias)
 
 
 @exercise.alternative

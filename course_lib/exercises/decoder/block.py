@@ -97,6 +97,7 @@ def hidden_source_word(answer, draw: Draw):
     return moved == [[False] * 3, [True] * 3]
 
 
+@exercise.steps
 class InSteps(DecoderBlock):
     """The block in steps, so that a mistake is one step gone wrong."""
 
@@ -115,95 +116,75 @@ class InSteps(DecoderBlock):
 
 
 @exercise.mistake
-class CrossFirst(InSteps):
+def cross_first(self, x, memory, mask=None, memory_mask=None):
     """The words looked at the source before they had looked at each other. In the figure, which
     attention is below the other?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.look_across(x, memory, memory_mask)
-        return self.think(self.look_back(x, mask))
+    x = self.look_across(x, memory, memory_mask)
+    return self.think(self.look_back(x, mask))
 
 
 @exercise.mistake
-class ThinkingBetween(InSteps):
+def thinking_between(self, x, memory, mask=None, memory_mask=None):
     """The words thought between the two attentions. In which order does the block name its three
     layers?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.think(self.look_back(x, mask))
-        return self.look_across(x, memory, memory_mask)
+    x = self.think(self.look_back(x, mask))
+    return self.look_across(x, memory, memory_mask)
 
 
 @exercise.mistake
-class ThinkingFirst(InSteps):
+def thinking_first(self, x, memory, mask=None, memory_mask=None):
     """The words thought before they had seen anything. Which layer comes last?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.look_back(self.think(x), mask)
-        return self.look_across(x, memory, memory_mask)
+    x = self.look_back(self.think(x), mask)
+    return self.look_across(x, memory, memory_mask)
 
 
-@exercise.mistake
-class NoCrossAttention(InSteps):
+@exercise.mistake(step="look_across")
+def no_cross_attention(self, x, memory, mask):
     """The encoder was never asked: the memory came in, and no layer was given it. Which of the
     three parts under `self` was not called, or lost its result?"""
-
-    def look_across(self, x, memory, mask):
-        return x
+    return x
 
 
-@exercise.mistake
-class NoSelfAttention(InSteps):
+@exercise.mistake(step="look_back")
+def no_self_attention(self, x, mask):
     """The words looked at the source, and not at each other. Which of the three parts under `self`
     was not called, or lost its result?"""
-
-    def look_back(self, x, mask):
-        return x
+    return x
 
 
-@exercise.mistake
-class NoFeedForward(InSteps):
+@exercise.mistake(step="think")
+def no_feed_forward(self, x):
     """The words looked twice, and did not think. Which of the three parts under `self` was not
     called, or lost its result?"""
-
-    def think(self, x):
-        return x
+    return x
 
 
 @exercise.mistake
-class SeenThrownAway(InSteps):
+def seen_thrown_away(self, x, memory, mask=None, memory_mask=None):
     """The network alone was asked, and what both attentions returned was thrown away. What should
     each layer read?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return self.think(x)
+    return self.think(x)
 
 
 @exercise.mistake(raises=ValueError)
-class MasksExchanged(InSteps):
+def masks_exchanged(self, x, memory, mask=None, memory_mask=None):
     """The two masks have changed places. Each has a column for every word that may be looked at:
     the target's own, or the source's?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory, memory_mask, mask)
+    return InSteps.forward(self, x, memory, memory_mask, mask)
 
 
 @exercise.mistake(raises=ValueError)
-class MemoryMaskForBoth(InSteps):
+def memory_mask_for_both(self, x, memory, mask=None, memory_mask=None):
     """Both attentions were given `memory_mask`. The words among themselves have a mask of their
     own: what would they see without it?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory, memory_mask, memory_mask)
+    return InSteps.forward(self, x, memory, memory_mask, memory_mask)
 
 
 @exercise.mistake(raises=ValueError)
-class MaskForBoth(InSteps):
+def mask_for_both(self, x, memory, mask=None, memory_mask=None):
     """Both attentions were given `mask`. It says which target words may be seen: which mask speaks
     of the source's?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory, mask, mask)
+    return InSteps.forward(self, x, memory, mask, mask)
 
 
 stock.ignored(exercise)
@@ -211,100 +192,80 @@ stock.ignored(exercise, "memory_mask")
 
 
 @exercise.mistake
-class MasksIgnored(InSteps):
+def masks_ignored(self, x, memory, mask=None, memory_mask=None):
     """Both masks came in, and neither was handed on. Which two layers look at other words?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory)
+    return InSteps.forward(self, x, memory)
 
 
 stock.mask_inverted(exercise)
 stock.mask_inverted(exercise, "memory_mask")
 
 
-@exercise.mistake
-class CausalAlways(InSteps):
+@exercise.mistake(step="look_back")
+def causal_always(self, x, mask):
     """A causal mask was made where none was asked for: without `mask` all words see each other. Who
     decides whether the future is hidden, the block or whoever calls it?"""
-
-    def look_back(self, x, mask):
-        if mask is None:
-            mask = causal_mask(x.shape[-2])
-        return self.attention(x, mask)
+    if mask is None:
+        mask = causal_mask(x.shape[-2])
+    return self.attention(x, mask)
 
 
-@exercise.mistake(raises=ValueError)
-class MemoryAsks(InSteps):
+@exercise.mistake(step="look_across", raises=ValueError)
+def memory_asks(self, x, memory, mask):
     """The queries came from the memory, and the words were looked at: the encoder asked the
     decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?"""
-
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(memory, x, mask)
+    return self.cross_attention(memory, x, mask)
 
 
-@exercise.mistake(raises=ValueError)
-class WordsAsMemory(InSteps):
+@exercise.mistake(step="look_across", raises=ValueError)
+def words_as_memory(self, x, memory, mask):
     """In the cross-attention too, the words looked at themselves: it was given x as its memory. Who
     has read the source?"""
-
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, x, mask)
+    return self.cross_attention(x, x, mask)
 
 
 @exercise.mistake
-class CrossAttentionReadsTheInput(InSteps):
+def cross_attention_reads_the_input(self, x, memory, mask=None, memory_mask=None):
     """The cross-attention read the block's own input, and what the words had found in their own
     text went past it: it was added afterwards. What should the second layer read?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        seen = self.look_back(x, mask)
-        return self.think(seen + self.look_across(x, memory, memory_mask))
+    seen = self.look_back(x, mask)
+    return self.think(seen + self.look_across(x, memory, memory_mask))
 
 
 @exercise.mistake
-class SideBySide(InSteps):
+def side_by_side(self, x, memory, mask=None, memory_mask=None):
     """All three layers read the block's input, side by side, and their results were added up. In
     the figure they are a chain: what should the second and the third layer read?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        seen = self.look_back(x, mask)
-        return seen + self.look_across(x, memory, memory_mask) + self.think(x)
+    seen = self.look_back(x, mask)
+    return seen + self.look_across(x, memory, memory_mask) + self.think(x)
 
 
-@exercise.mistake
-class ThinkingTwice(InSteps):
+@exercise.mistake(step="look_back")
+def thinking_twice(self, x, mask):
     """The network was called after each of the two attentions. How many feed-forward networks does
     a block of the decoder have, and where?"""
-
-    def look_back(self, x, mask):
-        return self.think(super().look_back(x, mask))
+    return self.think(InSteps.look_back(self, x, mask))
 
 
-@exercise.mistake(raises=TypeError)
-class MemoryTwice(InSteps):
+@exercise.mistake(step="look_across", raises=TypeError)
+def memory_twice(self, x, memory, mask):
     """The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values
     of one memory, under one mask: what does its own `forward` ask for?"""
-
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, memory, memory, mask)
+    return self.cross_attention(x, memory, memory, mask)
 
 
-@exercise.mistake(raises=TypeError)
-class ThreeRoles(InSteps):
+@exercise.mistake(step="look_back", raises=TypeError)
+def three_roles(self, x, mask):
     """The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and
     value of x itself: what does its own `forward` ask for?"""
-
-    def look_back(self, x, mask):
-        return self.attention(x, x, x, mask)
+    return self.attention(x, x, x, mask)
 
 
-@exercise.mistake(raises=TypeError)
-class MaskByName(InSteps):
+@exercise.mistake(step="look_back", raises=TypeError)
+def mask_by_name(self, x, mask):
     """A mask went in by its name, but what wraps the layers hands on places only: see
     `forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"""
-
-    def look_back(self, x, mask):
-        return self.attention(x, mask=mask)
+    return self.attention(x, mask=mask)
 
 
 @exercise.mistake
@@ -323,32 +284,26 @@ class NeitherAddedNorNormalised(InSteps):
 
 
 @exercise.mistake
-class AddedTwice(InSteps):
+def added_twice(self, x, memory, mask=None, memory_mask=None):
     """The words were added to what each part returned, and the parts had added them already. Look
     into `__init__`: who is in charge of the residual connections?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = x + self.look_back(x, mask)
-        x = x + self.look_across(x, memory, memory_mask)
-        return x + self.think(x)
+    x = x + self.look_back(x, mask)
+    x = x + self.look_across(x, memory, memory_mask)
+    return x + self.think(x)
 
 
-@exercise.mistake
-class CausalInstead(InSteps):
+@exercise.mistake(step="look_back")
+def causal_instead(self, x, mask):
     """The words were given a causal mask, whatever `mask` says. Who decides what a word may see?"""
-
-    def look_back(self, x, mask):
-        return self.attention(x, causal_mask(x.shape[-2], device=x.device))
+    return self.attention(x, causal_mask(x.shape[-2], device=x.device))
 
 
 @exercise.mistake
-class WordsAsMemoryWithTheirMask(InSteps):
+def words_as_memory_with_their_mask(self, x, memory, mask=None, memory_mask=None):
     """The second attention looked at the target's own words, under their own mask, and `memory` was
     never used. Where do its keys and values come from?"""
-
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.look_back(x, mask)
-        return self.think(self.look_across(x, x, mask))
+    x = self.look_back(x, mask)
+    return self.think(self.look_across(x, x, mask))
 
 
 @exercise.alternative

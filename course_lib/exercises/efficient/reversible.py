@@ -58,126 +58,102 @@ def one_half_each(answer, draw: Draw):
 
 
 @exercise.mistake
-class BothAtOnce(ReversibleBlock):
+def both_at_once(self, y):
     """Both halves were found from y2 and y1 as they came. But f was given x2, not y2: which half
     should be found first, and what is done with it?"""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        return torch.cat([y1 - self.f(y2), y2 - self.g(y1)], dim=-1)
+    y1, y2 = halves(y)
+    return torch.cat([y1 - self.f(y2), y2 - self.g(y1)], dim=-1)
 
 
 @exercise.mistake
-class SameOrder(ReversibleBlock):
+def same_order(self, y):
     """The steps were undone in the order in which they were made. What was added last has to go
     first: f was given an x2 that you do not have yet."""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x1 = y1 - self.f(y2)
-        return torch.cat([x1, y2 - self.g(x1)], dim=-1)
+    y1, y2 = halves(y)
+    x1 = y1 - self.f(y2)
+    return torch.cat([x1, y2 - self.g(x1)], dim=-1)
 
 
 @exercise.mistake
-class AddedAgain(ReversibleBlock):
+def added_again(self, y):
     """The layers were added once more. What undoes an addition?"""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 + self.g(y1)
-        return torch.cat([y1 + self.f(x2), x2], dim=-1)
+    y1, y2 = halves(y)
+    x2 = y2 + self.g(y1)
+    return torch.cat([y1 + self.f(x2), x2], dim=-1)
 
 
 @exercise.mistake
-class Forward(ReversibleBlock):
+def forward(self, y):
     """This is `forward`: it leads away from x, not back to it. Begin with the last of its sums, and
     solve it for x2."""
-
-    def inverse(self, y):
-        return self(y)
+    return self(y)
 
 
 @exercise.mistake
-class HalvesExchanged(ReversibleBlock):
+def halves_exchanged(self, y):
     """Both halves are right, but in the wrong order: x is [x1, x2]."""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 - self.g(y1)
-        return torch.cat([x2, y1 - self.f(x2)], dim=-1)
+    y1, y2 = halves(y)
+    x2 = y2 - self.g(y1)
+    return torch.cat([x2, y1 - self.f(x2)], dim=-1)
 
 
 @exercise.mistake
-class LayersExchanged(ReversibleBlock):
+def layers_exchanged(self, y):
     """f and g have changed places. Which of the two was added to the second half?"""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 - self.f(y1)
-        return torch.cat([y1 - self.g(x2), x2], dim=-1)
+    y1, y2 = halves(y)
+    x2 = y2 - self.f(y1)
+    return torch.cat([y1 - self.g(x2), x2], dim=-1)
 
 
 @exercise.mistake
-class FirstHalfLeft(ReversibleBlock):
+def first_half_left(self, y):
     """Only the second half was brought back: x1 is still y1. What was added to it?"""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        return torch.cat([y1, y2 - self.g(y1)], dim=-1)
+    y1, y2 = halves(y)
+    return torch.cat([y1, y2 - self.g(y1)], dim=-1)
 
 
 @exercise.mistake
-class GivenTheOldHalf(ReversibleBlock):
+def given_the_old_half(self, y):
     """g was asked about x1, the first half as it was in the beginning. What was g given on the way
     there, x1 or y1?"""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x1 = y1 - self.f(y2 - self.g(y1))
-        return torch.cat([x1, y2 - self.g(x1)], dim=-1)
+    y1, y2 = halves(y)
+    x1 = y1 - self.f(y2 - self.g(y1))
+    return torch.cat([x1, y2 - self.g(x1)], dim=-1)
 
 
 @exercise.mistake
-class EveryOther(ReversibleBlock):
+def every_other(self, y):
     """The halves were interleaved: every other number was taken. Where does `forward` cut x in
     two?"""
-
-    def inverse(self, y):
-        y1, y2 = y[..., ::2], y[..., 1::2]
-        x2 = y2 - self.g(y1)
-        return torch.cat([y1 - self.f(x2), x2], dim=-1)
+    y1, y2 = y[..., ::2], y[..., 1::2]
+    x2 = y2 - self.g(y1)
+    return torch.cat([y1 - self.f(x2), x2], dim=-1)
 
 
 @exercise.mistake(raises=(ValueError, RuntimeError))
-class AlongTheTokens(ReversibleBlock):
+def along_the_tokens(self, y):
     """The tokens were cut in two, the first half of the text and the second. The halves are those
     of each token: on which axis does `forward` cut?"""
-
-    def inverse(self, y):
-        y1, y2 = y.chunk(2, dim=-2)
-        x2 = y2 - self.g(y1)
-        return torch.cat([y1 - self.f(x2), x2], dim=-2)
+    y1, y2 = y.chunk(2, dim=-2)
+    x2 = y2 - self.g(y1)
+    return torch.cat([y1 - self.f(x2), x2], dim=-2)
 
 
 @exercise.mistake
-class EveryOtherThereAndBack(ReversibleBlock):
+def every_other_there_and_back(self, y):
     """The halves were interleaved, taken apart and put back number by number. Where does `forward`
     cut x in two?"""
-
-    def inverse(self, y):
-        y1, y2 = y[..., ::2], y[..., 1::2]
-        x2 = y2 - self.g(y1)
-        return torch.stack([y1 - self.f(x2), x2], dim=-1).flatten(-2)
+    y1, y2 = y[..., ::2], y[..., 1::2]
+    x2 = y2 - self.g(y1)
+    return torch.stack([y1 - self.f(x2), x2], dim=-1).flatten(-2)
 
 
 @exercise.mistake
-class AsATuple(ReversibleBlock):
+def as_a_tuple(self, y):
     """The two halves came back as a tuple. `forward` took them side by side in one tensor."""
-
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 - self.g(y1)
-        return y1 - self.f(x2), x2
+    y1, y2 = halves(y)
+    x2 = y2 - self.g(y1)
+    return y1 - self.f(x2), x2
 
 
 @exercise.alternative

@@ -91,6 +91,7 @@ def hidden_word(answer, draw: Draw):
     return True
 
 
+@exercise.steps
 class Made(EncoderBlock):
     """The constructor in steps, so that a mistake is one step gone wrong."""
 
@@ -125,85 +126,67 @@ class Made(EncoderBlock):
         return (norm_layer,)
 
 
-@exercise.mistake
-class AlwaysPost(Made):
+@exercise.mistake(step="way")
+def always_post(self, norm):
     """`norm` changes nothing: the norm comes after the sum in every block. What does `residual`
     give you, if you ask it with `norm`?"""
-
-    def way(self, norm):
-        return PostNorm
+    return PostNorm
 
 
-@exercise.mistake
-class AlwaysPre(Made):
+@exercise.mistake(step="way")
+def always_pre(self, norm):
     """`norm` changes nothing: the norm comes before the layer in every block. What does `residual`
     give you, if you ask it with `norm`?"""
-
-    def way(self, norm):
-        return PreNorm
+    return PreNorm
 
 
-@exercise.mistake
-class OrdersExchanged(Made):
+@exercise.mistake(step="way")
+def orders_exchanged(self, norm):
     """The two orders have changed places: "post" normalises before the layer, and "pre" after the
     sum. Where was the norm in 2017?"""
-
-    def way(self, norm):
-        return {"post": PreNorm, "pre": PostNorm}[norm]
+    return {"post": PreNorm, "pre": PostNorm}[norm]
 
 
-@exercise.mistake
-class OneHead(Made):
+@exercise.mistake(step="look")
+def one_head(self, attention, d_model, heads):
     """`heads` changes nothing: there is one head, whatever is asked for. To whom does your
     constructor hand the number of heads?"""
-
-    def look(self, attention, d_model, heads):
-        return attention(d_model, 1)
+    return attention(d_model, 1)
 
 
-@exercise.mistake(raises=RuntimeError)
-class HiddenAsWideAsAWord(Made):
+@exercise.mistake(step="think", raises=RuntimeError)
+def hidden_as_wide_as_a_word(self, feed_forward, d_model, d_ff):
     """The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward`
     want?"""
-
-    def think(self, feed_forward, d_model, d_ff):
-        return feed_forward(d_model, d_model)
+    return feed_forward(d_model, d_model)
 
 
-@exercise.mistake(raises=RuntimeError)
-class SizesExchanged(Made):
+@exercise.mistake(step="think", raises=RuntimeError)
+def sizes_exchanged(self, feed_forward, d_model, d_ff):
     """d_model and d_ff have changed places in the network. Which size comes in, and which is the
     hidden one?"""
-
-    def think(self, feed_forward, d_model, d_ff):
-        return feed_forward(d_ff, d_model)
+    return feed_forward(d_ff, d_model)
 
 
-@exercise.mistake(raises=RuntimeError)
-class OwnAttention(Made):
+@exercise.mistake(step="look", raises=RuntimeError)
+def own_attention(self, attention, d_model, heads):
     """`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A
     real model will hand over its own: what do you call to make the layer?"""
-
-    def look(self, attention, d_model, heads):
-        return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
+    return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
 
 
-@exercise.mistake(raises=RuntimeError)
-class OwnNetwork(Made):
+@exercise.mistake(step="think", raises=RuntimeError)
+def own_network(self, feed_forward, d_model, d_ff):
     """`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A
     real model will hand over its own: what do you call to make the network?"""
-
-    def think(self, feed_forward, d_model, d_ff):
-        return FeedForward(d_model, d_ff)
+    return FeedForward(d_model, d_ff)
 
 
-@exercise.mistake
-class OwnNorm(Made):
+@exercise.mistake(step="norm_layer")
+def own_norm(self, norm_layer):
     """`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and
     normalise by `layer_norm` where they get none."""
-
-    def norm_layer(self, norm_layer):
-        return ()
+    return ()
 
 
 @exercise.mistake(raises=AttributeError)
@@ -217,14 +200,12 @@ class NoModule(EncoderBlock):
 
 
 @exercise.mistake
-class OneNorm(Made):
+def one_norm(self, x, mask=None):
     """One norm serves both layers: the gain and the bias of the first are those of the second. How
     many norms does the figure have?"""
-
-    def forward(self, x, mask=None):
-        first, second = self.attention, self.feed_forward
-        second.gain, second.bias = first.gain, first.bias
-        return super().forward(x, mask)
+    first, second = self.attention, self.feed_forward
+    second.gain, second.bias = first.gain, first.bias
+    return Made.forward(self, x, mask)
 
 
 stock.ignored(exercise)
@@ -233,114 +214,90 @@ stock.mask_as_condition(exercise)
 
 
 @exercise.mistake(raises=TypeError)
-class MaskByName(EncoderBlock):
+def mask_by_name(self, x, mask=None):
     """The mask went in by its name, but what wraps the layer hands on places only: see
     `forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, mask=mask))
+    return self.feed_forward(self.attention(x, mask=mask))
 
 
 @exercise.mistake(raises=TypeError)
-class ThreeRoles(EncoderBlock):
+def three_roles(self, x, mask=None):
     """The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and
     value of x itself: what does its own `forward` ask for?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, x, x, mask))
+    return self.feed_forward(self.attention(x, x, x, mask))
 
 
 @exercise.mistake(raises=TypeError)
-class MaskForTheNetwork(EncoderBlock):
+def mask_for_the_network(self, x, mask=None):
     """The feed-forward network was given something beside the words, such as the mask. Does it look
     at any word but its own?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, mask), mask)
+    return self.feed_forward(self.attention(x, mask), mask)
 
 
 @exercise.mistake
-class ThinkingFirst(EncoderBlock):
+def thinking_first(self, x, mask=None):
     """The words thought before they had looked. In which order does the block name its two
     layers?"""
-
-    def forward(self, x, mask=None):
-        return self.attention(self.feed_forward(x), mask)
+    return self.attention(self.feed_forward(x), mask)
 
 
 @exercise.mistake
-class SeenThrownAway(EncoderBlock):
+def seen_thrown_away(self, x, mask=None):
     """The network was given the words as they came, and what the attention returned was thrown
     away. What should each word think about?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(x)
+    return self.feed_forward(x)
 
 
 @exercise.mistake
-class NoFeedForward(EncoderBlock):
+def no_feed_forward(self, x, mask=None):
     """The words looked at each other, and that was all. Which of the block's two parts was never
     called?"""
-
-    def forward(self, x, mask=None):
-        return self.attention(x, mask)
+    return self.attention(x, mask)
 
 
 @exercise.mistake
-class LookingTwice(EncoderBlock):
+def looking_twice(self, x, mask=None):
     """The words looked twice before they thought. How often should each of the two parts be
     called?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(self.attention(x, mask), mask))
+    return self.feed_forward(self.attention(self.attention(x, mask), mask))
 
 
 @exercise.mistake
-class NeitherAddedNorNormalised(EncoderBlock):
+def neither_added_nor_normalised(self, x, mask=None):
     """The layers were taken out of their wrapping: what they found was neither added nor
     normalised. What do you call when you call `self.attention` itself?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward.sublayer(self.attention.sublayer(x, mask))
+    return self.feed_forward.sublayer(self.attention.sublayer(x, mask))
 
 
 @exercise.mistake
-class AddedByHand(EncoderBlock):
+def added_by_hand(self, x, mask=None):
     """The layers were taken out of their wrapping, and their results added by hand: nobody has
     normalised. What do you call when you call `self.attention` itself?"""
-
-    def forward(self, x, mask=None):
-        x = x + self.attention.sublayer(x, mask)
-        return x + self.feed_forward.sublayer(x)
+    x = x + self.attention.sublayer(x, mask)
+    return x + self.feed_forward.sublayer(x)
 
 
 @exercise.mistake
-class AddedTwice(EncoderBlock):
+def added_twice(self, x, mask=None):
     """The words were added to what the parts returned, and the parts had added them already. Who is
     in charge of the residual connection here?"""
-
-    def forward(self, x, mask=None):
-        x = x + self.attention(x, mask)
-        return x + self.feed_forward(x)
+    x = x + self.attention(x, mask)
+    return x + self.feed_forward(x)
 
 
 @exercise.mistake
-class AddedTwiceAroundAttention(EncoderBlock):
+def added_twice_around_attention(self, x, mask=None):
     """The words were added to what the attention returned, and it had added them already. Look into
     `__init__`: what is the attention wrapped in?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(x + self.attention(x, mask))
+    return self.feed_forward(x + self.attention(x, mask))
 
 
 @exercise.mistake
-class AddedTwiceAroundTheNetwork(EncoderBlock):
+def added_twice_around_the_network(self, x, mask=None):
     """What was seen was added to what the network returned, and that had added it already. Look
     into `__init__`: what is the network wrapped in?"""
-
-    def forward(self, x, mask=None):
-        seen = self.attention(x, mask)
-        return seen + self.feed_forward(seen)
+    seen = self.attention(x, mask)
+    return seen + self.feed_forward(seen)
 
 
 @exercise.mistake
@@ -353,30 +310,24 @@ class AddedAroundTheBlock(EncoderBlock):
 
 
 @exercise.mistake
-class SideBySide(EncoderBlock):
+def side_by_side(self, x, mask=None):
     """Both parts read x, side by side, and their results were added. There are models built so, but
     here one comes after the other: what should the second one read?"""
-
-    def forward(self, x, mask=None):
-        return self.attention(x, mask) + self.feed_forward(x)
+    return self.attention(x, mask) + self.feed_forward(x)
 
 
 @exercise.mistake
-class ThinkingTwice(EncoderBlock):
+def thinking_twice(self, x, mask=None):
     """The feed-forward sublayer was applied twice. How often does a token pass through it?"""
-
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.feed_forward(self.attention(x, mask)))
+    return self.feed_forward(self.feed_forward(self.attention(x, mask)))
 
 
 @exercise.mistake
-class NormalisedAgain(EncoderBlock):
+def normalised_again(self, x, mask=None):
     """The result was normalised once more. Both sublayers have their norms already: `add` puts one
     around each."""
-
-    def forward(self, x, mask=None):
-        x = self.feed_forward(self.attention(x, mask))
-        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+    x = self.feed_forward(self.attention(x, mask))
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
 @exercise.alternative

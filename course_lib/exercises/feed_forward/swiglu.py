@@ -52,6 +52,7 @@ def odd_and_even(answer, draw: Draw):
     return torch.allclose(thrice, 9 * once, rtol=1e-3, atol=1e-4) and once.abs().amax() > 1e-3
 
 
+@exercise.steps
 class InSteps(SwiGLU):
     """The reference in steps, so that a mistake is one step gone wrong."""
 
@@ -62,110 +63,86 @@ class InSteps(SwiGLU):
         return F.silu(gate) * other
 
 
-@exercise.mistake
-class GatedByRelu(InSteps):
+@exercise.mistake(step="hidden")
+def gated_by_relu(self, gate, other):
     """The gate was bent by max(0, z). In the formula it is swish(z) = z sigmoid(z), which is smooth
     and dips below zero."""
-
-    def hidden(self, gate, other):
-        return F.relu(gate) * other
+    return F.relu(gate) * other
 
 
-@exercise.mistake
-class GatedBySigmoid(InSteps):
+@exercise.mistake(step="hidden")
+def gated_by_sigmoid(self, gate, other):
     """The gate was a plain sigmoid(z). swish(z) has one factor more: which?"""
-
-    def hidden(self, gate, other):
-        return torch.sigmoid(gate) * other
+    return torch.sigmoid(gate) * other
 
 
-@exercise.mistake
-class GatedByGelu(InSteps):
+@exercise.mistake(step="hidden")
+def gated_by_gelu(self, gate, other):
     """The gate was bent by GELU. That is a network of the same family (GEGLU), but here the formula
     says swish(z) = z sigmoid(z)."""
-
-    def hidden(self, gate, other):
-        return F.gelu(gate) * other
+    return F.gelu(gate) * other
 
 
-@exercise.mistake
-class GatedByTanh(InSteps):
+@exercise.mistake(step="hidden")
+def gated_by_tanh(self, gate, other):
     """The gate was bent by tanh. In the formula it is swish(z) = z sigmoid(z)."""
-
-    def hidden(self, gate, other):
-        return torch.tanh(gate) * other
+    return torch.tanh(gate) * other
 
 
-@exercise.mistake
-class NoSwish(InSteps):
+@exercise.mistake(step="hidden")
+def no_swish(self, gate, other):
     """The two hidden layers were multiplied, and neither went through swish. Which of them is the
     gate?"""
-
-    def hidden(self, gate, other):
-        return gate * other
+    return gate * other
 
 
-@exercise.mistake
-class SwishOnTheOther(InSteps):
+@exercise.mistake(step="hidden")
+def swish_on_the_other(self, gate, other):
     """w_1 and w_3 have changed places: the formula sends W_1 x through swish, and leaves W_3 x as
     it is."""
-
-    def hidden(self, gate, other):
-        return gate * F.silu(other)
+    return gate * F.silu(other)
 
 
-@exercise.mistake
-class SwishOnBoth(InSteps):
+@exercise.mistake(step="hidden")
+def swish_on_both(self, gate, other):
     """Both hidden layers went through swish. Only the gate does: which matrix makes it?"""
-
-    def hidden(self, gate, other):
-        return F.silu(gate) * F.silu(other)
+    return F.silu(gate) * F.silu(other)
 
 
-@exercise.mistake
-class SwishOfTheProduct(InSteps):
+@exercise.mistake(step="hidden")
+def swish_of_the_product(self, gate, other):
     """The product of the two hidden layers went through swish. Where does the bracket of swish
     close in the formula?"""
-
-    def hidden(self, gate, other):
-        return F.silu(gate * other)
+    return F.silu(gate * other)
 
 
-@exercise.mistake
-class Added(InSteps):
+@exercise.mistake(step="hidden")
+def added(self, gate, other):
     """The two hidden layers were added. A gate multiplies: where it is 0, nothing passes."""
-
-    def hidden(self, gate, other):
-        return F.silu(gate) + other
+    return F.silu(gate) + other
 
 
-@exercise.mistake
-class NoGate(InSteps):
+@exercise.mistake(step="hidden")
+def no_gate(self, gate, other):
     """`w_3` is never asked: this is a plain network with swish in it. What does the gate
     multiply?"""
-
-    def hidden(self, gate, other):
-        return F.silu(gate)
+    return F.silu(gate)
 
 
-@exercise.mistake
-class GateForgotten(InSteps):
+@exercise.mistake(step="hidden")
+def gate_forgotten(self, gate, other):
     """`w_1` is never asked: x went through `w_3` and `w_2` alone. What opens and closes the hidden
     layer?"""
-
-    def hidden(self, gate, other):
-        return other
+    return other
 
 
-@exercise.mistake(raises=RuntimeError)
-class WithBiases(InSteps):
+@exercise.mistake(step="__init__", raises=RuntimeError)
+def with_biases(self, d_model, d_ff):
     """The matrices have biases. `nn.Linear` makes one unless it is told not to: which argument says
     so?"""
-
-    def __init__(self, d_model, d_ff):
-        nn.Module.__init__(self)
-        self.w_1, self.w_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
-        self.w_3 = nn.Linear(d_model, d_ff)
+    nn.Module.__init__(self)
+    self.w_1, self.w_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+    self.w_3 = nn.Linear(d_model, d_ff)
 
 
 @exercise.mistake(raises=RuntimeError)
@@ -183,13 +160,11 @@ class NamesExchanged(InSteps):
         return self.w_3(F.silu(self.w_1(x)) * self.w_2(x))
 
 
-@exercise.mistake(raises=RuntimeError)
-class HiddenAsWideAsAToken(InSteps):
+@exercise.mistake(step="__init__", raises=RuntimeError)
+def hidden_as_wide_as_a_token(self, d_model, d_ff):
     """d_ff changes nothing: the hidden layer is as wide as a token. Which of the sizes belongs to
     which side of each matrix?"""
-
-    def __init__(self, d_model, d_ff):
-        super().__init__(d_model, d_model)
+    InSteps.__init__(self, d_model, d_model)
 
 
 @exercise.mistake(raises=RuntimeError)
@@ -207,21 +182,17 @@ class BareParameters(InSteps):
         return (F.silu(x @ self.w_1) * (x @ self.w_3)) @ self.w_2
 
 
-@exercise.mistake(raises=AttributeError)
-class NoModule(InSteps):
+@exercise.mistake(step="__init__", raises=AttributeError)
+def no_module(self, d_model, d_ff):
     """`super().__init__()` is missing, so torch has nowhere to put the matrices. It has to come
     before the first of them."""
-
-    def __init__(self, d_model, d_ff):
-        self.w_1 = nn.Linear(d_model, d_ff, bias=False)
+    self.w_1 = nn.Linear(d_model, d_ff, bias=False)
 
 
 @exercise.mistake
-class AddedToX(InSteps):
+def added_to_x(self, x):
     """x was added to the result. The block around the network has a residual connection already."""
-
-    def forward(self, x):
-        return x + super().forward(x)
+    return x + InSteps.forward(self, x)
 
 
 @exercise.alternative

@@ -98,6 +98,7 @@ def one_row_a_call(answer, draw: Draw):
     return torch.allclose(found, whole, atol=1e-5)
 
 
+@exercise.steps
 class InSteps(KeyValueCache):
     """The reference in steps, so that a mistake is one step gone wrong."""
 
@@ -118,172 +119,138 @@ class InSteps(KeyValueCache):
         return causal_mask(q.shape[-2], k.shape[-2])
 
 
-@exercise.mistake
-class NothingKept(InSteps):
+@exercise.mistake(step="joined")
+def nothing_kept(self, k, v):
     """Each call sees its own tokens alone: nothing is left of earlier calls. What has to be on
     `self` when the next one comes?"""
-
-    def joined(self, k, v):
-        return k, v
+    return k, v
 
 
-@exercise.mistake
-class LastCallAlone(InSteps):
+@exercise.mistake(step="joined")
+def last_call_alone(self, k, v):
     """Each call sees its own tokens and those of the call before. What was put together, old and
     new, has to be kept, not the new alone."""
-
-    def joined(self, k, v):
-        new = k, v
-        if self.kept:
-            k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
-        self.kept = new
-        return k, v
+    new = k, v
+    if self.kept:
+        k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+    self.kept = new
+    return k, v
 
 
-@exercise.mistake
-class FirstCallAlone(InSteps):
+@exercise.mistake(step="joined")
+def first_call_alone(self, k, v):
     """Each call sees its own tokens and those of the very first call. Is what you keep replaced
     when more comes in?"""
-
-    def joined(self, k, v):
-        new = k, v
-        if self.kept:
-            k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
-        else:
-            self.kept = new
-        return k, v
+    new = k, v
+    if self.kept:
+        k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+    else:
+        self.kept = new
+    return k, v
 
 
-@exercise.mistake(raises=RuntimeError)
-class KeysAlone(InSteps):
+@exercise.mistake(step="joined", raises=RuntimeError)
+def keys_alone(self, k, v):
     """The keys are kept and the values are not, so there are more weights than values. What does
     each weight multiply?"""
-
-    def joined(self, k, v):
-        kept, _ = super().joined(k, v)
-        return kept, v
+    kept, _ = InSteps.joined(self, k, v)
+    return kept, v
 
 
-@exercise.mistake(raises=RuntimeError)
-class ValuesAlone(InSteps):
+@exercise.mistake(step="joined", raises=RuntimeError)
+def values_alone(self, k, v):
     """The values are kept and the keys are not, so old tokens have no score. Which two tensors does
     attention read of every token?"""
-
-    def joined(self, k, v):
-        _, kept = super().joined(k, v)
-        return k, kept
+    _, kept = InSteps.joined(self, k, v)
+    return k, kept
 
 
-@exercise.mistake
-class NewOnesFirst(InSteps):
+@exercise.mistake(step="together")
+def new_ones_first(self, old, new):
     """New tokens were put before the old ones. A causal mask goes by places, and here the queries
     are the last of the keys: which order does it need?"""
-
-    def together(self, old, new):
-        return torch.cat([new, old], dim=-2)
+    return torch.cat([new, old], dim=-2)
 
 
-@exercise.mistake(raises=RuntimeError)
-class AddedUp(InSteps):
+@exercise.mistake(step="together", raises=RuntimeError)
+def added_up(self, old, new):
     """Keys and values were kept, but added up and not put one behind the other. Each token needs a
     row of its own."""
-
-    def together(self, old, new):
-        return old + new
+    return old + new
 
 
-@exercise.mistake(raises=RuntimeError)
-class AlongTheHeads(InSteps):
+@exercise.mistake(step="together", raises=RuntimeError)
+def along_the_heads(self, old, new):
     """Old and new were put together along the heads, so there are more heads and not more tokens.
     Which axis, counted from the end, holds the tokens?"""
-
-    def together(self, old, new):
-        return torch.cat([old, new], dim=-3)
+    return torch.cat([old, new], dim=-3)
 
 
-@exercise.mistake(raises=RuntimeError)
-class AlongTheColumns(InSteps):
+@exercise.mistake(step="together", raises=RuntimeError)
+def along_the_columns(self, old, new):
     """Old and new were put together along the columns, so a key is longer than a query. Which axis,
     counted from the end, holds the tokens?"""
-
-    def together(self, old, new):
-        return torch.cat([old, new], dim=-1)
+    return torch.cat([old, new], dim=-1)
 
 
-@exercise.mistake(raises=RuntimeError)
-class TokensOnAxis1(InSteps):
+@exercise.mistake(step="together", raises=RuntimeError)
+def tokens_on_axis1(self, old, new):
     """Right without a batch: the tokens were looked for on axis 1. There may be batch dimensions
     before, so count from the end."""
-
-    def together(self, old, new):
-        return torch.cat([old, new], dim=1)
+    return torch.cat([old, new], dim=1)
 
 
-@exercise.mistake(raises=(RuntimeError, IndexError))
-class TokensOnAxis2(InSteps):
+@exercise.mistake(step="together", raises=(RuntimeError, IndexError))
+def tokens_on_axis2(self, old, new):
     """Right with one batch dimension: the tokens were looked for on axis 2. There may be none, or
     two, so count from the end."""
-
-    def together(self, old, new):
-        return torch.cat([old, new], dim=2)
+    return torch.cat([old, new], dim=2)
 
 
-@exercise.mistake
-class NoMask(InSteps):
+@exercise.mistake(step="mask")
+def no_mask(self, q, k):
     """Right one at a time, but tokens that come in one call see those after them. Which mask has
     the attention been given?"""
-
-    def mask(self, q, k):
-        return None
+    return
 
 
-@exercise.mistake(raises=RuntimeError)
-class MaskOfTheNewAlone(InSteps):
+@exercise.mistake(step="mask", raises=RuntimeError)
+def mask_of_the_new_alone(self, q, k):
     """The mask is square, for the new tokens alone, and there are more keys than that. How many
     columns does it need?"""
-
-    def mask(self, q, k):
-        return causal_mask(q.shape[-2])
+    return causal_mask(q.shape[-2])
 
 
-@exercise.mistake
-class MaskFromTheFirstKey(InSteps):
+@exercise.mistake(step="mask")
+def mask_from_the_first_key(self, q, k):
     """The mask counts from the first key, so a new token sees only the beginning of the text. The
     queries are the last of the keys: where does the diagonal have to end?"""
-
-    def mask(self, q, k):
-        return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
+    return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
 
 
-@exercise.mistake
-class NotItself(InSteps):
+@exercise.mistake(step="mask")
+def not_itself(self, q, k):
     """The new tokens see all the old ones and, of the new, only those before them. May a token look
     at itself?"""
-
-    def mask(self, q, k):
-        n_q, n_k = q.shape[-2], k.shape[-2]
-        itself = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
-        itself[..., 0] = True
-        return itself
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    itself = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
+    itself[..., 0] = True
+    return itself
 
 
-@exercise.mistake
-class MaskInverted(InSteps):
+@exercise.mistake(step="mask")
+def mask_inverted(self, q, k):
     """The mask is turned round: True means that a query may look."""
-
-    def mask(self, q, k):
-        hidden = ~super().mask(q, k)
-        hidden[..., 0] = True
-        return hidden
+    hidden = ~InSteps.mask(self, q, k)
+    hidden[..., 0] = True
+    return hidden
 
 
-@exercise.mistake
-class OwnAttention(InSteps):
+@exercise.mistake(step="__init__")
+def own_attention(self, attention):
     """`attention` changes nothing: the object attends by a rule of its own, whatever it was given.
     What does the constructor keep, and what do you call in the end?"""
-
-    def __init__(self, attention):
-        super().__init__(grouped_query_attention)
+    InSteps.__init__(self, grouped_query_attention)
 
 
 @exercise.mistake(raises=MemoryError)
@@ -308,24 +275,20 @@ class AskedAgain(AllRows):
         return super().__call__(q, k, v)[..., -q.shape[-2] :, :]
 
 
-@exercise.mistake(raises=RuntimeError)
-class Exchanged(InSteps):
+@exercise.mistake(step="joined", raises=RuntimeError)
+def exchanged(self, k, v):
     """Keys and values changed places when they were put together. In which order were they kept?"""
-
-    def joined(self, k, v):
-        if self.kept:
-            old_values, old_keys = self.kept
-            k, v = torch.cat([old_keys, k], dim=-2), torch.cat([old_values, v], dim=-2)
-        self.kept = k, v
-        return k, v
+    if self.kept:
+        old_values, old_keys = self.kept
+        k, v = torch.cat([old_keys, k], dim=-2), torch.cat([old_values, v], dim=-2)
+    self.kept = k, v
+    return k, v
 
 
 @exercise.mistake
-class NothingReturned(InSteps):
+def nothing_returned(self, q, k, v):
     """The object returned nothing. What comes after `return`?"""
-
-    def __call__(self, q, k, v):
-        super().__call__(q, k, v)
+    InSteps.__call__(self, q, k, v)
 
 
 @exercise.alternative

@@ -63,6 +63,7 @@ def order_counts(answer, draw: Draw):
     return (one - other).abs().max() > 1e-4
 
 
+@exercise.steps
 class InSteps(LanguageModel):
     """The model in steps, so that a mistake is one step gone wrong."""
 
@@ -85,61 +86,49 @@ class InSteps(LanguageModel):
         return self.score(self.run(self.embed(tokens), mask))
 
 
-@exercise.mistake
-class NoMask(InSteps):
+@exercise.mistake(step="mask")
+def no_mask(self, n):
     """Each token sees what comes after it, and so what it is to predict. In training the loss will
     fall to nothing, and the model will write nonsense: which mask does a decoder need?"""
-
-    def mask(self, n):
-        return None
+    return
 
 
-@exercise.mistake
-class MaskInverted(InSteps):
+@exercise.mistake(step="mask")
+def mask_inverted(self, n):
     """The mask is turned round: each token sees itself and what comes after it. True means *may
     look*."""
-
-    def mask(self, n):
-        return super().mask(n).mT
+    return InSteps.mask(self, n).mT
 
 
-@exercise.mistake
-class HiddenFromItself(InSteps):
+@exercise.mistake(step="mask")
+def hidden_from_itself(self, n):
     """A token may not see itself here, so the first one sees nothing. The targets are one place
     further right already: what would be given away if it saw itself?"""
-
-    def mask(self, n):
-        return super().mask(n).tril(-1)
+    return InSteps.mask(self, n).tril(-1)
 
 
-@exercise.mistake
-class MaskForTheFirstBlock(InSteps):
+@exercise.mistake(step="run")
+def mask_for_the_first_block(self, x, mask):
     """Only the first block was given the mask. What is hidden once must stay hidden: in which
     rounds is it needed?"""
-
-    def run(self, x, mask):
-        for block in self.blocks:
-            x, mask = block(x, mask), None
-        return x
+    for block in self.blocks:
+        x, mask = block(x, mask), None
+    return x
 
 
-@exercise.mistake
-class NoPositions(InSteps):
+@exercise.mistake(step="embed")
+def no_positions(self, tokens):
     """No token knows its position: what does `self.positions` add?"""
-
-    def embed(self, tokens):
-        self.positions(self.embedding(tokens))
-        return self.embedding(tokens)
+    self.positions(self.embedding(tokens))
+    return self.embedding(tokens)
 
 
-@exercise.mistake
-class PositionsTwice(InSteps):
+@exercise.mistake(step="embed")
+def positions_twice(self, tokens):
     """The positions were added twice. `self.positions` adds them and returns the sum: read
     `LearnedPositions.forward`."""
-
-    def embed(self, tokens):
-        x = self.embedding(tokens)
-        return 2 * self.positions(x) - x
+    x = self.embedding(tokens)
+    return 2 * self.positions(x) - x
 
 
 @exercise.mistake
@@ -156,99 +145,79 @@ class PositionsInEveryBlock(InSteps):
         return x
 
 
-@exercise.mistake
-class PositionsAgainInEveryBlock(InSteps):
+@exercise.mistake(step="run")
+def positions_again_in_every_block(self, x, mask):
     """The positions were added once at the beginning and again before every block. The residual
     connections carry on what was added once: how often must a token be told its position?"""
-
-    def run(self, x, mask):
-        for block in self.blocks:
-            x = block(self.positions(x), mask)
-        return x
+    for block in self.blocks:
+        x = block(self.positions(x), mask)
+    return x
 
 
-@exercise.mistake
-class AddedToItsSum(InSteps):
+@exercise.mistake(step="embed")
+def added_to_its_sum(self, tokens):
     """The token vectors were added to themselves: `self.positions` returns the sum of a vector and
     its position already."""
-
-    def embed(self, tokens):
-        x = self.embedding(tokens)
-        return x + self.positions(x)
+    x = self.embedding(tokens)
+    return x + self.positions(x)
 
 
-@exercise.mistake
-class Scaled(InSteps):
+@exercise.mistake(step="embed")
+def scaled(self, tokens):
     """The embedding was multiplied by sqrt(d_model), as in the Transformer of 2017. This model
     learns its positions, and has no such factor."""
-
-    def embed(self, tokens):
-        x = self.embedding(tokens)
-        return super().embed(tokens) + (x.shape[-1] ** 0.5 - 1) * x
+    x = self.embedding(tokens)
+    return InSteps.embed(self, tokens) + (x.shape[-1] ** 0.5 - 1) * x
 
 
-@exercise.mistake
-class NoBlocks(InSteps):
+@exercise.mistake(step="run")
+def no_blocks(self, x, mask):
     """No block was called: the tokens were looked up and scored at once."""
-
-    def run(self, x, mask):
-        return x
+    return x
 
 
-@exercise.mistake
-class FirstBlockAlone(InSteps):
+@exercise.mistake(step="run")
+def first_block_alone(self, x, mask):
     """Only the first block was used. Is there a `return` inside the loop, which ends it in the
     first round?"""
-
-    def run(self, x, mask):
-        return self.blocks[0](x, mask)
+    return self.blocks[0](x, mask)
 
 
-@exercise.mistake
-class LastBlockAlone(InSteps):
+@exercise.mistake(step="run")
+def last_block_alone(self, x, mask):
     """Each block read the embedding, and its result was replaced by the next one's. What should a
     block read?"""
-
-    def run(self, x, mask):
-        return self.blocks[-1](x, mask)
+    return self.blocks[-1](x, mask)
 
 
-@exercise.mistake
-class BlocksInReverse(InSteps):
+@exercise.mistake(step="run")
+def blocks_in_reverse(self, x, mask):
     """The blocks were called from the last to the first."""
-
-    def run(self, x, mask):
-        for block in reversed(self.blocks):
-            x = block(x, mask)
-        return x
+    for block in reversed(self.blocks):
+        x = block(x, mask)
+    return x
 
 
-@exercise.mistake
-class AddedAroundBlocks(InSteps):
+@exercise.mistake(step="run")
+def added_around_blocks(self, x, mask):
     """The stream was added to what each block returned. The residual connections are inside the
     blocks already."""
-
-    def run(self, x, mask):
-        for block in self.blocks:
-            x = x + block(x, mask)
-        return x
+    for block in self.blocks:
+        x = x + block(x, mask)
+    return x
 
 
-@exercise.mistake(raises=NotImplementedError)
-class ListCalled(InSteps):
+@exercise.mistake(step="run", raises=NotImplementedError)
+def list_called(self, x, mask):
     """`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks
     in it?"""
-
-    def run(self, x, mask):
-        return self.blocks(x, mask)
+    return self.blocks(x, mask)
 
 
-@exercise.mistake
-class NoLastNorm(InSteps):
+@exercise.mistake(step="score")
+def no_last_norm(self, x):
     """The last norm was left out: pre-norm blocks leave the stream as large as it has grown."""
-
-    def score(self, x):
-        return self.output(x)
+    return self.output(x)
 
 
 @exercise.mistake
@@ -264,40 +233,32 @@ class NormInTheLoop(InSteps):
         return self.output(x)
 
 
-@exercise.mistake
-class StatesReturned(InSteps):
+@exercise.mistake(step="score")
+def states_returned(self, x):
     """The states were returned: each has d_model numbers. How do they become a score for every
     token of the vocabulary?"""
-
-    def score(self, x):
-        return self.last_norm(x)
+    return self.last_norm(x)
 
 
-@exercise.mistake
-class Probabilities(InSteps):
+@exercise.mistake(step="score")
+def probabilities(self, x):
     """The logits were made into probabilities. The loss takes logits, and so does sampling: what
     does the docstring ask for?"""
-
-    def score(self, x):
-        return super().score(x).softmax(-1)
+    return InSteps.score(self, x).softmax(-1)
 
 
-@exercise.mistake
-class LogProbabilities(InSteps):
+@exercise.mistake(step="score")
+def log_probabilities(self, x):
     """The logits were made into logarithms of probabilities. The docstring asks for logits, and the
     loss does the rest."""
-
-    def score(self, x):
-        return super().score(x).log_softmax(-1)
+    return InSteps.score(self, x).log_softmax(-1)
 
 
-@exercise.mistake
-class LastPlaceAlone(InSteps):
+@exercise.mistake(step="score")
+def last_place_alone(self, x):
     """Only the last position was scored. In training every position predicts its next token at
     once: what keeps them from seeing it?"""
-
-    def score(self, x):
-        return super().score(x)[..., -1, :]
+    return InSteps.score(self, x)[..., -1, :]
 
 
 @exercise.alternative

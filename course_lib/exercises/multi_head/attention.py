@@ -91,6 +91,7 @@ def hidden_from_all_heads(answer, draw: Draw):
     return torch.allclose(*hidden, atol=1e-6) and not torch.allclose(*shown, atol=1e-4)
 
 
+@exercise.steps
 class InSteps(MultiHeadAttention):
     """The layer in steps, so that a mistake is one step gone wrong."""
 
@@ -118,22 +119,18 @@ class InSteps(MultiHeadAttention):
         return self.mix(self.merge(self.attend(q, k, v, mask)))
 
 
-@exercise.mistake
-class Unscaled(InSteps):
+@exercise.mistake(step="attend")
+def unscaled(self, q, k, v, mask):
     """Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they
     should be."""
-
-    def attend(self, q, k, v, mask):
-        return self.rule(q * q.shape[-1] ** 0.5, k, v, mask)
+    return self.rule(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
-@exercise.mistake
-class ScaledByModel(InSteps):
+@exercise.mistake(step="attend")
+def scaled_by_model(self, q, k, v, mask):
     """The scores were divided by sqrt(d_model), the size of a word. A head's dot products have
     fewer terms: how many?"""
-
-    def attend(self, q, k, v, mask):
-        return self.rule(q / self.heads**0.5, k, v, mask)
+    return self.rule(q / self.heads**0.5, k, v, mask)
 
 
 @exercise.mistake
@@ -154,23 +151,19 @@ class ReshapedTwice(ReshapedAtOnce):
         return found.reshape(*found.shape[:-3], found.shape[-2], -1)
 
 
-@exercise.mistake
-class MergedAtOnce(InSteps):
+@exercise.mistake(step="merge")
+def merged_at_once(self, found):
     """What the heads found was joined as it lies in memory, one head's words after the other's.
     Which function have you built that moves the heads beside the columns first?"""
-
-    def merge(self, found):
-        return found.reshape(*found.shape[:-3], found.shape[-2], -1)
+    return found.reshape(*found.shape[:-3], found.shape[-2], -1)
 
 
-@exercise.mistake(raises=ValueError)
-class OneBatchDimension(InSteps):
+@exercise.mistake(step="split", raises=ValueError)
+def one_batch_dimension(self, x):
     """The sizes were unpacked as if there were always one batch dimension. There may be none, or
     two: `split_heads` takes any number of them."""
-
-    def split(self, x):
-        batch, n, d_model = x.shape
-        return x.view(batch, n, self.heads, d_model // self.heads).transpose(1, 2)
+    batch, n, d_model = x.shape
+    return x.view(batch, n, self.heads, d_model // self.heads).transpose(1, 2)
 
 
 @exercise.mistake
@@ -185,22 +178,18 @@ class DealtInTurn(InSteps):
         return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
 
 
-@exercise.mistake(raises=RuntimeError)
-class Averaged(InSteps):
+@exercise.mistake(step="merge", raises=RuntimeError)
+def averaged(self, found):
     """The heads were added up or averaged, so what is left has the size of one head, and the output
     matrix expects d_model. How else can h results become one row?"""
-
-    def merge(self, found):
-        return reduce(found, "... heads n d_k -> ... n d_k", "mean")
+    return reduce(found, "... heads n d_k -> ... n d_k", "mean")
 
 
-@exercise.mistake(raises=RuntimeError)
-class NotMerged(InSteps):
+@exercise.mistake(step="merge", raises=RuntimeError)
+def not_merged(self, found):
     """The output matrix met the part of each head by itself, which has d_k columns and not d_model.
     What has to become one row before it can be mixed?"""
-
-    def merge(self, found):
-        return found
+    return found
 
 
 @exercise.mistake
@@ -218,93 +207,73 @@ class WholeWords(InSteps):
         return found
 
 
-@exercise.mistake
-class Unmixed(InSteps):
+@exercise.mistake(step="mix")
+def unmixed(self, found):
     """The heads were joined, and that was all: the output matrix was never used. Without it, what
     one head found never meets what another found."""
-
-    def mix(self, found):
-        return found
+    return found
 
 
-@exercise.mistake
-class Unprojected(InSteps):
+@exercise.mistake(step="project")
+def unprojected(self, query, key, value):
     """The words were never projected: all heads compare the same words, each by its own columns.
     What are w_q, w_k and w_v for?"""
-
-    def project(self, query, key, value):
-        return query, key, value
+    return query, key, value
 
 
-@exercise.mistake(raises=RuntimeError)
-class MaskMeetsHeads(InSteps):
+@exercise.mistake(step="hold", raises=RuntimeError)
+def mask_meets_heads(self, mask):
     """The batch axis of the mask met the heads: sentence 1's mask fell on head 1. The heads need an
     axis of size 1 in the mask, right before query and key; at the very front it changes nothing."""
-
-    def hold(self, mask):
-        return mask
+    return mask
 
 
-@exercise.mistake(raises=RuntimeError)
-class HeadsAtOne(InSteps):
+@exercise.mistake(step="hold", raises=RuntimeError)
+def heads_at_one(self, mask):
     """The axis for the heads went in at place 1, counted from the front. That fits a mask with one
     batch dimension; for the others, count from the back."""
-
-    def hold(self, mask):
-        return mask.unsqueeze(1)
+    return mask.unsqueeze(1)
 
 
-@exercise.mistake
-class RolesExchanged(InSteps):
+@exercise.mistake(step="attend")
+def roles_exchanged(self, q, k, v, mask):
     """Keys and values have changed places when they were handed to the rule of attention: the
     queries were compared with the values, and the keys averaged."""
-
-    def attend(self, q, k, v, mask):
-        return self.rule(q, v, k, mask)
+    return self.rule(q, v, k, mask)
 
 
-@exercise.mistake(raises=RuntimeError)
-class KeysAsk(InSteps):
+@exercise.mistake(step="attend", raises=RuntimeError)
+def keys_ask(self, q, k, v, mask):
     """Queries and keys have changed places: each word is looked at where it should look. That shows
     at once when there are not as many queries as keys."""
-
-    def attend(self, q, k, v, mask):
-        return self.rule(k, q, v, mask)
+    return self.rule(k, q, v, mask)
 
 
-@exercise.mistake
-class WordsExchanged(InSteps):
+@exercise.mistake(step="project")
+def words_exchanged(self, query, key, value):
     """Keys and values have changed places before they were projected: w_k met the values, and w_v
     the keys."""
-
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_k(value), self.w_v(key)
+    return self.w_q(query), self.w_k(value), self.w_v(key)
 
 
-@exercise.mistake(raises=RuntimeError)
-class QueryForAll(InSteps):
+@exercise.mistake(step="project", raises=RuntimeError)
+def query_for_all(self, query, key, value):
     """The queries' words served as keys and values as well. That is self-attention: here, who is
     looked at may be somebody else."""
-
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_k(query), self.w_v(query)
+    return self.w_q(query), self.w_k(query), self.w_v(query)
 
 
-@exercise.mistake
-class KeyForValue(InSteps):
+@exercise.mistake(step="project")
+def key_for_value(self, query, key, value):
     """The keys' words served as values as well, and `value` was never used. What is found by its
     key need not be the key."""
-
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_k(key), self.w_v(key)
+    return self.w_q(query), self.w_k(key), self.w_v(key)
 
 
-@exercise.mistake
-class OneMatrix(InSteps):
+@exercise.mistake(step="project")
+def one_matrix(self, query, key, value):
     """One matrix made queries, keys and values. Which two were never used?"""
-
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_q(key), self.w_q(value)
+    return self.w_q(query), self.w_q(key), self.w_q(value)
 
 
 @exercise.mistake
@@ -333,13 +302,11 @@ class WeightsTurnedOver(InSteps):
         return found @ self.w_o.weight
 
 
-@exercise.mistake
-class OverHeads(InSteps):
+@exercise.mistake(step="attend")
+def over_heads(self, q, k, v, mask):
     """For each pair of words, the weights of the heads sum to one: the heads compete. Along which
     axis does a query share its attention out?"""
-
-    def attend(self, q, k, v, mask):
-        return F.softmax(_masked_scores(q, k, mask), dim=-3) @ v
+    return F.softmax(_masked_scores(q, k, mask), dim=-3) @ v
 
 
 def _masked_scores(q, k, mask, hidden=float("-inf")):
@@ -347,57 +314,45 @@ def _masked_scores(q, k, mask, hidden=float("-inf")):
     return scores if mask is None else scores.masked_fill(~mask, hidden)
 
 
-@exercise.mistake
-class ScaledByHeads(InSteps):
+@exercise.mistake(step="attend")
+def scaled_by_heads(self, q, k, v, mask):
     """The scores were divided by the root of the number of heads. A head's dot products have d_k
     terms: which size of the head's queries is that?"""
-
-    def attend(self, q, k, v, mask):
-        return self.rule(q * (q.shape[-1] / self.heads) ** 0.5, k, v, mask)
+    return self.rule(q * (q.shape[-1] / self.heads) ** 0.5, k, v, mask)
 
 
-@exercise.mistake
-class MergedInTurn(InSteps):
+@exercise.mistake(step="merge")
+def merged_in_turn(self, found):
     """The heads were split in one order and merged in another: the columns of the heads take turns
     in the result, and the output matrix expects each head's d_k columns side by side."""
-
-    def merge(self, found):
-        return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
+    return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
 
 
-@exercise.mistake
-class HeadsReversed(InSteps):
+@exercise.mistake(step="merge")
+def heads_reversed(self, found):
     """The heads came back in the reverse order, the last one first. The output matrix expects them
     in the order in which they were split."""
-
-    def merge(self, found):
-        return super().merge(found.flip(-3))
+    return InSteps.merge(self, found.flip(-3))
 
 
 @exercise.mistake
-class Residual(InSteps):
+def residual(self, query, key, value, mask=None):
     """The queries' words were added to what the heads found: this is a residual connection, which
     belongs to the block around the layer."""
-
-    def forward(self, query, key, value, mask=None):
-        return query + super().forward(query, key, value, mask)
+    return query + InSteps.forward(self, query, key, value, mask)
 
 
-@exercise.mistake
-class MatricesExchanged(InSteps):
+@exercise.mistake(step="project")
+def matrices_exchanged(self, query, key, value):
     """Two matrices have changed places: w_v made the keys, and w_k the values."""
-
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_v(key), self.w_k(value)
+    return self.w_q(query), self.w_v(key), self.w_k(value)
 
 
-@exercise.mistake
-class FirstHeadForAll(InSteps):
+@exercise.mistake(step="split")
+def first_head_for_all(self, x):
     """Every head got the columns of the first one, so all heads found the same. In a loop over
     heads, which columns are those of the next head?"""
-
-    def split(self, x):
-        return super().split(x)[..., :1, :, :].expand(*x.shape[:-2], self.heads, -1, -1)
+    return InSteps.split(self, x)[..., :1, :, :].expand(*x.shape[:-2], self.heads, -1, -1)
 
 
 stock.ignored(exercise)
@@ -409,17 +364,15 @@ stock.nowhere_is_everywhere(exercise)
 
 
 @exercise.mistake
-class WeightsFromTheLeft(MultiHeadAttention):
+def weights_from_the_left(self, query, key, value, mask=None):
     """The words met `weight` as it is kept: x @ weight. A Linear keeps its matrix turned over, and
     computes x @ weight.T + bias. Why not call the layer itself?"""
-
-    def forward(self, query, key, value, mask=None):
-        q, k, v = (
-            split_heads(x @ w.weight + w.bias, self.heads)
-            for x, w in ((query, self.w_q), (key, self.w_k), (value, self.w_v))
-        )
-        mask = None if mask is None else mask.unsqueeze(-3)
-        return self.w_o(merge_heads(self.rule(q, k, v, mask)))
+    q, k, v = (
+        split_heads(x @ w.weight + w.bias, self.heads)
+        for x, w in ((query, self.w_q), (key, self.w_k), (value, self.w_v))
+    )
+    mask = None if mask is None else mask.unsqueeze(-3)
+    return self.w_o(merge_heads(self.rule(q, k, v, mask)))
 
 
 @exercise.alternative

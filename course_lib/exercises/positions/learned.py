@@ -49,65 +49,51 @@ def first_words(answer, draw: Draw):
 
 
 @exercise.mistake
-class FromTheEnd(LearnedPositions):
+def from_the_end(self, x):
     """The last rows of the table were added, not the first. Which position does the first word of a
     sentence have, whether the sentence is short or long?"""
-
-    def forward(self, x):
-        return x + self.table[len(self.table) - x.shape[-2] :]
+    return x + self.table[len(self.table) - x.shape[-2] :]
 
 
 @exercise.mistake(raises=RuntimeError)
-class WholeTable(LearnedPositions):
+def whole_table(self, x):
     """The whole table was added: it fits a sentence that fills it, and one word is copied to every
     position. How many of its rows does a sentence need?"""
-
-    def forward(self, x):
-        return x + self.table
+    return x + self.table
 
 
 @exercise.mistake(raises=RuntimeError)
-class SentencesCounted(LearnedPositions):
+def sentences_counted(self, x):
     """Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from
     the end, are the words on?"""
-
-    def forward(self, x):
-        return x + self.table[: len(x)]
+    return x + self.table[: len(x)]
 
 
 @exercise.mistake(raises=RuntimeError)
-class SecondAxisCounted(LearnedPositions):
+def second_axis_counted(self, x):
     """`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; for
     a sentence alone it is the width of a word. Which axis, from the end, are the words on?"""
-
-    def forward(self, x):
-        return x + self.table[: x.shape[1]]
+    return x + self.table[: x.shape[1]]
 
 
 @exercise.mistake
-class Multiplied(LearnedPositions):
+def multiplied(self, x):
     """The words were multiplied by their positions' vectors. The formula has another sign between
     x_i and p_i."""
-
-    def forward(self, x):
-        return x * self.table[: x.shape[-2]]
+    return x * self.table[: x.shape[-2]]
 
 
 @exercise.mistake
-class PositionsAlone(LearnedPositions):
+def positions_alone(self, x):
     """These are the positions alone, without the words. What are they to be added to?"""
-
-    def forward(self, x):
-        return self.table[: x.shape[-2]].expand_as(x)
+    return self.table[: x.shape[-2]].expand_as(x)
 
 
 @exercise.mistake
-class SideBySide(LearnedPositions):
+def side_by_side(self, x):
     """Word and position stand side by side, so each word has become twice as wide. The formula
     makes one vector of the two."""
-
-    def forward(self, x):
-        return torch.cat([x, self.table[: x.shape[-2]].expand_as(x)], dim=-1)
+    return torch.cat([x, self.table[: x.shape[-2]].expand_as(x)], dim=-1)
 
 
 @exercise.alternative

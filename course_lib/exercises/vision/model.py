@@ -51,6 +51,7 @@ def images_apart(answer, draw: Draw):
     return together.std() > 0 and torch.allclose(together[2], alone, atol=1e-5)
 
 
+@exercise.steps
 class InSteps(VisionTransformer):
     """The model in steps, so that a mistake is one step gone wrong."""
 
@@ -76,13 +77,11 @@ class InSteps(VisionTransformer):
         return self.answer(self.run(self.placed(self.joined(self.tokens(images)))))
 
 
-@exercise.mistake
-class NoPositions(InSteps):
+@exercise.mistake(step="placed")
+def no_positions(self, x):
     """No patch knows where it is, so the model sees a bag of patches. Which part under `self` holds
     the positions?"""
-
-    def placed(self, x):
-        return x
+    return x
 
 
 @exercise.mistake
@@ -110,73 +109,57 @@ class PositionsBeforeTheClassToken(InSteps):
         return x
 
 
-@exercise.mistake
-class MeanOfAll(InSteps):
+@exercise.mistake(step="answer")
+def mean_of_all(self, x):
     """The head read the mean of all states. That is a good model too, but this one reads the state
     of the class token."""
-
-    def answer(self, x):
-        return self.head(self.last_norm(x).mean(-2))
+    return self.head(self.last_norm(x).mean(-2))
 
 
-@exercise.mistake
-class LastPatch(InSteps):
+@exercise.mistake(step="answer")
+def last_patch(self, x):
     """The head read the last patch. On which place of the sequence is the class token?"""
-
-    def answer(self, x):
-        return self.head(self.last_norm(x[..., -1, :]))
+    return self.head(self.last_norm(x[..., -1, :]))
 
 
-@exercise.mistake
-class NoLastNorm(InSteps):
+@exercise.mistake(step="answer")
+def no_last_norm(self, x):
     """The last norm was not used: pre-norm blocks leave their stream as it is, so what the head
     reads has no fixed size."""
-
-    def answer(self, x):
-        return self.head(x[..., 0, :])
+    return self.head(x[..., 0, :])
 
 
-@exercise.mistake
-class LogitsForEachToken(InSteps):
+@exercise.mistake(step="answer")
+def logits_for_each_token(self, x):
     """The head was used on every state, so there are logits for each token. An image has one
     answer."""
-
-    def answer(self, x):
-        return self.head(self.last_norm(x))
+    return self.head(self.last_norm(x))
 
 
-@exercise.mistake(raises=RuntimeError)
-class ClassTokenOfOneImage(InSteps):
+@exercise.mistake(step="joined", raises=RuntimeError)
+def class_token_of_one_image(self, tokens):
     """Right for one image, not for a batch: the class token has one axis for its numbers, and
     `torch.cat` wants the batch's axes too."""
-
-    def joined(self, tokens):
-        return torch.cat([self.class_token[None], tokens], dim=-2)
+    return torch.cat([self.class_token[None], tokens], dim=-2)
 
 
-@exercise.mistake
-class NoBlocks(InSteps):
+@exercise.mistake(step="run")
+def no_blocks(self, x):
     """No block was called: the class token alone went to the head, and it has seen no patch."""
-
-    def run(self, x):
-        return x
+    return x
 
 
-@exercise.mistake
-class FirstBlockAlone(InSteps):
+@exercise.mistake(step="run")
+def first_block_alone(self, x):
     """Only the first block was used. Does a `return` end the loop in its first round?"""
-
-    def run(self, x):
-        return self.blocks[0](x)
+    return self.blocks[0](x)
 
 
-@exercise.mistake(raises=RuntimeError)
-class PixelsAsTokens(InSteps):
+@exercise.mistake(step="tokens", raises=RuntimeError)
+def pixels_as_tokens(self, images):
     """The patches went into the blocks as pixels. A token has d_model numbers: which part under
     `self` makes them of a patch's?"""
-
-    def tokens(self, images):
-        return patches(images, self.patch)
+    return patches(images, self.patch)
 
 
 @exercise.alternative
