@@ -74,6 +74,13 @@ def undecorated(source):
 def pasted(answer, name):
     """Write an answer of the exercise's file with all that it needs, under the exercise's name."""
     (node,) = undecorated(source_of(answer)).body
+    if isinstance(answer, type) and isinstance(node, ast.FunctionDef):
+        # a mistake that is one method of a class
+        [node.name] = (x for x, y in vars(answer).items() if inspect.isfunction(y))
+        method = textwrap.indent(ast.unparse(node), "    ")
+        (node,) = ast.parse(
+            f"class {answer.__name__}({answer.__mro__[1].__name__}):\n{method}"
+        ).body
     names = vars(inspect.getmodule(answer)) | {"__name__": "__answer__"}
     plain = define(ast.unparse(node), answer.__name__, names)
     inlined = ("course_lib.", "__answer__")
