@@ -316,16 +316,20 @@ def _settings_kept(request: Request) -> Iterator[None]:
 
     einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
     as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
+    One thread is enough for tensors this small: several would wait for each other.
     """
     dtype, numbers = torch.get_default_dtype(), torch.get_rng_state()
+    threads = torch.get_num_threads()
     einops._reconstruct_from_shape.cache_clear()
     with torch.enable_grad():
         try:
             if request.settings:
                 torch.default_generator.manual_seed(UNLIKELY_SEED)
             torch.set_default_dtype(getattr(torch, request.default_dtype))
+            torch.set_num_threads(1)
             yield
         finally:
+            torch.set_num_threads(threads)
             torch.set_default_dtype(dtype)
             torch.set_rng_state(numbers)
 
