@@ -17,10 +17,8 @@ from einops import einops
 from torch import Tensor, nn
 
 from course_lib.answers import messages, probe_layers
-from course_lib.answers.dotted_names import aliases
-from course_lib.answers.source import find_source, functions, names_used
-from course_lib.answers.watch import bounded, watching
-from course_lib.answers.without_dynamo import without_dynamo
+from course_lib.answers.source import aliases, find_source, functions, names_used
+from course_lib.answers.watch import bounded, watching, without_compiler
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
@@ -156,7 +154,7 @@ class InProcess:
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
         kept, shown = _settings_kept(request), contextlib.redirect_stdout(printed)
-        with kept, shown, without_dynamo(), watching(request.watch, self._answer) as seen:
+        with kept, shown, without_compiler(), watching(request.watch, self._answer) as seen:
             reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 

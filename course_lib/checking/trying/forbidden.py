@@ -4,7 +4,7 @@ import types
 from collections.abc import Iterator
 from functools import lru_cache
 
-from course_lib.answers.dotted_names import loaded
+from course_lib.answers.source import loaded
 from course_lib.answers.watch import ATEN
 from course_lib.checking import ready_made
 from course_lib.checking.exercise import Exercise

@@ -19,8 +19,7 @@ from course_lib.answers.answer import (
 )
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.process import RemoteAnswer
-from course_lib.answers.watch import ATEN, Watch
-from course_lib.answers.without_dynamo import without_dynamo
+from course_lib.answers.watch import ATEN, Watch, without_compiler
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
 from course_lib.checking.trying.forbidden import watched
 
@@ -304,7 +303,7 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         return replace(plain, fuller=ask(case, cotangent=cotangent))
 
     # whatever is computed has "" in its name
-    with without_dynamo(), Watch(kinds=("",)) as computed:
+    with without_compiler(), Watch(kinds=("",)) as computed:
         asked = list(map(value, cases))
     # what the reference refuses, its stub refuses too: it is given, and not asked
     values = [question for question in asked if not question.expected.error]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.answers.dotted_names import loaded
-from course_lib.answers.source import source_of
+from course_lib.answers.source import loaded, source_of
 from course_lib.answers.watch import Watch
 from course_lib.checking import ready_made
 from course_lib.checking.catalogue import ids, load
