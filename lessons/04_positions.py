@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · Positions
 #
-# **157 minutes, of which 87 are the core path · after lesson 03 · needs nothing fetched**
+# **196 minutes, of which 118 are the core path · after lesson 03 · needs nothing fetched**
 #
 # "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens of a sentence at once. How can it know their order?
 

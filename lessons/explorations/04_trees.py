@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Positions in a tree
 #
-# **36 minutes · an exploration of lesson 04 · needs nothing fetched**
+# **41 minutes · an exploration of lesson 04 · needs nothing fetched**
 #
 # Lesson 04 measures the distance between two words by counting words. In "The critic who wrote for the paper that the writers read slept through the play", the critic is ten words away from *slept*, and yet it is the critic who slept. Is there a distance that knows this, and what can a model do with it?
 
@@ -118,7 +118,8 @@ reveal(guess, (round(tree_share, 2), round(max(by_scheme.values()), 2)))
 assert tree_share > max(by_scheme.values()) + 0.1
 
 # %% tags=["hide-input"]
-names = {name: "tree" if name == "dependency" else name for name in kept["heads"]}
+LABELS = {"dependency": "tree", "alibi": "ALiBi", "alibi, causal": "ALiBi, causal"}
+names = {name: LABELS.get(name, name) for name in kept["heads"]}
 title = "Given the tree, a model names most heads; without it, few"
 figure, ax = plots.axes(title, "", "share right", size=(8.2, 3.4))
 for place, n in LENGTHS.items():

@@ -7,11 +7,10 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=additive_scores,
-    lesson="02",
+    lesson="02_scores",
     title="A small network scores each pair",
     minutes=12,
     difficulty=2,
-    optional=True,
     hints=(
         "After their matrices, queries and keys have one size, d_a. What may be done with two "
         "vectors of one size that a matrix product does not do?",

@@ -7,11 +7,10 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=bilinear_scores,
-    lesson="02",
+    lesson="02_scores",
     title="A matrix between query and key",
     minutes=6,
     difficulty=1,
-    optional=True,
     hints=(
         "A query has d_q numbers and a key d_k. Which of the two sizes do the rows of W have, and "
         "which its columns?",

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=dot_scores,
     lesson="02",
     title="Every query meets every key",
-    minutes=8,
+    minutes=5,
     difficulty=1,
     hints=(
         "Two vectors have one dot product. How many have three queries and five keys, and which "

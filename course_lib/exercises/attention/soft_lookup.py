@@ -9,11 +9,10 @@ from course_lib.checking.ready_made import FUSED_ATTENTION
 
 exercise = Exercise(
     reference=soft_lookup,
-    lesson="02",
+    lesson="02_kernel_regression",
     title="A table that answers softly",
     minutes=12,
     difficulty=2,
-    optional=True,
     hints=(
         "You have built the parts: one compares, one turns scores into weights, one averages. "
         "Between which two of them can a temperature make differences larger?",

@@ -10,7 +10,7 @@ START, STOP, VOCAB = 1, 2, 11
 
 exercise = Exercise(
     reference=decode_greedy,
-    lesson="02",
+    lesson="02_writing",
     title="Write until it stops",
     minutes=15,
     difficulty=2,

@@ -74,7 +74,8 @@ def test_the_minutes_left_are_near_what_is_measured_cell_by_cell(workspace):
             if cell.source.startswith(MARK):
                 exercise_id = cell.source.removeprefix(MARK).strip()
                 measured = minutes(cells).core - minutes(cells[:number]).core
-                errors.append(abs(standing(exercise_id, has_passed=True).minutes - measured))
+                said = standing(exercise_id, has_passed=True).minutes
+                errors.append(abs(said - measured) / lesson.core_minutes)
                 passes(workspace, exercise_id)
-    assert statistics.mean(errors) < 5
-    assert max(errors) < 15
+    assert statistics.mean(errors) < 0.05
+    assert max(errors) < 0.15
