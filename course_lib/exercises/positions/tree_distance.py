@@ -9,11 +9,10 @@ from course_lib.positions import tree_distance
 
 exercise = Exercise(
     reference=tree_distance,
-    lesson="04",
+    lesson="04_trees",
     title="Near in the tree",
     minutes=25,
     difficulty=3,
-    optional=True,
     hints=(
         "Write down, for two words of a small tree, each word and all words above it. Which words "
         "stand in both lists, and what have the others to do with the path?",
