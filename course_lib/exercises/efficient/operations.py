@@ -37,7 +37,7 @@ def cases(draw: Draw):
 
 @exercise.property("a text ten times as long costs attention a hundred times, a network ten times")
 def longer(answer, draw: Draw):
-    n, d = draw.number(2, 100), draw.number(2, 100)
+    n, d = draw.number(2, 10**4), draw.number(2, 10**4)
     return all(
         answer(kind, 10 * n, d) == factor * answer(kind, n, d) > 0
         for kind, factor in (("attention", 100), ("rnn", 10))
@@ -46,7 +46,7 @@ def longer(answer, draw: Draw):
 
 @exercise.property("words ten times as wide cost attention ten times, a network a hundred times")
 def wider(answer, draw: Draw):
-    n, d = draw.number(2, 100), draw.number(2, 100)
+    n, d = draw.number(2, 10**4), draw.number(2, 10**4)
     return all(
         answer(kind, n, 10 * d) == factor * answer(kind, n, d) > 0
         for kind, factor in (("attention", 10), ("rnn", 100))
@@ -55,7 +55,7 @@ def wider(answer, draw: Draw):
 
 @exercise.property("the two cost the same where a text has as many words as a word has numbers")
 def where_they_meet(answer, draw: Draw):
-    d = draw.number(5, 1000)
+    d = draw.number(5, 10**5)
     texts = ([answer(kind, n, d) for kind in ("attention", "rnn")] for n in (d - 1, d, d + 1))
     short, even, long = texts
     return even[0] == even[1] and short[0] < short[1] and long[0] > long[1]
