@@ -113,13 +113,13 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
     written = source_of(exercise.reference)
     yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
     for alternative in exercise.alternatives:
-        yield from expect("passed", _Behaviour(alternative), alternative.__name__)
+        yield from expect("passed", Behaviour(alternative), alternative.__name__)
 
 
 def _mistakes(exercise: Exercise, seed: int) -> Iterator[str]:
     for mistake in exercise.mistakes:
         who, tried = f"{mistake.name} (seed {seed})", known(exercise, mistake, seed)
-        description = _Behaviour(mistake.answer).describe()
+        description = Behaviour(mistake.answer).describe()
         if refused := refusal(exercise, description, [next(tried.calls(0))]):
             yield f"{who} is {refused[0]!r}: {refused[1]}"
         elif tried.passes():
@@ -225,7 +225,7 @@ def _defined(exercise: Exercise, source: str) -> Callable:
     return define(source, exercise.name, namespace | {"__name__": "__answer__"})
 
 
-class _Behaviour(InProcess):
+class Behaviour(InProcess):
     """An answer known by what it does alone.
 
     The bank's answers are often written as a change to the reference, which a learner's may not
@@ -233,4 +233,5 @@ class _Behaviour(InProcess):
     """
 
     def describe(self) -> Description:
+        """Tell nothing but what kind of thing it is."""
         return Description(self.kind())

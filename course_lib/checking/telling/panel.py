@@ -51,9 +51,12 @@ def text(verdict: Verdict, everything: bool = False) -> str:
     return "\n".join([*lines, *(f"  {step}" for step in steps)])
 
 
-def html(verdict: Verdict) -> str:
-    """Show a verdict as HTML that follows the colours of the page around it."""
-    solved = verdict.status == "passed"
+def html(verdict: Verdict, in_notebook: bool = True) -> str:
+    """Show a verdict as HTML that follows the colours of the page around it.
+
+    In a notebook it says what to do next, and brings the solution where an answer has passed.
+    """
+    solved = verdict.status == "passed" and in_notebook
     sign, headline = _headline(verdict)
     return _template().render(
         colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
@@ -63,7 +66,7 @@ def html(verdict: Verdict) -> str:
         message=verdict.message,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
-        next_steps=_next_steps(verdict),
+        next_steps=_next_steps(verdict) if in_notebook else (),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
 
