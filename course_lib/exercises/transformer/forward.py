@@ -265,12 +265,6 @@ def last_token_cut_off(self, target, memory, mask):
 
 
 @exercise.alternative
-class InOneLine(Transformer):
-    def forward(self, source, target, source_mask=None):
-        return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
-
-
-@exercise.alternative
 class Spelled(Transformer):
     def forward(self, source, target, source_mask=None):
         memory, x = self.encoder.embedding(source), self.decoder.embedding(target)
