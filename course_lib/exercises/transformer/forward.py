@@ -264,6 +264,14 @@ def last_token_cut_off(self, target, memory, mask):
     return self.decoder(target[..., :-1], memory, mask)
 
 
+@exercise.mistake
+def memory_detached(self, source, target, source_mask=None):
+    """The right scores, but the encoder never learns: the memory was cut off by `.detach()`,
+    `.data` or `no_grad`. Through what else could the loss reach the encoder?"""
+    memory = self.encoder(source, source_mask).detach()
+    return self.output(self.decoder(target, memory, source_mask))
+
+
 @exercise.alternative
 class Spelled(Transformer):
     def forward(self, source, target, source_mask=None):
