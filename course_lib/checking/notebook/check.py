@@ -171,9 +171,10 @@ def _keep(
     What has no source of its own (a lambda, a partial), or needs more than that, is kept as a
     grade would read it.
     """
-    sources = [lambda: self_contained(answer())]
-    if attempt and (read := attempt.source):
-        sources.append(lambda: read)
+    read = attempt.source if attempt else None
+    if read and as_graded.is_alone(read, answer()):
+        return workspace.keep(exercise_id, read)
+    sources = [lambda: self_contained(answer()), *([lambda: read] if read else [])]
     reasons = []
     for source in sources:
         try:

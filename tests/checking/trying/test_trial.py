@@ -7,7 +7,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.laws import laws
 from course_lib.checking.telling.known_mistakes import known
-from course_lib.checking.trying.trial import Trying, cases, try_all
+from course_lib.checking.trying.trial import AnswerRun, cases, try_all
 from course_lib.checking.verdict import judge
 
 
@@ -184,7 +184,7 @@ def test_an_exception_that_nobody_foresaw_violates_a_law():
 def test_a_mutant_is_tried_up_to_its_first_failing_call():
     calls = []
     exercise = exercise_of(weights, *[(X + i,) for i in range(9)])
-    tried = Trying(exercise, InProcess(lambda x: calls.append(x)), 0)
+    tried = AnswerRun(exercise, InProcess(lambda x: calls.append(x)), 0)
     assert not tried.passes()
     # once with a cotangent and once without, since it raised in the first
     assert len(calls) <= 2
