@@ -211,11 +211,6 @@ class AnswerRun:
             return False
 
 
-def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
-    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
-    return AnswerRun(exercise, answer, seed).all()
-
-
 def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
     """List the sentence and the points of each property: the standard ones, then the own."""
     asked = [(x.sentence, x.points) for x in _standard(exercise, seed)]
@@ -239,12 +234,8 @@ class _Ended(Exception):
 
 def large(exercise: Exercise, seed: int) -> list[Question]:
     """List the cases with large numbers, of which there are some where an exponential is."""
-    return _of(exercise, seed, LARGE_NUMBERS)
-
-
-def _of(exercise: Exercise, seed: int, sentence: str) -> list[Question]:
-    """List the questions of a standard property, none where it is not asked."""
-    return [q for x in _standard(exercise, seed) if x.sentence == sentence for q in x.questions]
+    standard = _standard(exercise, seed)
+    return [q for x in standard if x.sentence == LARGE_NUMBERS for q in x.questions]
 
 
 Guess = Callable[[tuple, Any], Any]

@@ -7,7 +7,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.laws import laws
 from course_lib.checking.telling.known_mistakes import known
-from course_lib.checking.trying.trial import AnswerRun, cases, try_all
+from course_lib.checking.trying.trial import AnswerRun, cases
 from course_lib.checking.verdict import judge
 
 
@@ -20,7 +20,11 @@ def exercise_of(reference, *cases, **more):
 
 
 def failing(exercise, answer):
-    return [trial.sentence for trial in try_all(exercise, InProcess(answer), 0) if not trial.held]
+    return [
+        trial.sentence
+        for trial in AnswerRun(exercise, InProcess(answer), 0).all()
+        if not trial.held
+    ]
 
 
 def halves(x, y):
@@ -151,7 +155,7 @@ def overflowing(x):
 def test_large_numbers_are_tried_where_there_is_an_exponential():
     sentence = "large numbers give neither NaN nor a wrong result"
     assert failing(exercise_of(weights, (X,)), overflowing) == [sentence]
-    asked = try_all(exercise_of(halves, (X, X)), InProcess(halves), 0)
+    asked = AnswerRun(exercise_of(halves, (X, X)), InProcess(halves), 0).all()
     assert sentence not in [trial.sentence for trial in asked]
     small = exercise_of(weights, (X,), small_only="for this test")
     assert failing(small, overflowing) == []
