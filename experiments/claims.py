@@ -27,6 +27,7 @@ from tqdm import tqdm
 from traitlets.config import Config
 
 from course_lib.answers.source import globals_read
+from course_lib.files.course_map import number_of
 from course_lib.files.paths import ROOT
 from course_lib.instruments import results
 from course_lib.instruments.training import CLAIM
@@ -40,8 +41,8 @@ Run = dict[str, Any]
 
 
 def lessons_with_claims() -> list[str]:
-    """List the numbers of the lessons that claim something about a trained model."""
-    return [file.stem[:2] for file in lesson_files() if "training.expect(" in file.read_text()]
+    """List the numbers of the pages that claim something about a trained model."""
+    return [number_of(file) for file in lesson_files() if "training.expect(" in file.read_text()]
 
 
 def fingerprint(lesson: str) -> str:
@@ -121,7 +122,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Measure what is missing; return 1 where a claim does not hold, or a run breaks off."""
     parser = argparse.ArgumentParser(prog="python -m experiments.claims", description=__doc__)
-    parser.add_argument("lessons", nargs="*", help="such as 05 (all that claim something)")
+    parser.add_argument("lessons", nargs="*", help="such as 05, or 01_gates (all with claims)")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--threads", type=int, nargs="+", default=THREADS)
     options = parser.parse_args(arguments)

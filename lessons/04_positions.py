@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · Positions
 #
-# **189 minutes, of which 87 are the core path · after lesson 03 · needs nothing fetched**
+# **196 minutes, of which 118 are the core path · after lesson 03 · needs nothing fetched**
 #
 # "The critics praised the writers" and "the writers praised the critics" hold the same words, and very different news. Self-attention looks at all tokens of a sentence at once. How can it know their order?
 
@@ -753,7 +753,7 @@ plots.show(
 # %% [markdown]
 # ## Which scheme notices what?
 #
-# Does each of these schemes notice who praised whom? They differ in two places only: what happens to tokens before attention, `encode`, and how queries and keys meet, `attend`. `course_lib/instruments/position_schemes.py` has each in a few lines. (*Tree*, the class `Dependency`, counts the edges between two words in a parse tree, which an optional section explains.)
+# Does each of these schemes notice who praised whom? They differ in two places only: what happens to tokens before attention, `encode`, and how queries and keys meet, `attend`. `course_lib/instruments/position_schemes.py` has each in a few lines. (*Tree*, the class `Dependency`, counts the edges between two words in a parse tree: see the exploration [Positions in a tree](explorations/04_trees.ipynb).)
 
 # %%
 from course_lib.instruments import position_schemes
@@ -829,8 +829,7 @@ training.expect("over 0.6 is right at every length", min(live) > 0.6, live, mode
 # %% tags=["hide-input"]
 kept = results.load("positions")["figures"]
 shown = {"dependency": "tree", "alibi": "ALiBi", "alibi, causal": "ALiBi, causal"}
-for task in ("before", "heads"):
-    kept[task] = {shown.get(name, name): runs for name, runs in kept[task].items()}
+kept["before"] = {shown.get(name, name): runs for name, runs in kept["before"].items()}
 
 
 def draw_shares(ax, by_scheme, first=""):
@@ -866,8 +865,8 @@ plots.show(
 
 
 # %%
-def share(scheme, n, task="before", what="right"):
-    runs = kept[task][scheme]
+def share(scheme, n, what="right"):
+    runs = kept["before"][scheme]
     return sum(run[what][kept["lengths"].index(n)] for run in runs) / len(runs)
 
 
@@ -1041,131 +1040,12 @@ for plain, every, slow in zip(*(far["loss"][f"{way}, 20 steps"] for way in ways)
 # Interpolating all hands spoils even the first 32 characters. The slow hands alone repair most of the damage near the 128th at once, from 3.35 to 2.33. They cost 0.3 nats near the 32nd; the 20 steps win most of that back. After these they reach 2.01, where the control without any interpolation has 2.54. Beyond 128 it fails again: the repair reaches as far as the arcs do. (Chen et al. do interpolate all hands, and report success with LLaMA models "with minimal fine-tuning (within 1000 steps)". Our model had 20.)
 
 # %% [markdown]
-# ## Positions in a tree (optional)
-#
-# Is distance the number of words between? A parser finds another one. In a **dependency tree**, each word depends on one other, its **head** (nothing to do with heads of attention); only the root, in most sentences the main verb, has none. The trees here were made by spaCy; the course only reads them. (The names on the edges are spaCy's: nsubj is a subject, dobj and pobj the objects of a verb and of a preposition, det an article, relcl a relative clause.)
-
-# %% tags=["hide-input"]
-sentence = own[3]
-critic, slept = sentence.words.index("critic"), sentence.words.index("slept")
-assert sentence.heads[critic] == slept and slept - critic == 10
-figure, ax = plots.plt.subplots(figsize=(9, 3.2))
-ax.set_title("critic and slept: ten words apart, one edge apart")
-half_turn = torch.linspace(0, torch.pi, 50)
-rows = zip(sentence.words, sentence.heads.tolist(), sentence.labels)
-for i, (word, head, label) in enumerate(rows):
-    ax.text(i, -0.2, word, ha="center", va="top", size="small")
-    if head < 0:
-        ax.annotate("root", (i, 0), (i, 4.1), ha="center", arrowprops={"arrowstyle": "-|>"})
-        continue
-    colour = plots.COLOURS[1] if (i, head) == (critic, slept) else plots.COLOURS[0]
-    start = head + (0.15 if i > head else -0.15)
-    middle, radius = (start + i) / 2, abs(start - i) / 2
-    height = 1.1 * radius**0.75
-    ax.plot(middle + radius * half_turn.cos(), height * half_turn.sin(), color=colour, linewidth=1)
-    ax.plot(i, 0.06, "v", color=colour, markersize=5)
-    halo = {"facecolor": plots.CARD, "edgecolor": "none", "pad": 0.8}
-    ax.text(middle, height, label, color=colour, ha="center", va="center", size=8, bbox=halo)
-ax.set(xlim=(-0.6, 14.6), ylim=(-0.7, 4.6))
-ax.set_axis_off()
-plots.show(
-    figure,
-    "A dependency tree over 'The critic who wrote for the paper that the writers read slept "
-    "through the play'. Arrows lead from each head to the words that depend on it, with the "
-    "relation's name. The longest, nsubj, leads from slept to critic, ten words back. Slept is "
-    "the root.",
-)
-
-# %% [markdown]
-# So count edges instead of words. The path between two words climbs to their lowest common ancestor and comes down again: if $A_i$ is word $i$ with all words above it,
-#
-# $$\mathrm{tree}(i,j)=\lvert A_i\setminus A_j\rvert+\lvert A_j\setminus A_i\rvert$$
-#
-# *Optional:* build it. A parser that errs may return two roots or a cycle; the first lines refuse both.
-
-# %%
-# exercise: positions/tree_distance
-
-# %%
-check("positions/tree_distance", tree_distance)
-
-# %%
-tree_distance = mine("positions/tree_distance")
-
-# %%
-edges = tree_distance(sentence.heads)
-read = sentence.words.index("read")
-print(f"critic to slept: {edges[critic, slept]} edge; read to slept: {edges[read, slept]} edges")
-for heads in ([1, -1, 1, 4, 3], [-1, 0, -1], [2, 0, 1]):
-    try:
-        tree_distance(torch.tensor(heads))
-    except ValueError as error:
-        print(heads, "is refused:", error)
-
-# %% [markdown]
-# A table of vectors for these distances can take the place of Shaw's. Can it find a word's head? The head is one edge away, but so is every dependent, and this distance has no direction. Wang et al. 2019 use the **depth** of a word in the tree, and give the distances **signs**. To find the head, it is enough to know up from down. With the depth $\delta_i=\mathrm{tree}(\text{root},i)$,
-#
-# $$\mathrm{signed}(i,j)=\mathrm{tree}(i,j)\cdot\mathrm{sign}(\delta_j-\delta_i)$$
-#
-# It is negative upwards. (All words of equal depth get 0. That is harmless for finding heads, but a loss.)
-
-# %% tags=["nbval-check-output"]
-depth = edges[(sentence.heads == -1).nonzero().item()]
-signed = edges * (depth - depth[:, None]).sign()
-print("words one edge away:      ", (edges == 1).sum(-1).tolist())
-print("words one edge up, signed:", (signed == -1).sum(-1).tolist())
-
-# %% [markdown]
-# Without signs there are up to three candidates here. With them each word has exactly one word one edge up, its head, and the root has none. Here is the version without signs, trained to *name the head* in place of the word before. All schemes train for the same 500 steps, and only this one is given the trees. **What share will it get right in stretches of 16 words (counting words whose head is in the stretch), and what share the best of the others?**
-
-# %%
-guess = None  # (share of the tree, best share of the others)
-
-# %%
-by_scheme = {name: share(name, 16, task="heads") for name in kept["heads"]}
-tree_share = by_scheme.pop("tree")
-reveal(guess, (round(tree_share, 2), round(max(by_scheme.values()), 2)))
-assert tree_share > max(by_scheme.values()) + 0.1
-
-# %%
-starts = torch.arange(0, len(held_out.words) - 15, 16)
-_, distances, heads = trees.stretches(held_out, held_out.heads, starts, 16)
-neighbours = (distances == 1).sum(-1)[heads >= 0].double()  # of words with their head inside
-leaves, guessing = (neighbours == 1).double().mean(), (1 / neighbours).mean()
-print(f"{leaves:.0%} of these words have no other neighbour in the stretch than their head")
-print(f"picking one of the neighbours at random finds {guessing:.0%} of the heads")
-assert abs(guessing - tree_share) < 0.05
-
-# %% tags=["hide-input"]
-title = "Given the tree, a model names most heads; without it, few"
-figure, ax = plots.axes(title, "", "", size=(8.2, 3.4))
-draw_shares(ax, kept["heads"], first="sinusoidal")
-plots.show(
-    figure,
-    "Share of heads named right at 16, 32 and 64 words, three seeds each. With the tree 0.79, 0.77 "
-    "and 0.76. Of the others learned and sinusoidal are best at 16 words, with 0.28 and 0.27, and "
-    "relative at 64, with 0.21.",
-)
-
-# %% [markdown]
-# A word on which none depends, a **leaf**, has one neighbour: its head. For other words the distance does not say which neighbour it is. Picking one at random names about as many heads as the model does (printed above). Remember that this scheme was *given* the tree, and that the task asks for its edges. It shows that the positions can be read, not that they help. Wang et al. 2019 report that they do, in translation, *added* to the usual ones: in their words, structure "is complementary to the standard sequential positional representations".
-
-# %% [markdown]
-# And a parser makes mistakes, which the model inherits. In "the old man the boats" this one takes *man* for a noun, and finds no verb:
-
-# %% tags=["nbval-check-output"]
-[boats] = [sentence for sentence in own if "boats" in sentence.words]
-for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
-    print(f"{word:6} {label:6} {boats.words[head] if head >= 0 else '-'}")
-
-# %% [markdown]
 # ## Break it (optional)
 #
 # - Subclass `Alibi` with slope 0, then 8. Which scheme is the first? What does a token see with the second?
 # - Call `rotary` with `base=1.0`. When does the clock look nearly the same again?
 # - In `Reader.forward`, read `8 * names[words]`. Does it hurt the waves, the table or rotary? (The paper scales embeddings by $\sqrt d$, 8 here.)
 # - Before rotary trains, set the biases of `model.query` and `model.key` to `None`. Does it learn?
-# - Give `Dependency` the signed distances (9 rows, for −4 to 4). What share is right?
 
 # %% [markdown]
 # ## What to remember

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 05 · Feed-forward and masks
 #
-# **135 minutes, of which 89 are the core path · after lesson 04 · needs `shakespeare` (5.4 MB)**
+# **208 minutes, of which 132 are the core path · after lesson 04 · needs `shakespeare` (5.4 MB)**
 #
 # Attention computes averages. Average a line of verse once, and every token knows something about the others. Average it again and again: what is left of the tokens? And there is a second problem. A model that learns to write is shown whole lines, with the very tokens that it should predict. What stops it from reading the answer?
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 06 · Multi-head attention
 #
-# **115 minutes, of which 86 are the core path · after lesson 05 · needs `shakespeare` (5.4 MB)**
+# **183 minutes, of which 129 are the core path · after lesson 05 · needs `shakespeare` (5.4 MB)**
 #
 # "The dog that chased the cats was tired." To understand *was*, you need its subject, *dog*, five words back, and what is said about it, *tired*, next door. But the weights of *was* sum to one: what attention gives to *dog*, it takes from *tired*. How can a token look at several places at once, for different reasons: grammar here, meaning there?
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 07 · Add & norm
 #
-# **145 minutes, of which 88 are the core path · after lesson 06 · needs `shakespeare` (5.4 MB)**
+# **230 minutes, of which 138 are the core path · after lesson 06 · needs `shakespeare` (5.4 MB)**
 #
 # You have attention and a feed-forward network. One after the other they make a block, and blocks can be stacked: the Transformer of 2017 has six, the largest GPT-2 has forty-eight (Radford et al. 2019). Stack thirty-two of yours and train them. They will learn how often each letter occurs in Shakespeare, and nothing else. Two small parts make such a stack learn: a plus sign and a norm.
 

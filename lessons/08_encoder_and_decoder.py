@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 08 · Encoder and decoder
 #
-# **113 minutes, of which 89 are the core path · after lesson 07 · needs no data**
+# **147 minutes, of which 114 are the core path · after lesson 07 · needs no data**
 #
 # You have built attention, heads, masks, positions, a feed-forward network, residual connections and norms. How do they fit together? In this lesson they become a block, blocks become a stack, and two stacks become the **Transformer** of 2017. You train it, with pre-norm, as soon as it is complete.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 09 · Three real models
 #
-# **126 minutes, of which 89 are the core path · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
+# **191 minutes, of which 118 are the core path · after lesson 08 · needs `minilm` (84 MB), `smollm2` (93 MB), `marian` (35 MB) and `shakespeare` (5.4 MB)**
 #
 # Do the models that people use really consist of the parts that you have built? In this lesson three of them run on *your* functions: one finds sentences by their meaning, one translates, one answers questions.
 

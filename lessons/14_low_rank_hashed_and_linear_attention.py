@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 14 · Low-rank, hashed and linear attention
 #
-# **166 minutes, of which 89 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **221 minutes, of which 117 are the core path · after lesson 13 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text, not on positions. Can we avoid computing all $n^2$ scores without deciding in advance who may see whom? Here are three answers. Shorten the list of keys. Find the pairs that matter by a hash. Or drop the softmax, so that no $n \times n$ matrix is needed.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · What is next
 #
-# **158 minutes, of which 90 are the core path · after lesson 14 · needs `digits` (8.0 MB) and `smollm2` (93 MB)**
+# **194 minutes, of which 108 are the core path · after lesson 14 · needs `digits` (8.0 MB) and `smollm2` (93 MB)**
 #
 # The last slide of L4 asks one question: "What's next after Transformers?" It gives no answer. Which parts of what you built are about *text*, which about *attention*, and which can be replaced?
 

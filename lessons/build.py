@@ -1,13 +1,16 @@
-"""Lessons become notebooks: `python -m lessons [01 02 ...] [--text | --rest]`.
+"""Pages become notebooks: `python -m lessons [01 01_gates ...] [--text | --rest]`.
 
-Authors edit lessons/NN_name.py (percent format). A cell `# exercise: rnn/cell` becomes a line with
-its minutes, and the stub in notebooks/NN_name.ipynb, which is executed and committed, or the
-reference in a solved build, which the tests run: it leaves out the cells tagged `training` or
-`once`, and fails where a check does not pass. A cell `# given: feed_forward.FeedForward` becomes
-that component's source, so that a notebook has all that its exercises stand on.
+Authors edit lessons/NN_name.py (percent format), or lessons/explorations/NN_name.py. A cell
+`# exercise: rnn/cell` becomes a line with its minutes and a link to its solution, and the stub in
+notebooks/NN_name.ipynb, which is executed and committed, or the reference in a solved build, which
+the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
+pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
+has all that its exercises stand on. A cell that only imports, takes answers or sets the seed is
+folded.
 """
 
 import argparse
+import ast
 import hashlib
 import importlib
 import json
@@ -29,10 +32,12 @@ from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
+from course_lib.files.course_map import notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import solution_link
 from course_lib.instruments import results
 
-LESSONS, NOTEBOOKS = ROOT / "lessons", ROOT / "notebooks"
+NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
 CHECK = re.compile(r"check(\(.*\))")
 ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
@@ -43,16 +48,24 @@ UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
 
 
 def lesson_files(numbers: list[str] | None = None) -> list[Path]:
-    """List the lessons' files, all or those of these numbers. Raises LookupError for another."""
-    files = {file.stem[:2]: file for file in sorted(LESSONS.glob("[0-9][0-9]_*.py"))}
+    """List the files of lessons and explorations, all or those of these numbers.
+
+    Raises LookupError for a number that none has.
+    """
+    files = page_files()
     unknown = sorted(set(numbers or []) - files.keys())
     if unknown:
         raise LookupError(f"no lesson {', '.join(unknown)}: there are {', '.join(files)}")
     return [files[number] for number in numbers or files]
 
 
+def notebook_path(file: Path) -> Path:
+    """Return where the notebook of a page is committed."""
+    return NOTEBOOKS / notebook_of(file)
+
+
 def build(lesson: Path, solved: bool = False) -> NotebookNode:
-    """Build the notebook of a lesson, without outputs: untouched, or with the references in."""
+    """Build the notebook of a page, without outputs: untouched, or with the references in."""
     source = jupytext.read(lesson, fmt="py:percent")
     cells = []
     for cell in source.cells:
@@ -60,12 +73,14 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
         if solved and UNTOUCHED_ONLY & {*tags}:
             continue
         cell.metadata = {"tags": tags} if tags else {}
-        if "hide-input" in tags:
+        if "hide-input" in tags or (cell.cell_type == "code" and _is_plumbing(cell.source)):
             cell.metadata["jupyter"] = {"source_hidden": True}
         if cell.source.startswith(MARK):
             exercise_id = cell.source.removeprefix(MARK).strip()
             exercise, told = load(exercise_id), outline(exercise_id)
-            cells.append(new_markdown_cell(f"**Exercise: {told.title}** · {told.effort}"))
+            module = exercise.reference.__module__.replace(".", "/")
+            link = solution_link(f"{'../' * len(notebook_of(lesson).parts)}{module}.py")
+            cells.append(new_markdown_cell(f"**Exercise: {told.title}** · {told.effort}{link}"))
             text = stub(exercise.reference, exercise.methods)
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")
@@ -87,11 +102,26 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
     return new_notebook(
         cells=cells,
         metadata={
-            "course": {"lesson": lesson.stem[:2], "title": title},
+            "course": {"lesson": number_of(lesson), "title": title},
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         },
     )
+
+
+def _is_plumbing(source: str) -> bool:
+    """Tell whether code only imports, sets the seed, asks for data, or takes answers."""
+    body = ast.parse(source).body
+    return bool(body) and all(map(_is_plumbing_line, body))
+
+
+def _is_plumbing_line(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Import() | ast.ImportFrom() | ast.Assign([ast.Name("SEED")]):
+            return True
+        case ast.Expr(ast.Call(ast.Name("needs"))) | ast.Assign(value=ast.Call(ast.Name("mine"))):
+            return True
+    return False
 
 
 def _digest(names: list[str]) -> str:
@@ -179,7 +209,7 @@ def write(notebook: NotebookNode, path: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Build and execute notebooks."""
     parser = argparse.ArgumentParser(prog="python -m lessons", description=__doc__)
-    parser.add_argument("numbers", nargs="*", help="lessons to build, such as 01 (all of them)")
+    parser.add_argument("numbers", nargs="*", help="such as 01 or 01_gates (all pages)")
     parser.add_argument(
         "--text", action="store_true", help="execute nothing: only text has changed"
     )
@@ -195,7 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     for lesson in tqdm(lessons, disable=options.text):
-        notebook, path = build(lesson), NOTEBOOKS / f"{lesson.stem}.ipynb"
+        notebook, path = build(lesson), notebook_path(lesson)
         try:
             if not options.text:
                 execute(notebook)

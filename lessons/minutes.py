@@ -1,8 +1,9 @@
 """How long lessons take: `python -m lessons.minutes [01 02 ...]`.
 
-Reading has a speed, and so has everything else that a reader does on a page; an exercise says its
-minutes itself. The core path leaves out the sections whose heading ends with "(optional)" and the
-optional exercises.
+Everything that a reader does on a page has a cost in minutes, and an exercise takes what it says.
+The costs are fitted to the estimates of four people who read all sixteen lessons closely
+(tests/lessons/readers.tsv). The core path leaves out the sections whose heading ends with
+"(optional)" and the optional exercises.
 """
 
 import re
@@ -16,9 +17,29 @@ from nbformat import NotebookNode
 from course_lib.checking.catalogue import outline
 from lessons.build import MARK, lesson_files
 
-WORDS = 150  # a minute, of technical English
-PREDICTION, FIGURE, CODE = 1.0, 0.5, 0.25  # minutes: to guess, to look, to run and to read
 HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
+FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
+# a line of code that readers read: neither empty nor plumbing
+LINE = re.compile(r'^(?!import |from |SEED = |needs\(|\w+ = mine\(").*\S', re.MULTILINE)
+
+PICTURE = re.compile(r"\b(show|transformer|display)\(")
+TRAINING = re.compile(r"\btrain(ed)?\(")
+
+
+class Counts(NamedTuple):
+    """What there is to do on a page, or what each of it costs in minutes."""
+
+    words: float = 0
+    pictures: float = 0  # figures and display formulas, to look at
+    predictions: float = 0
+    lines: float = 0  # of visible code, to read and to run
+    trainings: float = 0  # to wait for
+    exercises: float = 0  # in the minutes that they say
+
+
+COSTS = Counts(
+    words=1 / 150, pictures=0.5, predictions=1.5, lines=1 / 5, trainings=0.5, exercises=1
+)
 
 
 class Minutes(NamedTuple):
@@ -32,7 +53,7 @@ def minutes(cells: list[NotebookNode]) -> Minutes:
     """Measure the cells of a lesson, as written in its file."""
     every = core = 0.0
     for cell, optional in with_optional(cells):
-        taken = _minutes(cell)
+        taken = cost(_counts(cell))
         if cell.source.startswith(MARK):
             optional |= outline(_exercise(cell)).optional
         every += taken
@@ -50,16 +71,25 @@ def with_optional(cells: list[NotebookNode]) -> Iterator[tuple[NotebookNode, boo
         yield cell, skipped < 7
 
 
-def _minutes(cell: NotebookNode) -> float:
+def cost(counts: Counts) -> float:
+    """Return how many minutes these things take."""
+    return sum(number * each for number, each in zip(counts, COSTS, strict=True))
+
+
+def _counts(cell: NotebookNode) -> Counts:
+    source, tags = cell.source, cell.metadata.get("tags", [])
     if cell.cell_type == "markdown":
-        # a formula is looked at like a figure, a folded answer is read like any text
-        text, formulas = re.subn(r"\$\$.*?\$\$", "", cell.source, flags=re.DOTALL)
-        return len(text.split()) / WORDS + FIGURE * formulas
-    if cell.source.startswith(MARK):
-        return outline(_exercise(cell)).minutes
-    if "hide-input" in cell.metadata.get("tags", []):
-        return FIGURE
-    return PREDICTION if cell.source.startswith("guess = None") else CODE
+        # a folded answer is read like any text
+        text, formulas = FORMULA.subn("", source)
+        return Counts(words=len(text.split()), pictures=formulas)
+    if source.startswith(MARK):
+        return Counts(exercises=outline(_exercise(cell)).minutes)
+    if source.startswith("guess = None"):
+        return Counts(predictions=1)
+    if "hide-input" in tags:
+        # what is folded is read by its picture, if it has one
+        return Counts(pictures=bool(PICTURE.search(source)))
+    return Counts(lines=len(LINE.findall(source)), trainings=bool(TRAINING.search(source)))
 
 
 def _exercise(cell: NotebookNode) -> str:

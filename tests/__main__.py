@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
 from tests.affected import changed_files, tests_for
 
@@ -62,7 +63,7 @@ def stages() -> dict[str, Stage]:
     components = [str(tests / "components"), str(tests / "verify")]
     folders = [str(tests / folder) for folder in FOLDERS]
     # the last lessons take longest
-    notebooks = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")), reverse=True)
+    notebooks = [str(path) for path in reversed(ipynb.listed(ROOT / "notebooks"))]
     return STYLE | {
         "components, shapes executed": Stage([*PYTEST, *NO_NBVAL, hook, *components]),
         "engine, grading, files, models": Stage(

@@ -1,5 +1,8 @@
 """The map of the course: its lessons, their exercises, and where each lecture topic is taught.
 
+A lesson and an exploration, which stays beside its lesson, are both pages: one file, one notebook.
+The number of an exploration begins with its lesson's: "04_trees" belongs to "04".
+
 Nothing here loads an exercise, which takes seconds: catalogue.json says what there is to know.
 """
 
@@ -9,16 +12,18 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from course_lib.files.ipynb import EXPLORATIONS
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
+LESSONS = ROOT / "lessons"
 EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
 MINUTES = re.compile(r"\*\*(\d+) minutes\b(?:, of which (\d+) are the core path)?")
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """One lesson: its number, its title, the question that it answers, and its file, if written."""
+class Page:
+    """A lesson or an exploration: number, title, the question it answers, and file, if written."""
 
     number: str
     title: str
@@ -27,12 +32,24 @@ class Lesson:
 
     @property
     def written(self) -> bool:
-        """Return True if the lesson is written."""
+        """Return True if the page is written."""
         return self.file is not None
 
     @property
+    def is_exploration(self) -> bool:
+        """Return True if no lesson needs this page."""
+        return is_exploration(self.number)
+
+    @property
+    def notebook(self) -> Path:
+        """Return the path of the notebook in a folder of notebooks. Raises LookupError."""
+        if not self.file:
+            raise LookupError(f"{self.number} is not written yet")
+        return notebook_of(self.file)
+
+    @property
     def minutes(self) -> int:
-        """Return how long the lesson takes, as its first cell says; 0 for one that is to come."""
+        """Return how long the page takes, as its first cell says; 0 for one that is to come."""
         return self._stated()[0]
 
     @property
@@ -49,7 +66,7 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Outline:
-    """What there is to know of an exercise before it is loaded."""
+    """What there is to know of an exercise before it is loaded; `lesson` numbers its page."""
 
     id: str
     lesson: str
@@ -59,6 +76,17 @@ class Outline:
     points: int
     hints: tuple[str, ...]
     optional: bool = False
+
+    @property
+    def needed(self) -> bool:
+        """Return True if its lesson is not done without it."""
+        return not self.optional and not is_exploration(self.lesson)
+
+    @property
+    def page(self) -> str:
+        """Say which page the exercise is on: "lesson 04" or "exploration 04_trees"."""
+        kind = "exploration" if is_exploration(self.lesson) else "lesson"
+        return f"{kind} {self.lesson}"
 
     @property
     def effort(self) -> str:
@@ -71,8 +99,8 @@ class Outline:
 class Topic:
     """One topic of the five lectures (L1 to L5), and where a lesson teaches and measures it.
 
-    `section` is the heading in its lesson, `measured` a number and a heading, such as
-    "04 Positions in a tree (optional)". `exercises` and `results`, names of kept results, are
+    `section` is a heading of the lesson or of one of its explorations, `measured` a lesson's number
+    and such a heading: "04 Who praised whom". `exercises` and `results`, names of kept results, are
     lists with spaces between. All but `section` may be empty.
     """
 
@@ -97,10 +125,48 @@ class Disagreement:
     section: str
 
 
-def lessons() -> list[Lesson]:
-    """List all lessons in their order, with those that are still to come."""
-    files = {file.name[:2]: file for file in (ROOT / "lessons").glob("[0-9][0-9]_*.py")}
-    return [Lesson(**row, file=files.get(row["number"])) for row in _table("lessons")]
+def page_files() -> dict[str, Path]:
+    """Map the numbers of the pages to their files: lessons, each before its explorations."""
+    folders = (LESSONS, LESSONS / EXPLORATIONS)
+    files = [file for folder in folders for file in folder.glob("[0-9][0-9]_*.py")]
+    return {number_of(file): file for file in sorted(files, key=number_of)}
+
+
+def number_of(file: Path) -> str:
+    """Return the number of a page: "04" of 04_positions.py, "04_trees" of an exploration."""
+    stem = file.name.partition(".")[0]  # a newer release is 04_positions.new.ipynb
+    return stem if file.parent.name == EXPLORATIONS else stem[:2]
+
+
+def lesson_of(number: str) -> str:
+    """Return the number of a page's lesson: "04" for "04" and for "04_trees"."""
+    return number[:2]
+
+
+def is_exploration(number: str) -> bool:
+    """Tell whether a page's number is that of an exploration."""
+    return number != lesson_of(number)
+
+
+def notebook_of(file: Path) -> Path:
+    """Return the path of a page's notebook in a folder of notebooks."""
+    return file.relative_to(LESSONS).with_suffix(".ipynb")
+
+
+def pages() -> list[Page]:
+    """List lessons and explorations in their order, with those that are still to come."""
+    files = page_files()
+    return [Page(**row, file=files.get(row["number"])) for row in _table("lessons")]
+
+
+def lessons() -> list[Page]:
+    """List the lessons in their order, with those that are still to come."""
+    return [page for page in pages() if not page.is_exploration]
+
+
+def explorations(lesson: str) -> list[Page]:
+    """List the explorations of a lesson."""
+    return [x for x in pages() if x.is_exploration and lesson_of(x.number) == lesson]
 
 
 def exercises() -> list[Outline]:
@@ -120,7 +186,7 @@ def disagreements() -> list[Disagreement]:
 
 
 def hours() -> int:
-    """Return about how long the course takes."""
+    """Return about how long the lessons take."""
     return round(sum(lesson.minutes for lesson in lessons()) / 60)
 
 
@@ -129,15 +195,19 @@ def course_map() -> str:
     workspace, every = Workspace.find(), exercises()
     head = "| lesson | | the question it answers | minutes | passed |"
     rows = [head, "|:-|:-|:-|-:|-:|"]
+    done = {x.id for x in every if workspace and workspace.record(x.id).passed}
     for lesson in lessons():
         title, minutes = _title(lesson), lesson.minutes or ""
-        if lesson.file:
-            title = f"[{title}]({lesson.file.stem}.ipynb)"
-        own = [x for x in every if x.lesson == lesson.number]
-        done = {x.id for x in own if workspace and workspace.record(x.id).passed}
-        needed = {x.id for x in own if not x.optional}
-        tick = "✓&nbsp;" if own and not needed - done else ""
-        share = f"{tick}{len(done)}&nbsp;of&nbsp;{len(own)}" if own else ""
+        if lesson.written:
+            title = f"[{title}]({lesson.notebook.as_posix()})"
+        own = {x.id: x for x in every if x.lesson == lesson.number}
+        for page in explorations(lesson.number):
+            beside = {x.id for x in every if x.lesson == page.number}
+            tick = "✓&nbsp;" if beside and beside <= done else ""
+            title += f"<br>{tick}[{page.title}]({page.notebook.as_posix()}), an exploration"
+        needed = {x.id for x in own.values() if x.needed}
+        tick = "✓&nbsp;" if own and needed <= done else ""
+        share = f"{tick}{len(done & own.keys())}&nbsp;of&nbsp;{len(own)}" if own else ""
         rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
     return "\n".join(rows)
 
@@ -151,7 +221,7 @@ def topic_map() -> str:
     return "\n".join(["| | topic | lectures | taught in |", "|:-|:-|:-|:-|", *rows])
 
 
-def _title(lesson: Lesson) -> str:
+def _title(lesson: Page) -> str:
     return lesson.title if lesson.written else f"{lesson.title} *(coming)*"
 
 

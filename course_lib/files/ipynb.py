@@ -12,6 +12,7 @@ from course_lib.files.errors import NotANotebook
 
 LARGEST_CODE = 1_000_000  # characters of all code cells; what they put out does not count
 MOST_CELLS = 10_000
+EXPLORATIONS = "explorations"  # the folder beside the lessons
 SURROGATES = re.compile("[\ud800-\udfff]")
 CONFLICT = re.compile("^<<<<<<< ", re.MULTILINE)
 
@@ -24,6 +25,11 @@ def read(path: Path) -> dict:
         raise NotANotebook(f"there is no file {path}.") from None
     except OSError as error:
         raise NotANotebook(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def listed(folder: Path) -> list[Path]:
+    """List the notebooks of a folder: the lessons, then the explorations."""
+    return [*sorted(folder.glob("*.ipynb")), *sorted(folder.glob(f"{EXPLORATIONS}/*.ipynb"))]
 
 
 def parse(content: bytes, name: str) -> dict:

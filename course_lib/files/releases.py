@@ -11,6 +11,8 @@ from pathlib import Path
 from course_lib.files import ipynb
 from course_lib.files.workspace import Workspace
 
+# of the line above an exercise; in a workspace it would lead nowhere
+SOLUTION = re.compile(r" · \[solution\]\(\S+\)$", re.MULTILINE)
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
 CONFLICT = re.compile(
     r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
@@ -24,24 +26,37 @@ def hand_out(workspace: Workspace, notebooks: Path) -> list[str]:
     beside it, with the passed answers in. Raises OSError or NotANotebook.
     """
     messages = []
-    for path in sorted(notebooks.glob("*.ipynb")):
-        notebook, theirs = _empty(path), workspace.folder / path.name
+    for path in ipynb.listed(notebooks):
+        name = path.relative_to(notebooks).as_posix()
+        notebook, theirs = _empty(path), workspace.folder / name
         releases, release = workspace.releases(), _release(notebook)
         if not os.path.lexists(theirs):
             _write_trusted(theirs, notebook)
-        elif releases.get(path.name, release) != release:
+        elif releases.get(name, release) != release:
             beside, carried = _beside(theirs), ", ".join(_carry_answers(workspace, notebook))
             _write_trusted(beside, notebook)
             messages.append(
-                f"{path.name} has changed since you got it: yours stays as it is, and the new "
+                f"{name} has changed since you got it: yours stays as it is, and the new "
                 f"one is beside it as {beside.name}"
                 f"{carried and f', with your answers to {carried} in it'}."
             )
         elif problem := damage(theirs):
             messages.append(problem)
-        if releases.get(path.name) != release:
-            workspace.note_releases(releases | {path.name: release})
+        if releases.get(name) != release:
+            workspace.note_releases(releases | {name: release})
     return messages
+
+
+def solution_link(path: str) -> str:
+    """Return the end of the line above an exercise: a link to the library's own code."""
+    return f" · [solution]({path})"
+
+
+def without_solution_links(notebook: dict) -> None:
+    """Take the links to solutions out of a notebook that is opened elsewhere."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = SOLUTION.sub("", ipynb.text(cell))
 
 
 def damage(path: Path) -> str | None:
@@ -76,8 +91,9 @@ def mend(workspace: Workspace, path: Path, release: Path) -> str:
 
 
 def _empty(path: Path) -> dict:
-    """Read a notebook without what running it has put in."""
+    """Read a notebook without what running it has put in, and without links to solutions."""
     notebook = ipynb.read(path)
+    without_solution_links(notebook)
     for cell in notebook["cells"]:
         ipynb.clear(cell)
     return notebook

@@ -1,6 +1,7 @@
 """A learner's workspace: their notebooks, the record of each check, and their passed answers.
 
 workspace/01_rnn_limits.ipynb            theirs; never overwritten
+workspace/explorations/04_trees.ipynb    the same
 workspace/.course/records/rnn/cell.json  one file an exercise, so two notebooks never collide
 workspace/.course/answers/rnn/cell.py    the source of a passed answer, able to stand alone
 workspace/.course/guesses/<a cell's key>.json   the first guess made there, and what was measured

@@ -13,6 +13,7 @@ from collections import namedtuple
 import pytest
 
 from course_lib.data import store
+from course_lib.files.course_map import lesson_of, page_files
 from course_lib.files.paths import ROOT
 
 BACKEND = "def prepare_metadata_for_build_wheel(folder, settings=None):\n" + "\n".join(
@@ -241,12 +242,13 @@ def used_in(source):
 
 
 def test_each_item_names_the_lessons_that_use_it():
-    used = {
-        path.name[:2]: used_in(path.read_text("utf8"))
-        for path in (ROOT / "lessons").glob("[0-9][0-9]_*.py")
-    }
+    used = [
+        (lesson_of(page), item)
+        for page, path in page_files().items()
+        for item in used_in(path.read_text("utf8"))
+    ]
     for item in store.ITEMS.values():
-        assert item.lessons == tuple(sorted(x for x in used if item.name in used[x])), item.name
+        assert item.lessons == tuple(sorted({x for x, y in used if y == item.name})), item.name
 
 
 def test_the_data_page_tells_of_every_item():

@@ -17,7 +17,15 @@ from course_lib.answers.source import define, stub
 from course_lib.checking import catalogue
 from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
-from course_lib.files.course_map import hours, lessons, topics
+from course_lib.files.course_map import (
+    hours,
+    is_exploration,
+    lesson_of,
+    lessons,
+    number_of,
+    pages,
+    topics,
+)
 from course_lib.files.paths import ROOT
 from course_lib.grading.marks.by_hand import read_rubric
 from course_lib.grading.marks.schema import BY_HAND
@@ -25,11 +33,29 @@ from course_lib.grading.marks.words import in_words
 from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build
-from lessons.build import NOTEBOOKS, UNTOUCHED_ONLY, build, keep_outputs, lesson_files, missed
+from lessons.build import (
+    UNTOUCHED_ONLY,
+    build,
+    keep_outputs,
+    lesson_files,
+    missed,
+    notebook_path,
+)
 from lessons.minutes import minutes, with_optional
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
+# lessons that are one sitting each: nothing in them is optional
+ONE_SITTING = ()
+
+
+def is_one_sitting(file):
+    number = number_of(file)
+    return number in ONE_SITTING or is_exploration(number)
+
+
+SHORT = [file for file in FILES if is_one_sitting(file)]
+LONG = [file for file in FILES if file not in SHORT]
 
 
 @pytest.fixture(params=FILES, ids=lambda file: file.stem)
@@ -42,9 +68,9 @@ def sources(notebook):
 
 
 def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
-    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    committed = nbformat.read(notebook_path(lesson), as_version=4)
     assert sources(committed) == sources(build(lesson)), (
-        f"stale: make notebooks LESSON={lesson.stem[:2]}"
+        f"stale: make notebooks LESSON={number_of(lesson)}"
     )
     for cell in committed.cells:
         if cell.cell_type == "code":
@@ -68,7 +94,7 @@ def test_two_builds_are_byte_identical(lesson):
 
 
 def test_outputs_are_kept_up_to_the_first_cell_that_has_changed():
-    path = NOTEBOOKS / f"{FILES[0].stem}.ipynb"
+    path = notebook_path(FILES[0])
     committed, new = nbformat.read(path, as_version=4), build(FILES[0])
     assert keep_outputs(new, path)
     assert nbformat.writes(new) == nbformat.writes(committed)
@@ -82,7 +108,7 @@ def test_outputs_are_kept_up_to_the_first_cell_that_has_changed():
 
 def test_a_cell_that_loads_results_has_changed_when_they_have(monkeypatch):
     [lesson] = lesson_files(["02"])
-    path = NOTEBOOKS / f"{lesson.stem}.ipynb"
+    path = notebook_path(lesson)
     assert keep_outputs(build(lesson), path)
     monkeypatch.setattr(lessons_build.results, "load", lambda name: {"figures": name})
     new = build(lesson)
@@ -108,9 +134,9 @@ def test_a_notebook_is_left_alone_where_text_is_not_all_or_a_clock_says_no(monke
     assert written == []
 
 
-def test_every_exercise_stands_in_exactly_one_lesson():
+def test_every_exercise_is_on_exactly_one_page():
     stands = [
-        (cell.metadata["exercise"], file.stem[:2])
+        (cell.metadata["exercise"], number_of(file))
         for file in FILES
         for cell in build(file).cells
         if "exercise" in cell.metadata
@@ -121,7 +147,7 @@ def test_every_exercise_stands_in_exactly_one_lesson():
 
 
 def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
-    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    committed = nbformat.read(notebook_path(lesson), as_version=4)
     checks = [cell for cell in committed.cells if cell.source.startswith("check(")]
     assert len(checks) == sum("exercise" in cell.metadata for cell in committed.cells)
     for cell in checks:
@@ -153,9 +179,9 @@ def test_a_solved_exercise_brings_the_helpers_that_no_cell_has_named_before():
 def test_a_lesson_imports_at_once_what_a_learner_is_told_to_call(lesson):
     cells = build(lesson).cells
     said = [cell.source for cell in cells]
-    said += [file.read_text("utf8") for file in (ROOT / "course_lib/checking").rglob("*.py")]
+    if any("exercise" in cell.metadata for cell in cells):
+        said += [file.read_text("utf8") for file in (ROOT / "course_lib/checking").rglob("*.py")]
     told = set(re.findall(r"`(\w+)\(", "\n".join(said))) & {*exercises.__all__}
-    assert told >= {"hint", "solution"}
     [set_up] = [x.source for x in cells if "from course_lib.exercises import" in x.source]
     imported = [x for x in ast.parse(set_up).body if isinstance(x, ast.ImportFrom)]
     there = {alias.name for x in imported for alias in x.names if x.module == exercises.__name__}
@@ -184,17 +210,62 @@ def test_each_exercise_is_announced_with_its_minutes_and_difficulty(lesson):
             exercise = catalogue.load(exercise_id)
             assert before.source.startswith(f"**Exercise: {exercise.title}** · ")
             assert f" {exercise.minutes} minutes · {'●' * exercise.difficulty}" in before.source
+            [link] = re.findall(r" · \[solution\]\((\S+)\)$", before.source)
+            solution = (notebook_path(lesson).parent / link).resolve()
+            assert str(solution) == sys.modules[exercise.reference.__module__].__file__
 
 
-def test_a_lesson_says_how_long_it_takes_and_its_core_path_is_no_longer_than_an_evening(lesson):
+def test_cells_of_imports_answers_and_seeds_are_folded(lesson):
+    plumbing = r"(import |from |SEED = |needs\(|\w+ = mine\().*"
+    for cell in build(lesson).cells:
+        if cell.cell_type == "code" and not {"exercise", "given"} & cell.metadata.keys():
+            hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            drawn = "hide-input" in cell.metadata.get("tags", [])
+            lines = re.sub(r"\(\n[^()]*\)", "()", cell.source).splitlines()
+            only = all(re.fullmatch(plumbing, line) for line in lines if line)
+            assert hidden == (drawn or only), cell.source
+
+
+def test_a_lesson_says_how_long_it_takes(lesson):
     cells = jupytext.read(lesson, fmt="py:percent").cells
     taken = minutes(cells)
     said = [int(x) for x in re.findall(r"(\d+) (?:minutes|are the core)", cells[0].source)]
     assert said[0] == pytest.approx(taken.all, abs=8), f"python -m lessons.minutes says {taken}"
     assert said[-1] == pytest.approx(taken.core, abs=8), f"python -m lessons.minutes says {taken}"
-    assert round(taken.core) <= 90
+    if lesson in SHORT:
+        assert said == said[:1]
+        assert said[0] <= (45 if is_exploration(number_of(lesson)) else 75)
+    assert said[-1] <= 140, "two sittings, which is what lessons from 04 on are for now"
 
 
+@pytest.mark.parametrize("page", SHORT, ids=lambda file: file.stem)
+def test_a_page_is_one_sitting(page):
+    number, cells = number_of(page), build(page).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    own = [cell.metadata["exercise"] for cell in cells if "exercise" in cell.metadata]
+    assert not any(catalogue.outline(x).optional for x in own)
+    assert not re.search(r"^#+ .*\(optional\)$", text, flags=re.MULTILINE)
+    if is_exploration(number):
+        assert (
+            f" minutes · an exploration of lesson {lesson_of(number)} · needs " in cells[0].source
+        )
+        assert len(cells) <= 60
+        return
+    assert len(cells) <= 90
+    assert len(re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL).split()) <= 2600
+    assert len(own) in ((1,) if number == "00" else (4, 5))
+    assert sum(cell.source.startswith("guess = None") for cell in cells) <= 6
+
+
+@pytest.mark.parametrize("page", SHORT, ids=lambda file: file.stem)
+def test_the_first_screen_has_the_minutes_and_a_picture(page):
+    committed = nbformat.read(notebook_path(page), as_version=4).cells
+    assert re.search(r"^\*\*\d+ minutes · ", committed[0].source, flags=re.MULTILINE)
+    outputs = [output for cell in committed[:4] for output in cell.get("outputs", [])]
+    assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
+
+
+@pytest.mark.parametrize("lesson", LONG, ids=lambda file: file.stem)
 def test_the_core_path_uses_nothing_that_an_optional_section_has_made(lesson):
     known, skipped = set(), set()
     for cell, optional in with_optional(jupytext.read(lesson, fmt="py:percent").cells):
@@ -234,7 +305,7 @@ def test_text_cells_are_no_walls(lesson):
 
 
 def test_every_figure_has_alternative_text(lesson):
-    committed = nbformat.read(NOTEBOOKS / f"{lesson.stem}.ipynb", as_version=4)
+    committed = nbformat.read(notebook_path(lesson), as_version=4)
     for cell in committed.cells:
         for output in cell.get("outputs", []):
             for kind in {"image/png", "image/svg+xml"} & output.get("data", {}).keys():
@@ -243,13 +314,14 @@ def test_every_figure_has_alternative_text(lesson):
 
 
 def test_a_notebook_is_quick_to_open(lesson):
-    assert (NOTEBOOKS / f"{lesson.stem}.ipynb").stat().st_size < 1_500_000
+    assert notebook_path(lesson).stat().st_size < 1_500_000
 
 
 def test_the_map_knows_every_topic_and_lesson():
     assert [topic.id for topic in topics()] == [f"T{n:02}" for n in range(1, 61)]
     assert {topic.lesson for topic in topics()} <= {lesson.number for lesson in lessons()}
-    assert {file.stem[:2] for file in FILES} == {x.number for x in lessons() if x.written}
+    assert [number_of(file) for file in FILES] == [x.number for x in pages() if x.written]
+    assert {lesson_of(x.number) for x in pages()} == {x.number for x in lessons()}
 
 
 @pytest.mark.parametrize("number", claims.lessons_with_claims())
@@ -281,7 +353,7 @@ def test_the_trainings_of_a_cell_have_equal_steps(lesson):
 def test_a_question_in_words_has_a_rubric_and_a_cell_to_write_in(lesson):
     asked = in_words(build(lesson))
     assert set(asked.values()) <= {""}, "the cell to write in says more than where to write"
-    rubric = RUBRICS / f"{lesson.stem[:2]}.csv"
+    rubric = RUBRICS / f"{number_of(lesson)}.csv"
     assert rubric.is_file() == bool(asked)
     if asked:
         criteria = read_rubric(rubric.read_text("utf8"))

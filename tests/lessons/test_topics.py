@@ -5,23 +5,30 @@ import re
 import nbformat
 import pytest
 
-from course_lib.files.course_map import disagreements, exercises, topics
+from course_lib.files.course_map import (
+    disagreements,
+    exercises,
+    lesson_of,
+    page_files,
+    topics,
+)
 from course_lib.files.paths import ROOT
-from lessons.build import NOTEBOOKS
+from lessons.build import notebook_path
 
 HEADING = re.compile(r"^#{2,3} (.+)$", flags=re.MULTILINE)
 LECTURE = re.compile(r"\bL[1-5]\b|\blectures?\b")
 
 
 def sections(number):
-    """Return a lesson's headings, each with the cells below it."""
-    [path] = NOTEBOOKS.glob(f"{number}_*.ipynb")
-    found, open_ones = {}, []
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "markdown":
-            open_ones = HEADING.findall(cell.source) or open_ones
-        for heading in open_ones:
-            found.setdefault(heading, []).append(cell)
+    """Return the headings of a lesson and its explorations, each with the cells below it."""
+    found = {}
+    for path in [x for page, x in page_files().items() if lesson_of(page) == number]:
+        open_ones = []
+        for cell in nbformat.read(notebook_path(path), as_version=4).cells:
+            if cell.cell_type == "markdown":
+                open_ones = HEADING.findall(cell.source) or open_ones
+            for heading in open_ones:
+                found.setdefault(heading, []).append(cell)
     return found
 
 

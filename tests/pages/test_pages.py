@@ -26,7 +26,17 @@ from course_lib.checking.catalogue import ids, load, summarise
 from course_lib.checking.exercise import Draw, Exercise
 from course_lib.checking.laws import laws
 from course_lib.exercises import check
-from course_lib.files.course_map import EXERCISES, disagreements, hours, lessons, topics
+from course_lib.files.course_map import (
+    EXERCISES,
+    disagreements,
+    explorations,
+    hours,
+    lesson_of,
+    lessons,
+    page_files,
+    pages,
+    topics,
+)
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
@@ -61,8 +71,7 @@ def mean(runs, of):
 
 
 def test_the_catalogue_says_what_the_exercises_say_in_the_order_of_their_cells():
-    files = sorted((ROOT / "lessons").glob("[0-9][0-9]_*.py"))
-    text = "".join(file.read_text("utf8") for file in files)
+    text = "".join(file.read_text("utf8") for file in page_files().values())
     in_cells = re.findall(r"^# exercise: (\S+)$", text, flags=re.MULTILINE)
     told = [dataclasses.asdict(summarise(load(x))) for x in in_cells]
     wanted = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
@@ -122,13 +131,18 @@ def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeyp
     hold("README.md", "```text\n", "\n```\n", panel)
 
 
+def link(page):
+    return f"[{page.title}](notebooks/{page.notebook.as_posix()})"
+
+
 def test_the_readme_tells_each_lesson_with_its_minutes_and_exercises():
     rows = []
     for x in lessons():
         if x.file:
             exercises = sum(load(exercise_id).lesson == x.number for exercise_id in ids())
-            link = f"[{x.title}](notebooks/{x.file.stem}.ipynb)"
-            rows.append(f"| {x.number} | {link} | {x.question} | {x.minutes} | {exercises} |")
+            links = [link(x), *(f"{link(y)} ({y.minutes})" for y in explorations(x.number))]
+            titles = "<br>+ ".join(links)
+            rows.append(f"| {x.number} | {titles} | {x.question} | {x.minutes} | {exercises} |")
     hold("README.md", "\n\nThe lessons take about ", " hours in all", str(hours()))
     head = "| | | the question it answers | minutes | exercises |\n|:-|:-|:-|-:|-:|\n"
     hold("README.md", head, "\n\n", "\n".join(rows))
@@ -206,10 +220,11 @@ def test_the_results_page_shows_the_kept_results():
 
 
 def section(number, heading):
-    """Return a link to a lesson's section, by the name that JupyterLab gives it."""
-    [stem] = [x.file.stem for x in lessons() if x.number == number and x.file]
+    """Return a link to a section of a lesson or an exploration, as JupyterLab names it."""
+    own = [x.notebook for x in pages() if lesson_of(x.number) == number and x.written]
+    [path] = [x for x in own if lab_anchor(heading) in anchors(ROOT / "notebooks" / x)]
     anchor = quote(lab_anchor(heading), safe=":,?!'&")
-    return f"[{number} {plain(heading)}](notebooks/{stem}.ipynb#{anchor})"
+    return f"[{number} {plain(heading)}](notebooks/{path.as_posix()}#{anchor})"
 
 
 def test_the_topics_page_tells_where_each_topic_is_taught_exercised_and_measured():

@@ -24,6 +24,7 @@ from course_lib.checking.notebook.statements import Notebook, Statement, stateme
 from course_lib.checking.trying.forbidden import in_source, named
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
+from course_lib.files.course_map import lesson_of
 from course_lib.files.ipynb import NotANotebook
 
 MAGIC = re.compile(r"^([ \t]*)(?:(?:[\w,][\w, ]*=\s*)?[%!].*|\?+[\w.]+|[\w.]+\?+)$", re.MULTILINE)
@@ -192,11 +193,15 @@ def _placed(verdict: Verdict, places: tuple[tuple[int, int], ...]) -> Verdict:
 
 
 def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
-    """List the exercises of a notebook: its lesson's, or those of its cells, or of its names."""
+    """List the exercises of a notebook: its page's, or those of its cells, or of its names.
+
+    An older notebook may hold some that have moved from its lesson to an exploration, or back.
+    """
     every = [load(exercise_id) for exercise_id in ids()]
-    marked, lesson = {cell.exercise for cell in cells}, ipynb.lesson(notebook)
+    marked, page = {cell.exercise for cell in cells}, ipynb.lesson(notebook) or ""
+    moved = [x for x in every if x.id in marked and lesson_of(x.lesson) == lesson_of(page)]
     return (
-        [x for x in every if x.lesson == lesson]
+        [x for x in every if x.lesson == page or x in moved]
         or [x for x in every if x.id in marked]
         or [x for x in every if any(cell.is_for(x) for cell in cells)]
     )
@@ -216,7 +221,8 @@ def _attempt(
     if not answer or (is_stub(answer.text, exercise.method) and not patches):
         return Attempt(exercise)
 
-    before = [x for x in exercises[: exercises.index(exercise)] if x.lesson == exercise.lesson]
+    lesson = lesson_of(exercise.lesson)
+    before = [x for x in exercises[: exercises.index(exercise)] if lesson_of(x.lesson) == lesson]
 
     def gathered(borrowed: Collection[Exercise]) -> Attempt:
         lent = {x.name: _lent(x, answer) for x in borrowed}

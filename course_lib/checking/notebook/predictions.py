@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course_lib.files import ipynb
-from course_lib.files.course_map import lessons
+from course_lib.files.course_map import pages
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Guess, Workspace
 
@@ -84,16 +84,16 @@ def _plainly(question: str) -> str:
 
 
 def asked() -> Iterator[Prediction]:
-    """List the places where the lessons ask for a prediction, in their order."""
-    for lesson in lessons():
-        if lesson.file is None:
+    """List the places where lessons and explorations ask for a prediction, in their order."""
+    for page in pages():
+        if not page.written:
             continue
         with suppress(ipynb.NotANotebook):
-            notebook = ipynb.read(ROOT / "notebooks" / f"{lesson.file.stem}.ipynb")
-            question = lesson.question
+            notebook = ipynb.read(ROOT / "notebooks" / page.notebook)
+            question = page.question
             for cell in notebook["cells"]:
                 text = ipynb.text(cell)
                 if cell["cell_type"] != "code":
                     question = (QUESTION.findall(text) or [question])[-1]
                 elif re.search(r"^\s*reveal\(", text, flags=re.MULTILINE):
-                    yield Prediction(key(text), lesson.number, _plainly(question))
+                    yield Prediction(key(text), page.number, _plainly(question))

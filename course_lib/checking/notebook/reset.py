@@ -7,6 +7,7 @@ from pathlib import Path
 from course_lib.answers.source import stub
 from course_lib.checking.catalogue import load
 from course_lib.files import ipynb, releases
+from course_lib.files.course_map import number_of
 from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 
@@ -28,7 +29,9 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
     source = stub(exercise.reference, exercise.methods).rstrip()
     path, notebook = _notebook(workspace, exercise_id, name)
     if notebook is None:
-        return releases.mend(workspace, path, ROOT / "notebooks" / path.name)
+        return releases.mend(
+            workspace, path, ROOT / "notebooks" / path.relative_to(workspace.folder)
+        )
     cells = notebook["cells"]
     own = [cell for cell in cells if ipynb.exercise(cell) == exercise_id]
     if not own:
@@ -47,19 +50,19 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
 
 
 def _notebook(workspace: Workspace, exercise_id: str, name: str | None) -> tuple[Path, dict | None]:
-    """Find the notebook that an exercise belongs to: by its cells, or else by its lesson.
+    """Find the notebook that an exercise belongs to: by its cells, or else by its page.
 
     Of one that cannot be read there is its path alone.
     """
-    lesson = load(exercise_id).lesson
+    page, paths = load(exercise_id).lesson, ipynb.listed(workspace.folder)
     if name is not None:
-        path = workspace.folder / name
+        path = next((path for path in paths if path.name == name), workspace.folder / name)
         return path, _read(path) if path.exists() else ipynb.read(path)
-    notebooks = {path: _read(path) for path in sorted(workspace.folder.glob("*.ipynb"))}
+    notebooks = {path: _read(path) for path in paths}
     holding = (
         [path for path, x in notebooks.items() if x and _mentions(x, exercise_id)]
-        or [path for path, x in notebooks.items() if x and ipynb.lesson(x) == lesson]
-        or [path for path, x in notebooks.items() if not x and path.name.startswith(f"{lesson}_")]
+        or [path for path, x in notebooks.items() if x and ipynb.lesson(x) == page]
+        or [path for path, x in notebooks.items() if not x and number_of(path) == page]
     )
     if not holding:
         raise NoPlace(

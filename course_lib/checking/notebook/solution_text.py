@@ -10,11 +10,14 @@ from textwrap import indent
 from course_lib.answers.source import names_bound, self_contained, source_of
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
+from course_lib.files.course_map import lesson_of
 
 
 def solution_text(exercise: Exercise, code: str = "") -> str:
     """Return the reference, behind those of its helpers that a notebook of this code lacks."""
-    known = [load(x) for x in ids() if load(x).lesson <= exercise.lesson]
+    page, number = exercise.lesson, lesson_of(exercise.lesson)
+    # an exploration's notebook defines nothing of its lesson's
+    known = [x for x in map(load, ids()) if x.lesson == page or lesson_of(x.lesson) < number]
     own_names = vars(sys.modules[exercise.reference.__module__])
     # another function of the library may have an exercise's name
     given = {x.name for x in known if own_names.get(x.name, x.reference) is x.reference}
@@ -34,8 +37,9 @@ def standalone(exercise: Exercise) -> str:
 
 
 def of_lesson(lesson: str) -> Callable[[str], bool]:
-    """Return what tells whether a module of the course is not of an earlier lesson."""
-    earlier = {load(x).reference.__module__ for x in ids() if load(x).lesson < lesson}
+    """Return what tells whether a module of the course is not of a lesson before that of a page."""
+    number = lesson_of(lesson)
+    earlier = {x.reference.__module__ for x in map(load, ids()) if lesson_of(x.lesson) < number}
     outside = {load(x).reference.__module__ for x in ids()}
 
     def is_inlined(module: str) -> bool:

@@ -125,7 +125,7 @@ def _archive(lesson: str, readme: str) -> bytes:
 
 def _course() -> list[Path]:
     """List the files with which pip installs the course."""
-    inside = [*(ROOT / "course_lib").rglob("*"), *(ROOT / "lessons").iterdir()]
+    inside = [*(ROOT / "course_lib").rglob("*"), *(ROOT / "lessons").rglob("*")]
     files = [x for x in inside if x.is_file() and "__pycache__" not in x.parts]
     return [*(ROOT / name for name in NAMES), *sorted(files)]
 

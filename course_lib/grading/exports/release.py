@@ -7,6 +7,7 @@ notebook, with the sections that hold no exercise; what is left runs in seconds.
 
 import ast
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
@@ -15,7 +16,9 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from course_lib.checking.catalogue import load
 from course_lib.checking.verdict import max_points
 from course_lib.files import ipynb
+from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import without_solution_links
 from course_lib.grading.judging.rules import exercises_of
 
 SECTION = "## "
@@ -24,11 +27,8 @@ Cells = Iterable[NotebookNode]
 
 
 def stem(lesson: str) -> str:
-    """Return the name of a lesson's notebook. Raises LookupError where it has no exercises."""
-    exercises_of([lesson])
-    for path in (ROOT / "notebooks").glob(f"{lesson}_*.ipynb"):
-        return path.stem
-    raise LookupError(f"no notebook of lesson {lesson} is in {ROOT / 'notebooks'}")
+    """Return the name of a page's notebook. Raises LookupError where it has no exercises."""
+    return _path(lesson).stem
 
 
 def points(lesson: str) -> int:
@@ -53,7 +53,8 @@ def notebook(
     code; `other(cell)` those for one of text, imports or a given component; `first` go before all.
     Raises LookupError.
     """
-    whole = nbformat.read(ROOT / "notebooks" / f"{stem(lesson)}.ipynb", as_version=4)
+    whole = nbformat.read(_path(lesson), as_version=4)
+    without_solution_links(whole)
     cells = [*first]
     for cell in _kept(whole.cells):
         exercise_id = ipynb.exercise(cell)
@@ -62,6 +63,15 @@ def notebook(
     made = new_notebook(cells=cells, metadata=whole.metadata)
     nbformat.validate(made)
     return nbformat.writes(made) + "\n"
+
+
+def _path(lesson: str) -> Path:
+    exercises_of([lesson])
+    file = page_files().get(lesson)
+    path = ROOT / "notebooks" / (notebook_of(file) if file else "")
+    if not path.is_file():
+        raise LookupError(f"no notebook of lesson {lesson} is in {ROOT / 'notebooks'}")
+    return path
 
 
 def _kept(cells: list[NotebookNode]) -> list[NotebookNode]:

@@ -17,6 +17,7 @@ from course_lib.checking.trying.forbidden import in_source
 from course_lib.checking.trying.source_names import names_in
 from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
+from course_lib.files.course_map import lesson_of
 from course_lib.grading.judging.flags import flags
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.sandbox import Sandbox
@@ -49,8 +50,10 @@ class Judge:
         try:
             notebook = ipynb.parse(content, "This")
             asked = [load(exercise_id) for exercise_id in self._rules.exercises]
-            own, lessons = ipynb.lesson(notebook), {x.lesson for x in asked}
-            if own and lessons and own not in lessons:
+            own, pages = ipynb.lesson(notebook), {x.lesson for x in asked}
+            # an older notebook may still hold what has moved to an exploration
+            held = {ipynb.exercise(cell) for cell in notebook["cells"]}
+            if own and pages and own not in pages and held.isdisjoint(self._rules.exercises):
                 return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
             submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
@@ -104,7 +107,8 @@ class Judge:
     def _judged(self, attempt: Attempt) -> Verdict:
         if not attempt.source:
             return unanswered(attempt, self._rules.seed)
-        sandbox, banned = self._sandboxes[attempt.exercise.lesson], attempt.exercise.forbidden
+        exercise = attempt.exercise
+        sandbox, banned = self._sandboxes[lesson_of(exercise.lesson)], exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
         if any(in_source(source, {}, banned) for source in sandbox.executed):
             sandbox.clear()
@@ -127,7 +131,7 @@ class Judge:
 
     def _start_sandbox(self, attempt: Attempt) -> None:
         """Start the sandbox of an exercise's lesson, unless it runs."""
-        lesson, rules = attempt.exercise.lesson, self._rules
+        lesson, rules = lesson_of(attempt.exercise.lesson), self._rules
         if attempt.source and lesson not in self._sandboxes:
             sandbox = Sandbox(lesson, rules.level, rules.seconds, rules.memory)
             self._open.enter_context(sandbox)

@@ -29,7 +29,7 @@ class Rules:
 
 
 def exercises_of(lessons: Iterable[str]) -> list[str]:
-    """List the exercises of lessons. Raises LookupError for a lesson that has none."""
+    """List the exercises of lessons and explorations. Raises LookupError for one without any."""
     chosen = []
     for lesson in lessons:
         own = [exercise_id for exercise_id in ids() if outline(exercise_id).lesson == lesson]

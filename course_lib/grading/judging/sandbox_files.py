@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 
 import course_lib
 from course_lib.checking.catalogue import ids, load, outline
+from course_lib.files.course_map import lesson_of
 from course_lib.grading.judging.inside.earlier import EARLIER
 
 PACKAGES = ("torch", "numpy", "einops", "jaxtyping")
@@ -57,7 +58,7 @@ class SandboxFiles:
 
 
 def make_files(folder: Path, lesson: str) -> SandboxFiles:
-    """Fill a folder with what an answer to this lesson's exercises can see."""
+    """Fill a folder with what an answer to an exercise of this lesson, or beside it, can see."""
     earlier = earlier_components(lesson)
     modules = {*INSIDE, *_with_imports({module for module, _ in earlier.values()})}
     for module in modules:
@@ -83,7 +84,7 @@ def make_files(folder: Path, lesson: str) -> SandboxFiles:
 
 def earlier_components(lesson: str) -> dict[str, tuple[str, str]]:
     """Map the exercises of earlier lessons to module and name of what they build."""
-    exercises = [load(x) for x in ids() if outline(x).lesson < lesson]
+    exercises = [load(x) for x in ids() if lesson_of(outline(x).lesson) < lesson_of(lesson)]
     prefix = f"{course_lib.__name__}."
     return {
         x.id: (x.reference.__module__, x.name)

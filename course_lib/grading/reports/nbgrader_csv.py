@@ -2,7 +2,7 @@
 
 from pathlib import PurePosixPath
 
-from course_lib.files.paths import ROOT
+from course_lib.files.course_map import page_files
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import number
@@ -40,8 +40,5 @@ def _row(submission: SubmissionResult) -> list[str]:
 
 
 def _assignment(submission: SubmissionResult) -> str:
-    lesson = submission["lesson"]
-    if lesson and lesson.isdecimal():
-        for file in (ROOT / "lessons").glob(f"{lesson}_*.py"):
-            return file.stem
-    return PurePosixPath(submission["notebook"]).stem
+    file = page_files().get(submission["lesson"] or "")
+    return file.stem if file else PurePosixPath(submission["notebook"]).stem

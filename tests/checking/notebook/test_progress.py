@@ -7,7 +7,7 @@ import pytest
 
 from course_lib.checking.catalogue import ids, outline
 from course_lib.checking.notebook.progress import standing
-from course_lib.files.course_map import lessons
+from course_lib.files.course_map import pages
 from course_lib.files.workspace import Workspace
 from lessons.minutes import MARK, minutes
 
@@ -68,13 +68,14 @@ def test_an_exercise_of_an_instructors_own_takes_its_minutes_too(workspace):
 def test_the_minutes_left_are_near_what_is_measured_cell_by_cell(workspace):
     """The estimate shares reading out by the length of the text; `lessons.minutes` counts it."""
     errors = []
-    for lesson in lessons():
-        cells = jupytext.read(lesson.file, fmt="py:percent").cells
+    for page in pages():
+        cells = jupytext.read(page.file, fmt="py:percent").cells
         for number, cell in enumerate(cells, start=1):
             if cell.source.startswith(MARK):
                 exercise_id = cell.source.removeprefix(MARK).strip()
                 measured = minutes(cells).core - minutes(cells[:number]).core
-                errors.append(abs(standing(exercise_id, has_passed=True).minutes - measured))
+                said = standing(exercise_id, has_passed=True).minutes
+                errors.append(abs(said - measured) / page.core_minutes)
                 passes(workspace, exercise_id)
-    assert statistics.mean(errors) < 5
-    assert max(errors) < 15
+    assert statistics.mean(errors) < 0.05
+    assert max(errors) < 0.15

@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from course_lib.checking import catalogue
-from course_lib.files.course_map import lessons
+from course_lib.files.course_map import pages
 from course_lib.grading.marks.schema import (
     BY_HAND,
     EXTRA,
@@ -120,13 +120,16 @@ def exercise_title(exercise_id: str) -> str:
 
 
 def lesson_title(number: str | None) -> str:
-    """Return a lesson's number and title: `03 Self-attention`; empty where there is none."""
+    """Return a page's number and title: `03 Self-attention`; empty where there is none."""
     return f"{number} {_lesson_titles().get(number, '')}".strip() if number else ""
 
 
 @cache
 def _lesson_titles() -> dict[str, str]:
-    return {lesson.number: lesson.title for lesson in lessons()}
+    return {
+        page.number: f"{page.title} (an exploration)" if page.is_exploration else page.title
+        for page in pages()
+    }
 
 
 def _with_points(results: Results) -> list[SubmissionResult]:
