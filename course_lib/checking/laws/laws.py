@@ -33,7 +33,7 @@ from course_lib.checking.laws.mutants import by_heart, guessing, mutants
 from course_lib.checking.laws.sizes import missing_sizes
 from course_lib.checking.telling.known_mistakes import diagnosis, known, try_mistake
 from course_lib.checking.trying.trial import (
-    Trying,
+    AnswerRun,
     cases,
     drawn,
     large,
@@ -170,7 +170,7 @@ def raised(exercise: Exercise, mistake: Mistake) -> dict[str, str]:
     return messages
 
 
-def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
+def _does_it_again(mistake: Mistake, tried: AnswerRun, seed: int) -> bool:
     """Return True if a mistake, tried anew, is the same up to its first failing call."""
     again = try_mistake(tried.exercise, mistake, seed)
     for place in range(len(tried)):
@@ -214,8 +214,8 @@ def _first(exercise: Exercise, seed: int) -> Reply:
     return replace(first.expected, inputs=first.case.inputs)
 
 
-def _tried(exercise: Exercise, answer: Callable, seed: int) -> Trying:
-    return Trying(exercise, InProcess(answer), seed)
+def _tried(exercise: Exercise, answer: Callable, seed: int) -> AnswerRun:
+    return AnswerRun(exercise, InProcess(answer), seed)
 
 
 def _defined(exercise: Exercise, source: str) -> Callable:
