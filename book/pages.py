@@ -17,8 +17,9 @@ from nbformat.v4 import new_markdown_cell
 
 from course_lib.checking.statuses import code
 from course_lib.files import course_map
-from course_lib.files.course_map import Lesson
+from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import without_solution_links
 
 HERE = Path(__file__).parent
 XRAYS = HERE / "xray"
@@ -69,6 +70,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook for readers: hints folded below each stub, and nothing checked."""
     hints = {x.id: x.hints for x in course_map.exercises()}
     cells: list[NotebookNode] = []
+    without_solution_links(notebook)
     for cell in notebook.cells:
         cells.append(cell)
         if cell.cell_type != "code":
@@ -105,7 +107,7 @@ def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
                 yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
 
 
-def components() -> dict[Lesson, list[str]]:
+def components() -> dict[Page, list[str]]:
     """Name the modules of each lesson that has some, as their docstrings say."""
     of_lesson: dict[str, list[str]] = {}
     files = [*(ROOT / "course_lib").glob("[!_]*.py"), *(ROOT / "course_lib/efficient").glob("*.py")]

@@ -75,7 +75,7 @@ def test_the_minutes_left_are_near_what_is_measured_cell_by_cell(workspace):
                 exercise_id = cell.source.removeprefix(MARK).strip()
                 measured = minutes(cells).core - minutes(cells[:number]).core
                 said = standing(exercise_id, has_passed=True).minutes
-                errors.append(abs(said - measured) / lesson.core_minutes)
+                errors.append(abs(said - measured) / page.core_minutes)
                 passes(workspace, exercise_id)
     assert statistics.mean(errors) < 0.05
     assert max(errors) < 0.15
