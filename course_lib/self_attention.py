@@ -98,7 +98,8 @@ def pointer_weights(
 
     A token is d_model = 2 * names + 1 numbers: its own name as a one-hot vector, the name that it
     wants as another, and one number. With these matrices scaled dot-product attention returns, for
-    each token, the number of the token whose name it wants, to within 0.002. d_k is free, d_v is 1.
+    each token, the number of the token whose name it wants, to within 0.002. This holds for any
+    number of names up to 300. d_k is free, d_v is 1.
     """
     w_q, w_k = torch.zeros(2, 2 * names + 1, names)
     w_v = torch.zeros(2 * names + 1, 1)

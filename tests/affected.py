@@ -11,7 +11,7 @@ LAWS = "tests/checking/laws/test_laws.py::test_every_exercise_holds_all_laws"
 SLOW = (
     "test_laws", "test_exports", "test_grade", "test_hostile",
     "test_isolation", "test_with_tools", "test_lessons", "test_against_hugging_face", "test_verify",
-    "test_agreement", "test_handles", "test_idioms",
+    "test_agreement", "test_idioms",
 )  # fmt: skip
 
 

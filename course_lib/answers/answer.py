@@ -17,10 +17,8 @@ from einops import einops
 from torch import Tensor, nn
 
 from course_lib.answers import messages, probe_layers
-from course_lib.answers.dotted_names import aliases
-from course_lib.answers.source import find_source, functions, names_used
-from course_lib.answers.watch import bounded, watching
-from course_lib.answers.without_dynamo import without_dynamo
+from course_lib.answers.source import aliases, find_source, functions, names_used
+from course_lib.answers.watch import bounded, watching, without_compiler
 
 PRINTED_CHARACTERS = 2_000
 NESTED_ITEMS = 1_000
@@ -156,7 +154,7 @@ class InProcess:
         inputs = [change_tensors(x, lambda y: y.clone() if y.requires_grad else y) for x in leaves]
         printed = _Bounded()
         kept, shown = _settings_kept(request), contextlib.redirect_stdout(printed)
-        with kept, shown, without_dynamo(), watching(request.watch, self._answer) as seen:
+        with kept, shown, without_compiler(), watching(request.watch, self._answer) as seen:
             reply = self._reply(request, leaves, inputs)
         return replace(reply, forbidden=tuple(seen), printed=printed.getvalue())
 
@@ -316,16 +314,20 @@ def _settings_kept(request: Request) -> Iterator[None]:
 
     einops remembers what it did with sizes, and takes 2.0, which torch refuses, for the same size
     as 2: who divides by / would pass after an answer that divides by //, and spoil the next one.
+    One thread is enough for tensors this small: several would wait for each other.
     """
     dtype, numbers = torch.get_default_dtype(), torch.get_rng_state()
+    threads = torch.get_num_threads()
     einops._reconstruct_from_shape.cache_clear()
     with torch.enable_grad():
         try:
             if request.settings:
                 torch.default_generator.manual_seed(UNLIKELY_SEED)
             torch.set_default_dtype(getattr(torch, request.default_dtype))
+            torch.set_num_threads(1)
             yield
         finally:
+            torch.set_num_threads(threads)
             torch.set_default_dtype(dtype)
             torch.set_rng_state(numbers)
 

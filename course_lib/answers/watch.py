@@ -5,21 +5,24 @@ All of it is undone when the block is left. Names are dotted ("torch.softmax",
 softmax, by whichever name or layer it was reached.
 """
 
+import importlib
+import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from course_lib.answers.dotted_names import loaded
-from course_lib.answers.source import functions
+from course_lib.answers.source import functions, loaded
 
 ATEN = "aten."
+COMPILER = "torch._dynamo"
 
 
 class TooManyCalls(RuntimeError):
@@ -152,3 +155,40 @@ def _functions(value: Any) -> Iterator[types.FunctionType]:
     if isinstance(value, type) and issubclass(value, nn.Module):
         value = value.forward
     return functions(value)
+
+
+@contextmanager
+def without_compiler() -> Iterator[None]:
+    """Put a stand-in where torch's compiler would be, unless that is loaded already.
+
+    Dispatch modes and the meta device import the compiler, which takes a second, for one function,
+    `disable`, which does nothing for them.
+    """
+    if COMPILER in sys.modules:
+        yield
+        return
+    sys.modules[COMPILER] = torch._dynamo = compiler = _Compiler(COMPILER)
+    try:
+        yield
+    finally:
+        _remove(compiler)
+
+
+class _Compiler(types.ModuleType):
+    """Stands in for `torch._dynamo`, and gives way to it as soon as more is asked of it."""
+
+    @staticmethod
+    def disable(function: Any, *_: Any, **__: Any) -> Any:
+        return function
+
+    def __getattr__(self, name: str) -> Any:
+        # `inspect`, for one, goes through all modules and wants none in particular
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(name)
+        _remove(self)
+        return getattr(importlib.import_module(COMPILER), name)
+
+
+def _remove(compiler: _Compiler) -> None:
+    if sys.modules.get(COMPILER) is compiler:
+        del sys.modules[COMPILER], torch._dynamo

@@ -4,7 +4,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -71,12 +71,11 @@ class Property:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A complete wrong answer that learners give, with the sentence that helps.
+    """A complete wrong answer that learners give; its docstring is the sentence that helps.
 
     `raises` are the exceptions that it may raise.
     """
 
-    sentence: str
     answer: Callable
     raises: tuple[type[BaseException], ...] = ()
 
@@ -84,6 +83,11 @@ class Mistake:
     def name(self) -> str:
         """The name of the wrong function or class."""
         return self.answer.__name__
+
+    @property
+    def sentence(self) -> str:
+        """What a learner is told who gives this answer."""
+        return " ".join((self.answer.__doc__ or "").split())
 
 
 @dataclass(eq=False)
@@ -98,6 +102,7 @@ class Exercise:
     `canonical` brings any two results that differ in what is free, such as an order, to one form.
     `small_only` says why a reference with an exponential is not tried on large numbers.
     `no_gradient` says why the gradients of a result with floats are not judged.
+    `in_steps` is the reference cut into methods, of which known mistakes change one.
     `optional` says that no lesson needs it: it is marked so, and `course progress` goes past it.
     `id` is known once `catalogue` has loaded the file.
     """
@@ -122,6 +127,7 @@ class Exercise:
     mistakes: list[Mistake] = field(default_factory=list)
     alternatives: list[Callable] = field(default_factory=list)
     draw: Callable[[Draw], Iterator[tuple]] = lambda _: iter(())
+    in_steps: type | None = None
 
     def __post_init__(self):
         own = f"{self.reference.__module__}.{self.reference.__qualname__}"
@@ -153,19 +159,30 @@ class Exercise:
         self.draw = draw
         return draw
 
+    def steps(self, answer: type) -> type:
+        """Take the class below, the reference cut into methods, of which mistakes change one."""
+        self.in_steps = answer
+        return self.alternative(answer)
+
     def mistake(
         self,
-        sentence: str,
+        answer: Callable | None = None,
+        *,
+        step: str = "",
         raises: type[BaseException] | tuple[type[BaseException], ...] = (),
     ) -> Callable:
-        """Take the function or class below as a known mistake with this sentence."""
-        raises = raises if isinstance(raises, tuple) else (raises,)
+        """Take the function or class below as a known mistake: its docstring says what is wrong.
 
-        def take(answer: Callable) -> Callable:
-            self.mistakes.append(Mistake(sentence, answer, raises))
-            return answer
-
-        return take
+        Where a class is asked for, a function is its method `step`, by default the one to write.
+        """
+        if answer is None:
+            return partial(self.mistake, step=step, raises=raises)
+        if isinstance(self.reference, type) and not isinstance(answer, type):
+            known = {"__doc__": answer.__doc__, "__module__": answer.__module__}
+            base = self.in_steps or self.reference
+            answer = type(answer.__name__, (base,), {step or str(self.method): answer, **known})
+        self.mistakes.append(Mistake(answer, raises if isinstance(raises, tuple) else (raises,)))
+        return answer
 
     def alternative(self, answer: Callable) -> Callable:
         """Take the function or class below as a right answer in another style."""

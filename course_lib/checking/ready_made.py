@@ -1,4 +1,4 @@
-"""Names of torch's ready-made versions that several exercises forbid."""
+"""Ready-made versions that exercises forbid: their names, other names of theirs, operations."""
 
 SOFTMAX = (
     "torch.softmax",
@@ -83,3 +83,39 @@ CROSS_ENTROPY = (
     "torch.nn.CrossEntropyLoss",
     "torch.nn.NLLLoss",
 )
+
+# other public names by which the same, or most of it, is computed: torch's and numpy's functions
+# were called on sample arguments, and those of equal results are here
+SAME = {
+    "torch.linalg.lstsq": "numpy.linalg.lstsq numpy.polyfit numpy.polynomial.polynomial.polyfit"
+    " numpy.polynomial.Polynomial.fit",
+    "torch.linalg.pinv": "torch.pinverse torch.Tensor.pinverse numpy.linalg.pinv",
+    "torch.linalg.solve": "torch.linalg.solve_ex torch.linalg.tensorsolve numpy.linalg.solve"
+    " numpy.linalg.tensorsolve torch.cholesky_solve torch.lu_solve torch.linalg.lu_solve",
+    "torch.logaddexp": "torch.Tensor.logaddexp torch.masked.logaddexp numpy.logaddexp"
+    " torch.logaddexp2 torch.Tensor.logaddexp2 numpy.logaddexp2",
+    "torch.logsumexp": "torch.special.logsumexp torch.masked.logsumexp",
+    "torch.log_softmax": "torch.masked.log_softmax torch.sparse.log_softmax",
+    "torch.softmax": "torch.special.softmax torch.masked.softmax torch.masked.softmin"
+    " torch.sparse.softmax",
+    "torch.nn.functional.scaled_dot_product_attention": "torch.nn.MultiheadAttention"
+    " torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.BatchNorm1d": "torch.nn.LazyBatchNorm1d",
+    "torch.nn.Conv1d": "torch.nn.LazyConv1d",
+    "torch.nn.InstanceNorm1d": "torch.nn.LazyInstanceNorm1d",
+    "torch.nn.NLLLoss": "torch.nn.NLLLoss2d",
+}
+# what a forbidden function comes down to is forbidden by any name: a part of the names of torch's
+# own operations, so that "softmax" is `aten._softmax` and `aten._log_softmax` alike
+OPERATIONS = {
+    "torch.softmax": "softmax",
+    "torch.logsumexp": "logsumexp",
+    "torch.logaddexp": "logaddexp",
+    "torch.logcumsumexp": "logcumsumexp",
+    "torch.nn.functional.scaled_dot_product_attention": "scaled_dot_product_",
+    "torch.nn.functional.conv1d": "conv",
+    "torch.nn.functional.layer_norm": "layer_norm",
+    "torch.nn.functional.group_norm": "group_norm",
+    "torch.nn.functional.batch_norm": "batch_norm",
+    "torch.linalg.solve_ex": "linalg_solve_ex",
+}

@@ -69,7 +69,7 @@ def with_softmax(
     """Add a mistake: the reference with another softmax of scores and mask, wherever it has one."""
     reference = exercise.reference
     if not isinstance(reference, type):
-        exercise.mistake(sentence, raises)(_named(name, _knowing(reference, softmax)))
+        exercise.mistake(_named(name, sentence, _knowing(reference, softmax)), raises=raises)
         return
     method = str(exercise.method)
 
@@ -82,7 +82,8 @@ def with_softmax(
                     setattr(layer, key, _knowing(value, softmax))
 
     changed = {"__init__": build, method: _knowing(getattr(reference, method), softmax)}
-    exercise.mistake(sentence, raises)(type(name, (reference,), changed))
+    answer = type(name, (reference,), {"__doc__": sentence, **changed})
+    exercise.mistake(answer, raises=raises)
 
 
 def ignored(exercise: Exercise, argument: str = "mask", sentence: str = "") -> None:
@@ -178,15 +179,32 @@ def unstable(exercise: Exercise, sentence: str = "") -> None:
 
 
 def over_queries(exercise: Exercise, sentence: str = "") -> None:
-    """Add a mistake: the weights of each key, not of each query, sum to one."""
-    with_softmax(
-        exercise,
-        "softmax_over_queries",
-        sentence
-        or "The softmax ran over the queries: each key shares itself out, and the weights of one "
-        "query do not sum to one. Along which axis are the keys?",
-        lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), -2),
-    )
+    """Add mistakes: the weights of each key, not of each query, sum to one.
+
+    There are four ways to mask such a softmax, which are one mistake.
+    """
+
+    def masked_after(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        weights = torch.softmax(scores, -2)
+        return weights if mask is None else weights * mask
+
+    def whole(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        return attention.softmax(scores.mT, mask if mask is None else mask.mT).mT
+
+    for name, softmax in (
+        ("", lambda scores, mask=None: torch.softmax(_hidden(scores, mask, -torch.inf), -2)),
+        ("_hidden_by_a_number", lambda x, mask=None: torch.softmax(_hidden(x, mask, -1e9), -2)),
+        ("_masked_after", masked_after),
+        ("_without_nan", whole),
+    ):
+        with_softmax(
+            exercise,
+            f"softmax_over_queries{name}",
+            sentence
+            or "The softmax ran over the queries: each key shares itself out, and the weights of "
+            "one query do not sum to one. Along which axis are the keys?",
+            softmax,
+        )
 
 
 def over_axis(exercise: Exercise, axis: int, sentence: str = "") -> None:
@@ -296,19 +314,19 @@ def _add(
     """Add a mistake: `call`, which is given the reference, or the object's own method."""
     reference = exercise.reference
     if not isinstance(reference, type):
-        answer = _named(name, lambda *inputs, **named: call(reference, *inputs, **named))
+        answer = _named(name, sentence, lambda *inputs, **named: call(reference, *inputs, **named))
     else:
         right = getattr(reference, str(exercise.method))
 
         def method(self, *inputs: Any, **named: Any) -> Any:
             return call(types.MethodType(right, self), *inputs, **named)
 
-        answer = type(name, (reference,), {str(exercise.method): method})
-    exercise.mistake(sentence, raises)(answer)
+        answer = type(name, (reference,), {"__doc__": sentence, str(exercise.method): method})
+    exercise.mistake(answer, raises=raises)
 
 
-def _named(name: str, function: Callable) -> Callable:
-    function.__name__ = name
+def _named(name: str, sentence: str, function: Callable) -> Callable:
+    function.__name__, function.__doc__ = name, sentence
     return function
 
 

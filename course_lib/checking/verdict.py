@@ -17,8 +17,7 @@ from course_lib.checking.telling.explanation import (
     smallest,
 )
 from course_lib.checking.telling.known_mistakes import diagnosis
-from course_lib.checking.trying import forbidden_names
-from course_lib.checking.trying.forbidden_operations import named
+from course_lib.checking.trying import forbidden
 from course_lib.checking.trying.trial import Call, Trial, Trying, cases, properties
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
@@ -99,7 +98,7 @@ def refusal(
     used = [name for call in calls for name in call.reply.forbidden]
     if description.source and not used:
         aliases = description.aliases or {}
-        used = forbidden_names.in_source(description.source, aliases, named(exercise))
+        used = forbidden.in_source(description.source, aliases, forbidden.named(exercise))
     # the solution may stand on helpers that no answer may call
     if used and not is_library(description.source or "", exercise.name, exercise.id):
         return "forbidden", _forbidden(used[0])

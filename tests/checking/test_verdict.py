@@ -398,7 +398,8 @@ from course_lib.exercises import verdict
 def state():
     table = torch._C._dispatch_dump_table("aten::_softmax")
     modes = len(torch.utils._python_dispatch._get_current_dispatch_mode_stack())
-    return table, modes, "torch._dynamo" in sys.modules, torch.softmax.__doc__
+    threads, loaded = torch.get_num_threads(), "torch._dynamo" in sys.modules
+    return table, modes, threads, loaded, torch.softmax.__doc__
 
 before, code = state(), load("attention/softmax").reference.__code__
 for exercise_id in ("attention/softmax", "add_norm/layer_norm", "multi_head/attention"):

@@ -1,6 +1,7 @@
 """`check` in a kernel, `course check` and `course grade` say the same of every answer.
 
-All known mistakes and alternatives are tried with COURSE_ALL_ANSWERS=1, otherwise one of each.
+All known mistakes and alternatives are tried with COURSE_ALL_ANSWERS=1, otherwise one for each
+exercise, a right and a wrong one in turn.
 """
 
 import ast
@@ -25,7 +26,7 @@ from course_lib.grading.judging.rules import Rules
 from lessons.build import build, lesson_files
 
 SECONDS = 60
-MOST = None if os.environ.get("COURSE_ALL_ANSWERS") else 1
+EVERY = "COURSE_ALL_ANSWERS" in os.environ
 LESSONS = lesson_files()
 EXERCISES = [load(exercise_id) for exercise_id in ids()]
 
@@ -74,6 +75,13 @@ def undecorated(source):
 def pasted(answer, name):
     """Write an answer of the exercise's file with all that it needs, under the exercise's name."""
     (node,) = undecorated(source_of(answer)).body
+    if isinstance(answer, type) and isinstance(node, ast.FunctionDef):
+        # a mistake that is one method of a class
+        [node.name] = (x for x, y in vars(answer).items() if inspect.isfunction(y))
+        method = textwrap.indent(ast.unparse(node), "    ")
+        (node,) = ast.parse(
+            f"class {answer.__name__}({answer.__mro__[1].__name__}):\n{method}"
+        ).body
     names = vars(inspect.getmodule(answer)) | {"__name__": "__answer__"}
     plain = define(ast.unparse(node), answer.__name__, names)
     inlined = ("course_lib.", "__answer__")
@@ -100,15 +108,18 @@ def written(exercise):
 
 
 def rounds(lesson):
-    """Yield an answer to each exercise of a lesson, then another one to each."""
+    """Yield an answer to each exercise of a lesson, and then others: all, or a right or wrong one.
+
+    So half of a notebook's answers are right, and half are wrong.
+    """
     exercises = [x for x in EXERCISES if x.lesson == lesson]
-    kinds = (
-        [x.alternatives[:MOST] for x in exercises],
-        [written(x)[:MOST] for x in exercises],
-    )
-    for kind in kinds:
-        for answers in zip_longest(*kind):
-            yield {x.id: y for x, y in zip(exercises, answers, strict=True) if y is not None}
+    if EVERY:
+        rows = [[*x.alternatives, *written(x)] for x in exercises]
+    else:
+        kinds = [(x.alternatives, written(x)) for x in exercises]
+        rows = [(pair[n % 2] or pair[1 - n % 2])[:1] for n, pair in enumerate(kinds)]
+    for answers in zip_longest(*rows):
+        yield {x.id: y for x, y in zip(exercises, answers, strict=True) if y is not None}
 
 
 def test_the_solved_notebook_of_a_lesson_gets_all_points(file, child, graded):

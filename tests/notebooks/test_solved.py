@@ -21,12 +21,25 @@ def short_and_lying_clocks(monkeypatch):
     monkeypatch.setattr(time, "process_time", lying(time.process_time, seed=2))
 
 
-def without_drawings(cells):
-    """Leave out the cells that only draw, if no later one reads a name that they bind."""
-    kept, needed = [], set()
-    for cell in reversed([x for x in cells if x.cell_type == "code"]):
+def what_answers_reach(cells):
+    """Leave out the cells that no answer to an exercise reaches: the untouched notebook runs them.
+
+    Reached are the exercises, and what reads a name that a reached cell binds, or `mine` of this
+    lesson. Drawings are left out too. What a cell that stays reads is bound by cells that stay.
+    """
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    ids = [cell.metadata["exercise"] for cell in code if "exercise" in cell.metadata]
+    reached, names = [], set()
+    for cell in code:
         bound, read = names_of(cell.source)
-        if "hide-input" not in cell.metadata.get("tags", []) or bound & needed:
+        reached.append("exercise" in cell.metadata or any(x in cell.source for x in ids))
+        if read & names or reached[-1]:
+            reached[-1] = "hide-input" not in cell.metadata.get("tags", [])
+            names |= bound
+    kept, needed = [], set()
+    for cell, is_reached in zip(code[::-1], reached[::-1], strict=True):
+        bound, read = names_of(cell.source)
+        if is_reached or bound & needed or "needs(" in cell.source:
             kept.append(cell)
             needed = needed - bound | read
     return kept[::-1]
@@ -37,4 +50,4 @@ def without_drawings(cells):
 @pytest.mark.usefixtures("short_and_lying_clocks")
 @pytest.mark.parametrize("lesson", lesson_files(), ids=lambda file: file.stem)
 def test_a_solved_lesson_runs_to_its_end_and_passes_its_checks(lesson, run_cells):
-    run_cells(without_drawings(build(lesson, solved=True).cells))
+    run_cells(what_answers_reach(build(lesson, solved=True).cells))

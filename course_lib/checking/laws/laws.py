@@ -83,6 +83,7 @@ def _texts(exercise: Exercise) -> Iterator[str]:
         yield "has fewer than two hints"
     if len(exercise.mistakes) < 3:
         yield "has fewer than three known mistakes"
+    yield from (f"{x.name} has no sentence" for x in exercise.mistakes if not x.sentence)
     if not exercise.alternatives:
         yield "has no alternative"
     lines = [line.strip() for line in source_of(exercise.reference).splitlines()]

@@ -21,8 +21,7 @@ from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.notebook.statements import Notebook, Statement, statements
-from course_lib.checking.trying import forbidden_names
-from course_lib.checking.trying.forbidden_operations import named
+from course_lib.checking.trying.forbidden import in_source, named
 from course_lib.checking.verdict import Verdict, judge, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
@@ -171,7 +170,7 @@ def forbidden(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source or is_library(attempt.written, exercise.name, exercise.id):
         return None
-    names = forbidden_names.in_source(attempt.written, {}, named(exercise))
+    names = in_source(attempt.written, {}, named(exercise))
     return next(iter(names), None)
 
 

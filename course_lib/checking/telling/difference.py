@@ -61,9 +61,6 @@ class Pair:
         return self.differs(self.got, self.expected)
 
 
-Finder = Callable[[list[Pair]], str | None]
-
-
 def pair(exercise: Exercise, case: Case, got: Any, expected: Any) -> Pair:
     """Set a wrong result beside the right one."""
     names = [parameter.name for parameter in exercise.parameters]
@@ -89,10 +86,11 @@ def difference(pairs: list[Pair], exact: bool = False) -> str | None:
         return _dtype(pairs)
     if any(x.got.is_complex() for x in pairs):
         return None
-    if any(x.got.shape != x.expected.shape for x in pairs):
-        finders = OF_ANY_SHAPE if exact else (*OF_ANY_SHAPE, _shape)
-    else:
-        finders = EXACT if exact else (*EXACT, *PLACES)
+    finders = [_changed, _argument]
+    if all(x.got.shape == x.expected.shape for x in pairs):
+        finders += [_factor, _added] if exact else [_factor, _added, _one_way, _not_finite]
+    elif not exact:
+        finders.append(_shape)
     return next(filter(None, (find(pairs) for find in finders)), None)
 
 
@@ -115,8 +113,6 @@ def _has_parts(x: Pair) -> bool:
 
 def _parts(pairs: list[Pair], exact: bool) -> str | None:
     """Look at each part of results that have several, and name the wrong one if there is one."""
-    if all(len(x.got) > 1 and x.is_near(x.got[::-1], x.expected) for x in pairs):
-        return "The parts of the result are in the reverse order."
     said: dict[int, str | None] = {}
     wrong_forms: set[int] = set()
     for place in range(max(len(x.expected) for x in pairs)):
@@ -157,16 +153,10 @@ def _kind(pairs: list[Pair]) -> str | None:
     said = f"The result is {got}, and should be {expected}"
     if got == "None":
         return "This returns None: is there a `return` on every way out?"
-    if got == "a tuple":
-        for place, which in enumerate(("first", "second")):
-            if all(len(x.got) > place and x.is_near(x.got[place], x.expected) for x in pairs):
-                return f"{said}: its {which} part is right."
     if all(isinstance(x.got, Tensor) and x.got.numel() == 1 for x in pairs):
         return f"{said}: `.item()` takes the number out of a tensor with one element."
     if "tensor" in expected and got in ("a list", "a tuple"):
         return f"{said}: `torch.stack` makes one tensor of several."
-    if (got, expected) == ("a float", "an int"):
-        return f"{said}: `/` gives a float, `//` a whole number."
     return f"{said}."
 
 
@@ -193,58 +183,19 @@ def _dtype(pairs: list[Pair]) -> str | None:
 # shapes
 
 
-def _shape(pairs: list[Pair]) -> str | None:
-    """Describe results of another shape: an axis too many, too few, or of another size."""
+def _shape(pairs: list[Pair]) -> str:
+    """Show the smallest result of another shape, and say in how many cases there is one."""
     differing = [x for x in pairs if x.got.shape != x.expected.shape]
-    if len(differing) < len(pairs):
-        axis = _named_axis(differing)
-        many = f"In {len(differing)} of {len(pairs)} wrong cases the shape is wrong"
-        return f"{many}{axis}." if axis else None
-    smallest = min(pairs, key=lambda x: x.expected.numel())
-    said = _shapes(smallest)
-    if all(
-        x.got.numel() == x.expected.numel() and x.is_near(x.got.flatten(), x.expected.flatten())
-        for x in pairs
-    ):
+    said = _shapes(min(differing, key=lambda x: x.expected.numel()))
+    if all(x.is_near(x.got.flatten(), x.expected.flatten()) for x in pairs):
         return f"The right numbers in the right order, but {said}."
-    for name, axis in (("last", -1), ("first", 0), ("second last", -2)):
-        for end, start in (("last", 0), ("first", 1)):
-            if all(_lacks(x.got, x.expected, axis, start, x) for x in pairs):
-                return f"The {end} entry along the {name} axis is missing: {said}."
-            if all(_lacks(x.expected, x.got, axis, start, x) for x in pairs):
-                return f"There is one entry too many along the {name} axis, the {end} one: {said}."
-    for more, word in ((-1, "missing"), (1, "too many")):
-        if all(x.got.dim() == x.expected.dim() + more for x in pairs):
-            return f"{said[0].upper()}{said[1:]}: one axis is {word}."
-    return f"{said[0].upper()}{said[1:]}{_named_axis(pairs)}."
+    if len(differing) < len(pairs):
+        return f"In {len(differing)} of {len(pairs)} wrong cases {said}."
+    return f"{said[0].upper()}{said[1:]}."
 
 
 def _shapes(x: Pair) -> str:
     return f"the shape is {tuple(x.got.shape)}, where {tuple(x.expected.shape)} is expected"
-
-
-def _lacks(short: Tensor, long: Tensor, axis: int, start: int, x: Pair) -> bool:
-    """Return True if one tensor is another without its first or its last entry along an axis."""
-    if long.dim() < -min(axis, -1) or long.shape[axis] < 2:
-        return False
-    return x.is_near(short, long.narrow(axis, start, long.shape[axis] - 1))
-
-
-def _named_axis(pairs: list[Pair]) -> str:
-    """Name the size that the one wrong axis has, and that which it should have."""
-    for axis, name in ((-1, "last"), (-2, "second last"), (-3, "third last")):
-        shapes = [(list(x.got.shape), list(x.expected.shape)) for x in pairs]
-        if any(len(got) != len(expected) or len(got) < -axis for got, expected in shapes):
-            continue
-        both = [(got.pop(axis), expected.pop(axis)) for got, expected in shapes]
-        if all(got == expected for got, expected in shapes):
-            names = [
-                [n for n in pairs[0].sizes if [x.sizes.get(n) for x in pairs] == list(axes)]
-                for axes in zip(*both, strict=True)
-            ]
-            if all(names):
-                return f"; the {name} axis has the size of {names[0][0]}, and not of {names[1][0]}"
-    return ""
 
 
 # numbers
@@ -255,41 +206,21 @@ def _not_finite(pairs: list[Pair]) -> str | None:
     for word, test in (("NaN", torch.isnan), ("infinite", torch.isinf)):
         counts = [int((test(x.got) & ~test(x.expected)).sum()) for x in pairs]
         if all(counts):
-            x, count = min(zip(pairs, counts, strict=True), key=lambda each: each[0].got.numel())
-            number = x.got.numel()
-            if number == 1:
-                return f"The result is {word}, where {shown(x.expected)} is expected."
+            count, number = min((n, x.got.numel()) for n, x in zip(counts, pairs, strict=True))
             if count == number:
                 return f"Every number of the result is {word}."
             return f"{count} of {number} numbers are {word}, where none should be."
     return None
 
 
-def _along(axis: int, change: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Change a tensor along an axis, if it has that axis and is longer than one there."""
-    return lambda y: change(y, axis) if y.dim() >= -axis and y.shape[axis] > 1 else y
-
-
 CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "The sign is wrong: every number is minus what it should be.": torch.neg,
-    "The result is turned round: True where False is expected, 1 where 0 is.": lambda y: 1 - y,
+    "The result is inverted: True where False is expected, 1 where 0 is.": lambda y: 1 - y,
     "The result is transposed: its rows are the columns that are expected.": lambda y: (
         y.mT if y.dim() > 1 else y
     ),
-    "The second and third last axes of the result have changed places.": lambda y: (
-        y.transpose(-2, -3) if y.dim() > 2 else y
-    ),
-    **{
-        f"The order is reversed along the {name}.": _along(axis, torch.Tensor.flip)
-        for name, axis in (("last axis", -1), ("rows", -2))
-    },
-    **{
-        f"An offset by one along the {name}: each entry is one place too far {way}.": _along(
-            axis, lambda y, a, by=by: y.roll(by, a)
-        )
-        for name, axis in (("last axis", -1), ("rows", -2))
-        for by, way in ((1, "on"), (-1, "back"))
-    },
+    "The order is reversed along the last axis.": lambda y: y.flip(-1) if y.dim() else y,
+    "The order of the rows is reversed.": lambda y: y.flip(-2) if y.dim() > 1 else y,
 }
 
 
@@ -324,27 +255,26 @@ def _argument(pairs: list[Pair]) -> str | None:
 
 
 def _factor(pairs: list[Pair]) -> str | None:
-    """Name a constant factor, and the size that it comes from."""
-    factors = []
-    for x in pairs:
-        if not x.got.is_floating_point():
-            return None
-        got, y = x.got.double().flatten(), x.expected.double().flatten()
-        factor = float(got @ y / (y @ y)) if y.any() else math.nan
-        if not math.isfinite(factor) or factor == 0 or not x.is_near(got, factor * y):
-            return None
-        factors.append(factor)
-    formula = next(_formulas(pairs, factors), None)
-    numbers = sum(int(x.expected.count_nonzero()) for x in pairs)
-    if max(factors) - min(factors) <= 1e-4 * abs(factors[0]):
-        if numbers < 2:
-            return None
-        named = f"; here {formula} = {factors[0]:.4g}" if formula else ""
-        return f"Everywhere {factors[0]:.4g} times as large as it should be{named}."
-    if formula is None:
+    """Name a constant factor, or the size that a factor comes from."""
+    factors = [factor for x in pairs if (factor := _ratio(x))]
+    if len(factors) < len(pairs):
         return None
-    x, factor = min(zip(pairs, factors, strict=True), key=lambda each: each[0].got.numel())
-    return f"Everywhere {formula} times as large as it should be; here that is {factor:.4g}."
+    factor, said = factors[0], "Everywhere {} times as large as it should be"
+    if max(factors) - min(factors) <= 1e-4 * abs(factor):
+        several = sum(int(x.expected.count_nonzero()) for x in pairs) > 1
+        return f"{said.format(f'{factor:.4g}')}." if several else None
+    if formula := next(_formulas(pairs, factors), None):
+        return f"{said.format(formula)}; in one case that is {factor:.4g}."
+    return None
+
+
+def _ratio(x: Pair) -> float:
+    """Return how many times a result is the right one, 0 where it is no multiple of it."""
+    if not x.got.is_floating_point() or not x.expected.any():
+        return 0.0
+    got, y = x.got.double().flatten(), x.expected.double().flatten()
+    factor = float(got @ y / (y @ y))
+    return factor if math.isfinite(factor) and x.is_near(got, factor * y) else 0.0
 
 
 FORMULAS: dict[str, Callable[[int], float]] = {
@@ -379,125 +309,14 @@ def _added(pairs: list[Pair]) -> str | None:
     return f"{said} too {'large' if first > 0 else 'small'}."
 
 
-# places
-
-
 def _one_way(pairs: list[Pair]) -> str | None:
     """Find a mask that shows too much or too little, and never both."""
     if any(x.got.dtype != torch.bool for x in pairs):
         return None
     for got in (True, False):
         if all((x.got[x.wrong()] == got).all() for x in pairs):
-            where = _places(pairs)
-            where = f", {where}," if where else ""
-            return f"{got} where {not got} is expected{where} and never the other way round."
+            return f"{got} where {not got} is expected, and never the other way round."
     return None
-
-
-def _where(pairs: list[Pair]) -> str | None:
-    """Find the only places that are wrong."""
-    where = _places(pairs)
-    return f"It is wrong only {where}." if where else None
-
-
-def _places(pairs: list[Pair]) -> str | None:
-    for where, places in _regions(pairs[0].names).items():
-        regions = [places(x) for x in pairs]
-        if all(
-            region is not None
-            and region.any()
-            and not region.all()
-            and not (x.wrong() & ~region).any()
-            for x, region in zip(pairs, regions, strict=True)
-        ):
-            return where
-    return None
-
-
-def _all_but(pairs: list[Pair]) -> str | None:
-    """Find the only row or column that is right."""
-    if any(x.got.dim() < 2 for x in pairs):
-        return None
-    for axis, noun in ((-2, _row(pairs[0].names)), (-1, "column")):
-        # of each row, or column: is anything wrong in it?
-        wrong = [x.wrong().transpose(axis, -1).flatten(0, -2).any(0) for x in pairs]
-        for end, place in (("first", 0), ("last", -1)):
-            if all(len(w) > 1 and not w[place] and w.sum() == len(w) - 1 for w in wrong):
-                return f"Only the {end} {noun} is right."
-    return None
-
-
-Region = Callable[[Pair], Tensor | None]
-NOUNS = {"n": "token", "query": "query", "blocks": "block", "classes": "class"}
-
-
-def _regions(names: Axes) -> dict[str, Region]:
-    """Name the places that are looked at, the smallest first, by the names of the last axes."""
-    row = _row(names)
-    regions: dict[str, Region] = {
-        "for queries that may look nowhere": _masked(lambda m: ~m.any(-1, keepdim=True)),
-        "where the mask is False": _masked(torch.logical_not),
-        "where the mask is True": _masked(lambda m: m),
-        f"for the first {row}": _slices(-2, lambda i, n: i == 0),
-        f"for the last {row}": _slices(-2, lambda i, n: i == n - 1),
-        "in the first column": _slices(-1, lambda i, n: i == 0),
-        "in the last column": _slices(-1, lambda i, n: i == n - 1),
-    }
-    if names[-2:] in (("query", "key"), ("n", "n")):
-        regions |= {
-            "on the diagonal": _diagonal(lambda i, j: i == j),
-            "above the diagonal": _diagonal(lambda i, j: j > i),
-            "below the diagonal": _diagonal(lambda i, j: j < i),
-            "on the diagonal and above it": _diagonal(lambda i, j: j >= i),
-            "on the diagonal and below it": _diagonal(lambda i, j: j <= i),
-        }
-    return regions
-
-
-def _row(names: Axes) -> str:
-    """Name what is along the second last axis: a token, a query, or no more than a row."""
-    return NOUNS.get(names[-2], "row") if len(names) > 1 else "row"
-
-
-def _slices(axis: int, chosen: Callable[[Tensor, int], Tensor]) -> Region:
-    """Choose places along an axis by their number, in tensors that have this axis."""
-
-    def places(x: Pair) -> Tensor | None:
-        if x.got.dim() < -axis:
-            return None
-        size = x.got.shape[axis]
-        shape = (size,) if axis == -1 else (size, 1)
-        return chosen(torch.arange(size), size).reshape(shape).expand(x.got.shape)
-
-    return places
-
-
-def _diagonal(chosen: Callable[[Tensor, Tensor], Tensor]) -> Region:
-    def places(x: Pair) -> Tensor | None:
-        if x.got.dim() < 2:
-            return None
-        rows, columns = map(torch.arange, x.got.shape[-2:])
-        return chosen(rows[:, None], columns).expand(x.got.shape)
-
-    return places
-
-
-def _masked(chosen: Callable[[Tensor], Tensor]) -> Region:
-    """Choose places by the mask among the arguments, where it broadcasts to the result."""
-
-    def places(x: Pair) -> Tensor | None:
-        masks = [y for y in x.arguments.values() if isinstance(y, Tensor) and y.dtype == torch.bool]
-        try:
-            return chosen(masks[0]).expand(x.got.shape) if masks else None
-        except (RuntimeError, IndexError):
-            return None
-
-    return places
-
-
-OF_ANY_SHAPE: tuple[Finder, ...] = (_changed, _argument)
-EXACT: tuple[Finder, ...] = (*OF_ANY_SHAPE, _factor, _added)
-PLACES: tuple[Finder, ...] = (_one_way, _not_finite, _where, _all_but)
 
 
 # one example

@@ -15,7 +15,19 @@ from course_lib.answers.answer import Reply, tensors
 from course_lib.checking.exercise import Case, Exercise
 from course_lib.checking.telling.changed_arguments import changed_arguments
 from course_lib.checking.telling.difference import Pair, difference, example, pair, sizes
-from course_lib.checking.trying.trial import ENDED, Call, Trial, Trying, cases, same
+from course_lib.checking.trying.trial import (
+    DEFAULT_TYPE,
+    ENDED,
+    FLOAT64,
+    GRADIENTS,
+    LARGE_NUMBERS,
+    UNCHANGED,
+    Call,
+    Trial,
+    Trying,
+    cases,
+    same,
+)
 
 
 def sentence(text: str) -> str:
@@ -31,7 +43,13 @@ NUMPY = (
     "The results are right, but no gradient flows through numpy, and `.detach()` would only cut "
     "it off: write this with torch's own operations, which have the same names mostly."
 )
-DEFAULT_TYPE = "Where torch's default float type is float64"
+CONDITIONS = {
+    GRADIENTS: "With inputs that require a gradient",
+    FLOAT64: "With float64 inputs",
+    DEFAULT_TYPE: "Where torch's default float type is float64",
+    LARGE_NUMBERS: "With very large numbers",
+    UNCHANGED: "With non-contiguous inputs, and after a call on other numbers",
+}
 SEVEN_DIGITS = (
     "the result is right to about seven digits only. Either a step in between is computed in "
     "float32, as `.float()` and `dtype=torch.float32` have it{}, or a small number is added that "
@@ -43,7 +61,6 @@ def explanation(tried: Trying, seed: int) -> str:
     """Say in a sentence or two what differs in the first property that fails."""
     exercise, trials = tried.exercise, tried.all()
     trial = first_failing(trials)
-    call = smallest(trials)
     wrong = [x for x in trial.calls if not x.held and not x.reply.error]
     if not wrong or not wrong[0].expected:
         return f"Every case is right, but one law does not hold: {trial.sentence}."
@@ -52,27 +69,26 @@ def explanation(tried: Trying, seed: int) -> str:
         or _drawn(tried, wrong[0], seed)
         or _results(tried, trial, wrong, seed)
         or _gradients(exercise, wrong)
-        or _on_condition(call or wrong[0], _counted(exercise, trial, wrong))
+        or _on_condition(trial, _counted(exercise, trial, wrong))
     )
 
 
 def raised(tried: Trying, said: str, seed: int) -> str:
     """Say on which condition the exception shown is raised, and what it means there."""
     exercise, trials = tried.exercise, tried.all()
-    call = smallest(trials)
+    trial, call = first_failing(trials), smallest(trials)
     if call is None or call.reply.error is None or call.reply.error.type in ENDED:
         return said
-    if not trials[0].held:
-        more = changed_arguments(tried, seed) or _refuses(call)
-        more = more or _only(exercise, trials[0]) or _named_sizes(exercise, call)
-        return f"{sentence(said)} {more}" if more else said
-    message = call.reply.error.message
-    if changed := _inputs(exercise, trials):
+    if trial is trials[0]:
+        more = changed_arguments(tried, seed) or _refuses(call) or _only(exercise, trial)
+        more = more or _named_sizes(exercise, call)
+    elif changed := _inputs(exercise, trials):
         return changed
-    if "numpy()" in message and "requires grad" in message:
+    elif "numpy()" in (message := call.reply.error.message) and "requires grad" in message:
         return NUMPY
-    own = _refuses(call)
-    return _on_condition(call, f"{sentence(said)} {own}" if own else said)
+    else:
+        more = _refuses(call)
+    return _on_condition(trial, f"{sentence(said)} {more}" if more else said)
 
 
 def first_failing(trials: list[Trial]) -> Trial:
@@ -119,29 +135,10 @@ def _refuses(call: Call) -> str | None:
     return "Your own code refuses these arguments, and they are to be taken."
 
 
-def _is_without_tensors(case: Case) -> bool:
-    return not case.build and not any(tensors(case.inputs))
-
-
-def _on_condition(call: Call, said: str) -> str:
-    """Put the condition under which a call was made before what is said of it."""
-    expected = call.expected
-    if expected is None:
-        return said
-    made = [x.dtype for _, x in tensors(expected.output)]
-    if call.scale:
-        condition = "With very large numbers"
-    elif expected.inputs:
-        condition = "With non-contiguous inputs, and after a call on other numbers"
-    elif torch.float64 in made and _is_without_tensors(call.case):
-        condition = DEFAULT_TYPE
-    elif torch.float64 in made:
-        condition = "With float64 inputs"
-    elif expected.gradients is not None:
-        condition = "With inputs that require a gradient"
-    else:
-        return said
-    return f"{condition}: {said}"
+def _on_condition(trial: Trial, said: str) -> str:
+    """Put the condition under which a property asks before what is said of it."""
+    condition = CONDITIONS.get(trial.sentence)
+    return f"{condition}: {said}" if condition else said
 
 
 def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
@@ -162,31 +159,20 @@ def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
 def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str | None:
     """Say how results differ: by something exact, by other arguments, or at least where."""
     exercise, call = tried.exercise, wrong[0]
-    pairs, said = _outputs(exercise, wrong), None
+    pairs = _outputs(exercise, wrong)
     if not pairs:
         return None
     if not call.scale and all(_differ_little(x, 100 * exercise.tolerance) for x in pairs):
-        if _is_without_tensors(call.case):
-            return f"{DEFAULT_TYPE}, {SEVEN_DIGITS.format('')}"
         own = f" (a tensor that you make yourself needs `dtype={_first_tensor(exercise)}.dtype`)"
-        return f"With float64 inputs {SEVEN_DIGITS.format(own)}"
+        own = "" if trial.sentence == DEFAULT_TYPE else own
+        return _on_condition(trial, SEVEN_DIGITS.format(own))
     said = difference(pairs, exact=True)
     if not said and trial is tried.all()[0]:
         said = changed_arguments(tried, seed)
-    said = said or difference(pairs)
-    if not said:
-        return _on_condition(call, _counted(exercise, trial, wrong))
-    more = _only(exercise, trial) or _raising(trial)
-    return _on_condition(call, f"{said} {more}" if more else said)
-
-
-def _raising(trial: Trial) -> str | None:
-    """Name a case that raises an exception, where others give wrong results."""
-    failing = [call for call in trial.calls if not call.held and call.expected and call.case.name]
-    call = next((x for x in failing if x.reply.error), None)
-    if call is None or call.reply.error is None:
-        return None
-    return f"Besides, “{call.case.name}” raises {call.reply.error.type}."
+    if said := said or difference(pairs):
+        more = _only(exercise, trial)
+        return _on_condition(trial, f"{said} {more}" if more else said)
+    return _on_condition(trial, _counted(exercise, trial, wrong))
 
 
 def _only(exercise: Exercise, trial: Trial) -> str | None:

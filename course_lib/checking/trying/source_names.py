@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from course_lib.answers.dotted_names import loaded
+from course_lib.answers.source import loaded
 
 
 class Mention(NamedTuple):

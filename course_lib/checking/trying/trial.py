@@ -19,16 +19,18 @@ from course_lib.answers.answer import (
 )
 from course_lib.answers.probe_layers import Named, Probe
 from course_lib.answers.process import RemoteAnswer
-from course_lib.answers.watch import ATEN, Watch
-from course_lib.answers.without_dynamo import without_dynamo
+from course_lib.answers.watch import ATEN, Watch, without_compiler
 from course_lib.checking.exercise import Case, Draw, Exercise, Property
-from course_lib.checking.trying.forbidden_operations import watched
+from course_lib.checking.trying.forbidden import watched
 
 FLOAT64_TOLERANCE = 1e-9
 ENDED = ("Timeout", "Crash", "Malformed", "TooLarge")
 # numbers whose exponential is infinite, in float64 too: scores are products of them
 LARGE, LARGE_WEIGHTS = 1000.0, 30.0
+GRADIENTS = "gradients flow, and are right"
+FLOAT64 = "float64 goes in, float64 comes out, and as exact as that"
 LARGE_NUMBERS = "large numbers give neither NaN nor a wrong result"
+UNCHANGED = "inputs are not modified, and may be non-contiguous"
 DEFAULT_TYPE = "the result has torch's default float type"
 EXPONENTIALS = frozenset(
     "exp exp_ exp2 exp2_ _softmax _log_softmax logsumexp _safe_softmax".split()
@@ -301,7 +303,7 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
         return replace(plain, fuller=ask(case, cotangent=cotangent))
 
     # whatever is computed has "" in its name
-    with without_dynamo(), Watch(kinds=("",)) as computed:
+    with without_compiler(), Watch(kinds=("",)) as computed:
         asked = list(map(value, cases))
     # what the reference refuses, its stub refuses too: it is given, and not asked
     values = [question for question in asked if not question.expected.error]
@@ -311,10 +313,10 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     kinds, few = one_of_each(values, Tensor.dim), one_of_each(values, type)
     asked = [Asked("every case gives the right result", 4, values)]
     if gradients:
-        asked.append(Asked("gradients flow, and are right", 2, gradients))
+        asked.append(Asked(GRADIENTS, 2, gradients))
     if gradients or exercise.no_gradient:
         doubles = [ask(each(q.case, _double), dtype=torch.float64) for q in few]
-        asked.append(Asked("float64 goes in, float64 comes out, and as exact as that", 1, doubles))
+        asked.append(Asked(FLOAT64, 1, doubles))
     if "default float type" in (exercise.reference.__doc__ or ""):
         asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
     if gradients and exponentials and not exercise.small_only:
@@ -331,7 +333,7 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             )
             for case in again
         ]
-        asked.append(Asked("inputs are not modified, and may be non-contiguous", 1, scattered))
+        asked.append(Asked(UNCHANGED, 1, scattered))
     return asked
 
 

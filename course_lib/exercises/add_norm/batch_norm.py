@@ -93,182 +93,163 @@ def normed(x, gain, bias, eps, mean, variance):
     return gain * (x - mean) / torch.sqrt(variance + eps) + bias
 
 
-@exercise.mistake(
-    "Only real tokens were summed, but the sums were divided by the number of all tokens. By how "
-    "many is the mean of 4 real tokens among 8 divided?"
-)
+@exercise.mistake
 def divided_by_all_words(x, gain, bias, mask=None, eps=1e-5):
+    """Only real tokens were summed, but the sums were divided by the number of all tokens. By how
+    many is the mean of 4 real tokens among 8 divided?"""
     real = real_words(x, mask).unsqueeze(-1)
     mean = (x * real).mean((0, 1))
     variance = ((x - mean) ** 2 * real).mean((0, 1))
     return normed(x, gain, bias, eps, mean, variance)
 
 
-@exercise.mistake(
-    "Padded tokens were set to zero and then counted in. A zero is an entry like any other: it "
-    "pulls the mean towards itself. How can a token have no part in a mean?"
-)
+@exercise.mistake
 def padding_as_zeros(x, gain, bias, mask=None, eps=1e-5):
+    """Padded tokens were set to zero and then counted in. A zero is an entry like any other: it
+    pulls the mean towards itself. How can a token have no part in a mean?"""
     zeroed = x * real_words(x, mask).unsqueeze(-1)
     variance, mean = torch.var_mean(zeroed, (0, 1), correction=0)
     return normed(x, gain, bias, eps, mean, variance)
 
 
-@exercise.mistake(
-    "Padded tokens were overwritten with zeros, which were counted in and normalised like tokens. "
-    "How can a token have no part in a mean, and stay what it is?"
-)
+@exercise.mistake
 def padding_overwritten(x, gain, bias, mask=None, eps=1e-5):
+    """Padded tokens were overwritten with zeros, which were counted in and normalised like tokens.
+    How can a token have no part in a mean, and stay what it is?"""
     return batch_norm(x * real_words(x, mask).unsqueeze(-1), gain, bias, None, eps)
 
 
-@exercise.mistake(
-    "Padding was kept out of the mean, and is still in the variance. Which tokens make up the "
-    "average of the squares?"
-)
+@exercise.mistake
 def padding_in_the_variance(x, gain, bias, mask=None, eps=1e-5):
+    """Padding was kept out of the mean, and is still in the variance. Which tokens make up the
+    average of the squares?"""
     mean, _ = statistics(x, real_words(x, mask))
     return normed(x, gain, bias, eps, mean, ((x - mean) ** 2).mean((0, 1)))
 
 
-@exercise.mistake(
-    "Real tokens are right, and padded ones were set to zero. The docstring normalises them too: "
-    "later layers hide them behind a mask of their own."
-)
+@exercise.mistake
 def padding_zeroed(x, gain, bias, mask=None, eps=1e-5):
+    """Real tokens are right, and padded ones were set to zero. The docstring normalises them too:
+    later layers hide them behind a mask of their own."""
     return batch_norm(x, gain, bias, mask, eps) * real_words(x, mask).unsqueeze(-1)
 
 
-@exercise.mistake(
-    "Real tokens are right, and padded ones came back as they were. What does the docstring do "
-    "with them?"
-)
+@exercise.mistake
 def padding_left_alone(x, gain, bias, mask=None, eps=1e-5):
+    """Real tokens are right, and padded ones came back as they were. What does the docstring do
+    with them?"""
     real = real_words(x, mask).unsqueeze(-1)
     return torch.where(real, batch_norm(x, gain, bias, mask, eps), x)
 
 
-@exercise.mistake(
-    "Only the real tokens came back, in one long row. The result is to have the shape of x: what "
-    "is the selection good for, and what should be normalised?"
-)
+@exercise.mistake
 def real_words_alone(x, gain, bias, mask=None, eps=1e-5):
+    """Only the real tokens came back, in one long row. The result is to have the shape of x: what
+    is the selection good for, and what should be normalised?"""
     return batch_norm(x, gain, bias, mask, eps)[real_words(x, mask)]
 
 
-@exercise.mistake(
-    "Each sentence got a mean and a variance of its own: the averages ran over its tokens alone. "
-    "Over which other axis do they run in a batch norm?"
-)
+@exercise.mistake
 def sentence_by_sentence(x, gain, bias, mask=None, eps=1e-5):
+    """Each sentence got a mean and a variance of its own: the averages ran over its tokens alone.
+    Over which other axis do they run in a batch norm?"""
     pairs = zip(x, real_words(x, mask), strict=True)
     done = [batch_norm(words[None], gain, bias, real[None], eps) for words, real in pairs]
     return torch.cat(done)
 
 
-@exercise.mistake(
-    "Each place in the sentence got a mean and a variance of its own: the averages ran over the "
-    "sentences alone. Over which other axis do they run?"
-)
+@exercise.mistake
 def place_by_place(x, gain, bias, mask=None, eps=1e-5):
+    """Each place in the sentence got a mean and a variance of its own: the averages ran over the
+    sentences alone. Over which other axis do they run?"""
     turned = sentence_by_sentence(x.mT.mT.transpose(0, 1), gain, bias, real_words(x, mask).T, eps)
     return turned.transpose(0, 1)
 
 
-@exercise.mistake(
-    "This is layer norm: mean and variance ran over the entries of each token. Which axis is kept "
-    "here, and which two are averaged over?"
-)
+@exercise.mistake
 def word_by_word(x, gain, bias, mask=None, eps=1e-5):
+    """This is layer norm: mean and variance ran over the entries of each token. Which axis is kept
+    here, and which two are averaged over?"""
     variance, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
     return normed(x, gain, bias, eps, mean, variance)
 
 
-@exercise.mistake(
-    "One mean and one variance serve all the columns. How many means do tokens of four entries "
-    "have in a batch norm?"
-)
+@exercise.mistake
 def over_everything(x, gain, bias, mask=None, eps=1e-5):
+    """One mean and one variance serve all the columns. How many means do tokens of four entries
+    have in a batch norm?"""
     mean, variance = statistics(x, real_words(x, mask))
     together = (variance + mean**2).mean() - mean.mean() ** 2
     return normed(x, gain, bias, eps, mean.mean(), together)
 
 
-@exercise.mistake(
-    "The variance was divided by one less than the number of tokens, as `var` and `std` do unless "
-    "they are told otherwise. What does an average of squares divide by?"
-)
+@exercise.mistake
 def divided_by_one_less(x, gain, bias, mask=None, eps=1e-5):
+    """The variance was divided by one less than the number of tokens, as `var` and `std` do unless
+    they are told otherwise. What does an average of squares divide by?"""
     return normed(x, gain, bias, eps, *statistics(x, real_words(x, mask), correction=1))
 
 
-@exercise.mistake(
-    "eps was added to the root and not under it. Which of the two does the formula have?"
-)
+@exercise.mistake
 def eps_beside_the_root(x, gain, bias, mask=None, eps=1e-5):
+    """eps was added to the root and not under it. Which of the two does the formula have?"""
     mean, variance = statistics(x, real_words(x, mask))
     return gain * (x - mean) / (torch.sqrt(variance) + eps) + bias
 
 
-@exercise.mistake(
-    "The root is missing: each column was divided by its variance. Make a column ten times "
-    "larger: by how much does its variance grow, and what should become of the result?"
-)
+@exercise.mistake
 def no_root(x, gain, bias, mask=None, eps=1e-5):
+    """The root is missing: each column was divided by its variance. Make a column ten times larger:
+    by how much does its variance grow, and what should become of the result?"""
     mean, variance = statistics(x, real_words(x, mask))
     return gain * (x - mean) / (variance + eps) + bias
 
 
-@exercise.mistake(
-    "eps plays no part: a column of equal entries gives 0 / 0, which is NaN. What keeps the "
-    "formula's divisor away from 0?"
-)
+@exercise.mistake
 def no_eps(x, gain, bias, mask=None, eps=1e-5):
+    """eps plays no part: a column of equal entries gives 0 / 0, which is NaN. What keeps the
+    formula's divisor away from 0?"""
     return batch_norm(x, gain, bias, mask, 0.0)
 
 
-@exercise.mistake(
-    "The mean was subtracted for the variance alone, and is still in what was divided. Which x "
-    "does the formula divide?"
-)
+@exercise.mistake
 def mean_left_in(x, gain, bias, mask=None, eps=1e-5):
+    """The mean was subtracted for the variance alone, and is still in what was divided. Which x
+    does the formula divide?"""
     _, variance = statistics(x, real_words(x, mask))
     return gain * x / torch.sqrt(variance + eps) + bias
 
 
-@exercise.mistake(
-    "Gain and bias have changed places. Which of the two is multiplied, and which is added?"
-)
+@exercise.mistake
 def gain_and_bias_swapped(x, gain, bias, mask=None, eps=1e-5):
+    """Gain and bias have changed places. Which of the two is multiplied, and which is added?"""
     return batch_norm(x, bias, gain, mask, eps)
 
 
-@exercise.mistake(
-    "The gain plays no part: every column keeps the size 1. How could the model make one column "
-    "count for more than another?"
-)
+@exercise.mistake
 def gain_forgotten(x, gain, bias, mask=None, eps=1e-5):
+    """The gain plays no part: every column keeps the size 1. How could the model make one column
+    count for more than another?"""
     return batch_norm(x, torch.ones_like(gain), bias, mask, eps)
 
 
-@exercise.mistake("The bias plays no part. What should a column of equal entries come out as?")
+@exercise.mistake
 def bias_forgotten(x, gain, bias, mask=None, eps=1e-5):
+    """The bias plays no part. What should a column of equal entries come out as?"""
     return batch_norm(x, gain, torch.zeros_like(bias), mask, eps)
 
 
-@exercise.mistake(
-    "The right results, but the wrong gradients: mean and variance were cut off by `no_grad`, "
-    "`.detach()` or `.data`. When one token moves, do the other results stand still?"
-)
+@exercise.mistake
 def statistics_detached(x, gain, bias, mask=None, eps=1e-5):
+    """The right results, but the wrong gradients: mean and variance were cut off by `no_grad`,
+    `.detach()` or `.data`. When one token moves, do the other results stand still?"""
     return normed(x, gain, bias, eps, *statistics(x.detach(), real_words(x, mask)))
 
 
-@exercise.mistake(
-    "Each sentence counts the same, however many real tokens it has: averages of its own tokens "
-    "were averaged again. By what is a sum over all real tokens divided?"
-)
+@exercise.mistake
 def mean_of_means(x, gain, bias, mask=None, eps=1e-5):
+    """Each sentence counts the same, however many real tokens it has: averages of its own tokens
+    were averaged again. By what is a sum over all real tokens divided?"""
     real = real_words(x, mask)
     share = (real / real.sum(1, keepdim=True).clamp(min=1) / len(x)).unsqueeze(-1)
     mean = (share * x).sum((0, 1))

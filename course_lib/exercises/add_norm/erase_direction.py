@@ -75,170 +75,150 @@ def along(stream, unit):
     return (stream @ unit).unsqueeze(-1) * unit
 
 
-@exercise.mistake(
-    "The direction was taken as it came, without bringing it to length one: twice as long, it "
-    "takes away four times as much. What has to be divided, and by what?"
-)
+@exercise.mistake
 def not_of_length_one(stream, direction):
+    """The direction was taken as it came, without bringing it to length one: twice as long, it
+    takes away four times as much. What has to be divided, and by what?"""
     return stream - along(stream, direction)
 
 
-@exercise.mistake(
-    "The largest entry of the direction was brought to 1, and its length is not 1 yet. What has to "
-    "be divided by what, so that the squares sum to 1?"
-)
+@exercise.mistake
 def largest_entry_of_one(stream, direction):
+    """The largest entry of the direction was brought to 1, and its length is not 1 yet. What has to
+    be divided by what, so that the squares sum to 1?"""
     return stream - along(stream, direction / direction.detach().abs().max())
 
 
-@exercise.mistake(
-    "The length was divided out once only: it stands in the amount, where it was removed, and "
-    "again in what is subtracted. In how many places does the formula have u?"
-)
+@exercise.mistake
 def length_divided_out_once(stream, direction):
+    """The length was divided out once only: it stands in the amount, where it was removed, and
+    again in what is subtracted. In how many places does the formula have u?"""
     return stream - (stream @ unit_of(direction)).unsqueeze(-1) * direction
 
 
-@exercise.mistake(
-    "The direction itself was subtracted from every token, however much of it the token had. How "
-    "far does each token lie along it?"
-)
+@exercise.mistake
 def direction_subtracted(stream, direction):
+    """The direction itself was subtracted from every token, however much of it the token had. How
+    far does each token lie along it?"""
     return stream - direction
 
 
-@exercise.mistake(
-    "The direction, at length one, was subtracted from every token, however much of it the token "
-    "had. How far does each token lie along it?"
-)
+@exercise.mistake
 def unit_subtracted(stream, direction):
+    """The direction, at length one, was subtracted from every token, however much of it the token
+    had. How far does each token lie along it?"""
     return stream - unit_of(direction)
 
 
-@exercise.mistake(
-    "This is the part along the direction: what was to go has stayed, and the rest is gone. What "
-    "is left of x without that part?"
-)
+@exercise.mistake
 def kept_the_part_along(stream, direction):
+    """This is the part along the direction: what was to go has stayed, and the rest is gone. What
+    is left of x without that part?"""
     return along(stream, unit_of(direction))
 
 
-@exercise.mistake(
-    "This is what the layer writes, the negative of what it read. What does the stream hold after "
-    "that?"
-)
+@exercise.mistake
 def written_alone(stream, direction):
+    """This is what the layer writes, the negative of what it read. What does the stream hold after
+    that?"""
     return -along(stream, unit_of(direction))
 
 
-@exercise.mistake(
-    "The part along the direction was added, so each token now has it twice. Which sign deletes?"
-)
+@exercise.mistake
 def added(stream, direction):
+    """The part along the direction was added, so each token now has it twice. Which sign
+    deletes?"""
     return stream + along(stream, unit_of(direction))
 
 
-@exercise.mistake(
-    "The part was subtracted twice, so each token is mirrored: as much as it had along the "
-    "direction, it now has against it."
-)
+@exercise.mistake
 def mirrored(stream, direction):
+    """The part was subtracted twice, so each token is mirrored: as much as it had along the
+    direction, it now has against it."""
     return stream - 2 * along(stream, unit_of(direction))
 
 
-@exercise.mistake(
-    "This is how far each token lies along the direction, one number a token. What is to be done "
-    "with that number, so that the stream keeps its shape?"
-)
+@exercise.mistake
 def amounts_alone(stream, direction):
+    """This is how far each token lies along the direction, one number a token. What is to be done
+    with that number, so that the stream keeps its shape?"""
     return stream @ unit_of(direction)
 
 
-@exercise.mistake(
-    "The amounts themselves were subtracted, one number from all the entries of a token. Along "
-    "which vector should each amount be laid?"
-)
+@exercise.mistake
 def amount_subtracted_everywhere(stream, direction):
+    """The amounts themselves were subtracted, one number from all the entries of a token. Along
+    which vector should each amount be laid?"""
     return stream - (stream @ unit_of(direction)).unsqueeze(-1)
 
 
-@exercise.mistake(
-    "Entry by entry, each column was multiplied by its share of the direction, and nothing was "
-    "summed. How far a token lies along u is one number: which sum gives it?"
-)
+@exercise.mistake
 def not_summed(stream, direction):
+    """Entry by entry, each column was multiplied by its share of the direction, and nothing was
+    summed. How far a token lies along u is one number: which sum gives it?"""
     return stream - stream * unit_of(direction) ** 2
 
 
-@exercise.mistake(
-    "One amount serves all the tokens: the sum ran over the whole stream. How far does each token "
-    "lie along the direction by itself?"
-)
+@exercise.mistake
 def one_amount_for_all(stream, direction):
+    """One amount serves all the tokens: the sum ran over the whole stream. How far does each token
+    lie along the direction by itself?"""
     unit = unit_of(direction)
     return stream - (stream * unit).sum() * unit
 
 
-@exercise.mistake(
-    "One amount serves all the tokens, the mean of theirs: what they have in common is gone, and "
-    "their differences are still there. How many amounts do four tokens have?"
-)
+@exercise.mistake
 def mean_amount(stream, direction):
+    """One amount serves all the tokens, the mean of theirs: what they have in common is gone, and
+    their differences are still there. How many amounts do four tokens have?"""
     unit = unit_of(direction)
     return stream - (stream @ unit).mean() * unit
 
 
-@exercise.mistake(
-    "The amounts have lost their axis, so they meet the entries of u instead of the tokens. "
-    "`unsqueeze(-1)` or `keepdim` gives it back.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def axis_lost(stream, direction):
+    """The amounts have lost their axis, so they meet the entries of u instead of the tokens.
+    `unsqueeze(-1)` or `keepdim` gives it back."""
     unit = unit_of(direction)
     return stream - (stream @ unit) * unit
 
 
-@exercise.mistake(
-    "Each token lost only what it had along the direction where that was positive. A token may lie "
-    "against the direction as well: what is to become of that?"
-)
+@exercise.mistake
 def only_positive_amounts(stream, direction):
+    """Each token lost only what it had along the direction where that was positive. A token may lie
+    against the direction as well: what is to become of that?"""
     unit = unit_of(direction)
     return stream - (stream @ unit).relu().unsqueeze(-1) * unit
 
 
-@exercise.mistake(
-    "Each token lost its whole size along the direction, with the sign of the amount dropped, so "
-    "tokens that lie against the direction do so twice as much now. What does the sign say?"
-)
+@exercise.mistake
 def sign_dropped(stream, direction):
+    """Each token lost its whole size along the direction, with the sign of the amount dropped, so
+    tokens that lie against the direction do so twice as much now. What does the sign say?"""
     unit = unit_of(direction)
     return stream - (stream @ unit).abs().unsqueeze(-1) * unit
 
 
-@exercise.mistake(
-    "The tokens were brought to length one as well. The stream's own sizes are to stay: whose "
-    "length does the formula divide by?"
-)
+@exercise.mistake
 def words_of_length_one(stream, direction):
+    """The tokens were brought to length one as well. The stream's own sizes are to stay: whose
+    length does the formula divide by?"""
     words = F.normalize(stream, dim=-1)
     return words - along(words, unit_of(direction))
 
 
-@exercise.mistake(
-    "The right results, but the amounts pass no gradient on: they were cut off by `.detach()`, "
-    "`.data` or `no_grad`. When a token moves along the direction, does the result move?"
-)
+@exercise.mistake
 def amounts_detached(stream, direction):
+    """The right results, but the amounts pass no gradient on: they were cut off by `.detach()`,
+    `.data` or `no_grad`. When a token moves along the direction, does the result move?"""
     unit = unit_of(direction)
     return stream - (stream @ unit).detach().unsqueeze(-1) * unit
 
 
-@exercise.mistake(
-    "Every column in which the direction has an entry was set to zero. A direction may lie across "
-    "the axes: how much of it does each token have?"
-)
+@exercise.mistake
 def columns_set_to_zero(stream, direction):
+    """Every column in which the direction has an entry was set to zero. A direction may lie across
+    the axes: how much of it does each token have?"""
     return stream.masked_fill(direction != 0, 0.0)
 
 

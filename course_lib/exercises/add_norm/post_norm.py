@@ -75,200 +75,156 @@ def residual(answer, draw: Draw):
     )
 
 
-@exercise.mistake(
-    "There is no sum: what the layer found was normalised alone, and x is lost. What does a layer "
-    "that finds nothing leave over?"
-)
-class NoResidual(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+@exercise.mistake
+def no_residual(self, x, *args):
+    """There is no sum: what the layer found was normalised alone, and x is lost. What does a layer
+    that finds nothing leave over?"""
+    return self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The sum was never normalised, so tokens grow from block to block. What is `self.norm_layer` "
-    "there for?"
-)
-class NoNorm(PostNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(x, *args)
+@exercise.mistake
+def no_norm(self, x, *args):
+    """The sum was never normalised, so tokens grow from block to block. What is `self.norm_layer`
+    there for?"""
+    return x + self.sublayer(x, *args)
 
 
-@exercise.mistake(
-    "What the layer found was normalised, and then added: the sum itself may have any size. Which "
-    "of the two is outside in the formula, the norm or the sum?"
-)
-class FoundNormalised(PostNorm):
-    def forward(self, x, *args):
-        return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+@exercise.mistake
+def found_normalised(self, x, *args):
+    """What the layer found was normalised, and then added: the sum itself may have any size. Which
+    of the two is outside in the formula, the norm or the sum?"""
+    return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "x was normalised, and what the layer found was added to it afterwards. Which of the two comes "
-    "first in post-norm, the sum or the norm?"
-)
-class WordsNormalised(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+@exercise.mistake
+def words_normalised(self, x, *args):
+    """x was normalised, and what the layer found was added to it afterwards. Which of the two comes
+    first in post-norm, the sum or the norm?"""
+    return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
 
 
-@exercise.mistake(
-    "x and what the layer found were normalised each by itself, and then added. The formula has "
-    "one norm: what is inside it?"
-)
-class BothNormalised(PostNorm):
-    def forward(self, x, *args):
-        found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
-        return self.norm_layer(x, self.gain, self.bias) + found
+@exercise.mistake
+def both_normalised(self, x, *args):
+    """x and what the layer found were normalised each by itself, and then added. The formula has
+    one norm: what is inside it?"""
+    found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(x, self.gain, self.bias) + found
 
 
-@exercise.mistake(
-    "This is pre-norm: the layer read normalised tokens, and the sum was left as it is. On which "
-    "side of the layer does the norm stand here?"
-)
-class PreNormInstead(PostNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+@exercise.mistake
+def pre_norm_instead(self, x, *args):
+    """This is pre-norm: the layer read normalised tokens, and the sum was left as it is. On which
+    side of the layer does the norm stand here?"""
+    return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
-@exercise.mistake(
-    "There are two norms: the sum was normalised, and the layer read normalised tokens as well. "
-    "What does the layer read in post-norm?"
-)
-class TwoNorms(PostNorm):
-    def forward(self, x, *args):
-        added = x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
-        return self.norm_layer(added, self.gain, self.bias)
+@exercise.mistake
+def two_norms(self, x, *args):
+    """There are two norms: the sum was normalised, and the layer read normalised tokens as well.
+    What does the layer read in post-norm?"""
+    added = x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+    return self.norm_layer(added, self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The layer read the normalised tokens, and these were also what it was added to: x itself is "
-    "nowhere in the sum."
-)
-class AddedToTheNorm(PostNorm):
-    def forward(self, x, *args):
-        normed = self.norm_layer(x, self.gain, self.bias)
-        return normed + self.sublayer(normed, *args)
+@exercise.mistake
+def added_to_the_norm(self, x, *args):
+    """The layer read the normalised tokens, and these were also what it was added to: x itself is
+    nowhere in the sum."""
+    normed = self.norm_layer(x, self.gain, self.bias)
+    return normed + self.sublayer(normed, *args)
 
 
-@exercise.mistake(
-    "What the layer found was subtracted. Which sign does the formula have between x and what was "
-    "found?"
-)
-class Subtracted(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x - self.sublayer(x, *args), self.gain, self.bias)
+@exercise.mistake
+def subtracted(self, x, *args):
+    """What the layer found was subtracted. Which sign does the formula have between x and what was
+    found?"""
+    return self.norm_layer(x - self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The layer was never asked: x was normalised as it came. What is to be added before that?"
-)
-class NoSublayer(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x, self.gain, self.bias)
+@exercise.mistake
+def no_sublayer(self, x, *args):
+    """The layer was never asked: x was normalised as it came. What is to be added before that?"""
+    return self.norm_layer(x, self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The layer got x and nothing else, so one that needs an argument raises. What do `args` hold, "
-    "and whose are they: the layer's or the norm's?",
-    raises=TypeError,
-)
-class ArgumentsDropped(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x), self.gain, self.bias)
+@exercise.mistake(raises=TypeError)
+def arguments_dropped(self, x, *args):
+    """The layer got x and nothing else, so one that needs an argument raises. What do `args` hold,
+    and whose are they: the layer's or the norm's?"""
+    return self.norm_layer(x + self.sublayer(x), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
-    "call, and what is handed over without it?",
-    raises=TypeError,
-)
-class ArgumentsInATuple(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, args), self.gain, self.bias)
+@exercise.mistake(raises=TypeError)
+def arguments_in_a_tuple(self, x, *args):
+    """The layer got all its arguments in one tuple. What does a star in front of `args` do in a
+    call, and what is handed over without it?"""
+    return self.norm_layer(x + self.sublayer(x, args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
-    "all on?",
-    raises=TypeError,
-)
-class FirstArgumentAlone(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args[:1]), self.gain, self.bias)
+@exercise.mistake(raises=TypeError)
+def first_argument_alone(self, x, *args):
+    """Of its arguments, the layer got the first alone. How many may there be, and what hands them
+    all on?"""
+    return self.norm_layer(x + self.sublayer(x, *args[:1]), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "Gain and bias have changed places on their way to the norm. In which order does `layer_norm` "
-    "take them?"
-)
-class GainAndBiasSwapped(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args), self.bias, self.gain)
+@exercise.mistake
+def gain_and_bias_swapped(self, x, *args):
+    """Gain and bias have changed places on their way to the norm. In which order does `layer_norm`
+    take them?"""
+    return self.norm_layer(x + self.sublayer(x, *args), self.bias, self.gain)
 
 
-@exercise.mistake(
-    "The norm got the sum and nothing else. Which two learned vectors does it take after that?",
-    raises=TypeError,
-)
-class NormWithoutGainAndBias(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args))
+@exercise.mistake(raises=TypeError)
+def norm_without_gain_and_bias(self, x, *args):
+    """The norm got the sum and nothing else. Which two learned vectors does it take after that?"""
+    return self.norm_layer(x + self.sublayer(x, *args))
 
 
-@exercise.mistake(
-    "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
-    "begin. Where are they, once they have learned something?"
-)
-class GainAndBiasUnused(PostNorm):
-    def forward(self, x, *args):
-        gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
-        return self.norm_layer(x + self.sublayer(x, *args), gain, bias)
+@exercise.mistake
+def gain_and_bias_unused(self, x, *args):
+    """The norm got ones as its gain and zeros as its bias, which is where the class's own two
+    begin. Where are they, once they have learned something?"""
+    gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
+    return self.norm_layer(x + self.sublayer(x, *args), gain, bias)
 
 
-@exercise.mistake(
-    "The right results, but no gradient passes along x: `.detach()` or `.data` closed the way "
-    "round the layer. What is a residual connection good for?"
-)
-class ResidualDetached(PostNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x.detach() + self.sublayer(x, *args), self.gain, self.bias)
+@exercise.mistake
+def residual_detached(self, x, *args):
+    """The right results, but no gradient passes along x: `.detach()` or `.data` closed the way
+    round the layer. What is a residual connection good for?"""
+    return self.norm_layer(x.detach() + self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "There are two norms: what the layer found was normalised before it was added, and the sum "
-    "again. Post-norm has one, around the sum."
-)
-class NormOnBothSides(PostNorm):
-    def forward(self, x, *args):
-        found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
-        return self.norm_layer(x + found, self.gain, self.bias)
+@exercise.mistake
+def norm_on_both_sides(self, x, *args):
+    """There are two norms: what the layer found was normalised before it was added, and the sum
+    again. Post-norm has one, around the sum."""
+    found = self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(x + found, self.gain, self.bias)
 
 
-@exercise.mistake(
-    "There are two norms: x was normalised before the layer's result was added, and the sum again. "
-    "Post-norm has one, around the sum, and x goes into it as it is."
-)
-class ResidualNormalised(PostNorm):
-    def forward(self, x, *args):
-        added = self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
-        return self.norm_layer(added, self.gain, self.bias)
+@exercise.mistake
+def residual_normalised(self, x, *args):
+    """There are two norms: x was normalised before the layer's result was added, and the sum again.
+    Post-norm has one, around the sum, and x goes into it as it is."""
+    added = self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+    return self.norm_layer(added, self.gain, self.bias)
 
 
-@exercise.mistake(
-    "x was normalised first, and then everything was done with that: the layer read it, it was "
-    "added, and the sum was normalised again. Post-norm has one norm, around the sum."
-)
-class NormBeforeAndAfter(PostNorm):
-    def forward(self, x, *args):
-        normed = self.norm_layer(x, self.gain, self.bias)
-        return self.norm_layer(normed + self.sublayer(normed, *args), self.gain, self.bias)
+@exercise.mistake
+def norm_before_and_after(self, x, *args):
+    """x was normalised first, and then everything was done with that: the layer read it, it was
+    added, and the sum was normalised again. Post-norm has one norm, around the sum."""
+    normed = self.norm_layer(x, self.gain, self.bias)
+    return self.norm_layer(normed + self.sublayer(normed, *args), self.gain, self.bias)
 
 
-@exercise.mistake("The sum was normalised twice, one norm after the other. Post-norm has one.")
-class NormalisedTwice(PostNorm):
-    def forward(self, x, *args):
-        added = self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
-        return self.norm_layer(added, self.gain, self.bias)
+@exercise.mistake
+def normalised_twice(self, x, *args):
+    """The sum was normalised twice, one norm after the other. Post-norm has one."""
+    added = self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
+    return self.norm_layer(added, self.gain, self.bias)
 
 
 @exercise.alternative

@@ -74,162 +74,132 @@ def reads_one_size(answer, draw: Draw):
     )
 
 
-@exercise.mistake(
-    "This is post-norm: the layer read x as it is, and the sum was normalised. On which side of "
-    "the layer does the norm stand here?"
-)
-class PostNormInstead(PreNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
+@exercise.mistake
+def post_norm_instead(self, x, *args):
+    """This is post-norm: the layer read x as it is, and the sum was normalised. On which side of
+    the layer does the norm stand here?"""
+    return self.norm_layer(x + self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "What the layer found was added to the normalised tokens, and x itself is gone. Which of the "
-    "two is to run through unchanged?"
-)
-class AddedToTheNorm(PreNorm):
-    def forward(self, x, *args):
-        read = self.norm_layer(x, self.gain, self.bias)
-        return read + self.sublayer(read, *args)
+@exercise.mistake
+def added_to_the_norm(self, x, *args):
+    """What the layer found was added to the normalised tokens, and x itself is gone. Which of the
+    two is to run through unchanged?"""
+    read = self.norm_layer(x, self.gain, self.bias)
+    return read + self.sublayer(read, *args)
 
 
-@exercise.mistake(
-    "The sum was normalised too, so x does not run through unchanged. How many norms does the "
-    "formula have, and what is inside?"
-)
-class ResultNormalisedToo(PreNorm):
-    def forward(self, x, *args):
-        read = self.norm_layer(x, self.gain, self.bias)
-        return self.norm_layer(x + self.sublayer(read, *args), self.gain, self.bias)
+@exercise.mistake
+def result_normalised_too(self, x, *args):
+    """The sum was normalised too, so x does not run through unchanged. How many norms does the
+    formula have, and what is inside?"""
+    read = self.norm_layer(x, self.gain, self.bias)
+    return self.norm_layer(x + self.sublayer(read, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "The norm is missing: the layer read x as it is, however large its tokens have grown by then."
-)
-class NoNorm(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(x, *args)
+@exercise.mistake
+def no_norm(self, x, *args):
+    """The norm is missing: the layer read x as it is, however large its tokens have grown by
+    then."""
+    return x + self.sublayer(x, *args)
 
 
-@exercise.mistake(
-    "x was normalised where it is added, and the layer read it as it is. It should be the other "
-    "way round: which of the two does the formula put into the norm?"
-)
-class WordsNormalised(PreNorm):
-    def forward(self, x, *args):
-        return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
+@exercise.mistake
+def words_normalised(self, x, *args):
+    """x was normalised where it is added, and the layer read it as it is. It should be the other
+    way round: which of the two does the formula put into the norm?"""
+    return self.norm_layer(x, self.gain, self.bias) + self.sublayer(x, *args)
 
 
-@exercise.mistake(
-    "The norm stands behind the layer: what it found was normalised, and not what it read."
-)
-class FoundNormalised(PreNorm):
-    def forward(self, x, *args):
-        return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
+@exercise.mistake
+def found_normalised(self, x, *args):
+    """The norm stands behind the layer: what it found was normalised, and not what it read."""
+    return x + self.norm_layer(self.sublayer(x, *args), self.gain, self.bias)
 
 
-@exercise.mistake(
-    "There is no sum: what the layer found came back alone. What should a layer that finds "
-    "nothing leave of x?"
-)
-class NoResidual(PreNorm):
-    def forward(self, x, *args):
-        return self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+@exercise.mistake
+def no_residual(self, x, *args):
+    """There is no sum: what the layer found came back alone. What should a layer that finds nothing
+    leave of x?"""
+    return self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
-@exercise.mistake(
-    "The layer was never asked: x was added to its own norm. Who should have read the normalised "
-    "tokens?"
-)
-class NoSublayer(PreNorm):
-    def forward(self, x, *args):
-        return x + self.norm_layer(x, self.gain, self.bias)
+@exercise.mistake
+def no_sublayer(self, x, *args):
+    """The layer was never asked: x was added to its own norm. Who should have read the normalised
+    tokens?"""
+    return x + self.norm_layer(x, self.gain, self.bias)
 
 
-@exercise.mistake(
-    "What the layer found was subtracted. Which sign does the formula have between x and what was "
-    "found?"
-)
-class Subtracted(PreNorm):
-    def forward(self, x, *args):
-        return x - self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+@exercise.mistake
+def subtracted(self, x, *args):
+    """What the layer found was subtracted. Which sign does the formula have between x and what was
+    found?"""
+    return x - self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
 
 
-@exercise.mistake(
-    "The layer got the normalised tokens and nothing else, so one that needs an argument raises. "
-    "What do `args` hold?",
-    raises=TypeError,
-)
-class ArgumentsDropped(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias))
+@exercise.mistake(raises=TypeError)
+def arguments_dropped(self, x, *args):
+    """The layer got the normalised tokens and nothing else, so one that needs an argument raises.
+    What do `args` hold?"""
+    return x + self.sublayer(self.norm_layer(x, self.gain, self.bias))
 
 
-@exercise.mistake(
-    "The layer got all its arguments in one tuple. What does a star in front of `args` do in a "
-    "call, and what is handed over without it?",
-    raises=TypeError,
-)
-class ArgumentsInATuple(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), args)
+@exercise.mistake(raises=TypeError)
+def arguments_in_a_tuple(self, x, *args):
+    """The layer got all its arguments in one tuple. What does a star in front of `args` do in a
+    call, and what is handed over without it?"""
+    return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), args)
 
 
-@exercise.mistake(
-    "Of its arguments, the layer got the first alone. How many may there be, and what hands them "
-    "all on?",
-    raises=TypeError,
-)
-class FirstArgumentAlone(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args[:1])
+@exercise.mistake(raises=TypeError)
+def first_argument_alone(self, x, *args):
+    """Of its arguments, the layer got the first alone. How many may there be, and what hands them
+    all on?"""
+    return x + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args[:1])
 
 
-@exercise.mistake(
-    "`args` went to the norm instead of the layer: a closing bracket stands one place too late. "
-    "Which of the two may want a mask?",
-    raises=TypeError,
-)
-class ArgumentsToTheNorm(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.gain, self.bias, *args))
+@exercise.mistake(raises=TypeError)
+def arguments_to_the_norm(self, x, *args):
+    """`args` went to the norm instead of the layer: a closing bracket stands one place too late.
+    Which of the two may want a mask?"""
+    return x + self.sublayer(self.norm_layer(x, self.gain, self.bias, *args))
 
 
-@exercise.mistake(
-    "Gain and bias have changed places on their way to the norm. In which order does `layer_norm` "
-    "take them?"
-)
-class GainAndBiasSwapped(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x, self.bias, self.gain), *args)
+@exercise.mistake
+def gain_and_bias_swapped(self, x, *args):
+    """Gain and bias have changed places on their way to the norm. In which order does `layer_norm`
+    take them?"""
+    return x + self.sublayer(self.norm_layer(x, self.bias, self.gain), *args)
 
 
-@exercise.mistake(
-    "The norm got the tokens and nothing else. Which two learned vectors does it take after them?",
-    raises=TypeError,
-)
-class NormWithoutGainAndBias(PreNorm):
-    def forward(self, x, *args):
-        return x + self.sublayer(self.norm_layer(x), *args)
+@exercise.mistake(raises=TypeError)
+def norm_without_gain_and_bias(self, x, *args):
+    """The norm got the tokens and nothing else. Which two learned vectors does it take after
+    them?"""
+    return x + self.sublayer(self.norm_layer(x), *args)
 
 
-@exercise.mistake(
-    "The norm got ones as its gain and zeros as its bias, which is where the class's own two "
-    "begin. Where are they, once they have learned something?"
-)
-class GainAndBiasUnused(PreNorm):
-    def forward(self, x, *args):
-        gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
-        return x + self.sublayer(self.norm_layer(x, gain, bias), *args)
+@exercise.mistake
+def gain_and_bias_unused(self, x, *args):
+    """The norm got ones as its gain and zeros as its bias, which is where the class's own two
+    begin. Where are they, once they have learned something?"""
+    gain, bias = torch.ones_like(self.gain), torch.zeros_like(self.bias)
+    return x + self.sublayer(self.norm_layer(x, gain, bias), *args)
 
 
-@exercise.mistake(
-    "The right results, but no gradient passes along x: `.detach()` or `.data` closed the way "
-    "round the layer. What is the stream good for, if not for that?"
-)
-class ResidualDetached(PreNorm):
-    def forward(self, x, *args):
-        return x.detach() + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+@exercise.mistake
+def residual_detached(self, x, *args):
+    """The right results, but no gradient passes along x: `.detach()` or `.data` closed the way
+    round the layer. What is the stream good for, if not for that?"""
+    return x.detach() + self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
+
+
+@exercise.mistake
+def torchs_norm(self, x, *args):
+    """Each token was brought to mean 0 and variance 1, whatever norm the block was given, and gain
+    and bias were not used. Which three things under `self` belong together?"""
+    return x + self.sublayer(torch.nn.functional.layer_norm(x, x.shape[-1:]), *args)
 
 
 @exercise.alternative

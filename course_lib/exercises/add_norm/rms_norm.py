@@ -67,166 +67,144 @@ def divided(x, gain, size):
     return gain * x / size
 
 
-@exercise.mistake(
-    "The mean was subtracted first, which makes it layer norm without its bias. What does the "
-    "formula subtract?"
-)
+@exercise.mistake
 def mean_subtracted(x, gain, eps=1e-5):
+    """The mean was subtracted first, which makes it layer norm without its bias. What does the
+    formula subtract?"""
     centred = x - x.mean(-1, keepdim=True)
     return divided(centred, gain, torch.sqrt((centred**2).mean(-1, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "Each token was divided by its standard deviation, which measures from the token's mean. From "
-    "where does the mean of x^2 measure?"
-)
+@exercise.mistake
 def standard_deviation(x, gain, eps=1e-5):
+    """Each token was divided by its standard deviation, which measures from the token's mean. From
+    where does the mean of x^2 measure?"""
     return divided(x, gain, torch.sqrt(x.var(-1, correction=0, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "Each token was divided by what `std` gives: it measures from the token's mean, and divides by "
-    "d - 1. From where does the mean of x^2 measure?"
-)
+@exercise.mistake
 def standard_deviation_by_default(x, gain, eps=1e-5):
+    """Each token was divided by what `std` gives: it measures from the token's mean, and divides by
+    d - 1. From where does the mean of x^2 measure?"""
     return divided(x, gain, x.std(-1, keepdim=True) + eps)
 
 
-@exercise.mistake(
-    "The squares were summed and not averaged: each token has the length 1, and its entries "
-    "shrink as d grows. What does the M stand for?"
-)
+@exercise.mistake
 def length_one(x, gain, eps=1e-5):
+    """The squares were summed and not averaged: each token has the length 1, and its entries shrink
+    as d grows. What does the M stand for?"""
     return divided(x, gain, torch.sqrt((x**2).sum(-1, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "Each token was divided by its length, the root of the sum of the squares, and eps came after "
-    "the root. Between a sum and a mean stands which number?"
-)
+@exercise.mistake
 def length_one_and_eps_after(x, gain, eps=1e-5):
+    """Each token was divided by its length, the root of the sum of the squares, and eps came after
+    the root. Between a sum and a mean stands which number?"""
     return divided(x, gain, x.norm(dim=-1, keepdim=True) + eps)
 
 
-@exercise.mistake(
-    "eps was added to the root and not under it. Which of the two changes a small token more, and "
-    "which of them does the formula have?"
-)
+@exercise.mistake
 def eps_beside_the_root(x, gain, eps=1e-5):
+    """eps was added to the root and not under it. Which of the two changes a small token more, and
+    which of them does the formula have?"""
     return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True)) + eps)
 
 
-@exercise.mistake(
-    "The root is missing: each token was divided by the mean of its squares. Make a token ten "
-    "times larger: what should become of the result, and what does?"
-)
+@exercise.mistake
 def no_root(x, gain, eps=1e-5):
+    """The root is missing: each token was divided by the mean of its squares. Make a token ten
+    times larger: what should become of the result, and what does?"""
     return divided(x, gain, (x**2).mean(-1, keepdim=True) + eps)
 
 
-@exercise.mistake(
-    "The squares are missing: each token was divided by the mean size of its entries. Which "
-    "letter of the name is that?"
-)
+@exercise.mistake
 def no_squares(x, gain, eps=1e-5):
+    """The squares are missing: each token was divided by the mean size of its entries. Which letter
+    of the name is that?"""
     return divided(x, gain, x.abs().mean(-1, keepdim=True) + eps)
 
 
-@exercise.mistake(
-    "The mean was taken before the square, and it is the mean's own size that divides: a token "
-    "whose entries cancel out grows beyond measure. Which of the two comes first?"
-)
+@exercise.mistake
 def square_of_the_mean(x, gain, eps=1e-5):
+    """The mean was taken before the square, and it is the mean's own size that divides: a token
+    whose entries cancel out grows beyond measure. Which of the two comes first?"""
     return divided(x, gain, torch.sqrt(x.mean(-1, keepdim=True) ** 2 + eps))
 
 
-@exercise.mistake(
-    "eps plays no part: a token of zeros gives 0 / 0, which is NaN. What keeps the formula's "
-    "divisor away from 0?"
-)
+@exercise.mistake
 def no_eps(x, gain, eps=1e-5):
+    """eps plays no part: a token of zeros gives 0 / 0, which is NaN. What keeps the formula's
+    divisor away from 0?"""
     return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True)))
 
 
-@exercise.mistake(
-    "The result was multiplied by the root where the formula divides: large tokens grew larger."
-)
+@exercise.mistake
 def multiplied(x, gain, eps=1e-5):
+    """The result was multiplied by the root where the formula divides: large tokens grew larger."""
     return gain * x * torch.sqrt((x**2).mean(-1, keepdim=True) + eps)
 
 
-@exercise.mistake(
-    "The gain plays no part: every column counts alike. Where does the formula stretch the columns?"
-)
+@exercise.mistake
 def gain_forgotten(x, gain, eps=1e-5):
+    """The gain plays no part: every column counts alike. Where does the formula stretch the
+    columns?"""
     return rms_norm(x, torch.ones_like(gain), eps)
 
 
-@exercise.mistake(
-    "The gain came before the norm, and helped to decide the size that divides. Which tokens does "
-    "the formula measure: those before the gain, or those after it?"
-)
+@exercise.mistake
 def gain_first(x, gain, eps=1e-5):
+    """The gain came before the norm, and helped to decide the size that divides. Which tokens does
+    the formula measure: those before the gain, or those after it?"""
     return rms_norm(gain * x, torch.ones_like(gain), eps)
 
 
-@exercise.mistake(
-    "The mean ran over the tokens, so every token moves every other one. Whose entries make up the "
-    "size of a token, and which axis are they on?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def over_the_words(x, gain, eps=1e-5):
+    """The mean ran over the tokens, so every token moves every other one. Whose entries make up the
+    size of a token, and which axis are they on?"""
     return divided(x, gain, torch.sqrt((x**2).mean(-2, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "The mean ran over the first axis: with a token that is no sentence these are its entries, "
-    "otherwise they are tokens or sentences. Which axis holds the entries always?"
-)
+@exercise.mistake
 def over_the_first_axis(x, gain, eps=1e-5):
+    """The mean ran over the first axis: with a token that is no sentence these are its entries,
+    otherwise they are tokens or sentences. Which axis holds the entries always?"""
     return divided(x, gain, torch.sqrt((x**2).mean(0, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "The mean ran over axis 1, counted from the front. In a batch that is the tokens, and a token "
-    "alone has no such axis. Which number names the last axis, however many there are?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def over_axis_one(x, gain, eps=1e-5):
+    """The mean ran over axis 1, counted from the front. In a batch that is the tokens, and a token
+    alone has no such axis. Which number names the last axis, however many there are?"""
     return divided(x, gain, torch.sqrt((x**2).mean(1, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "One size serves the whole tensor, so large tokens stay larger than small ones. How many sizes "
-    "do three tokens have?"
-)
+@exercise.mistake
 def over_everything(x, gain, eps=1e-5):
+    """One size serves the whole tensor, so large tokens stay larger than small ones. How many sizes
+    do three tokens have?"""
     return divided(x, gain, torch.sqrt((x**2).mean() + eps))
 
 
-@exercise.mistake(
-    "One size serves a whole sentence, so its large tokens stay larger than its small ones. Over "
-    "which axis alone does the mean run?"
-)
+@exercise.mistake
 def over_each_sentence(x, gain, eps=1e-5):
+    """One size serves a whole sentence, so its large tokens stay larger than its small ones. Over
+    which axis alone does the mean run?"""
     axes = tuple(range(max(0, x.dim() - 2), x.dim()))
     return divided(x, gain, torch.sqrt((x**2).mean(axes, keepdim=True) + eps))
 
 
-@exercise.mistake(
-    "The sizes have lost their axis, so they meet the columns instead of the tokens. What does "
-    "`keepdim` keep?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def axis_lost(x, gain, eps=1e-5):
+    """The sizes have lost their axis, so they meet the columns instead of the tokens. What does
+    `keepdim` keep?"""
     return divided(x, gain, torch.sqrt((x**2).mean(-1) + eps))
 
 
-@exercise.mistake(
-    "The right results, but the wrong gradients: the size was cut off by `no_grad`, `.detach()` "
-    "or `.data`. When one entry of a token grows, do the other results stand still?"
-)
+@exercise.mistake
 def size_detached(x, gain, eps=1e-5):
+    """The right results, but the wrong gradients: the size was cut off by `no_grad`, `.detach()` or
+    `.data`. When one entry of a token grows, do the other results stand still?"""
     return divided(x, gain, torch.sqrt((x**2).mean(-1, keepdim=True) + eps).detach())
 
 

@@ -58,86 +58,94 @@ def exchanged(answer, draw: Draw):
     return scores.abs().max() > 0 and torch.allclose(turned, scores.mT, atol=1e-5)
 
 
-@exercise.mistake(
-    "Behaves as if nothing were squashed: without its tanh the network is linear, and each score "
-    "is a part from the query plus a part from the key."
-)
+@exercise.mistake
 def no_tanh(q, k, w_q, w_k, v):
+    """Behaves as if nothing were squashed: without its tanh the network is linear, and each score
+    is a part from the query plus a part from the key."""
     return (q @ w_q @ v).unsqueeze(-1) + (k @ w_k @ v).unsqueeze(-2)
 
 
-@exercise.mistake(
-    "Query and key were squashed apart and added afterwards, so neither can change what the "
-    "other is worth. In the formula, what stands inside the tanh?"
-)
+@exercise.mistake
 def squashed_apart(q, k, w_q, w_k, v):
+    """Query and key were squashed apart and added afterwards, so neither can change what the other
+    is worth. In the formula, what stands inside the tanh?"""
     return (torch.tanh(q @ w_q) @ v).unsqueeze(-1) + (torch.tanh(k @ w_k) @ v).unsqueeze(-2)
 
 
-@exercise.mistake(
-    "The score itself was squashed, to between -1 and 1. In the formula, does v come before the "
-    "tanh or after it?"
-)
+@exercise.mistake
 def squashed_last(q, k, w_q, w_k, v):
+    """The score itself was squashed, to between -1 and 1. In the formula, does v come before the
+    tanh or after it?"""
     return torch.tanh((q @ w_q @ v).unsqueeze(-1) + (k @ w_k @ v).unsqueeze(-2))
 
 
-@exercise.mistake(
-    "Query and key were multiplied with each other, entry by entry. What is this score called, "
-    "and what does that say about the sign between the two?"
-)
+@exercise.mistake
 def multiplied(q, k, w_q, w_k, v):
+    """Query and key were multiplied with each other, entry by entry. What is this score called, and
+    what does that say about the sign between the two?"""
     return torch.tanh((q @ w_q).unsqueeze(-2) * (k @ w_k).unsqueeze(-3)) @ v
 
 
-@exercise.mistake(
-    "Each query was added to the key in the same place only. Which axis do queries and keys have "
-    "in common, and which has each of them to itself?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def in_the_same_place(q, k, w_q, w_k, v):
+    """Each query was added to the key in the same place only. Which axis do queries and keys have
+    in common, and which has each of them to itself?"""
     return torch.tanh(q @ w_q + k @ w_k) @ v
 
 
-@exercise.mistake(
-    "The scores lie the other way round: row i is to hold the scores of query i, one for each "
-    "key. Which of the two got the new axis before, and which after its own?"
-)
+@exercise.mistake
 def transposed(q, k, w_q, w_k, v):
+    """The scores lie the other way round: row i is to hold the scores of query i, one for each key.
+    Which of the two got the new axis before, and which after its own?"""
     return torch.tanh((q @ w_q).unsqueeze(-3) + (k @ w_k).unsqueeze(-2)) @ v
 
 
-@exercise.mistake(
-    "The two matrices have changed places: the queries met W_k and the keys W_q. That goes "
-    "unnoticed only while both have one size.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def matrices_swapped(q, k, w_q, w_k, v):
+    """The two matrices have changed places: the queries met W_k and the keys W_q. That goes
+    unnoticed only while both have one size."""
     return torch.tanh((q @ w_k).unsqueeze(-2) + (k @ w_q).unsqueeze(-3)) @ v
 
 
-@exercise.mistake(
-    "Each pair still has d_a numbers: they were multiplied by v and not summed. How many numbers "
-    "is a score?"
-)
+@exercise.mistake
 def not_summed(q, k, w_q, w_k, v):
+    """Each pair still has d_a numbers: they were multiplied by v and not summed. How many numbers
+    is a score?"""
     return torch.tanh((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) * v
 
 
-@exercise.mistake(
-    "v played no part: the entries of each squashed sum were added as if they all counted the same."
-)
+@exercise.mistake
 def v_forgotten(q, k, w_q, w_k, v):
+    """v played no part: the entries of each squashed sum were added as if they all counted the
+    same."""
     return torch.tanh((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)).sum(-1)
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the new axes were counted from the front, where "
-    "the batch stands. Which axis of queries is the same one in both?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def axes_from_the_front(q, k, w_q, w_k, v):
+    """Right for one sentence, not for a batch: the new axes were counted from the front, where the
+    batch stands. Which axis of queries is the same one in both?"""
     return torch.tanh((q @ w_q).unsqueeze(1) + (k @ w_k).unsqueeze(0)) @ v
+
+
+@exercise.mistake
+def weighed_inside(q, k, w_q, w_k, v):
+    """v was multiplied inside the tanh, so that each entry adds at most 1 to the score. What is
+    squashed first, and what is weighed then?"""
+    return torch.tanh(((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) * v).sum(-1)
+
+
+@exercise.mistake
+def squashed_by_a_sigmoid(q, k, w_q, w_k, v):
+    """The sums were squashed by a sigmoid, to numbers from 0 to 1, where the formula has the tanh,
+    from -1 to 1."""
+    return torch.sigmoid((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) @ v
+
+
+@exercise.mistake
+def cut_off_by_a_relu(q, k, w_q, w_k, v):
+    """Negative sums were cut off by a ReLU, and large ones stayed large: the formula has a tanh."""
+    return torch.relu((q @ w_q).unsqueeze(-2) + (k @ w_k).unsqueeze(-3)) @ v
 
 
 @exercise.alternative

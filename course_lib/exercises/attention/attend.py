@@ -64,47 +64,41 @@ def attended(scores, states, mask=None):
     return weights @ states, weights
 
 
-@exercise.mistake(
-    "The scores are divided by sqrt(d). That scale belongs to lesson 03; here the score is the "
-    "plain dot product."
-)
+@exercise.mistake
 def scaled(queries, states, mask=None):
+    """The scores are divided by sqrt(d). That scale belongs to lesson 03; here the score is the
+    plain dot product."""
     return attended(queries @ states.mT / queries.shape[-1] ** 0.5, states, mask)
 
 
-@exercise.mistake(
-    "The states are averaged with the scores, before the softmax. Which of the two sums to one?"
-)
+@exercise.mistake
 def averaged_with_scores(queries, states, mask=None):
+    """The states are averaged with the scores, before the softmax. Which of the two sums to one?"""
     scores = queries @ states.mT
     if mask is not None:
         scores = scores.masked_fill(~mask, 0)
     return scores @ states, softmax(scores, mask)
 
 
-@exercise.mistake(
-    "The second result holds the scores. The weights are what the softmax makes of them."
-)
+@exercise.mistake
 def scores_returned(queries, states, mask=None):
+    """The second result holds the scores. The weights are what the softmax makes of them."""
     scores = queries @ states.mT
     return attend(queries, states, mask)[0], scores
 
 
-@exercise.mistake(
-    "The queries were averaged, with one weight for each state. What does the decoder want to "
-    "know: what it asked, or what the encoder has read?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def queries_averaged(queries, states, mask=None):
+    """The queries were averaged, with one weight for each state. What does the decoder want to
+    know: what it asked, or what the encoder has read?"""
     _, weights = attend(queries, states, mask)
     return weights @ queries, weights
 
 
-@exercise.mistake(
-    "Padded states have a small weight instead of none: a masked score of -10 or -50 still "
-    "counts when all the other scores are low. Minus infinity never does."
-)
+@exercise.mistake
 def small_instead_of_none(queries, states, mask=None):
+    """Padded states have a small weight instead of none: a masked score of -10 or -50 still counts
+    when all the other scores are low. Minus infinity never does."""
     scores = queries @ states.mT
     if mask is not None:
         scores = scores.masked_fill(~mask, -10.0)

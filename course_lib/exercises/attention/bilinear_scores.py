@@ -55,73 +55,73 @@ def exchanged(answer, draw: Draw):
     return scores.abs().max() > 0 and torch.allclose(answer(k, q, w.mT), scores.mT, atol=1e-5)
 
 
-@exercise.mistake(
-    "W was turned over before it met the queries. Its rows are as many as a query has numbers, "
-    "so which side of W do the queries meet?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def w_transposed(q, k, w):
+    """W was turned over before it met the queries. Its rows are as many as a query has numbers, so
+    which side of W do the queries meet?"""
     return q @ w.mT @ k.mT
 
 
-@exercise.mistake(
-    "W met the keys from the side that belongs to the queries. Its columns are as many as a key "
-    "has numbers: which factor does that make room for?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def w_on_the_keys(q, k, w):
+    """W met the keys from the side that belongs to the queries. Its columns are as many as a key
+    has numbers: which factor does that make room for?"""
     return q @ (k @ w).mT
 
 
-@exercise.mistake(
-    "W plays no part: these are plain dot products, which need queries and keys of one size.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def w_forgotten(q, k, w):
+    """W plays no part: these are plain dot products, which need queries and keys of one size."""
     return q @ k.mT
 
 
-@exercise.mistake(
-    "The scores lie the other way round: row i is to hold the scores of query i, one for each "
-    "key. Whose scores stand in your rows?"
-)
+@exercise.mistake
 def transposed(q, k, w):
+    """The scores lie the other way round: row i is to hold the scores of query i, one for each key.
+    Whose scores stand in your rows?"""
     return k @ w.mT @ q.mT
 
 
-@exercise.mistake(
-    "Queries times W has as many columns as a key has numbers, and k was multiplied as it lies. "
-    "Rows meet columns: along which axis of k does one key lie?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def keys_not_transposed(q, k, w):
+    """Queries times W has as many columns as a key has numbers, and k was multiplied as it lies.
+    Rows meet columns: along which axis of k does one key lie?"""
     return q @ w @ k
 
 
-@exercise.mistake(
-    "Each query met the key in the same place only, and one number a pair came out. Should the "
-    "third query not score the first key too?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def in_the_same_place(q, k, w):
+    """Each query met the key in the same place only, and one number a pair came out. Should the
+    third query not score the first key too?"""
     return ((q @ w) * k).sum(-1)
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up "
-    "last. Which two axes did you mean?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def all_axes_reversed(q, k, w):
+    """Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up
+    last. Which two axes did you mean?"""
     return q @ w @ k.permute(*range(k.dim() - 1, -1, -1))
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_k), which the formula q W k does not: W is learned, and "
-    "can take on any scale by itself."
-)
+@exercise.mistake
 def scaled(q, k, w):
+    """The scores were divided by sqrt(d_k), which the formula q W k does not: W is learned, and can
+    take on any scale by itself."""
     return q @ w @ k.mT / k.shape[-1] ** 0.5
+
+
+@exercise.mistake(raises=RuntimeError)
+def w_on_both(q, k, w):
+    """w was applied to the queries and to the keys. It is to be met once: it brings a query of size
+    d_q to d_k, the size that the keys have already."""
+    return (q @ w) @ (k @ w).mT
+
+
+@exercise.mistake
+def squashed(q, k, w):
+    """A tanh too many: the projected queries were squashed, as the additive score does it. Which
+    operations has q W k^T?"""
+    return torch.tanh(q @ w) @ k.mT
 
 
 @exercise.alternative

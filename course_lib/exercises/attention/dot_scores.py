@@ -49,87 +49,73 @@ def grows_with_length(answer, draw: Draw):
     return scores.abs().max() > 0 and torch.allclose(answer(2 * q, k), 2 * scores, atol=1e-5)
 
 
-@exercise.mistake(
-    "The scores lie the other way round: row i is to hold the scores of query i, one for each "
-    "key. Whose scores stand in your rows?"
-)
+@exercise.mistake
 def transposed(q, k):
+    """The scores lie the other way round: row i is to hold the scores of query i, one for each key.
+    Whose scores stand in your rows?"""
     return k @ q.mT
 
 
-@exercise.mistake(
-    "q was multiplied with k as it lies. A product of matrices lets rows meet columns: along "
-    "which axis of k does one key lie?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def not_transposed(q, k):
+    """q was multiplied with k as it lies. A product of matrices lets rows meet columns: along which
+    axis of k does one key lie?"""
     return q @ k
 
 
-@exercise.mistake(
-    "The shapes fit, but the keys were cut to pieces: `reshape` and `view` read the numbers of k "
-    "in their old order and break the lines elsewhere. Which operation turns a table on its side?"
-)
+@exercise.mistake
 def reshaped(q, k):
+    """The shapes fit, but the keys were cut to pieces: `reshape` and `view` read the numbers of k
+    in their old order and break the lines elsewhere. Which operation turns a table on its side?"""
     return q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2])
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up "
-    "last. Which two axes did you mean?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def all_axes_reversed(q, k):
+    """Right for one sentence, not for a batch: `.T` turns all the axes round, so the batch ends up
+    last. Which two axes did you mean?"""
     return q @ k.permute(*range(k.dim() - 1, -1, -1))
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: this einsum names two axes of each input and has "
-    "no room for any before them. What do three dots stand for in its pattern?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def one_sentence_only(q, k):
+    """Right for one sentence, not for a batch: this einsum names two axes of each input and has no
+    room for any before them. What do three dots stand for in its pattern?"""
     return torch.einsum("qd,kd->qk", q, k)
 
 
-@exercise.mistake(
-    "Each query was multiplied with the key in the same place only, and one number a pair came "
-    "out. Should the third query not score the first key too?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def in_the_same_place(q, k):
+    """Each query was multiplied with the key in the same place only, and one number a pair came
+    out. Should the third query not score the first key too?"""
     return (q * k).sum(-1)
 
 
-@exercise.mistake(
-    "All products are there, and nothing has been summed: of each query and each key there is "
-    "still a vector. What makes one number of it?"
-)
+@exercise.mistake
 def not_summed(q, k):
+    """All products are there, and nothing has been summed: of each query and each key there is
+    still a vector. What makes one number of it?"""
     return q.unsqueeze(-2) * k.unsqueeze(-3)
 
 
-@exercise.mistake(
-    "These are dot products divided by sqrt(d_k). That division belongs to lesson 03; a plain dot "
-    "product of [1, 1] with itself is 2."
-)
+@exercise.mistake
 def scaled(q, k):
+    """These are dot products divided by sqrt(d_k). That division belongs to lesson 03; a plain dot
+    product of [1, 1] with itself is 2."""
     return q @ k.mT / q.shape[-1] ** 0.5
 
 
-@exercise.mistake(
-    "These are cosines: all lie between -1 and 1. What happens to a dot product when a query "
-    "grows twice as long, and what happened to yours?"
-)
+@exercise.mistake
 def cosines(q, k):
+    """These are cosines: all lie between -1 and 1. What happens to a dot product when a query grows
+    twice as long, and what happened to yours?"""
     return F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT
 
 
-@exercise.mistake(
-    "These are weights, not scores: each row is positive and sums to one. Turning scores into "
-    "weights is another function's work."
-)
+@exercise.mistake
 def weights_already(q, k):
+    """These are weights, not scores: each row is positive and sums to one. Turning scores into
+    weights is another function's work."""
     return torch.softmax(q @ k.mT, dim=-1)
 
 

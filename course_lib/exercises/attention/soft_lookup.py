@@ -68,40 +68,37 @@ def hot(answer, draw: Draw):
     return torch.allclose(found, values.mean(0), atol=1e-4)
 
 
-@exercise.mistake(
-    "The scores were multiplied by the temperature, so the lookup grows softer as it falls. What "
-    "must happen to the scores 1 and 2 to become 10 and 20 at the temperature 0.1?"
-)
+@exercise.mistake
 def multiplied(query, keys, values, temperature):
+    """The scores were multiplied by the temperature, so the lookup grows softer as it falls. What
+    must happen to the scores 1 and 2 to become 10 and 20 at the temperature 0.1?"""
     return soft_lookup(query, keys, values, 1 / temperature)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_k) as well as by the temperature. Here the temperature is "
-    "the only scale."
-)
+@exercise.mistake
 def scaled_twice(query, keys, values, temperature):
+    """The scores were divided by sqrt(d_k) as well as by the temperature. Here the temperature is
+    the only scale."""
     return soft_lookup(query, keys, values, temperature * query.shape[-1] ** 0.5)
 
 
-@exercise.mistake(
-    "The temperature stands outside the softmax: the weights no longer sum to one, and are as "
-    "soft as before. What is it that it should sharpen?"
-)
+@exercise.mistake
 def outside_the_softmax(query, keys, values, temperature):
+    """The temperature stands outside the softmax: the weights no longer sum to one, and are as soft
+    as before. What is it that it should sharpen?"""
     return soft_lookup(query, keys, values, 1.0) / temperature
 
 
-@exercise.mistake("The temperature changes nothing: it is accepted and never used.")
+@exercise.mistake
 def temperature_ignored(query, keys, values, temperature):
+    """The temperature changes nothing: it is accepted and never used."""
     return soft_lookup(query, keys, values, 1.0)
 
 
-@exercise.mistake(
-    "This is a hard lookup: one value came back whole, and no gradient reaches query and keys. "
-    "What does the second-best key contribute at the temperature 1?"
-)
+@exercise.mistake
 def hard(query, keys, values, temperature):
+    """This is a hard lookup: one value came back whole, and no gradient reaches query and keys.
+    What does the second-best key contribute at the temperature 1?"""
     single = query.dim() < keys.dim()
     scores = (query.unsqueeze(-2) if single else query) @ keys.mT
     chosen = torch.nn.functional.one_hot(scores.argmax(-1), keys.shape[-2])
@@ -109,46 +106,54 @@ def hard(query, keys, values, temperature):
     return found.squeeze(-2) if single else found
 
 
-@exercise.mistake(
-    "In a batch with one query each, every query was looked up in every table: the batch was "
-    "taken for a list of queries. Which axis is a single query short of?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def crossed(query, keys, values, temperature):
+    """In a batch with one query each, every query was looked up in every table: the batch was taken
+    for a list of queries. Which axis is a single query short of?"""
     return torch.softmax(query @ keys.mT / temperature, -1) @ values
 
 
-@exercise.mistake(
-    "Right for one query, but several do not fit: keys times query makes one score a key, with "
-    "no room for an axis of queries.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
+def crossed_and_temperature_ignored(query, keys, values, temperature):
+    """The temperature changes nothing: it is accepted and never used. Besides, in a batch with one
+    query each, every query was looked up in every table."""
+    return torch.softmax(query @ keys.mT, -1) @ values
+
+
+@exercise.mistake(raises=RuntimeError)
+def crossed_and_multiplied(query, keys, values, temperature):
+    """The scores were multiplied by the temperature: what must happen to 1 and 2 to become 10 and
+    20 at the temperature 0.1? Besides, in a batch with one query each, every query was looked up in
+    every table."""
+    return torch.softmax(query @ keys.mT * temperature, -1) @ values
+
+
+@exercise.mistake(raises=RuntimeError)
 def one_query_only(query, keys, values, temperature):
+    """Right for one query, but several do not fit: keys times query makes one score a key, with no
+    room for an axis of queries."""
     return torch.softmax(keys @ query / temperature, -1) @ values
 
 
-@exercise.mistake(
-    "Right but for a batch of one, whose axis has vanished: `squeeze()` drops every axis of size "
-    "one. Which one did you add yourself?"
-)
+@exercise.mistake
 def squeezed_too_much(query, keys, values, temperature):
+    """Right but for a batch of one, whose axis has vanished: `squeeze()` drops every axis of size
+    one. Which one did you add yourself?"""
     return soft_lookup(query, keys, values, temperature).squeeze()
 
 
-@exercise.mistake(
-    "One query came back as a list of one: the axis that it was given on the way in is still "
-    "there. Where can it be taken off again?"
-)
+@exercise.mistake
 def axis_kept(query, keys, values, temperature):
+    """One query came back as a list of one: the axis that it was given on the way in is still
+    there. Where can it be taken off again?"""
     queries = query.unsqueeze(-2) if query.dim() < keys.dim() else query
     return soft_lookup(queries, keys, values, temperature)
 
 
-@exercise.mistake(
-    "These weights come from distances, where the formula has dot products. The two put the keys "
-    "in one order only while all keys are equally long."
-)
+@exercise.mistake
 def distances(query, keys, values, temperature):
+    """These weights come from distances, where the formula has dot products. The two put the keys
+    in one order only while all keys are equally long."""
     single = query.dim() < keys.dim()
     queries = query.unsqueeze(-2) if single else query
     squares = (queries.unsqueeze(-2) - keys.unsqueeze(-3)).square().sum(-1)
@@ -156,21 +161,29 @@ def distances(query, keys, values, temperature):
     return found.squeeze(-2) if single else found
 
 
-@exercise.mistake(
-    "The queries shared out each key among themselves: with several queries, the softmax ran over "
-    "the queries. Along which axis do the keys of one query stand?"
-)
+@exercise.mistake
 def over_queries(query, keys, values, temperature):
+    """The queries shared out each key among themselves: with several queries, the softmax ran over
+    the queries. Along which axis do the keys of one query stand?"""
     if query.dim() < keys.dim():
         return soft_lookup(query, keys, values, temperature)
     return torch.softmax(query @ keys.mT / temperature, -2) @ values
 
 
-@exercise.mistake(
-    "The weights add up to one along the first axis, which belongs to the batch or the queries. "
-    "Along which axis do the keys of one query stand?"
-)
+@exercise.mistake
+def over_one_query_too(query, keys, values, temperature):
+    """The softmax ran over the queries: one query alone gives every key the weight 1, and several
+    share each key among themselves. Along which axis are the keys of one query?"""
+    single = query.dim() < keys.dim()
+    scores = (query.unsqueeze(-2) if single else query) @ keys.mT
+    found = torch.softmax(scores / temperature, -2) @ values
+    return found.squeeze(-2) if single else found
+
+
+@exercise.mistake
 def over_the_first_axis(query, keys, values, temperature):
+    """The weights add up to one along the first axis, which belongs to the batch or the queries.
+    Along which axis do the keys of one query stand?"""
     single = query.dim() < keys.dim()
     scores = (query.unsqueeze(-2) if single else query) @ keys.mT
     found = torch.softmax(scores / temperature, 0) @ values

@@ -66,11 +66,10 @@ def masked_key(answer, draw: Draw):
     return (weights[~mask] == 0).all() and torch.allclose(weights.sum(-1), torch.ones(2))
 
 
-@exercise.mistake(
-    "A row far below the largest score of the whole tensor gives NaN: all its exponentials are 0, "
-    "and so is their sum. Whose largest score should each row use?"
-)
+@exercise.mistake
 def one_peak_for_all(scores, mask=None):
+    """A row far below the largest score of the whole tensor gives NaN: all its exponentials are 0,
+    and so is their sum. Whose largest score should each row use?"""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     exponentials = torch.exp(scores - scores.max())
@@ -78,34 +77,30 @@ def one_peak_for_all(scores, mask=None):
     return exponentials / (total if mask is None else total + ~mask.any(-1, keepdim=True))
 
 
-@exercise.mistake(
-    "Right for one query, not for several: the sum of each row has lost its axis, so it meets "
-    "the columns instead. What does `keepdim` keep?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def axis_lost(scores, mask=None):
+    """Right for one query, not for several: the sum of each row has lost its axis, so it meets the
+    columns instead. What does `keepdim` keep?"""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
     return exponentials / exponentials.sum(-1)
 
 
-@exercise.mistake(
-    "The weights of all the queries together sum to one: the sum ran over the whole tensor "
-    "instead of each row by itself."
-)
+@exercise.mistake
 def over_everything(scores, mask=None):
+    """The weights of all the queries together sum to one: the sum ran over the whole tensor instead
+    of each row by itself."""
     exponentials = torch.exp(scores - scores.max())
     if mask is not None:
         exponentials = exponentials * mask
     return exponentials / exponentials.sum()
 
 
-@exercise.mistake(
-    "The weights are right, but a row with every key masked has NaN as its gradient: `where` "
-    "drops the 0 / 0 from the result, not from the gradient. Can you keep it from being computed?"
-)
+@exercise.mistake
 def gradient_is_nan(scores, mask=None):
+    """The weights are right, but a row with every key masked has NaN as its gradient: `where` drops
+    the 0 / 0 from the result, not from the gradient. Can you keep it from being computed?"""
     exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
     if mask is not None:
         exponentials = exponentials * mask
@@ -113,21 +108,19 @@ def gradient_is_nan(scores, mask=None):
     return torch.where(total == 0, 0.0, exponentials / total)
 
 
-@exercise.mistake(
-    "The scores were divided by their sum without the exponential, so negative scores give "
-    "negative weights."
-)
+@exercise.mistake
 def no_exponential(scores, mask=None):
+    """The scores were divided by their sum without the exponential, so negative scores give
+    negative weights."""
     if mask is not None:
         scores = scores * mask
     return scores / scores.sum(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "A row far below the largest score of the whole tensor becomes all zeros: its exponentials "
-    "are 0, and the zero sum was replaced. Whose largest score should each row use?"
-)
+@exercise.mistake
 def one_peak_and_no_nan(scores, mask=None):
+    """A row far below the largest score of the whole tensor becomes all zeros: its exponentials are
+    0, and the zero sum was replaced. Whose largest score should each row use?"""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     exponentials = torch.exp(scores - scores.max())
@@ -135,11 +128,10 @@ def one_peak_and_no_nan(scores, mask=None):
     return exponentials / total.masked_fill(total == 0, 1.0)
 
 
-@exercise.mistake(
-    "The smallest score was subtracted, so what is left is positive and exp of it overflows. "
-    "Which score leaves nothing above 0?"
-)
+@exercise.mistake
 def smallest_subtracted(scores, mask=None):
+    """The smallest score was subtracted, so what is left is positive and exp of it overflows. Which
+    score leaves nothing above 0?"""
     exponentials = torch.exp(scores - scores.amin(-1, keepdim=True))
     if mask is not None:
         exponentials = exponentials * mask
@@ -147,11 +139,10 @@ def smallest_subtracted(scores, mask=None):
     return exponentials / total.masked_fill(total == 0, 1.0)
 
 
-@exercise.mistake(
-    "The mean of each row was subtracted, so a score far above it still overflows in exp. Which "
-    "score leaves nothing above 0?"
-)
+@exercise.mistake
 def mean_subtracted(scores, mask=None):
+    """The mean of each row was subtracted, so a score far above it still overflows in exp. Which
+    score leaves nothing above 0?"""
     exponentials = torch.exp(scores - scores.mean(-1, keepdim=True))
     if mask is not None:
         exponentials = exponentials * mask
@@ -163,6 +154,8 @@ def with_epsilon(epsilon):
     """Return the softmax of many codes: a small number keeps the sum of a row from being 0."""
 
     def epsilon_added(scores, mask=None):
+        """A small number was added to the sum of each row, so no row of weights sums to exactly
+        one. Only a row with every key masked has the sum 0: what can be done there alone?"""
         if mask is not None:
             scores = scores.masked_fill(~mask, float("-inf"))
         peak = scores.amax(-1, keepdim=True).clamp(min=-1e30)
@@ -173,11 +166,8 @@ def with_epsilon(epsilon):
     return epsilon_added
 
 
-for epsilon in (1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
-    exercise.mistake(
-        "A small number was added to the sum of each row, so no row of weights sums to exactly "
-        "one. Only a row with every key masked has the sum 0: what can be done there alone?"
-    )(with_epsilon(epsilon))
+for epsilon in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8):
+    exercise.mistake(with_epsilon(epsilon))
 
 
 stock.mask_inverted(exercise)

@@ -44,69 +44,59 @@ def equal_weights(answer, draw: Draw):
     return torch.allclose(answer(torch.full((2, 4), 0.25), v), v.mean(0).expand(2, 3), atol=1e-6)
 
 
-@exercise.mistake(
-    "The weights were turned over: each value was weighed by what the queries at its own place "
-    "give away. Whose weights should row i of the result use?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def weights_transposed(weights, v):
+    """The weights were turned over: each value was weighed by what the queries at its own place
+    give away. Whose weights should row i of the result use?"""
     return weights.mT @ v
 
 
-@exercise.mistake(
-    "The weighted values are all there, and nothing has been summed: each query still has one "
-    "vector a key. Which axis should be gone?"
-)
+@exercise.mistake
 def not_summed(weights, v):
+    """The weighted values are all there, and nothing has been summed: each query still has one
+    vector a key. Which axis should be gone?"""
     return weights.unsqueeze(-1) * v.unsqueeze(-3)
 
 
-@exercise.mistake(
-    "The sum was divided by the number of keys once more. The weights of a row sum to one: which "
-    "division have they been through already?"
-)
+@exercise.mistake
 def mean_over_keys(weights, v):
+    """The sum was divided by the number of keys once more. The weights of a row sum to one: which
+    division have they been through already?"""
     return weights @ v / v.shape[-2]
 
 
-@exercise.mistake(
-    "The sum was divided by the sum of the weights. That changes nothing where they sum to one; "
-    "what does a query get whose weights are all 0, and what should it get?"
-)
+@exercise.mistake
 def divided_by_the_sum(weights, v):
+    """The sum was divided by the sum of the weights. That changes nothing where they sum to one;
+    what does a query get whose weights are all 0, and what should it get?"""
     return weights @ v / weights.sum(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "The weights went through a softmax again, so they are more alike than what came in. They "
-    "are weights already, not scores."
-)
+@exercise.mistake
 def softmax_again(weights, v):
+    """The weights went through a softmax again, so they are more alike than what came in. They are
+    weights already, not scores."""
     return weights.softmax(-1) @ v
 
 
-@exercise.mistake(
-    "Each query got one value whole, that of its largest weight. What should the other keys "
-    "contribute, when their weights are not zero?"
-)
+@exercise.mistake
 def the_largest_only(weights, v):
+    """Each query got one value whole, that of its largest weight. What should the other keys
+    contribute, when their weights are not zero?"""
     return torch.nn.functional.one_hot(weights.argmax(-1), v.shape[-2]).to(v.dtype) @ v
 
 
-@exercise.mistake(
-    "The result lies on its side, with one column a query. Rows are tokens: which factor comes "
-    "first?"
-)
+@exercise.mistake
 def result_transposed(weights, v):
+    """The result lies on its side, with one column a query. Rows are tokens: which factor comes
+    first?"""
     return v.mT @ weights.mT
 
 
-@exercise.mistake(
-    "Each key's weight met the value entry by entry, without an axis of its own. A weight is one "
-    "number for a whole vector: what shape must it have to reach all of it?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def entry_by_entry(weights, v):
+    """Each key's weight met the value entry by entry, without an axis of its own. A weight is one
+    number for a whole vector: what shape must it have to reach all of it?"""
     return (weights * v).sum(-2)
 
 

@@ -78,30 +78,32 @@ def sorted_indices(lengths):
     return sorted(range(len(lengths)), key=lambda i: lengths[i])
 
 
-@exercise.mistake(
-    "The tokens were added up, and padding was not counted. A batch of a sentence of 2 and one of "
-    "9 tokens holds how many numbers, once the short one is filled up?"
-)
+@exercise.mistake
 def padding_not_counted(lengths, most):
+    """The tokens were added up, and padding was not counted. A batch of a sentence of 2 and one of
+    9 tokens holds how many numbers, once the short one is filled up?"""
+
     def fits(batch, index):
         return sum(lengths[i] for i in [*batch, index]) <= most
 
     return cut(sorted_indices(lengths), fits)
 
 
-@exercise.mistake(
-    "The sentences are in the order in which they came. What do you gain if a batch holds "
-    "sentences of similar length?"
-)
+@exercise.mistake
 def unsorted(lengths, most):
+    """The sentences are in the order in which they came. What do you gain if a batch holds
+    sentences of similar length?"""
+
     def fits(batch, index):
         return (len(batch) + 1) * max(lengths[i] for i in [*batch, index]) <= most
 
     return cut(range(len(lengths)), fits)
 
 
-@exercise.mistake("The longest sentences come first. From which end should you go through them?")
+@exercise.mistake
 def longest_first(lengths, most):
+    """The longest sentences come first. From which end should you go through them?"""
+
     def fits(batch, index):
         return (len(batch) + 1) * lengths[batch[0]] <= most
 
@@ -109,71 +111,69 @@ def longest_first(lengths, most):
     return cut(order, fits)
 
 
-@exercise.mistake(
-    "The size of a batch was computed from its shortest sentence. To which length are all of them "
-    "filled up?"
-)
+@exercise.mistake
 def by_the_shortest(lengths, most):
+    """The size of a batch was computed from its shortest sentence. To which length are all of them
+    filled up?"""
+
     def fits(batch, index):
         return (len(batch) + 1) * lengths[batch[0]] <= most
 
     return cut(sorted_indices(lengths), fits)
 
 
-@exercise.mistake(
-    "The new sentence was not counted, so a batch ends one sentence too late. How many sentences "
-    "will it have once this one is in it?"
-)
+@exercise.mistake
 def one_too_many(lengths, most):
+    """The new sentence was not counted, so a batch ends one sentence too late. How many sentences
+    will it have once this one is in it?"""
+
     def fits(batch, index):
         return len(batch) * lengths[index] <= most
 
     return cut(sorted_indices(lengths), fits)
 
 
-@exercise.mistake(
-    "A batch that would be exactly full was closed before. Is `most` still allowed, or already too "
-    "much?"
-)
+@exercise.mistake
 def never_full(lengths, most):
+    """A batch that would be exactly full was closed before. Is `most` still allowed, or already too
+    much?"""
+
     def fits(batch, index):
         return (len(batch) + 1) * lengths[index] < most
 
     return cut(sorted_indices(lengths), fits)
 
 
-@exercise.mistake(
-    "`most` was taken as a number of sentences. It counts tokens, so that short sentences come in "
-    "large batches and long ones in small."
-)
+@exercise.mistake
 def sentences_counted(lengths, most):
+    """`most` was taken as a number of sentences. It counts tokens, so that short sentences come in
+    large batches and long ones in small."""
+
     def fits(batch, index):
         return len(batch) < most
 
     return cut(sorted_indices(lengths), fits)
 
 
-@exercise.mistake(
-    "These are the lengths of the sentences, not their indices. How would a caller know which "
-    "sentences are meant?"
-)
+@exercise.mistake
 def lengths_returned(lengths, most):
+    """These are the lengths of the sentences, not their indices. How would a caller know which
+    sentences are meant?"""
     return [[lengths[i] for i in batch] for batch in by_tokens(lengths, most)]
 
 
-@exercise.mistake(
-    "The last batch is missing: it was kept only when the next one began. What happens when no "
-    "sentence is left?"
-)
+@exercise.mistake
 def last_batch_lost(lengths, most):
+    """The last batch is missing: it was kept only when the next one began. What happens when no
+    sentence is left?"""
     return by_tokens(lengths, most)[:-1]
 
 
-@exercise.mistake(
-    "Sentences of the same length have changed their order. A stable sort keeps it: does yours "
-    "compare anything beside the length?"
-)
+@exercise.mistake
 def order_of_equals_lost(lengths, most):
+    """Sentences of the same length have changed their order. A stable sort keeps it: does yours
+    compare anything beside the length?"""
+
     def fits(batch, index):
         return (len(batch) + 1) * lengths[index] <= most
 
@@ -181,11 +181,10 @@ def order_of_equals_lost(lengths, most):
     return cut(order, fits)
 
 
-@exercise.mistake(
-    "All batches got the size that the longest sentence allows. A batch of short sentences may "
-    "hold more of them: what decides about its size?"
-)
+@exercise.mistake
 def one_size_for_all(lengths, most):
+    """All batches got the size that the longest sentence allows. A batch of short sentences may
+    hold more of them: what decides about its size?"""
     order = sorted_indices(lengths)
     size = most // lengths[order[-1]]
     return [order[i : i + size] for i in range(0, len(order), size)]

@@ -193,146 +193,137 @@ def search(step, start, stop, width, most, alpha=0.6, **change):
     return [token for token in tokens[1:] if token != stop], score
 
 
-@exercise.mistake(
-    "This is greedy, whatever the width: one prefix is kept. What else lives on after each round?"
-)
+@exercise.mistake
 def always_greedy(step, start, stop, width, most, alpha=0.6):
+    """This is greedy, whatever the width: one prefix is kept. What else lives on after each
+    round?"""
     return search(step, start, stop, 1, most, alpha)
 
 
-@exercise.mistake(
-    "The sums of the prefixes were forgotten: continuations were ranked by their last token alone. "
-    "What does a bad beginning cost a good ending?"
-)
+@exercise.mistake
 def prefix_forgotten(*inputs):
+    """The sums of the prefixes were forgotten: continuations were ranked by their last token alone.
+    What does a bad beginning cost a good ending?"""
     return search(*inputs, forgets=True)
 
 
-@exercise.mistake(
-    "After the first round, each live prefix kept only its own best continuation. All of them, of "
-    "all prefixes, compete together: two of the best may come from one prefix."
-)
+@exercise.mistake
 def best_of_each(*inputs):
+    """After the first round, each live prefix kept only its own best continuation. All of them, of
+    all prefixes, compete together: two of the best may come from one prefix."""
     return search(*inputs, own_best=True)
 
 
-@exercise.mistake(
-    "Probabilities were added up where log-probabilities should be: the probability of a text is a "
-    "product."
-)
+@exercise.mistake
 def probabilities_added(*inputs):
+    """Probabilities were added up where log-probabilities should be: the probability of a text is a
+    product."""
     return search(*inputs, product=True)
 
 
-@exercise.mistake(
-    "No length penalty: every further token makes the sum smaller, so the shortest text wins. By "
-    "what should the sums be divided before they are compared?"
-)
+@exercise.mistake
 def no_length_penalty(*inputs):
+    """No length penalty: every further token makes the sum smaller, so the shortest text wins. By
+    what should the sums be divided before they are compared?"""
     return search(*inputs, unpenalised=True)
 
 
-@exercise.mistake(
-    "The right tokens, but their score is the plain sum. The docstring divides it by the length "
-    "penalty."
-)
+@exercise.mistake
 def plain_sum(*inputs):
+    """The right tokens, but their score is the plain sum. The docstring divides it by the length
+    penalty."""
     return search(*inputs, raw=True)
 
 
-@exercise.mistake(
-    "The sum was multiplied by the length penalty. A sum of logarithms is negative: what makes it "
-    "larger, and so better, for a long text?"
-)
+@exercise.mistake
 def multiplied(*inputs):
+    """The sum was multiplied by the length penalty. A sum of logarithms is negative: what makes it
+    larger, and so better, for a long text?"""
     return search(*inputs, multiplied=True)
 
 
-@exercise.mistake(
-    "The sum was divided by a power of the length itself. The penalty of the paper is gentler: "
-    "((5 + length) / 6)^alpha."
-)
+@exercise.mistake
 def power_of_the_length(*inputs):
+    """The sum was divided by a power of the length itself. The penalty of the paper is gentler: ((5
+    + length) / 6)^alpha."""
     return search(*inputs, mean=True)
 
 
-@exercise.mistake(
-    "The stop was not counted in the length. It is a token that was written, and has a probability "
-    "like all others."
-)
+@exercise.mistake
 def stop_not_counted(*inputs):
+    """The stop was not counted in the length. It is a token that was written, and has a probability
+    like all others."""
     return search(*inputs, without_stop=True)
 
 
-@exercise.mistake("The start was counted in the length. It was given, not written.")
+@exercise.mistake
 def start_counted(*inputs):
+    """The start was counted in the length. It was given, not written."""
     return search(*inputs, more=1)
 
 
-@exercise.mistake(
-    "The search ends as soon as one text is finished. A better one may still be alive: how many "
-    "should be finished?"
-)
+@exercise.mistake
 def ends_with_the_first(*inputs):
+    """The search ends as soon as one text is finished. A better one may still be alive: how many
+    should be finished?"""
     return search(*inputs, enough=1)
 
 
-@exercise.mistake(
-    "The search goes on after `width` texts are finished, until `most` tokens are written. When "
-    "does the docstring end it?"
-)
+@exercise.mistake
 def never_ends_early(*inputs):
+    """The search goes on after `width` texts are finished, until `most` tokens are written. When
+    does the docstring end it?"""
     return search(*inputs, enough=10**6)
 
 
-@exercise.mistake(
-    "Every continuation that ends in stop was taken as finished, however low its rank. Only those "
-    "among the best `width` are."
-)
+@exercise.mistake
 def any_rank_finishes(*inputs):
+    """Every continuation that ends in stop was taken as finished, however low its rank. Only those
+    among the best `width` are."""
     return search(*inputs, any_rank=True)
 
 
-@exercise.mistake(
-    "A finished text takes the place of a live one, so the beam gets thinner in that round. The "
-    "best `width` of those that do *not* stop live on."
-)
+@exercise.mistake
 def beam_shrinks(*inputs):
+    """A finished text takes the place of a live one, so the beam gets thinner in that round. The
+    best `width` of those that do *not* stop live on."""
     return search(*inputs, shrinks=True)
 
 
-@exercise.mistake(
-    "With each text that is finished, the beam gets narrower. It stays `width` wide to the end."
-)
+@exercise.mistake
 def narrower_and_narrower(*inputs):
+    """With each text that is finished, the beam gets narrower. It stays `width` wide to the end."""
     return search(*inputs, refills=True)
 
 
-@exercise.mistake(
-    "Unfinished prefixes were compared with finished texts, and one of them won. When do live ones "
-    "count?"
-)
+@exercise.mistake
 def unfinished_win(*inputs):
+    """Unfinished prefixes were compared with finished texts, and one of them won. When do live ones
+    count?"""
     return search(*inputs, all_compared=True)
 
 
-@exercise.mistake("The start is in the result. It opens what the model reads, and is no word.")
+@exercise.mistake
 def start_kept(*inputs):
+    """The start is in the result. It opens what the model reads, and is no word."""
     return search(*inputs, kept_start=True)
 
 
-@exercise.mistake("The stop is in the result. It ends the text, and is no part of it.")
+@exercise.mistake
 def stop_kept(*inputs):
+    """The stop is in the result. It ends the text, and is no part of it."""
     return search(*inputs, kept_stop=True)
 
 
-@exercise.mistake("The worst continuations live on: the ranking begins at the wrong end.")
+@exercise.mistake
 def worst_first(*inputs):
+    """The worst continuations live on: the ranking begins at the wrong end."""
     return search(*inputs, lowest=True)
 
 
-@exercise.mistake("One token too many may be written. How many are there after the first round?")
+@exercise.mistake
 def one_too_many(step, start, stop, width, most, alpha=0.6):
+    """One token too many may be written. How many are there after the first round?"""
     return search(step, start, stop, width, most + 1, alpha)
 
 

@@ -117,68 +117,61 @@ def geometric(shares):
     return math.exp(sum(map(math.log, shares)) / len(shares))
 
 
-@exercise.mistake(
-    "There is no brevity penalty. What would the translation *the* get, for a reference that "
-    "begins with *the*?"
-)
+@exercise.mistake
 def no_penalty(hypotheses, references, most=4):
+    """There is no brevity penalty. What would the translation *the* get, for a reference that
+    begins with *the*?"""
     return 100 * geometric(precisions(hypotheses, references, most))
 
 
-@exercise.mistake(
-    "Translations that are too long are rewarded: e^(1 - r/c) is above 1 there. What is the "
-    "largest value that a penalty should have?"
-)
+@exercise.mistake
 def long_is_rewarded(hypotheses, references, most=4):
+    """Translations that are too long are rewarded: e^(1 - r/c) is above 1 there. What is the
+    largest value that a penalty should have?"""
     score = geometric(precisions(hypotheses, references, most))
     r, c = sum(map(len, references)), sum(map(len, hypotheses))
     return 100 * score * math.exp(1 - r / c) if score else 0.0
 
 
-@exercise.mistake(
-    "The penalty hits what is too long, and spares what is too short. Precision punishes what is "
-    "too long already: which of r / c and c / r is above 1 for a short translation?"
-)
+@exercise.mistake
 def penalty_turned_round(hypotheses, references, most=4):
+    """The penalty hits what is too long, and spares what is too short. Precision punishes what is
+    too long already: which of r / c and c / r is above 1 for a short translation?"""
     score = geometric(precisions(hypotheses, references, most))
     return 100 * score * brevity(references, hypotheses) if score else 0.0
 
 
-@exercise.mistake(
-    "The penalty is r / c or c / r itself, and not e^(1 - r/c). How do the two differ for a "
-    "translation of half the length?"
-)
+@exercise.mistake
 def penalty_without_exponential(hypotheses, references, most=4):
+    """The penalty is r / c or c / r itself, and not e^(1 - r/c). How do the two differ for a
+    translation of half the length?"""
     score = geometric(precisions(hypotheses, references, most))
     r, c = sum(map(len, references)), sum(map(len, hypotheses))
     return 100 * score * min(1, c / r) if score else 0.0
 
 
-@exercise.mistake(
-    "The penalty was computed for each sentence. In one corpus a short sentence and a long one "
-    "make up for each other: of which lengths are r and c?"
-)
+@exercise.mistake
 def penalty_by_sentence(hypotheses, references, most=4):
+    """The penalty was computed for each sentence. In one corpus a short sentence and a long one
+    make up for each other: of which lengths are r and c?"""
     score = geometric(precisions(hypotheses, references, most))
     both = zip(hypotheses, references, strict=True)
     penalties = [brevity([h], [r]) for h, r in both]
     return 100 * score * sum(penalties) / len(penalties) if score else 0.0
 
 
-@exercise.mistake(
-    "BLEU was computed for each sentence, and averaged. One sentence without a matching 4-gram is "
-    "0 then, however good the rest of it: what is added up over the corpus before it is divided?"
-)
+@exercise.mistake
 def mean_of_sentences(hypotheses, references, most=4):
+    """BLEU was computed for each sentence, and averaged. One sentence without a matching 4-gram is
+    0 then, however good the rest of it: what is added up over the corpus before it is divided?"""
     scores = [bleu([h], [r], most) for h, r in zip(hypotheses, references, strict=True)]
     return sum(scores) / len(scores)
 
 
-@exercise.mistake(
-    "The precisions of the sentences were averaged. A sentence of 30 tokens should count more than "
-    "one of 3: add up the matches and the n-grams first."
-)
+@exercise.mistake
 def mean_of_precisions(hypotheses, references, most=4):
+    """The precisions of the sentences were averaged. A sentence of 30 tokens should count more than
+    one of 3: add up the matches and the n-grams first."""
     both = list(zip(hypotheses, references, strict=True))
     shares = []
     for n in range(1, most + 1):
@@ -188,12 +181,11 @@ def mean_of_precisions(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake(
-    "The precisions of the sentences were averaged, and a sentence too short for an n-gram counted "
-    "as 0. A sentence of 30 tokens should count more than one of 3: add up the matches and the "
-    "n-grams first."
-)
+@exercise.mistake
 def mean_of_all_precisions(hypotheses, references, most=4):
+    """The precisions of the sentences were averaged, and a sentence too short for an n-gram counted
+    as 0. A sentence of 30 tokens should count more than one of 3: add up the matches and the
+    n-grams first."""
     both = list(zip(hypotheses, references, strict=True))
     shares = []
     for n in range(1, most + 1):
@@ -202,70 +194,68 @@ def mean_of_all_precisions(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake(
-    "This is the arithmetic mean of the precisions, 0 only where no word matches. Which mean is 0 "
-    "as soon as one of its numbers is, and adds up logarithms?"
-)
+@exercise.mistake
 def arithmetic_mean_or_nothing(hypotheses, references, most=4):
+    """This is the arithmetic mean of the precisions, 0 only where no word matches. Which mean is 0
+    as soon as one of its numbers is, and adds up logarithms?"""
     shares = [share or 0.0 for share in precisions(hypotheses, references, most)]
     return 100 * brevity(hypotheses, references) * sum(shares) / most if all(shares) else 0.0
 
 
-@exercise.mistake(
-    "This is the arithmetic mean of the precisions. The geometric mean is 0 as soon as one of them "
-    "is: which of the two adds up logarithms?"
-)
+@exercise.mistake
 def arithmetic_mean(hypotheses, references, most=4):
+    """This is the arithmetic mean of the precisions. The geometric mean is 0 as soon as one of them
+    is: which of the two adds up logarithms?"""
     shares = [share or 0.0 for share in precisions(hypotheses, references, most)]
     return 100 * brevity(hypotheses, references) * sum(shares) / most
 
 
-@exercise.mistake(
-    "The precisions were multiplied, and no root taken. How many factors has the product, and "
-    "which power makes a mean of it?"
-)
+@exercise.mistake
 def no_root(hypotheses, references, most=4):
+    """The precisions were multiplied, and no root taken. How many factors has the product, and
+    which power makes a mean of it?"""
     shares = [share or 0.0 for share in precisions(hypotheses, references, most)]
     return 100 * math.prod(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake("The longest n-grams are left out: `range` ends before its second number.")
+@exercise.mistake
 def longest_left_out(hypotheses, references, most=4):
+    """The longest n-grams are left out: `range` ends before its second number."""
     return bleu(hypotheses, references, most - 1) if most > 1 else bleu(hypotheses, references, 1)
 
 
-@exercise.mistake(
-    "Only the longest n-grams were counted. BLEU takes the mean over all orders, from 1 to `most`."
-)
+@exercise.mistake
 def longest_alone(hypotheses, references, most=4):
+    """Only the longest n-grams were counted. BLEU takes the mean over all orders, from 1 to
+    `most`."""
     shares = precisions(hypotheses, references, most)[-1:]
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake("Always four orders: `most` changes nothing. Which numbers should n go through?")
+@exercise.mistake
 def always_four(hypotheses, references, most=4):
+    """Always four orders: `most` changes nothing. Which numbers should n go through?"""
     return bleu(hypotheses, references)
 
 
-@exercise.mistake("This is a share, from 0 to 1. BLEU is told in percent.")
+@exercise.mistake
 def no_percent(hypotheses, references, most=4):
+    """This is a share, from 0 to 1. BLEU is told in percent."""
     return bleu(hypotheses, references, most) / 100
 
 
-@exercise.mistake(
-    "An order that no n-gram matches was left out of the mean, so a poor translation is better off "
-    "than it should be. Without smoothing, what is a product with the factor 0?"
-)
+@exercise.mistake
 def zeros_left_out(hypotheses, references, most=4):
+    """An order that no n-gram matches was left out of the mean, so a poor translation is better off
+    than it should be. Without smoothing, what is a product with the factor 0?"""
     shares = [share for share in precisions(hypotheses, references, most) if share]
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake(
-    "One was added to each count, which is a way of smoothing. This BLEU has none: an order "
-    "without a match gives 0."
-)
+@exercise.mistake
 def smoothed(hypotheses, references, most=4):
+    """One was added to each count, which is a way of smoothing. This BLEU has none: an order
+    without a match gives 0."""
     shares = []
     for n in range(1, most + 1):
         counts = [matches(h, r, n) for h, r in zip(hypotheses, references, strict=True)]
@@ -274,11 +264,10 @@ def smoothed(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake(
-    "Matches are not clipped: a word repeated without end matches each time. `matches` counts it "
-    "as often as the reference has it."
-)
+@exercise.mistake
 def not_clipped(hypotheses, references, most=4):
+    """Matches are not clipped: a word repeated without end matches each time. `matches` counts it
+    as often as the reference has it."""
     shares = []
     both = list(zip(hypotheses, references, strict=True))
     for n in range(1, most + 1):
@@ -291,11 +280,10 @@ def not_clipped(hypotheses, references, most=4):
     return 100 * geometric(shares) * brevity(hypotheses, references)
 
 
-@exercise.mistake(
-    "The matches were divided by the references' n-grams: that is recall. BLEU has no recall, "
-    "which is why it needs a brevity penalty."
-)
+@exercise.mistake
 def recall(hypotheses, references, most=4):
+    """The matches were divided by the references' n-grams: that is recall. BLEU has no recall,
+    which is why it needs a brevity penalty."""
     shares = precisions(references, hypotheses, most)
     return 100 * geometric(shares) * brevity(hypotheses, references)
 

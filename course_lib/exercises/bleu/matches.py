@@ -64,138 +64,123 @@ def grams(words, n):
     return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
 
 
-@exercise.mistake(
-    "Every n-gram that is somewhere in the reference was counted, as often as the hypothesis says "
-    "it. *the the the the* would be a perfect translation: how often may it match?"
-)
+@exercise.mistake
 def not_clipped(hypothesis, reference, n):
+    """Every n-gram that is somewhere in the reference was counted, as often as the hypothesis says
+    it. *the the the the* would be a perfect translation: how often may it match?"""
     known = set(grams(reference, n))
     found = grams(hypothesis, n)
     return sum(gram in known for gram in found), len(found)
 
 
-@exercise.mistake(
-    "Each n-gram was counted once, however often it is in both. If *the* is twice in each of the "
-    "two, how many matches are that?"
-)
+@exercise.mistake
 def as_sets(hypothesis, reference, n):
+    """Each n-gram was counted once, however often it is in both. If *the* is twice in each of the
+    two, how many matches are that?"""
     found = grams(hypothesis, n)
     return len(set(found) & set(grams(reference, n))), len(found)
 
 
-@exercise.mistake(
-    "The second number counts different n-grams. It should count all n-grams of the hypothesis, "
-    "repeated ones too."
-)
+@exercise.mistake
 def different_ones_counted(hypothesis, reference, n):
+    """The second number counts different n-grams. It should count all n-grams of the hypothesis,
+    repeated ones too."""
     return matches(hypothesis, reference, n)[0], len(set(grams(hypothesis, n)))
 
 
-@exercise.mistake(
-    "Each n-gram was counted once, in both numbers, however often it is there: these are sets. If "
-    "*the* is twice in hypothesis and reference, how many matches are that, and of how many?"
-)
+@exercise.mistake
 def sets_in_both(hypothesis, reference, n):
+    """Each n-gram was counted once, in both numbers, however often it is there: these are sets. If
+    *the* is twice in hypothesis and reference, how many matches are that, and of how many?"""
     found = set(grams(hypothesis, n))
     return len(found & set(grams(reference, n))), len(found)
 
 
-@exercise.mistake(
-    "A hypothesis shorter than n has a negative number of n-grams here. A corpus adds these "
-    "numbers up, so each such sentence would raise the precision. What is the least number?"
-)
+@exercise.mistake
 def negative(hypothesis, reference, n):
+    """A hypothesis shorter than n has a negative number of n-grams here. A corpus adds these
+    numbers up, so each such sentence would raise the precision. What is the least number?"""
     return matches(hypothesis, reference, n)[0], len(hypothesis) - n + 1
 
 
-@exercise.mistake(
-    "The second number counts the reference's n-grams. That would be recall: of whose n-grams does "
-    "precision ask how many match?"
-)
+@exercise.mistake
 def of_the_reference(hypothesis, reference, n):
+    """The second number counts the reference's n-grams. That would be recall: of whose n-grams does
+    precision ask how many match?"""
     return matches(hypothesis, reference, n)[0], len(grams(reference, n))
 
 
-@exercise.mistake(
-    "The second number counts the tokens of the hypothesis. How many n-grams does a sentence of 5 "
-    "tokens have, for n = 2?"
-)
+@exercise.mistake
 def tokens_counted(hypothesis, reference, n):
+    """The second number counts the tokens of the hypothesis. How many n-grams does a sentence of 5
+    tokens have, for n = 2?"""
     return matches(hypothesis, reference, n)[0], len(hypothesis)
 
 
-@exercise.mistake(
-    "Single tokens were compared, whatever n is. Of how many tokens is an n-gram made?"
-)
+@exercise.mistake
 def single_tokens(hypothesis, reference, n):
+    """Single tokens were compared, whatever n is. Of how many tokens is an n-gram made?"""
     return matches(hypothesis, reference, 1)
 
 
-@exercise.mistake(
-    "The last n-gram of each sentence is missing. At which place does it begin, in a sentence of "
-    "5 tokens and for n = 2?"
-)
+@exercise.mistake
 def last_one_missing(hypothesis, reference, n):
+    """The last n-gram of each sentence is missing. At which place does it begin, in a sentence of 5
+    tokens and for n = 2?"""
     found, wanted = Counter(grams(hypothesis, n)[:-1]), Counter(grams(reference, n)[:-1])
     return sum((found & wanted).values()), sum(found.values())
 
 
-@exercise.mistake(
-    "Pieces at the end that are shorter than n were counted as n-grams. Where does the last whole "
-    "one begin?"
-)
+@exercise.mistake
 def short_pieces(hypothesis, reference, n):
+    """Pieces at the end that are shorter than n were counted as n-grams. Where does the last whole
+    one begin?"""
     found, wanted = (
         Counter(tuple(x[i : i + n]) for i in range(len(x))) for x in (hypothesis, reference)
     )
     return sum((found & wanted).values()), sum(found.values())
 
 
-@exercise.mistake(
-    "The order of the tokens inside an n-gram was lost: *cat the* is not *the cat*. Which type of "
-    "Python keeps an order, and can be counted?"
-)
+@exercise.mistake
 def without_order(hypothesis, reference, n):
+    """The order of the tokens inside an n-gram was lost: *cat the* is not *the cat*. Which type of
+    Python keeps an order, and can be counted?"""
     found, wanted = (
         Counter(tuple(sorted(gram)) for gram in grams(x, n)) for x in (hypothesis, reference)
     )
     return sum((found & wanted).values()), sum(found.values())
 
 
-@exercise.mistake(
-    "The tokens of an n-gram were glued together: *a* and *ba* then equal *ab* and *a*. How do you "
-    "keep them apart?"
-)
+@exercise.mistake
 def glued_together(hypothesis, reference, n):
+    """The tokens of an n-gram were glued together: *a* and *ba* then equal *ab* and *a*. How do you
+    keep them apart?"""
     found, wanted = (
         Counter("".join(gram) for gram in grams(x, n)) for x in (hypothesis, reference)
     )
     return sum((found & wanted).values()), sum(found.values())
 
 
-@exercise.mistake(
-    "Pieces that follow each other were cut, without overlap. A 2-gram can begin at every token "
-    "but the last."
-)
+@exercise.mistake
 def without_overlap(hypothesis, reference, n):
+    """Pieces that follow each other were cut, without overlap. A 2-gram can begin at every token
+    but the last."""
     found, wanted = (Counter(grams(x, n)[::n]) for x in (hypothesis, reference))
     return sum((found & wanted).values()), sum(found.values())
 
 
-@exercise.mistake(
-    "This is a share. A corpus adds up the matches and the n-grams of all its sentences before it "
-    "divides, so it needs both numbers."
-)
+@exercise.mistake
 def share(hypothesis, reference, n):
+    """This is a share. A corpus adds up the matches and the n-grams of all its sentences before it
+    divides, so it needs both numbers."""
     matched, there = matches(hypothesis, reference, n)
     return matched / there if there else 0.0
 
 
-@exercise.mistake(
-    "The two numbers have changed places. The matches come first, then all n-grams of the "
-    "hypothesis."
-)
+@exercise.mistake
 def exchanged(hypothesis, reference, n):
+    """The two numbers have changed places. The matches come first, then all n-grams of the
+    hypothesis."""
     return matches(hypothesis, reference, n)[::-1]
 
 

@@ -66,111 +66,103 @@ def nothing_left(answer, draw: Draw):
     return found != ids and not set(pairwise(found)) & set(merges)
 
 
-@exercise.mistake(
-    "The merges were applied from the last to the first. The last ones merge tokens that the first "
-    "ones make: what is there for them to merge at the beginning?"
-)
+@exercise.mistake
 def backwards(ids, merges):
+    """The merges were applied from the last to the first. The last ones merge tokens that the first
+    ones make: what is there for them to merge at the beginning?"""
     for i in reversed(range(len(merges))):
         ids = merge(ids, merges[i], 256 + i)
     return list(ids)
 
 
-@exercise.mistake(
-    "Each merge was applied to the original text, and only the last result is left. What should "
-    "the second merge read?"
-)
+@exercise.mistake
 def each_alone(ids, merges):
+    """Each merge was applied to the original text, and only the last result is left. What should
+    the second merge read?"""
     found = list(ids)
     for i, pair in enumerate(merges):
         found = merge(ids, pair, 256 + i)
     return found
 
 
-@exercise.mistake("Only the first merge was applied: is there a `return` inside the loop?")
+@exercise.mistake
 def first_merge_alone(ids, merges):
+    """Only the first merge was applied: is there a `return` inside the loop?"""
     return encode(ids, merges[:1])
 
 
-@exercise.mistake("The last merge was left out. How many merges are there, and does the loop end?")
+@exercise.mistake
 def last_merge_left_out(ids, merges):
+    """The last merge was left out. How many merges are there, and does the loop end?"""
     return encode(ids, merges[:-1])
 
 
-@exercise.mistake(
-    "The new tokens are numbered from 0, which are bytes already. Which number does the first "
-    "merge make?"
-)
+@exercise.mistake
 def numbered_from_0(ids, merges):
+    """The new tokens are numbered from 0, which are bytes already. Which number does the first
+    merge make?"""
     found = list(ids)
     for i, pair in enumerate(merges):
         found = merge(found, pair, i)
     return found
 
 
-@exercise.mistake(
-    "The first merge made the token 255, which is a byte already. What is the next free number?"
-)
+@exercise.mistake
 def numbered_from_255(ids, merges):
+    """The first merge made the token 255, which is a byte already. What is the next free number?"""
     found = list(ids)
     for i, pair in enumerate(merges):
         found = merge(found, pair, 255 + i)
     return found
 
 
-@exercise.mistake(
-    "The new tokens are numbered behind the bytes that occur in this text, so another text would "
-    "give the same pair another number. Bytes are 0 to 255 whether they occur or not."
-)
+@exercise.mistake
 def numbered_behind_those_that_occur(ids, merges):
+    """The new tokens are numbered behind the bytes that occur in this text, so another text would
+    give the same pair another number. Bytes are 0 to 255 whether they occur or not."""
     found = list(ids)
     for i, pair in enumerate(merges):
         found = merge(found, pair, max(ids) + 1 + i)
     return found
 
 
-@exercise.mistake(
-    "The new tokens are numbered by how many different bytes this text has, so another text would "
-    "give the same pair another number. Bytes are 0 to 255 whether they occur or not."
-)
+@exercise.mistake
 def numbered_by_those_that_occur(ids, merges):
+    """The new tokens are numbered by how many different bytes this text has, so another text would
+    give the same pair another number. Bytes are 0 to 255 whether they occur or not."""
     found = list(ids)
     for i, pair in enumerate(merges):
         found = merge(found, pair, len(set(ids)) + i)
     return found
 
 
-@exercise.mistake(
-    "These are pieces of text, and tokens are asked for: numbers. A byte is its own number, and "
-    "merge i makes the number 256 + i."
-)
+@exercise.mistake
 def pieces_of_text(ids, merges):
+    """These are pieces of text, and tokens are asked for: numbers. A byte is its own number, and
+    merge i makes the number 256 + i."""
     return [pieces(merges)[token].decode("latin-1") for token in encode(ids, merges)]
 
 
-@exercise.mistake(
-    "These are bytes objects, and tokens are asked for: numbers. A byte is its own number, and "
-    "merge i makes the number 256 + i."
-)
+@exercise.mistake
 def pieces_of_bytes(ids, merges):
+    """These are bytes objects, and tokens are asked for: numbers. A byte is its own number, and
+    merge i makes the number 256 + i."""
     return [pieces(merges)[token] for token in encode(ids, merges)]
 
 
-@exercise.mistake(
-    "The first merge made the token 257. The bytes end with 255: what is the next free number?"
-)
+@exercise.mistake
 def numbered_from_257(ids, merges):
+    """The first merge made the token 257. The bytes end with 255: what is the next free number?"""
     found = list(ids)
     for i, pair in enumerate(merges):
         found = merge(found, pair, 257 + i)
     return found
 
 
-@exercise.mistake(
-    "The text was read once from left to right, and each token joined to the next by whichever "
-    "merge fitted. A merge learned early is applied to the whole text before a later one begins."
-)
+@exercise.mistake
 def left_to_right(ids, merges):
+    """The text was read once from left to right, and each token joined to the next by whichever
+    merge fitted. A merge learned early is applied to the whole text before a later one begins."""
     numbers = {pair: 256 + i for i, pair in enumerate(merges)}
     found = []
     for token in ids:
@@ -180,14 +172,23 @@ def left_to_right(ids, merges):
     return found
 
 
-@exercise.mistake(
-    "The text came back as it was: `merge` returns a new list and changes nothing. Under which "
-    "name is its result kept?"
-)
+@exercise.mistake
 def result_thrown_away(ids, merges):
+    """The text came back as it was: `merge` returns a new list and changes nothing. Under which
+    name is its result kept?"""
     for i, pair in enumerate(merges):
         merge(ids, pair, 256 + i)
     return list(ids)
+
+
+@exercise.mistake
+def numbered_by_bytes_that_occur(ids, merges):
+    """The new tokens were numbered from 255 plus the number of different bytes in the text. The
+    numbers do not depend on the text: all 256 bytes have theirs, and the first merge is 256."""
+    found = list(ids)
+    for i, pair in enumerate(merges):
+        found = merge(found, pair, 255 + len(set(ids)) + i)
+    return found
 
 
 @exercise.alternative

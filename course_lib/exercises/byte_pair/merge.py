@@ -59,11 +59,10 @@ def none_left(answer, draw: Draw):
     return True
 
 
-@exercise.mistake(
-    "Occurrences that overlap were all merged: a a a has room for one pair, since the token in the "
-    "middle can be used only once. Where do you go on after a merge?"
-)
+@exercise.mistake
 def overlapping(ids, pair, new):
+    """Occurrences that overlap were all merged: a a a has room for one pair, since the token in the
+    middle can be used only once. Where do you go on after a merge?"""
     merged, i = [], 0
     while i < len(ids):
         if tuple(ids[i : i + 2]) == pair:
@@ -76,53 +75,50 @@ def overlapping(ids, pair, new):
     return merged
 
 
-@exercise.mistake(
-    "The pair was looked for in the text of the numbers, where 7, 18 is also found inside 97, 18 "
-    "or 7, 181. Compare whole tokens, not the digits in which they are printed."
-)
+@exercise.mistake
 def in_the_digits(ids, pair, new):
+    """The pair was looked for in the text of the numbers, where 7, 18 is also found inside 97, 18
+    or 7, 181. Compare whole tokens, not the digits in which they are printed."""
     digits = " ".join(map(str, ids)).replace(f"{pair[0]} {pair[1]}", str(new))
     return [int(token) for token in digits.split()]
 
 
-@exercise.mistake(
-    "The second half of each pair is still there: the new token replaces both. How many tokens "
-    "do you go on by after a merge?"
-)
+@exercise.mistake
 def second_half_kept(ids, pair, new):
+    """The second half of each pair is still there: the new token replaces both. How many tokens do
+    you go on by after a merge?"""
     places = range(len(ids))
     return [new if tuple(ids[i : i + 2]) == pair else ids[i] for i in places]
 
 
-@exercise.mistake(
-    "The text was searched from its end: of a a a the first token is left over, and not the last. "
-    "From which side are occurrences found?"
-)
+@exercise.mistake
 def from_the_right(ids, pair, new):
+    """The text was searched from its end: of a a a the first token is left over, and not the last.
+    From which side are occurrences found?"""
     return merge(ids[::-1], pair[::-1], new)[::-1]
 
 
-@exercise.mistake("Only the first occurrence was merged. How do you find the others?")
+@exercise.mistake
 def first_alone(ids, pair, new):
+    """Only the first occurrence was merged. How do you find the others?"""
     for i in range(len(ids) - 1):
         if (ids[i], ids[i + 1]) == pair:
             return [*ids[:i], new, *ids[i + 2 :]]
     return list(ids)
 
 
-@exercise.mistake(
-    "A last token that belongs to no pair is lost. It has no right neighbour to be compared with: "
-    "who writes it?"
-)
+@exercise.mistake
 def last_lost(ids, pair, new):
+    """A last token that belongs to no pair is lost. It has no right neighbour to be compared with:
+    who writes it?"""
     merged = merge(ids, pair, new)
     return merged if tuple(ids[-2:]) == pair and merged[-1:] == [new] else merged[:-1]
 
 
-@exercise.mistake(
-    "Neighbours in the other order were merged too: (a, b) is not (b, a), or *on* would be *no*."
-)
+@exercise.mistake
 def either_order(ids, pair, new):
+    """Neighbours in the other order were merged too: (a, b) is not (b, a), or *on* would be
+    *no*."""
     merged, i = [], 0
     while i < len(ids):
         if tuple(ids[i : i + 2]) in (pair, pair[::-1]):
@@ -134,10 +130,10 @@ def either_order(ids, pair, new):
     return merged
 
 
-@exercise.mistake(
-    "After a merge one token too many was skipped. The new token replaces two: where is the third?"
-)
+@exercise.mistake
 def one_skipped(ids, pair, new):
+    """After a merge one token too many was skipped. The new token replaces two: where is the
+    third?"""
     merged, i = [], 0
     while i < len(ids):
         found = tuple(ids[i : i + 2]) == pair
@@ -146,18 +142,29 @@ def one_skipped(ids, pair, new):
     return merged
 
 
-@exercise.mistake(
-    "The last token has no right neighbour, so there is nothing at i + 1 there. What does a slice "
-    "such as `ids[i : i + 2]` give at the end of a list?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def beyond_the_end(ids, pair, new):
+    """The last token has no right neighbour, so there is nothing at i + 1 there. What does a slice
+    such as `ids[i : i + 2]` give at the end of a list?"""
     merged, i = [], 0
     while i < len(ids):
         found = (ids[i], ids[i + 1]) == pair
         merged.append(new if found else ids[i])
         i += 2 if found else 1
     return merged
+
+
+@exercise.mistake
+def merged_into_the_last(ids, pair, new):
+    """Overlapping pairs were merged twice: of a, a, a the second a was used for two pairs. A token
+    that has become part of a new one is gone. With what should the third a be compared?"""
+    out = []
+    for i, token in enumerate(ids):
+        if i and (ids[i - 1], token) == pair:
+            out[-1] = new
+        else:
+            out.append(token)
+    return out
 
 
 @exercise.alternative

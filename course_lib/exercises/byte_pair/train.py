@@ -80,98 +80,91 @@ def learn(ids, count, *, first=256, least=2, best=None, count_pairs=None, renew=
     return merges
 
 
-@exercise.mistake(
-    "The pairs were counted once, at the beginning. After a merge the text is another: some pairs "
-    "have become rarer, and there are new ones. When should they be counted?"
-)
+@exercise.mistake
 def counted_once(ids, count):
+    """The pairs were counted once, at the beginning. After a merge the text is another: some pairs
+    have become rarer, and there are new ones. When should they be counted?"""
     pairs = Counter(pairwise(ids))
     return [pair for pair, times in pairs.most_common(count) if times > 1]
 
 
-@exercise.mistake(
-    "The same pair is learned again and again: it was never merged in the text. What does the next "
-    "round count?"
-)
+@exercise.mistake
 def never_merged(ids, count):
+    """The same pair is learned again and again: it was never merged in the text. What does the next
+    round count?"""
     return learn(ids, count, renew=False)
 
 
-@exercise.mistake(
-    "The new tokens are numbered from 255 or less, but 0 to 255 are the bytes. What is the number "
-    "of the first merge?"
-)
+@exercise.mistake
 def numbered_from_255(ids, count):
+    """The new tokens are numbered from 255 or less, but 0 to 255 are the bytes. What is the number
+    of the first merge?"""
     return learn(ids, count, first=255)
 
 
-@exercise.mistake(
-    "The new tokens are numbered from 0, which are bytes already. What is the number of the first "
-    "merge?"
-)
+@exercise.mistake
 def numbered_from_0(ids, count):
+    """The new tokens are numbered from 0, which are bytes already. What is the number of the first
+    merge?"""
     return learn(ids, count, first=0)
 
 
-@exercise.mistake(
-    "The first merge got the number 257. The bytes end with 255: what is the next free number?"
-)
+@exercise.mistake
 def numbered_from_257(ids, count):
+    """The first merge got the number 257. The bytes end with 255: what is the next free number?"""
     return learn(ids, count, first=257)
 
 
-@exercise.mistake(
-    "Pairs that occur only once were merged as well. Such a merge learns one place of this text by "
-    "heart: when does learning end?"
-)
+@exercise.mistake
 def single_pairs(ids, count):
+    """Pairs that occur only once were merged as well. Such a merge learns one place of this text by
+    heart: when does learning end?"""
     return learn(ids, count, least=1)
 
 
-@exercise.mistake(
-    "A pair must occur three times here before it is merged. How often does the docstring ask for?"
-)
+@exercise.mistake
 def three_times(ids, count):
+    """A pair must occur three times here before it is merged. How often does the docstring ask
+    for?"""
     return learn(ids, count, least=3)
 
 
-@exercise.mistake(
-    "Of equally frequent pairs the one with the largest numbers won: `max` over (count, pair) "
-    "compares the pairs themselves in a tie. Which of equals comes first in the text?"
-)
+@exercise.mistake
 def largest_of_equals(ids, count):
+    """Of equally frequent pairs the one with the largest numbers won: `max` over (count, pair)
+    compares the pairs themselves in a tie. Which of equals comes first in the text?"""
     return learn(ids, count, best=lambda pairs: max(pairs, key=lambda pair: (pairs[pair], pair)))
 
 
-@exercise.mistake(
-    "Of equally frequent pairs the one with the smallest numbers won. The tie goes to the pair "
-    "that comes first in the text: was the count sorted on the way?"
-)
+@exercise.mistake
 def smallest_of_equals(ids, count):
+    """Of equally frequent pairs the one with the smallest numbers won. The tie goes to the pair
+    that comes first in the text: was the count sorted on the way?"""
+
     def best(pairs):
         return min(pairs, key=lambda pair: (-pairs[pair], pair))
 
     return learn(ids, count, best=best)
 
 
-@exercise.mistake(
-    "Of equally frequent pairs the last one won: `>=` replaces a pair by one that is no better. "
-    "Which of equals should stay?"
-)
+@exercise.mistake
 def last_of_equals(ids, count):
+    """Of equally frequent pairs the last one won: `>=` replaces a pair by one that is no better.
+    Which of equals should stay?"""
     return learn(ids, count, best=lambda pairs: max(reversed(pairs), key=pairs.get))
 
 
-@exercise.mistake("The rarest pair won each round. Which one saves the most tokens?")
+@exercise.mistake
 def rarest(ids, count):
+    """The rarest pair won each round. Which one saves the most tokens?"""
     return learn(ids, count, best=lambda pairs: min(pairs, key=pairs.get))
 
 
-@exercise.mistake(
-    "Occurrences that overlap were counted once: a a a a has the pair (a, a) at three places. "
-    "Merging needs them apart, counting does not."
-)
+@exercise.mistake
 def apart(ids, count):
+    """Occurrences that overlap were counted once: a a a a has the pair (a, a) at three places.
+    Merging needs them apart, counting does not."""
+
     def count_pairs(ids):
         firsts = dict.fromkeys(pairwise(ids))
         return Counter({pair: merge(ids, pair, -1).count(-1) for pair in firsts})
@@ -179,18 +172,16 @@ def apart(ids, count):
     return learn(ids, count, count_pairs=count_pairs)
 
 
-@exercise.mistake(
-    "There is one merge too many: `count` says how many may be learned.",
-)
+@exercise.mistake
 def one_too_many(ids, count):
+    """There is one merge too many: `count` says how many may be learned."""
     return learn(ids, count + 1)
 
 
-@exercise.mistake(
-    "The right merges, as a dictionary from pair to number. Asked for is a list of pairs: what "
-    "says the place of a pair in it?"
-)
+@exercise.mistake
 def a_dictionary(ids, count):
+    """The right merges, as a dictionary from pair to number. Asked for is a list of pairs: what
+    says the place of a pair in it?"""
     return {pair: 256 + i for i, pair in enumerate(train(ids, count))}
 
 

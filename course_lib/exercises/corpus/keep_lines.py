@@ -100,158 +100,159 @@ def filtered(
     return glue.join(kept) if len(kept) >= lines else ""
 
 
-@exercise.mistake("Lines of five words are thrown away: *at least five* has five in it.")
+@exercise.mistake
 def more_than_five(text):
+    """Lines of five words are thrown away: *at least five* has five in it."""
     return filtered(text, least=6)
 
 
-@exercise.mistake("Lines of four words are kept: how many must there be at least?")
+@exercise.mistake
 def four_words(text):
+    """Lines of four words are kept: how many must there be at least?"""
     return filtered(text, least=4)
 
 
-@exercise.mistake("Short lines are kept: nobody counts their words.")
+@exercise.mistake
 def words_not_counted(text):
+    """Short lines are kept: nobody counts their words."""
     return filtered(text, least=0)
 
 
-@exercise.mistake("Characters were counted, not words: what cuts a line into its words?")
+@exercise.mistake
 def characters_counted(text):
+    """Characters were counted, not words: what cuts a line into its words?"""
     return filtered(text, words=str)
 
 
-@exercise.mistake(
-    "Two blanks side by side were taken for a word between them. What does `split` do without an "
-    "argument?"
-)
+@exercise.mistake
 def split_at_each_blank(text):
+    """Two blanks side by side were taken for a word between them. What does `split` do without an
+    argument?"""
     return filtered(text, words=lambda x: x.split(" "))
 
 
-@exercise.mistake(
-    "Lines with any end are kept. A menu, a heading and a cookie notice mostly end without a mark."
-)
+@exercise.mistake
 def any_end(text):
+    """Lines with any end are kept. A menu, a heading and a cookie notice mostly end without a
+    mark."""
     return filtered(text, ends=("",))
 
 
-@exercise.mistake("A full stop is not the only end: which four other marks are there?")
+@exercise.mistake
 def full_stop_alone(text):
+    """A full stop is not the only end: which four other marks are there?"""
     return filtered(text, ends=(".",))
 
 
-@exercise.mistake(
-    'A line that ends in a quotation mark is thrown away. There are two that close: " and \u201d.'
-)
+@exercise.mistake
 def no_quotation_marks(text):
+    """A line that ends in a quotation mark is thrown away. There are two that close: " and ”."""
     return filtered(text, ends=(".", "!", "?"))
 
 
-@exercise.mistake(
-    "A line that ends in the closing quotation mark of books, \u201d, is thrown away: the straight "
-    "one is not the only one."
-)
+@exercise.mistake
 def straight_quotation_mark_alone(text):
+    """A line that ends in the closing quotation mark of books, ”, is thrown away: the straight one
+    is not the only one."""
     return filtered(text, ends=ENDS[:4])
 
 
-@exercise.mistake(
-    "JavaScript with capital letters was not noticed. What do you search in, so that the case "
-    "does not matter?"
-)
+@exercise.mistake
 def capitals_missed(text):
+    """JavaScript with capital letters was not noticed. What do you search in, so that the case does
+    not matter?"""
     return filtered(text, lower=str)
 
 
-@exercise.mistake("Lines that ask for JavaScript were kept.")
+@exercise.mistake
 def javascript_kept(text):
+    """Lines that ask for JavaScript were kept."""
     return filtered(text, script="\0")
 
 
-@exercise.mistake(
-    "A page with one line about JavaScript was thrown away whole. That rule is for lines; which "
-    "ones are for pages?"
-)
+@exercise.mistake
 def javascript_refuses_the_page(text):
+    """A page with one line about JavaScript was thrown away whole. That rule is for lines; which
+    ones are for pages?"""
     return "" if "javascript" in text.lower() else filtered(text)
 
 
-@exercise.mistake(
-    'Only the line with "lorem ipsum" or the bracket was thrown away. Such a page is no text: '
-    "what is returned for it?"
-)
+@exercise.mistake
 def page_rules_for_lines(text):
+    """Only the line with "lorem ipsum" or the bracket was thrown away. Such a page is no text: what
+    is returned for it?"""
     lines = [x for x in text.split("\n") if "lorem ipsum" not in x.lower() and "{" not in x]
     return filtered("\n".join(lines))
 
 
-@exercise.mistake(
-    "Lorem Ipsum with capital letters was not noticed: the page is placeholder text all the same."
-)
+@exercise.mistake
 def lorem_with_capitals(text):
+    """Lorem Ipsum with capital letters was not noticed: the page is placeholder text all the
+    same."""
     return filtered(text, page=lambda text: "lorem ipsum" in text or "{" in text)
 
 
-@exercise.mistake(
-    'Pages of placeholder text were kept: what does the rule about "lorem ipsum" ask?'
-)
+@exercise.mistake
 def lorem_kept(text):
+    """Pages of placeholder text were kept: what does the rule about "lorem ipsum" ask?"""
     return filtered(text, page=lambda text: "{" in text)
 
 
-@exercise.mistake("Pages with code were kept: which bracket gives it away?")
+@exercise.mistake
 def code_kept(text):
+    """Pages with code were kept: which bracket gives it away?"""
     return filtered(text, page=lambda text: "lorem ipsum" in text.lower())
 
 
-@exercise.mistake(
-    "A line that C4 would drop hid that the page is code or placeholder text: the rules for pages "
-    "look at the whole page, and not at what is left of it."
-)
+@exercise.mistake
 def page_rules_too_late(text):
+    """A line that C4 would drop hid that the page is code or placeholder text: the rules for pages
+    look at the whole page, and not at what is left of it."""
     found = filtered(text, page=lambda text: False)
     return "" if "lorem ipsum" in found.lower() or "{" in found else found
 
 
-@exercise.mistake(
-    "A page with one or two good lines was kept. How many must be left for a page to be worth it?"
-)
+@exercise.mistake
 def any_number_of_lines(text):
+    """A page with one or two good lines was kept. How many must be left for a page to be worth
+    it?"""
     return filtered(text, lines=0)
 
 
-@exercise.mistake("A page with exactly three good lines was thrown away: three are enough.")
+@exercise.mistake
 def four_lines(text):
+    """A page with exactly three good lines was thrown away: three are enough."""
     return filtered(text, lines=4)
 
 
-@exercise.mistake("Blanks at the beginning of a line were cut off. The lines are kept as they are.")
+@exercise.mistake
 def stripped(text):
+    """Blanks at the beginning of a line were cut off. The lines are kept as they are."""
     return filtered(text, kept_as=str.strip)
 
 
-@exercise.mistake("The kept lines are in lower case. They are kept as they are.")
+@exercise.mistake
 def lowered(text):
+    """The kept lines are in lower case. They are kept as they are."""
     return filtered(text, kept_as=str.lower)
 
 
-@exercise.mistake(
-    "The kept lines are in lower case, and the blanks around them were cut off. Ask the rules of a "
-    "copy, and keep the line as it was."
-)
+@exercise.mistake
 def lowered_and_stripped(text):
+    """The kept lines are in lower case, and the blanks around them were cut off. Ask the rules of a
+    copy, and keep the line as it was."""
     return filtered(text, kept_as=lambda line: line.strip().lower())
 
 
-@exercise.mistake("The lines were joined by blanks. Which mark stood between them?")
+@exercise.mistake
 def joined_by_blanks(text):
+    """The lines were joined by blanks. Which mark stood between them?"""
     return filtered(text, glue=" ")
 
 
-@exercise.mistake(
-    "The kept lines came as a list. What should be between two of them?", raises=AttributeError
-)
+@exercise.mistake(raises=AttributeError)
 def as_list(text):
+    """The kept lines came as a list. What should be between two of them?"""
     found = keep_lines(text)
     return found.split("\n") if found else []
 

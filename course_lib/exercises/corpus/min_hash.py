@@ -71,78 +71,76 @@ def values(shingles, a, b, prime):
     return (a.unsqueeze(-1) * shingles + b.unsqueeze(-1)) % prime
 
 
-@exercise.mistake(
-    "The minimum was taken over the hashes, so each shingle got a number. What should be left is a "
-    "number for each hash."
-)
+@exercise.mistake
 def over_the_hashes(shingles, a, b, prime):
+    """The minimum was taken over the hashes, so each shingle got a number. What should be left is a
+    number for each hash."""
     return values(shingles, a, b, prime).amin(0)
 
 
-@exercise.mistake("The largest value of each hash was kept. Which one does *min* hash keep?")
+@exercise.mistake
 def largest(shingles, a, b, prime):
+    """The largest value of each hash was kept. Which one does *min* hash keep?"""
     return values(shingles, a, b, prime).amax(-1)
 
 
-@exercise.mistake(
-    "Without the remainder a s + b grows with s: the least shingle is least under every hash. What "
-    "makes the order look random?"
-)
+@exercise.mistake
 def no_remainder(shingles, a, b, prime):
+    """Without the remainder a s + b grows with s: the least shingle is least under every hash. What
+    makes the order look random?"""
     return (a.unsqueeze(-1) * shingles + b.unsqueeze(-1)).amin(-1)
 
 
-@exercise.mistake(
-    "The remainder was taken after the minimum, or the least shingle was hashed alone: the least "
-    "shingle then wins under every hash. What should the minimum compare?"
-)
+@exercise.mistake
 def remainder_too_late(shingles, a, b, prime):
+    """The remainder was taken after the minimum, or the least shingle was hashed alone: the least
+    shingle then wins under every hash. What should the minimum compare?"""
     return no_remainder(shingles, a, b, prime) % prime
 
 
-@exercise.mistake("b was left out: the hash is (a s + b) mod prime.")
+@exercise.mistake
 def without_b(shingles, a, b, prime):
+    """b was left out: the hash is (a s + b) mod prime."""
     return values(shingles, a, torch.zeros_like(b), prime).amin(-1)
 
 
-@exercise.mistake("b was added after the remainder, so values can be as large as prime and more.")
+@exercise.mistake
 def b_too_late(shingles, a, b, prime):
+    """b was added after the remainder, so values can be as large as prime and more."""
     return ((a.unsqueeze(-1) * shingles) % prime + b.unsqueeze(-1)).amin(-1)
 
 
-@exercise.mistake("a and b have changed places: which is the factor?")
+@exercise.mistake
 def exchanged(shingles, a, b, prime):
+    """a and b have changed places: which is the factor?"""
     return values(shingles, b, a, prime).amin(-1)
 
 
-@exercise.mistake("One hash was used for all: each entry of `a` and `b` is a hash of its own.")
+@exercise.mistake
 def one_hash(shingles, a, b, prime):
+    """One hash was used for all: each entry of `a` and `b` is a hash of its own."""
     return values(shingles, a[:1], b[:1], prime).amin(-1).expand(len(a)).clone()
 
 
-@exercise.mistake(
-    "The place of the least shingle was returned, not its value: two sets keep the same members at "
-    "different places."
-)
+@exercise.mistake
 def places(shingles, a, b, prime):
+    """The place of the least shingle was returned, not its value: two sets keep the same members at
+    different places."""
     return values(shingles, a, b, prime).argmin(-1)
 
 
-@exercise.mistake(
-    "The values went through floats, which hold 24 bits of a number: the product of two numbers "
-    "below 2^31 has 62."
-)
+@exercise.mistake
 def through_floats(shingles, a, b, prime):
+    """The values went through floats, which hold 24 bits of a number: the product of two numbers
+    below 2^31 has 62."""
     products = a.unsqueeze(-1).float() * shingles.float() + b.unsqueeze(-1)
     return (products % prime).amin(-1).long()
 
 
-@exercise.mistake(
-    "`a` and `shingles` were multiplied as they are, number by number. Each hash must meet each "
-    "shingle: which axis is missing?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def axis_forgotten(shingles, a, b, prime):
+    """`a` and `shingles` were multiplied as they are, number by number. Each hash must meet each
+    shingle: which axis is missing?"""
     return ((a * shingles + b) % prime).amin(-1)
 
 

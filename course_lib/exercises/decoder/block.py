@@ -97,6 +97,7 @@ def hidden_source_word(answer, draw: Draw):
     return moved == [[False] * 3, [True] * 3]
 
 
+@exercise.steps
 class InSteps(DecoderBlock):
     """The block in steps, so that a mistake is one step gone wrong."""
 
@@ -114,210 +115,164 @@ class InSteps(DecoderBlock):
         return self.think(self.look_across(x, memory, memory_mask))
 
 
-@exercise.mistake(
-    "The words looked at the source before they had looked at each other. In the figure, which "
-    "attention is below the other?"
-)
-class CrossFirst(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.look_across(x, memory, memory_mask)
-        return self.think(self.look_back(x, mask))
+@exercise.mistake
+def cross_first(self, x, memory, mask=None, memory_mask=None):
+    """The words looked at the source before they had looked at each other. In the figure, which
+    attention is below the other?"""
+    x = self.look_across(x, memory, memory_mask)
+    return self.think(self.look_back(x, mask))
 
 
-@exercise.mistake(
-    "The words thought between the two attentions. In which order does the block name its three "
-    "layers?"
-)
-class ThinkingBetween(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.think(self.look_back(x, mask))
-        return self.look_across(x, memory, memory_mask)
+@exercise.mistake
+def thinking_between(self, x, memory, mask=None, memory_mask=None):
+    """The words thought between the two attentions. In which order does the block name its three
+    layers?"""
+    x = self.think(self.look_back(x, mask))
+    return self.look_across(x, memory, memory_mask)
 
 
-@exercise.mistake("The words thought before they had seen anything. Which layer comes last?")
-class ThinkingFirst(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = self.look_back(self.think(x), mask)
-        return self.look_across(x, memory, memory_mask)
+@exercise.mistake
+def thinking_first(self, x, memory, mask=None, memory_mask=None):
+    """The words thought before they had seen anything. Which layer comes last?"""
+    x = self.look_back(self.think(x), mask)
+    return self.look_across(x, memory, memory_mask)
 
 
-@exercise.mistake(
-    "The encoder was never asked: the memory came in, and no layer was given it. Which of the "
-    "three parts under `self` was not called, or lost its result?"
-)
-class NoCrossAttention(InSteps):
-    def look_across(self, x, memory, mask):
-        return x
+@exercise.mistake(step="look_across")
+def no_cross_attention(self, x, memory, mask):
+    """The encoder was never asked: the memory came in, and no layer was given it. Which of the
+    three parts under `self` was not called, or lost its result?"""
+    return x
 
 
-@exercise.mistake(
-    "The words looked at the source, and not at each other. Which of the three parts under `self` "
-    "was not called, or lost its result?"
-)
-class NoSelfAttention(InSteps):
-    def look_back(self, x, mask):
-        return x
+@exercise.mistake(step="look_back")
+def no_self_attention(self, x, mask):
+    """The words looked at the source, and not at each other. Which of the three parts under `self`
+    was not called, or lost its result?"""
+    return x
 
 
-@exercise.mistake(
-    "The words looked twice, and did not think. Which of the three parts under `self` was not "
-    "called, or lost its result?"
-)
-class NoFeedForward(InSteps):
-    def think(self, x):
-        return x
+@exercise.mistake(step="think")
+def no_feed_forward(self, x):
+    """The words looked twice, and did not think. Which of the three parts under `self` was not
+    called, or lost its result?"""
+    return x
 
 
-@exercise.mistake(
-    "The network alone was asked, and what both attentions returned was thrown away. What should "
-    "each layer read?"
-)
-class SeenThrownAway(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return self.think(x)
+@exercise.mistake
+def seen_thrown_away(self, x, memory, mask=None, memory_mask=None):
+    """The network alone was asked, and what both attentions returned was thrown away. What should
+    each layer read?"""
+    return self.think(x)
 
 
-@exercise.mistake(
-    "The two masks have changed places. Each has a column for every word that may be looked at: "
-    "the target's own, or the source's?",
-    raises=ValueError,
-)
-class MasksExchanged(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory, memory_mask, mask)
+@exercise.mistake(raises=ValueError)
+def masks_exchanged(self, x, memory, mask=None, memory_mask=None):
+    """The two masks have changed places. Each has a column for every word that may be looked at:
+    the target's own, or the source's?"""
+    return InSteps.forward(self, x, memory, memory_mask, mask)
 
 
-@exercise.mistake(
-    "Both attentions were given `memory_mask`. The words among themselves have a mask of their "
-    "own: what would they see without it?",
-    raises=ValueError,
-)
-class MemoryMaskForBoth(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory, memory_mask, memory_mask)
+@exercise.mistake(raises=ValueError)
+def memory_mask_for_both(self, x, memory, mask=None, memory_mask=None):
+    """Both attentions were given `memory_mask`. The words among themselves have a mask of their
+    own: what would they see without it?"""
+    return InSteps.forward(self, x, memory, memory_mask, memory_mask)
 
 
-@exercise.mistake(
-    "Both attentions were given `mask`. It says which target words may be seen: which mask speaks "
-    "of the source's?",
-    raises=ValueError,
-)
-class MaskForBoth(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory, mask, mask)
+@exercise.mistake(raises=ValueError)
+def mask_for_both(self, x, memory, mask=None, memory_mask=None):
+    """Both attentions were given `mask`. It says which target words may be seen: which mask speaks
+    of the source's?"""
+    return InSteps.forward(self, x, memory, mask, mask)
 
 
 stock.ignored(exercise)
 stock.ignored(exercise, "memory_mask")
 
 
-@exercise.mistake(
-    "Both masks came in, and neither was handed on. Which two layers look at other words?"
-)
-class MasksIgnored(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        return super().forward(x, memory)
+@exercise.mistake
+def masks_ignored(self, x, memory, mask=None, memory_mask=None):
+    """Both masks came in, and neither was handed on. Which two layers look at other words?"""
+    return InSteps.forward(self, x, memory)
 
 
 stock.mask_inverted(exercise)
 stock.mask_inverted(exercise, "memory_mask")
 
 
-@exercise.mistake(
-    "A causal mask was made where none was asked for: without `mask` all words see each other. Who "
-    "decides whether the future is hidden, the block or whoever calls it?"
-)
-class CausalAlways(InSteps):
-    def look_back(self, x, mask):
-        if mask is None:
-            mask = causal_mask(x.shape[-2])
-        return self.attention(x, mask)
+@exercise.mistake(step="look_back")
+def causal_always(self, x, mask):
+    """A causal mask was made where none was asked for: without `mask` all words see each other. Who
+    decides whether the future is hidden, the block or whoever calls it?"""
+    if mask is None:
+        mask = causal_mask(x.shape[-2])
+    return self.attention(x, mask)
 
 
-@exercise.mistake(
-    "The queries came from the memory, and the words were looked at: the encoder asked the "
-    "decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?",
-    raises=ValueError,
-)
-class MemoryAsks(InSteps):
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(memory, x, mask)
+@exercise.mistake(step="look_across", raises=ValueError)
+def memory_asks(self, x, memory, mask):
+    """The queries came from the memory, and the words were looked at: the encoder asked the
+    decoder. Which of the two does `cross_attention` take first, see `AsCrossAttention`?"""
+    return self.cross_attention(memory, x, mask)
 
 
-@exercise.mistake(
-    "In the cross-attention too, the words looked at themselves: it was given x as its memory. Who "
-    "has read the source?",
-    raises=ValueError,
-)
-class WordsAsMemory(InSteps):
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, x, mask)
+@exercise.mistake(step="look_across", raises=ValueError)
+def words_as_memory(self, x, memory, mask):
+    """In the cross-attention too, the words looked at themselves: it was given x as its memory. Who
+    has read the source?"""
+    return self.cross_attention(x, x, mask)
 
 
-@exercise.mistake(
-    "The cross-attention read the block's own input, and what the words had found in their own "
-    "text went past it: it was added afterwards. What should the second layer read?"
-)
-class CrossAttentionReadsTheInput(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        seen = self.look_back(x, mask)
-        return self.think(seen + self.look_across(x, memory, memory_mask))
+@exercise.mistake
+def cross_attention_reads_the_input(self, x, memory, mask=None, memory_mask=None):
+    """The cross-attention read the block's own input, and what the words had found in their own
+    text went past it: it was added afterwards. What should the second layer read?"""
+    seen = self.look_back(x, mask)
+    return self.think(seen + self.look_across(x, memory, memory_mask))
 
 
-@exercise.mistake(
-    "All three layers read the block's input, side by side, and their results were added up. In "
-    "the figure they are a chain: what should the second and the third layer read?"
-)
-class SideBySide(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        seen = self.look_back(x, mask)
-        return seen + self.look_across(x, memory, memory_mask) + self.think(x)
+@exercise.mistake
+def side_by_side(self, x, memory, mask=None, memory_mask=None):
+    """All three layers read the block's input, side by side, and their results were added up. In
+    the figure they are a chain: what should the second and the third layer read?"""
+    seen = self.look_back(x, mask)
+    return seen + self.look_across(x, memory, memory_mask) + self.think(x)
 
 
-@exercise.mistake(
-    "The network was called after each of the two attentions. How many feed-forward networks does "
-    "a block of the decoder have, and where?"
-)
-class ThinkingTwice(InSteps):
-    def look_back(self, x, mask):
-        return self.think(super().look_back(x, mask))
+@exercise.mistake(step="look_back")
+def thinking_twice(self, x, mask):
+    """The network was called after each of the two attentions. How many feed-forward networks does
+    a block of the decoder have, and where?"""
+    return self.think(InSteps.look_back(self, x, mask))
 
 
-@exercise.mistake(
-    "The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values "
-    "of one memory, under one mask: what does its own `forward` ask for?",
-    raises=TypeError,
-)
-class MemoryTwice(InSteps):
-    def look_across(self, x, memory, mask):
-        return self.cross_attention(x, memory, memory, mask)
+@exercise.mistake(step="look_across", raises=TypeError)
+def memory_twice(self, x, memory, mask):
+    """The cross-attention was given one argument too many. `AsCrossAttention` makes keys and values
+    of one memory, under one mask: what does its own `forward` ask for?"""
+    return self.cross_attention(x, memory, memory, mask)
 
 
-@exercise.mistake(
-    "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
-    "value of x itself: what does its own `forward` ask for?",
-    raises=TypeError,
-)
-class ThreeRoles(InSteps):
-    def look_back(self, x, mask):
-        return self.attention(x, x, x, mask)
+@exercise.mistake(step="look_back", raises=TypeError)
+def three_roles(self, x, mask):
+    """The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and
+    value of x itself: what does its own `forward` ask for?"""
+    return self.attention(x, x, x, mask)
 
 
-@exercise.mistake(
-    "A mask went in by its name, but what wraps the layers hands on places only: see "
-    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?",
-    raises=TypeError,
-)
-class MaskByName(InSteps):
-    def look_back(self, x, mask):
-        return self.attention(x, mask=mask)
+@exercise.mistake(step="look_back", raises=TypeError)
+def mask_by_name(self, x, mask):
+    """A mask went in by its name, but what wraps the layers hands on places only: see
+    `forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"""
+    return self.attention(x, mask=mask)
 
 
-@exercise.mistake(
-    "The layers were taken out of their wrapping: what they found was neither added nor "
-    "normalised. What do you call when you call `self.attention` itself?"
-)
+@exercise.mistake
 class NeitherAddedNorNormalised(InSteps):
+    """The layers were taken out of their wrapping: what they found was neither added nor
+    normalised. What do you call when you call `self.attention` itself?"""
+
     def look_back(self, x, mask):
         return self.attention.sublayer(x, mask)
 
@@ -328,15 +283,27 @@ class NeitherAddedNorNormalised(InSteps):
         return self.feed_forward.sublayer(x)
 
 
-@exercise.mistake(
-    "The words were added to what each part returned, and the parts had added them already. Look "
-    "into `__init__`: who is in charge of the residual connections?"
-)
-class AddedTwice(InSteps):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        x = x + self.look_back(x, mask)
-        x = x + self.look_across(x, memory, memory_mask)
-        return x + self.think(x)
+@exercise.mistake
+def added_twice(self, x, memory, mask=None, memory_mask=None):
+    """The words were added to what each part returned, and the parts had added them already. Look
+    into `__init__`: who is in charge of the residual connections?"""
+    x = x + self.look_back(x, mask)
+    x = x + self.look_across(x, memory, memory_mask)
+    return x + self.think(x)
+
+
+@exercise.mistake(step="look_back")
+def causal_instead(self, x, mask):
+    """The words were given a causal mask, whatever `mask` says. Who decides what a word may see?"""
+    return self.attention(x, causal_mask(x.shape[-2], device=x.device))
+
+
+@exercise.mistake
+def words_as_memory_with_their_mask(self, x, memory, mask=None, memory_mask=None):
+    """The second attention looked at the target's own words, under their own mask, and `memory` was
+    never used. Where do its keys and values come from?"""
+    x = self.look_back(x, mask)
+    return self.think(self.look_across(x, x, mask))
 
 
 @exercise.alternative

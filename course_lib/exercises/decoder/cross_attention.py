@@ -84,123 +84,101 @@ def masked_word(answer, draw: Draw):
     )
 
 
-@exercise.mistake(
-    "The keys were made of z: each target word looked at target words. Whom does the decoder want "
-    "to find?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def keys_from_z(z, h, w_q, w_k, w_v, mask=None):
+    """The keys were made of z: each target word looked at target words. Whom does the decoder want
+    to find?"""
     return scaled_dot_product_attention(z @ w_q, z @ w_k, h @ w_v, mask)
 
 
-@exercise.mistake(
-    "The values were made of z: the right words were found, and others handed over. What is found "
-    "by its key should be given by the same word.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def values_from_z(z, h, w_q, w_k, w_v, mask=None):
+    """The values were made of z: the right words were found, and others handed over. What is found
+    by its key should be given by the same word."""
     return scaled_dot_product_attention(z @ w_q, h @ w_k, z @ w_v, mask)
 
 
-@exercise.mistake(
-    "Keys and values were made of z, so this is self-attention, and the encoder was never asked. "
-    "What is h for?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def self_attention_of_z(z, h, w_q, w_k, w_v, mask=None):
+    """Keys and values were made of z, so this is self-attention, and the encoder was never asked.
+    What is h for?"""
     return scaled_dot_product_attention(z @ w_q, z @ w_k, z @ w_v, mask)
 
 
-@exercise.mistake(
-    "The queries were made of h, so this is self-attention of the source, and the decoder never "
-    "asked. What is z for?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def self_attention_of_h(z, h, w_q, w_k, w_v, mask=None):
+    """The queries were made of h, so this is self-attention of the source, and the decoder never
+    asked. What is z for?"""
     return scaled_dot_product_attention(h @ w_q, h @ w_k, h @ w_v, mask)
 
 
-@exercise.mistake(
-    "The two sentences have changed roles: the encoder asked, and the decoder was looked at. How "
-    "many rows should the result have: one for each target word, or for each source word?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def roles_exchanged(z, h, w_q, w_k, w_v, mask=None):
+    """The two sentences have changed roles: the encoder asked, and the decoder was looked at. How
+    many rows should the result have: one for each target word, or for each source word?"""
     return scaled_dot_product_attention(h @ w_q, z @ w_k, z @ w_v, mask)
 
 
-@exercise.mistake(
-    "The encoder asked: queries were made of h by w_k, and z w_q served as keys and as values. Who "
-    "asks here, the encoder or the decoder?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def encoder_asks_one_projection(z, h, w_q, w_k, w_v, mask=None):
+    """The encoder asked: queries were made of h by w_k, and z w_q served as keys and as values. Who
+    asks here, the encoder or the decoder?"""
     mask = None if mask is None else mask.mT
     return scaled_dot_product_attention(h @ w_k, z @ w_q, z @ w_q, mask)
 
 
-@exercise.mistake(
-    "Queries and keys have changed places in the product: the scores are source words by target "
-    "words. Which of the two should be the rows?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def transposed_scores(z, h, w_q, w_k, w_v, mask=None):
+    """Queries and keys have changed places in the product: the scores are source words by target
+    words. Which of the two should be the rows?"""
     return scaled_dot_product_attention(h @ w_k, z @ w_q, h @ w_v, mask)
 
 
-@exercise.mistake(
-    "Two matrices have changed places: w_k met the queries' words, and w_q the keys'. Do they have "
-    "the same number of rows?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def matrices_exchanged(z, h, w_q, w_k, w_v, mask=None):
+    """Two matrices have changed places: w_k met the queries' words, and w_q the keys'. Do they have
+    the same number of rows?"""
     return scaled_dot_product_attention(z @ w_k, h @ w_q, h @ w_v, mask)
 
 
-@exercise.mistake(
-    "The source states themselves were averaged, and w_v was never used. What does a word hand "
-    "over: all that it is, or what its value says?"
-)
+@exercise.mistake
 def values_not_projected(z, h, w_q, w_k, w_v, mask=None):
+    """The source states themselves were averaged, and w_v was never used. What does a word hand
+    over: all that it is, or what its value says?"""
     return scaled_dot_product_attention(z @ w_q, h @ w_k, h, mask)
 
 
-@exercise.mistake(
-    "The keys served as values as well: the result has the size d_k, and w_v was never used."
-)
+@exercise.mistake
 def keys_as_values(z, h, w_q, w_k, w_v, mask=None):
+    """The keys served as values as well: the result has the size d_k, and w_v was never used."""
     return scaled_dot_product_attention(z @ w_q, h @ w_k, h @ w_k, mask)
 
 
-@exercise.mistake(
-    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
-    "should be."
-)
+@exercise.mistake
 def unscaled(z, h, w_q, w_k, w_v, mask=None):
+    """Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they
+    should be."""
     return _scaled_by(1, z, h, w_q, w_k, w_v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_z), the size of the decoder's states. A score is one dot "
-    "product: how many terms does it sum?"
-)
+@exercise.mistake
 def scaled_by_d_z(z, h, w_q, w_k, w_v, mask=None):
+    """The scores were divided by sqrt(d_z), the size of the decoder's states. A score is one dot
+    product: how many terms does it sum?"""
     return _scaled_by(z.shape[-1], z, h, w_q, w_k, w_v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_h), the size of the encoder's states. A score is one dot "
-    "product: how many terms does it sum?"
-)
+@exercise.mistake
 def scaled_by_d_h(z, h, w_q, w_k, w_v, mask=None):
+    """The scores were divided by sqrt(d_h), the size of the encoder's states. A score is one dot
+    product: how many terms does it sum?"""
     return _scaled_by(h.shape[-1], z, h, w_q, w_k, w_v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by d_k itself, which makes the weights too much alike. A sum of d_k "
-    "independent products grows as what of d_k?"
-)
+@exercise.mistake
 def scaled_by_square(z, h, w_q, w_k, w_v, mask=None):
+    """The scores were divided by d_k itself, which makes the weights too much alike. A sum of d_k
+    independent products grows as what of d_k?"""
     return _scaled_by(w_q.shape[-1] ** 2, z, h, w_q, w_k, w_v, mask)
 
 
@@ -215,22 +193,26 @@ stock.nowhere_is_nan(exercise)
 stock.nowhere_is_everywhere(exercise)
 
 
-@exercise.mistake(
-    "Keys and values have changed places: the target words were compared with the values, and the "
-    "keys were averaged. Which of the two says where to look?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def keys_and_values_exchanged(z, h, w_q, w_k, w_v, mask=None):
+    """Keys and values have changed places: the target words were compared with the values, and the
+    keys were averaged. Which of the two says where to look?"""
     return scaled_dot_product_attention(z @ w_q, h @ w_v, h @ w_k, mask)
 
 
-@exercise.mistake(
-    "The two sentences have changed roles, and the matrices with them: queries were made of h by "
-    "w_k, and keys and values of z. Who asks here, the encoder or the decoder?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def roles_and_matrices_exchanged(z, h, w_q, w_k, w_v, mask=None):
+    """The two sentences have changed roles, and the matrices with them: queries were made of h by
+    w_k, and keys and values of z. Who asks here, the encoder or the decoder?"""
     return scaled_dot_product_attention(h @ w_k, z @ w_q, z @ w_v, mask)
+
+
+@exercise.mistake
+def causal_too(z, h, w_q, w_k, w_v, mask=None):
+    """Target word i looked at the first i source words only: a causal mask was added. What is there
+    to hide in a source that is known from its first word to its last?"""
+    early = torch.ones(z.shape[-2], h.shape[-2], dtype=torch.bool, device=z.device).tril()
+    return cross_attention(z, h, w_q, w_k, w_v, early if mask is None else mask & early)
 
 
 @exercise.alternative

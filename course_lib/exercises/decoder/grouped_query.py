@@ -96,119 +96,98 @@ def _share(q, k):
     return q.shape[-3] // k.shape[-3]
 
 
-@exercise.mistake(
-    "The key heads were dealt out in turn, (a, b, a, b), so head 1 and head 2 do not share. "
-    "Neighbours are to share: (a, a, b, b). Which way of repeating gives that?"
-)
+@exercise.mistake
 def dealt_in_turn(q, k, v, mask=None):
+    """The key heads were dealt out in turn, (a, b, a, b), so head 1 and head 2 do not share.
+    Neighbours are to share: (a, a, b, b). Which way of repeating gives that?"""
     return attend(q, k, v, mask, lambda x, share: torch.cat([x] * share, dim=-3))
 
 
-@exercise.mistake(
-    "The keys went to neighbours, (a, a, b, b), and the values in turn, (a, b, a, b): a head finds "
-    "by one group's keys and reads another group's values. Which heads should share both?"
-)
+@exercise.mistake
 def values_in_turn(q, k, v, mask=None):
+    """The keys went to neighbours, (a, a, b, b), and the values in turn, (a, b, a, b): a head finds
+    by one group's keys and reads another group's values. Which heads should share both?"""
     share = _share(q, k)
     keys, values = k.repeat_interleave(share, -3), torch.cat([v] * share, dim=-3)
     return scaled_dot_product_attention(q, keys, values, mask)
 
 
-@exercise.mistake(
-    "Each key head was repeated the same number of times, such as 3, whatever the sizes are. How "
-    "many query heads share one, if there are `heads` of them and `groups` key heads?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def always_three(q, k, v, mask=None):
+    """Each key head was repeated the same number of times, such as 3, whatever the sizes are. How
+    many query heads share one, if there are `heads` of them and `groups` key heads?"""
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(3, -3))
 
 
-@exercise.mistake(
-    "All heads looked at the keys and values of the first group. What are the others for?"
-)
+@exercise.mistake
 def first_group_alone(q, k, v, mask=None):
+    """All heads looked at the keys and values of the first group. What are the others for?"""
     return attend(q, k, v, mask, lambda x, share: x[..., :1, :, :])
 
 
-@exercise.mistake(
-    "The groups' keys and values were averaged, and all heads looked at the mean. Each head has "
-    "one group that it looks at: which?"
-)
+@exercise.mistake
 def mean_of_the_groups(q, k, v, mask=None):
+    """The groups' keys and values were averaged, and all heads looked at the mean. Each head has
+    one group that it looks at: which?"""
     return attend(q, k, v, mask, lambda x, share: x.mean(-3, keepdim=True))
 
 
-@exercise.mistake(
-    "The query heads of a group were averaged, so there are as many results as groups. Who is "
-    "shared here: those that ask, or those that are looked at?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def queries_averaged(q, k, v, mask=None):
+    """The query heads of a group were averaged, so there are as many results as groups. Who is
+    shared here: those that ask, or those that are looked at?"""
     asked = q.unflatten(-3, (k.shape[-3], _share(q, k))).mean(-3)
     return scaled_dot_product_attention(asked, k, v, mask)
 
 
-@exercise.mistake(
-    "The query heads of a group were averaged, and all of them have one result. Keys and values "
-    "are shared: what does each head keep for itself?"
-)
+@exercise.mistake
 def one_query_for_a_group(q, k, v, mask=None):
+    """The query heads of a group were averaged, and all of them have one result. Keys and values
+    are shared: what does each head keep for itself?"""
     share = _share(q, k)
     mean = q.unflatten(-3, (k.shape[-3], share)).mean(-3)
     return attend(mean.repeat_interleave(share, -3), k, v, mask)
 
 
-@exercise.mistake(
-    "Keys or values went in as they came, and their heads are fewer than the queries'. How can "
-    "each query head find a partner of its own, among the keys and among the values?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def nothing_repeated(q, k, v, mask=None):
+    """Keys or values went in as they came, and their heads are fewer than the queries'. How can
+    each query head find a partner of its own, among the keys and among the values?"""
     return attend(q, k, v, mask, lambda x, share: x)
 
 
-@exercise.mistake(
-    "Each key head was repeated once for every query head, so there are far too many. How many "
-    "query heads share one?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def repeated_for_every_head(q, k, v, mask=None):
+    """Each key head was repeated once for every query head, so there are far too many. How many
+    query heads share one?"""
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(q.shape[-3], -3))
 
 
-@exercise.mistake(
-    "Each key head was repeated as many times as there are groups. How many query heads share one: "
-    "is that the number of groups, or of heads in a group?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def repeated_for_every_group(q, k, v, mask=None):
+    """Each key head was repeated as many times as there are groups. How many query heads share one:
+    is that the number of groups, or of heads in a group?"""
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(x.shape[-3], -3))
 
 
-@exercise.mistake(
-    "The words were repeated instead of the heads, and the heads are as few as before. Which axis, "
-    "counted from the end, holds them?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def words_repeated(q, k, v, mask=None):
+    """The words were repeated instead of the heads, and the heads are as few as before. Which axis,
+    counted from the end, holds them?"""
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, -2))
 
 
-@exercise.mistake(
-    "Right without a batch: the heads were looked for on the first axis. Before them there may be "
-    "sentences, so count from the end.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def heads_on_the_first_axis(q, k, v, mask=None):
+    """Right without a batch: the heads were looked for on the first axis. Before them there may be
+    sentences, so count from the end."""
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 0))
 
 
-@exercise.mistake(
-    "Right with one batch dimension: the heads were looked for on axis 1. There may be none, or "
-    "two, so count from the end.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def heads_on_axis_1(q, k, v, mask=None):
+    """Right with one batch dimension: the heads were looked for on axis 1. There may be none, or
+    two, so count from the end."""
     return attend(q, k, v, mask, lambda x, share: x.repeat_interleave(share, 1))
 
 
@@ -219,14 +198,29 @@ stock.nowhere_is_nan(exercise)
 stock.nowhere_is_everywhere(exercise)
 
 
-@exercise.mistake(
-    "The mask was given an axis for the heads, and it may have one already: here it is broadcast "
-    "to the scores (..., heads, query, key) as it comes. Which is made first, the heads or the "
-    "mask?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def another_axis_for_heads(q, k, v, mask=None):
+    """The mask was given an axis for the heads, and it may have one already: here it is broadcast
+    to the scores (..., heads, query, key) as it comes. Which is made first, the heads or the
+    mask?"""
     return attend(q, k, v, None if mask is None else mask.unsqueeze(-3))
+
+
+@exercise.mistake(raises=RuntimeError)
+def one_answer_for_a_group(q, k, v, mask=None):
+    """The query heads of a group were averaged before they asked, so they all got one answer. Keys
+    and values are shared, and queries are not."""
+    share = q.shape[-3] // k.shape[-3]
+    mean = q.unflatten(-3, (k.shape[-3], share)).mean(-3)
+    return scaled_dot_product_attention(mean, k, v, mask).repeat_interleave(share, dim=-3)
+
+
+@exercise.mistake
+def mask_of_the_first_head(q, k, v, mask=None):
+    """Where the mask has an axis of heads, all heads were given that of the first."""
+    if mask is not None and mask.dim() > 2:
+        mask = mask[..., :1, :, :]
+    return grouped_query_attention(q, k, v, mask)
 
 
 @exercise.alternative

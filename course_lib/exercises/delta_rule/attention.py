@@ -73,71 +73,63 @@ def run(q, k, v, beta, change=None, read_before=False, ask=None):
     return torch.stack(found, dim=-2)
 
 
-@exercise.mistake(
-    "Values were added, and what the key held before stayed: this is linear attention. What is to "
-    "be subtracted from the value first?"
-)
+@exercise.mistake
 def adds(q, k, v, beta):
+    """Values were added, and what the key held before stayed: this is linear attention. What is to
+    be subtracted from the value first?"""
     return run(q, k, v, beta, change=lambda value, held, share: share * value)
 
 
-@exercise.mistake(
-    "The difference has the wrong sign: the value is to come nearer to what is stored, so write "
-    "the value minus what is held."
-)
+@exercise.mistake
 def wrong_sign(q, k, v, beta):
+    """The difference has the wrong sign: the value is to come nearer to what is stored, so write
+    the value minus what is held."""
     return run(q, k, v, beta, change=lambda value, held, share: share * (value + held))
 
 
-@exercise.mistake(
-    "beta is accepted and never used: each token overwrites fully. beta_t is the share of the "
-    "difference that is written."
-)
+@exercise.mistake
 def beta_ignored(q, k, v, beta):
+    """beta is accepted and never used: each token overwrites fully. beta_t is the share of the
+    difference that is written."""
     return run(q, k, v, beta, change=lambda value, held, share: value - held)
 
 
-@exercise.mistake(
-    "beta multiplies the value alone. It is a share of the difference, of what goes in and of what "
-    "comes out."
-)
+@exercise.mistake
 def beta_for_the_value_alone(q, k, v, beta):
+    """beta multiplies the value alone. It is a share of the difference, of what goes in and of what
+    comes out."""
     return run(q, k, v, beta, change=lambda value, held, share: share * value - held)
 
 
-@exercise.mistake(
-    "A token reads before it has written. In o_t = q_t S_t, which state does it read?"
-)
+@exercise.mistake
 def read_too_early(q, k, v, beta):
+    """A token reads before it has written. In o_t = q_t S_t, which state does it read?"""
     return run(q, k, v, beta, read_before=True)
 
 
-@exercise.mistake(
-    "What is held was asked by the query. What is to be replaced is what this *key* held."
-)
+@exercise.mistake
 def asked_by_the_query(q, k, v, beta):
+    """What is held was asked by the query. What is to be replaced is what this *key* held."""
     return run(q, k, v, beta, ask=q)
 
 
-@exercise.mistake(
-    "The keys were brought to length one here. That is a good habit of those who call this "
-    "function; the formula has none of it."
-)
+@exercise.mistake
 def keys_normalised(q, k, v, beta):
+    """The keys were brought to length one here. That is a good habit of those who call this
+    function; the formula has none of it."""
     return run(q, k / k.norm(dim=-1, keepdim=True), v, beta)
 
 
-@exercise.mistake(
-    "The queries were divided by the root of d. There is no softmax here whose scores could grow."
-)
+@exercise.mistake
 def scaled(q, k, v, beta):
+    """The queries were divided by the root of d. There is no softmax here whose scores could
+    grow."""
     return run(q / q.shape[-1] ** 0.5, k, v, beta)
 
 
-@exercise.mistake(
-    "Every token reads the last state, and so the future. Read inside the loop, after writing."
-)
+@exercise.mistake
 def reads_the_last_state(q, k, v, beta):
+    """Every token reads the last state, and so the future. Read inside the loop, after writing."""
     n = q.shape[-2]
     rows = [run(q[..., i : i + 1, :].expand_as(q), k, v, beta)[..., -1, :] for i in range(n)]
     return torch.stack(rows, dim=-2)

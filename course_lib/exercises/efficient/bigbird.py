@@ -115,21 +115,17 @@ def rows(q, k, v, neighbours, block, attend=attend, read=lambda row: row):
     return torch.cat(found, dim=-2)
 
 
-@exercise.mistake(
-    "All n x n scores were made, and nearly all of them hidden by the mask. Which keys does one "
-    "block need?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def dense_under_the_mask(q, k, v, neighbours, block):
+    """All n x n scores were made, and nearly all of them hidden by the mask. Which keys does one
+    block need?"""
     return scaled_dot_product_attention(q, k, v, bigbird_mask(neighbours, block))
 
 
-@exercise.mistake(
-    "All rows were made as long as the longest. One global block lists every block, so every row "
-    "has n keys, and there are n x n scores after all. Which rows could be computed apart?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def all_as_long_as_one(q, k, v, neighbours, block):
+    """All rows were made as long as the longest. One global block lists every block, so every row
+    has n keys, and there are n x n scores after all. Which rows could be computed apart?"""
     queries, keys, values = (x.unflatten(-2, (-1, block)) for x in (q, k, v))
     keys, values = (x[..., neighbours, :, :].flatten(-3, -2) for x in (keys, values))
     shown = (neighbours != -1).repeat_interleave(block, -1).unsqueeze(-2)
@@ -137,24 +133,24 @@ def all_as_long_as_one(q, k, v, neighbours, block):
     return found.flatten(-3, -2)
 
 
-@exercise.mistake(
-    "Every block sees the whole text: the lists were accepted and never used.", raises=MemoryError
-)
+@exercise.mistake(raises=MemoryError)
 def lists_ignored(q, k, v, neighbours, block):
+    """Every block sees the whole text: the lists were accepted and never used."""
     return attend(q, k, v)
 
 
-@exercise.mistake("Every block sees itself alone. Who else is in its row?")
+@exercise.mistake
 def itself_alone(q, k, v, neighbours, block):
+    """Every block sees itself alone. Who else is in its row?"""
     q, k, v = (x.unflatten(-2, (-1, block)) for x in (q, k, v))
     return attend(q, k, v).flatten(-3, -2)
 
 
-@exercise.mistake(
-    "Each listed block was looked at by itself, and the results were averaged: a block in which "
-    "nothing fits weighs as much as one in which all does. Over which keys does one softmax run?"
-)
+@exercise.mistake
 def mean_of_blocks(q, k, v, neighbours, block):
+    """Each listed block was looked at by itself, and the results were averaged: a block in which
+    nothing fits weighs as much as one in which all does. Over which keys does one softmax run?"""
+
     def apart(q, k, v):
         pairs = zip(k.split(block, dim=-2), v.split(block, dim=-2), strict=True)
         parts = [attend(q, *pair) for pair in pairs] if k.numel() else []
@@ -163,65 +159,57 @@ def mean_of_blocks(q, k, v, neighbours, block):
     return rows(q, k, v, neighbours, block, apart)
 
 
-@exercise.mistake(
-    "As an index, -1 is the last place: rows that are filled up see the last block. What does -1 "
-    "stand for in the list?"
-)
+@exercise.mistake
 def last_block_seen(q, k, v, neighbours, block):
+    """As an index, -1 is the last place: rows that are filled up see the last block. What does -1
+    stand for in the list?"""
     listed = neighbours.where(neighbours != -1, len(neighbours) - 1)
     return rows(q, k, v, listed, block)
 
 
-@exercise.mistake(
-    "As an index, -1 is the last place: rows that are filled up see the last block, once. What "
-    "does -1 stand for in the list?"
-)
+@exercise.mistake
 def last_block_seen_once(q, k, v, neighbours, block):
+    """As an index, -1 is the last place: rows that are filled up see the last block, once. What
+    does -1 stand for in the list?"""
     listed = neighbours.where(neighbours != -1, len(neighbours) - 1)
     return rows(q, k, v, listed, block, read=lambda row: sorted(set(row)))
 
 
-@exercise.mistake(
-    "Each row was read up to its first -1 only. It may be anywhere in a row: what comes after it "
-    "counts too."
-)
+@exercise.mistake
 def up_to_the_first_none(q, k, v, neighbours, block):
+    """Each row was read up to its first -1 only. It may be anywhere in a row: what comes after it
+    counts too."""
     listed = neighbours.where((neighbours >= 0).cumprod(-1) > 0, -1)
     return bigbird_attention(q, k, v, listed, block)
 
 
-@exercise.mistake(
-    "A row that lists nobody has no keys, and a softmax of nothing fails. What should its block "
-    "get, by the docstring?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def nobody_fails(q, k, v, neighbours, block):
+    """A row that lists nobody has no keys, and a softmax of nothing fails. What should its block
+    get, by the docstring?"""
     return rows(q, k, v, neighbours, block, scaled_dot_product_attention)
 
 
-@exercise.mistake(
-    "Each row was read up to its first -1 only, and a softmax of nothing fails. It may be anywhere "
-    "in a row: what comes after it counts too.",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def up_to_the_first_none_fails(q, k, v, neighbours, block):
+    """Each row was read up to its first -1 only, and a softmax of nothing fails. It may be anywhere
+    in a row: what comes after it counts too."""
     listed = neighbours.where((neighbours >= 0).cumprod(-1) > 0, -1)
     return rows(q, k, v, listed, block, scaled_dot_product_attention)
 
 
-@exercise.mistake(
-    "Rows that are filled up see block 0: the places marked -1 were brought into range. They "
-    "should bring no key."
-)
+@exercise.mistake
 def first_block_seen(q, k, v, neighbours, block):
+    """Rows that are filled up see block 0: the places marked -1 were brought into range. They
+    should bring no key."""
     return rows(q, k, v, neighbours.clamp(min=0), block)
 
 
-@exercise.mistake(
-    "A row that lists nobody gives NaN: the softmax of nothing but minus infinities divides 0 by "
-    "0. It should get zeros."
-)
+@exercise.mistake
 def nobody_is_nan(q, k, v, neighbours, block):
+    """A row that lists nobody gives NaN: the softmax of nothing but minus infinities divides 0 by
+    0. It should get zeros."""
+
     def or_nan(q, k, v):
         nothing = q.new_full((*q.shape[:-1], v.shape[-1]), torch.nan)
         return attend(q, k, v) if k.shape[-2] else nothing
@@ -229,13 +217,11 @@ def nobody_is_nan(q, k, v, neighbours, block):
     return rows(q, k, v, neighbours, block, or_nan)
 
 
-@exercise.mistake(
-    "A row that lists nobody gets the mean of some values: where every score is the same large "
-    "negative number, no key is worse than another. It should get zeros. And a row that lists "
-    "every block makes all others as long as itself.",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def nobody_is_somebody(q, k, v, neighbours, block):
+    """A row that lists nobody gets the mean of some values: where every score is the same large
+    negative number, no key is worse than another. It should get zeros. And a row that lists every
+    block makes all others as long as itself."""
     queries, keys, values = (x.unflatten(-2, (-1, block)) for x in (q, k, v))
     keys, values = (x[..., neighbours, :, :].flatten(-3, -2) for x in (keys, values))
     shown = (neighbours != -1).repeat_interleave(block, -1).unsqueeze(-2)
@@ -243,11 +229,10 @@ def nobody_is_somebody(q, k, v, neighbours, block):
     return (scores.softmax(-1) @ values).flatten(-3, -2)
 
 
-@exercise.mistake(
-    "The lists were read as words. They count blocks: which words make up block 2, where a block "
-    "is three words long?"
-)
+@exercise.mistake
 def blocks_as_words(q, k, v, neighbours, block):
+    """The lists were read as words. They count blocks: which words make up block 2, where a block
+    is three words long?"""
     found = []
     for own, row in zip(q.split(block, dim=-2), neighbours.tolist(), strict=True):
         keys = [other for other in row if other != -1]
@@ -255,23 +240,21 @@ def blocks_as_words(q, k, v, neighbours, block):
     return torch.cat(found, dim=-2)
 
 
-@exercise.mistake(
-    "Who sees and who is seen have changed places. Row i of the list says whom the queries of "
-    "block i see.",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def transposed(q, k, v, neighbours, block):
+    """Who sees and who is seen have changed places. Row i of the list says whom the queries of
+    block i see."""
     return scaled_dot_product_attention(q, k, v, bigbird_mask(neighbours, block).mT)
 
 
 stock.unscaled(exercise)
 
 
-@exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
-    "scores of a row without changing any weight?"
-)
+@exercise.mistake
 def no_peak(q, k, v, neighbours, block):
+    """Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all
+    scores of a row without changing any weight?"""
+
     def exponentials(q, k, v):
         weights = (q @ k.mT / q.shape[-1] ** 0.5).exp()
         return weights / weights.sum(-1, keepdim=True) @ v
@@ -279,11 +262,11 @@ def no_peak(q, k, v, neighbours, block):
     return rows(q, k, v, neighbours, block, exponentials)
 
 
-@exercise.mistake(
-    "The largest score of a block was subtracted from all of its rows. A row far below it has "
-    "nothing but zeros left, and divides 0 by 0: each row needs its own peak."
-)
+@exercise.mistake
 def peak_of_a_block(q, k, v, neighbours, block):
+    """The largest score of a block was subtracted from all of its rows. A row far below it has
+    nothing but zeros left, and divides 0 by 0: each row needs its own peak."""
+
     def exponentials(q, k, v):
         scores = q @ k.mT / q.shape[-1] ** 0.5
         weights = (scores - scores.amax() if k.numel() else scores).exp()
@@ -292,11 +275,10 @@ def peak_of_a_block(q, k, v, neighbours, block):
     return rows(q, k, v, neighbours, block, exponentials)
 
 
-@exercise.mistake(
-    "A key that the row does not list was given the score -50. Where the listed ones score less "
-    "than that, it gets all the weight. Which score is below every other?"
-)
+@exercise.mistake
 def hidden_with_a_number(q, k, v, neighbours, block):
+    """A key that the row does not list was given the score -50. Where the listed ones score less
+    than that, it gets all the weight. Which score is below every other?"""
     places = torch.arange(q.shape[-2]).view(-1, block)
     found = []
     for own, row in zip(places, neighbours, strict=True):

@@ -64,99 +64,87 @@ def enlarged(mask, block):
     return mask.repeat_interleave(block, 0).repeat_interleave(block, 1)
 
 
-@exercise.mistake(
-    "Whoever lists nobody sees the last block: as an index, -1 is the last place. What does it "
-    "stand for in the list?"
-)
+@exercise.mistake
 def last_block_seen(neighbours, block):
+    """Whoever lists nobody sees the last block: as an index, -1 is the last place. What does it
+    stand for in the list?"""
     blocks = len(neighbours)
     return enlarged(small(neighbours.where(neighbours >= 0, blocks - 1)), block)
 
 
-@exercise.mistake(
-    "Only the columns before the first -1 of the whole table were read, so rows that list more "
-    "have lost some of their blocks. Each row may have its -1 elsewhere."
-)
+@exercise.mistake
 def cut_to_the_shortest(neighbours, block):
+    """Only the columns before the first -1 of the whole table were read, so rows that list more
+    have lost some of their blocks. Each row may have its -1 elsewhere."""
     return enlarged(small(neighbours[:, (neighbours >= 0).all(0)]), block)
 
 
-@exercise.mistake(
-    "Each row was read up to its first -1 only. It may be anywhere in a row: what comes after it "
-    "counts too."
-)
+@exercise.mistake
 def up_to_the_first_none(neighbours, block):
+    """Each row was read up to its first -1 only. It may be anywhere in a row: what comes after it
+    counts too."""
     return enlarged(small(neighbours.where((neighbours >= 0).cumprod(-1) > 0, -1)), block)
 
 
-@exercise.mistake(
-    "Whoever lists nobody sees block 0. The places marked -1 were brought into range; they should "
-    "mark nothing."
-)
+@exercise.mistake
 def first_block_seen(neighbours, block):
+    """Whoever lists nobody sees block 0. The places marked -1 were brought into range; they should
+    mark nothing."""
     return enlarged(small(neighbours.clamp(min=0)), block)
 
 
-@exercise.mistake(
-    "The pattern was laid out again and again, like tiles. Where do the copies of one entry "
-    "belong, if a block is so many words that stand side by side?"
-)
+@exercise.mistake
 def laid_like_tiles(neighbours, block):
+    """The pattern was laid out again and again, like tiles. Where do the copies of one entry
+    belong, if a block is so many words that stand side by side?"""
     return small(neighbours).repeat(block, block)
 
 
-@exercise.mistake(
-    "Queries and keys have changed places. Row i of the list says whom block i sees: is that a row "
-    "or a column of the mask?"
-)
+@exercise.mistake
 def transposed(neighbours, block):
+    """Queries and keys have changed places. Row i of the list says whom block i sees: is that a row
+    or a column of the mask?"""
     return bigbird_mask(neighbours, block).mT
 
 
-@exercise.mistake(
-    "The mask is read the wrong way round: here True hides a word, where it should show it."
-)
+@exercise.mistake
 def inverted(neighbours, block):
+    """The mask is read the wrong way round: here True hides a word, where it should show it."""
     return ~bigbird_mask(neighbours, block)
 
 
-@exercise.mistake(
-    "This is the pattern of blocks, one entry for each two of them. How many words has the text, "
-    "and how many rows a mask for it?"
-)
+@exercise.mistake
 def blocks_alone(neighbours, block):
+    """This is the pattern of blocks, one entry for each two of them. How many words has the text,
+    and how many rows a mask for it?"""
     return small(neighbours)
 
 
-@exercise.mistake(
-    "Each block became longer, not wider: the mask has a row for each word, and a column for each "
-    "block."
-)
+@exercise.mistake
 def rows_alone(neighbours, block):
+    """Each block became longer, not wider: the mask has a row for each word, and a column for each
+    block."""
     return small(neighbours).repeat_interleave(block, 0)
 
 
-@exercise.mistake(
-    "Every block sees itself, whether its row lists it or not. Who decides what is seen?"
-)
+@exercise.mistake
 def itself_always(neighbours, block):
+    """Every block sees itself, whether its row lists it or not. Who decides what is seen?"""
     own = torch.eye(len(neighbours), dtype=torch.bool)
     return enlarged(small(neighbours) | own, block)
 
 
-@exercise.mistake(
-    "Whoever sees is also seen: the mask was made symmetric. A global block is seen by all; does a "
-    "random block look back?"
-)
+@exercise.mistake
 def made_mutual(neighbours, block):
+    """Whoever sees is also seen: the mask was made symmetric. A global block is seen by all; does a
+    random block look back?"""
     return enlarged(small(neighbours) | small(neighbours).mT, block)
 
 
-@exercise.mistake(
-    "The right pattern, but of ones and zeros. A mask says True and False: what does `~` do to a "
-    "number?"
-)
+@exercise.mistake
 def in_numbers(neighbours, block):
+    """The right pattern, but of ones and zeros. A mask says True and False: what does `~` do to a
+    number?"""
     return bigbird_mask(neighbours, block).float()
 
 

@@ -99,12 +99,10 @@ def read(q, k, v, causal=False, features=phi, total=None, small=0.0):
     return found / (normaliser + small)
 
 
-@exercise.mistake(
-    "All n x n weights were made on the way. Nothing here needs a softmax: which product can be "
-    "computed first instead?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def square_of_weights(q, k, v, causal=False):
+    """All n x n weights were made on the way. Nothing here needs a softmax: which product can be
+    computed first instead?"""
     weights = phi(q) @ phi(k).mT
     weights = weights.tril() if causal else weights
     total = weights.sum(-1, keepdim=True)
@@ -116,116 +114,105 @@ stock.ignored(
 )
 
 
-@exercise.mistake(
-    "The sums run always, as if every call were causal. What do they run over, where a token may "
-    "read the whole text?"
-)
+@exercise.mistake
 def always_causal(q, k, v, causal=False):
+    """The sums run always, as if every call were causal. What do they run over, where a token may
+    read the whole text?"""
     return read(q, k, v, True)
 
 
-@exercise.mistake(
-    "In the causal form, what is read is divided by a sum over the whole text: the first tokens "
-    "get too little. Over which tokens do the weights of token i sum to one?"
-)
+@exercise.mistake
 def divided_by_all(q, k, v, causal=False):
+    """In the causal form, what is read is divided by a sum over the whole text: the first tokens
+    get too little. Over which tokens do the weights of token i sum to one?"""
     return read(q, k, v, causal, total=lambda k: k.sum(-2, keepdim=True))
 
 
-@exercise.mistake(
-    "Large numbers give NaN for a gradient: `torch.where` computes both branches, exp(100) no "
-    "longer fits into a float32, and 0 times infinity is NaN. Which function of torch is elu?"
-)
+@exercise.mistake
 def both_branches(q, k, v, causal=False):
+    """Large numbers give NaN for a gradient: `torch.where` computes both branches, exp(100) no
+    longer fits into a float32, and 0 times infinity is NaN. Which function of torch is elu?"""
     return read(q, k, v, causal, features=lambda x: torch.where(x > 0, x + 1, x.exp()))
 
 
-@exercise.mistake(
-    "Nothing was divided: the weights of a row sum to anything. What does z do in the formula?"
-)
+@exercise.mistake
 def not_divided(q, k, v, causal=False):
+    """Nothing was divided: the weights of a row sum to anything. What does z do in the formula?"""
     q, k = phi(q), phi(k)
     if causal:
         return (q.unsqueeze(-1) * (k.unsqueeze(-1) * v.unsqueeze(-2)).cumsum(-3)).sum(-2)
     return q @ (k.mT @ v)
 
 
-@exercise.mistake(
-    "The features are relu(x): whatever is negative weighs nothing, and has no gradient. Which "
-    "function is phi in the docstring?"
-)
+@exercise.mistake
 def relu_features(q, k, v, causal=False):
+    """The features are relu(x): whatever is negative weighs nothing, and has no gradient. Which
+    function is phi in the docstring?"""
     return read(q, k, v, causal, features=F.relu)
 
 
-@exercise.mistake(
-    "Queries and keys were divided by a root before their features were made. A score has no root "
-    "here: what is it made of?"
-)
+@exercise.mistake
 def divided_by_a_root(q, k, v, causal=False):
+    """Queries and keys were divided by a root before their features were made. A score has no root
+    here: what is it made of?"""
     return read(q, k, v, causal, features=lambda x: phi(x / x.shape[-1] ** 0.25))
 
 
-@exercise.mistake(
-    "The features are elu(x), without the one: some weights are negative. What is the lowest that "
-    "elu can give?"
-)
+@exercise.mistake
 def without_one(q, k, v, causal=False):
+    """The features are elu(x), without the one: some weights are negative. What is the lowest that
+    elu can give?"""
     return read(q, k, v, causal, features=F.elu)
 
 
-@exercise.mistake(
-    "The features are relu(x) + 1, where elu(x) + 1 was asked: for a negative x, the two differ."
-)
+@exercise.mistake
 def relu_plus_one(q, k, v, causal=False):
+    """The features are relu(x) + 1, where elu(x) + 1 was asked: for a negative x, the two
+    differ."""
     return read(q, k, v, causal, features=lambda x: F.relu(x) + 1)
 
 
-@exercise.mistake(
-    "The features are exponentials: another attention without a softmax, but not this one. What is "
-    "phi here, where x is positive?"
-)
+@exercise.mistake
 def exponentials(q, k, v, causal=False):
+    """The features are exponentials: another attention without a softmax, but not this one. What is
+    phi here, where x is positive?"""
     return read(q, k, v, causal, features=torch.exp)
 
 
-@exercise.mistake(
-    "Queries and keys went in as they are: without phi, a product of the two may be negative, and "
-    "a sum of products 0."
-)
+@exercise.mistake
 def no_features(q, k, v, causal=False):
+    """Queries and keys went in as they are: without phi, a product of the two may be negative, and
+    a sum of products 0."""
     return read(q, k, v, causal, features=lambda x: x)
 
 
-@exercise.mistake("The queries were made positive, the keys were not: phi belongs to both.")
+@exercise.mistake
 def keys_bare(q, k, v, causal=False):
+    """The queries were made positive, the keys were not: phi belongs to both."""
     q, pairs = phi(q), k.unsqueeze(-1) * v.unsqueeze(-2)
     sums = pairs.cumsum(-3) if causal else pairs.sum(-3, keepdim=True)
     keys = k.cumsum(-2) if causal else k.sum(-2, keepdim=True)
     return (q.unsqueeze(-1) * sums).sum(-2) / (q * keys).sum(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "The queries and keys were divided by a root first. phi is no exponential: a factor inside it "
-    "is not what it was inside a softmax, and the formula has none."
-)
+@exercise.mistake
 def scaled(q, k, v, causal=False):
+    """The queries and keys were divided by a root first. phi is no exponential: a factor inside it
+    is not what it was inside a softmax, and the formula has none."""
     return read(q / q.shape[-1] ** 0.5, k, v, causal)
 
 
-@exercise.mistake(
-    "Something small was added to the normaliser, which float64 can see: the weights sum to a "
-    "little less than one. Can a sum of features be 0 here?"
-)
+@exercise.mistake
 def something_small(q, k, v, causal=False):
+    """Something small was added to the normaliser, which float64 can see: the weights sum to a
+    little less than one. Can a sum of features be 0 here?"""
     return read(q, k, v, causal, small=1e-6)
 
 
-@exercise.mistake(
-    "In the causal form, a token reads the tokens before it and not itself; the first one has "
-    "nothing to read. Does it join the sum before it reads, or afterwards?"
-)
+@exercise.mistake
 def read_too_early(q, k, v, causal=False):
+    """In the causal form, a token reads the tokens before it and not itself; the first one has
+    nothing to read. Does it join the sum before it reads, or afterwards?"""
     if not causal:
         return read(q, k, v)
     q, k = phi(q), phi(k)
@@ -234,23 +221,20 @@ def read_too_early(q, k, v, causal=False):
     return (q.unsqueeze(-1) * sums).sum(-2) / (q * keys).sum(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "In the causal form, a token reads the tokens before it and not itself, so the first one gets "
-    "zeros. Does it join the sum before it reads, or afterwards?"
-)
+@exercise.mistake
 def read_too_early_or_zeros(q, k, v, causal=False):
+    """In the causal form, a token reads the tokens before it and not itself, so the first one gets
+    zeros. Does it join the sum before it reads, or afterwards?"""
     found = read_too_early(q, k, v, causal)
     if not causal:
         return found
     return torch.cat([torch.zeros_like(v[..., :1, :]), found[..., 1:, :]], dim=-2)
 
 
-@exercise.mistake(
-    "This is attention with a softmax, which needs every score. Here the weights are products of "
-    "phi(q) and phi(k).",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def with_softmax(q, k, v, causal=False):
+    """This is attention with a softmax, which needs every score. Here the weights are products of
+    phi(q) and phi(k)."""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if causal:
         scores = scores.masked_fill(~torch.ones_like(scores).tril().bool(), -torch.inf)

@@ -95,106 +95,96 @@ def attend(q, k, v, scale=None):
     return torch.softmax(q @ k.mT / (scale or q.shape[-1] ** 0.5), -1) @ v
 
 
-@exercise.mistake(
-    "The scores of all n x n pairs were made first, and mixed afterwards. From which side can "
-    "Q K^T E be computed more cheaply?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def scores_first(q, k, v, e, f):
+    """The scores of all n x n pairs were made first, and mixed afterwards. From which side can Q
+    K^T E be computed more cheaply?"""
     return torch.softmax(q @ k.mT @ e / q.shape[-1] ** 0.5, -1) @ (f.mT @ v)
 
 
-@exercise.mistake("The keys were mixed by f and the values by e: the two have changed places.")
+@exercise.mistake
 def exchanged(q, k, v, e, f):
+    """The keys were mixed by f and the values by e: the two have changed places."""
     return attend(q, f.mT @ k, e.mT @ v)
 
 
-@exercise.mistake("Keys and values were both mixed by e: `f` is accepted and never used.")
+@exercise.mistake
 def one_projection(q, k, v, e, f):
+    """Keys and values were both mixed by e: `f` is accepted and never used."""
     return attend(q, e.mT @ k, e.mT @ v)
 
 
-@exercise.mistake("Keys and values were both mixed by f: `e` is accepted and never used.")
+@exercise.mistake
 def the_other_projection(q, k, v, e, f):
+    """Keys and values were both mixed by f: `e` is accepted and never used."""
     return attend(q, f.mT @ k, f.mT @ v)
 
 
 stock.unscaled(exercise)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of the number of mixtures. A score is one dot product: "
-    "how many terms does it sum?"
-)
+@exercise.mistake
 def scaled_by_mixtures(q, k, v, e, f):
+    """The scores were divided by the root of the number of mixtures. A score is one dot product:
+    how many terms does it sum?"""
     return attend(q, e.mT @ k, f.mT @ v, scale=e.shape[-1] ** 0.5)
 
 
-@exercise.mistake(
-    "The n x n weights were made, and mixed afterwards: that is dense attention with a projection "
-    "behind it. Is the softmax inside or outside of what E does?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def weights_mixed(q, k, v, e, f):
+    """The n x n weights were made, and mixed afterwards: that is dense attention with a projection
+    behind it. Is the softmax inside or outside of what E does?"""
     weights = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)
     return weights @ e @ (f.mT @ v)
 
 
-@exercise.mistake(
-    "The scores averaged the mixtures themselves: there is no softmax, and a row of them may sum "
-    "to anything."
-)
+@exercise.mistake
 def no_softmax(q, k, v, e, f):
+    """The scores averaged the mixtures themselves: there is no softmax, and a row of them may sum
+    to anything."""
     return q @ (e.mT @ k).mT / q.shape[-1] ** 0.5 @ (f.mT @ v)
 
 
-@exercise.mistake(
-    "The softmax ran over the tokens: each mixture shares itself out, and the weights of one query "
-    "do not sum to one. Which axis is that of the mixtures?"
-)
+@exercise.mistake
 def over_queries(q, k, v, e, f):
+    """The softmax ran over the tokens: each mixture shares itself out, and the weights of one query
+    do not sum to one. Which axis is that of the mixtures?"""
     return torch.softmax(q @ (e.mT @ k).mT / q.shape[-1] ** 0.5, -2) @ (f.mT @ v)
 
 
-@exercise.mistake(
-    "The queries were mixed too, so the result has a row for each mixture. Who asks: every token, "
-    "or a summary?"
-)
+@exercise.mistake
 def queries_mixed(q, k, v, e, f):
+    """The queries were mixed too, so the result has a row for each mixture. Who asks: every token,
+    or a summary?"""
     return attend(e.mT @ q, e.mT @ k, f.mT @ v)
 
 
-@exercise.mistake(
-    "This is dense attention, and the mixtures were never made: `e` and `f` are accepted and never "
-    "used.",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def not_mixed(q, k, v, e, f):
+    """This is dense attention, and the mixtures were never made: `e` and `f` are accepted and never
+    used."""
     return attend(q, k, v)
 
 
-@exercise.mistake(
-    "The columns of e and f were brought to the sum one, so that mixtures became averages. The "
-    "formula takes the projections as they are."
-)
+@exercise.mistake
 def averages(q, k, v, e, f):
+    """The columns of e and f were brought to the sum one, so that mixtures became averages. The
+    formula takes the projections as they are."""
     return attend(q, F.softmax(e, 0).mT @ k, F.softmax(f, 0).mT @ v)
 
 
-@exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
-    "scores of a row without changing any weight?"
-)
+@exercise.mistake
 def no_peak(q, k, v, e, f):
+    """Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all
+    scores of a row without changing any weight?"""
     weights = (q @ (e.mT @ k).mT / q.shape[-1] ** 0.5).exp()
     return weights / weights.sum(-1, keepdim=True) @ (f.mT @ v)
 
 
-@exercise.mistake(
-    "The largest of all scores was subtracted in every row. A row far below it has nothing but "
-    "zeros left, and divides 0 by 0: each row needs its own peak."
-)
+@exercise.mistake
 def peak_of_all(q, k, v, e, f):
+    """The largest of all scores was subtracted in every row. A row far below it has nothing but
+    zeros left, and divides 0 by 0: each row needs its own peak."""
     scores = q @ (e.mT @ k).mT / q.shape[-1] ** 0.5
     weights = (scores - scores.amax()).exp()
     return weights / weights.sum(-1, keepdim=True) @ (f.mT @ v)

@@ -157,12 +157,10 @@ def in_chunks(qk, v, buckets, chunk, causal, **change):
     return by_words(found, order if change.get("twice") else order.argsort(dim=-1))
 
 
-@exercise.mistake(
-    "All n x n scores were made, and nearly all of them hidden. Which tokens are near each other, "
-    "once they are sorted by bucket?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def square_of_scores(qk, v, buckets, chunk, causal=False):
+    """All n x n scores were made, and nearly all of them hidden. Which tokens are near each other,
+    once they are sorted by bucket?"""
     n = qk.shape[-2]
     order = buckets.argsort(dim=-1, stable=True)
     number = order.argsort(dim=-1) // chunk
@@ -176,12 +174,10 @@ def square_of_scores(qk, v, buckets, chunk, causal=False):
     return scores.softmax(-1) @ v
 
 
-@exercise.mistake(
-    "All tokens of a bucket see each other, however far apart they are when sorted, and n x n "
-    "scores were made for it. How far does a chunk look?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def whole_buckets(qk, v, buckets, chunk, causal=False):
+    """All tokens of a bucket see each other, however far apart they are when sorted, and n x n
+    scores were made for it. How far does a chunk look?"""
     itself = torch.eye(qk.shape[-2], dtype=torch.bool)
     others = earlier((buckets.unsqueeze(-1) == buckets.unsqueeze(-2)) & ~itself, causal)
     seen = others | ~others.any(-1, keepdim=True) & itself
@@ -190,76 +186,71 @@ def whole_buckets(qk, v, buckets, chunk, causal=False):
     return scores.softmax(-1) @ v
 
 
-@exercise.mistake(
-    "Each chunk sees itself alone, so a bucket that a cut goes through falls apart. Which other "
-    "chunk may it see?"
-)
+@exercise.mistake
 def own_chunk_alone(qk, v, buckets, chunk, causal=False):
+    """Each chunk sees itself alone, so a bucket that a cut goes through falls apart. Which other
+    chunk may it see?"""
     return in_chunks(qk, v, buckets, chunk, causal, own_chunk=True)
 
 
-@exercise.mistake(
-    "The first chunk sees the last one. What comes before the first chunk? (`torch.roll` brings "
-    "back at the front what it pushes out at the end.)"
-)
+@exercise.mistake
 def first_sees_last(qk, v, buckets, chunk, causal=False):
+    """The first chunk sees the last one. What comes before the first chunk? (`torch.roll` brings
+    back at the front what it pushes out at the end.)"""
     return in_chunks(qk, v, buckets, chunk, causal, first="the last")
 
 
-@exercise.mistake(
-    "The tokens of a chunk see all its buckets, where they should see their own only. What is the "
-    "same in two tokens that may see each other?"
-)
+@exercise.mistake
 def every_bucket(qk, v, buckets, chunk, causal=False):
+    """The tokens of a chunk see all its buckets, where they should see their own only. What is the
+    same in two tokens that may see each other?"""
     return in_chunks(qk, v, buckets, chunk, causal, any_bucket=True)
 
 
-@exercise.mistake(
-    "Every token looks at itself, though it sees others. Its key is its own query: whom will it "
-    "listen to most?"
-)
+@exercise.mistake
 def looks_at_itself(qk, v, buckets, chunk, causal=False):
+    """Every token looks at itself, though it sees others. Its key is its own query: whom will it
+    listen to most?"""
     return in_chunks(qk, v, buckets, chunk, causal, itself=True)
 
 
-@exercise.mistake("A token that sees nobody else gets zeros. It may look at itself, just then.")
+@exercise.mistake
 def nothing_when_alone(qk, v, buckets, chunk, causal=False):
+    """A token that sees nobody else gets zeros. It may look at itself, just then."""
     return in_chunks(qk, v, buckets, chunk, causal, zeros_alone=True)
 
 
-@exercise.mistake("The keys are as long as they came. A key is a query brought to length 1.")
+@exercise.mistake
 def keys_as_they_are(qk, v, buckets, chunk, causal=False):
+    """The keys are as long as they came. A key is a query brought to length 1."""
     return in_chunks(qk, v, buckets, chunk, causal, long_keys=True)
 
 
-@exercise.mistake(
-    "The queries were brought to length 1 as well. Which of the two is shortened, the one that "
-    "asks or the one that is asked?"
-)
+@exercise.mistake
 def queries_shortened(qk, v, buckets, chunk, causal=False):
+    """The queries were brought to length 1 as well. Which of the two is shortened, the one that
+    asks or the one that is asked?"""
     return in_chunks(qk, v, buckets, chunk, causal, short_queries=True)
 
 
-@exercise.mistake(
-    "The results are in the order of the buckets. The caller's tokens have another order: how do "
-    "you restore it?"
-)
+@exercise.mistake
 def left_sorted(qk, v, buckets, chunk, causal=False):
+    """The results are in the order of the buckets. The caller's tokens have another order: how do
+    you restore it?"""
     return in_chunks(qk, v, buckets, chunk, causal, sorted=True)
 
 
-@exercise.mistake(
-    "The results were sorted once more, where they should have gone back. `order` says which token "
-    "is at each place; what says at which place each token is?"
-)
+@exercise.mistake
 def sorted_twice(qk, v, buckets, chunk, causal=False):
+    """The results were sorted once more, where they should have gone back. `order` says which token
+    is at each place; what says at which place each token is?"""
     return in_chunks(qk, v, buckets, chunk, causal, twice=True)
 
 
-@exercise.mistake(
-    "The chunks were cut from the text as it came. Tokens of one bucket must come together first."
-)
+@exercise.mistake
 def never_sorted(qk, v, buckets, chunk, causal=False):
+    """The chunks were cut from the text as it came. Tokens of one bucket must come together
+    first."""
     return in_chunks(qk, v, buckets, chunk, causal, unsorted=True)
 
 
@@ -272,27 +263,24 @@ stock.ignored(
 )
 
 
-@exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
-    "scores of a row without changing any weight?"
-)
+@exercise.mistake
 def no_peak(qk, v, buckets, chunk, causal=False):
+    """Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all
+    scores of a row without changing any weight?"""
     return in_chunks(qk, v, buckets, chunk, causal, no_peak=True)
 
 
-@exercise.mistake(
-    "The largest of all scores was subtracted in every row. A row far below it has nothing but "
-    "zeros left, and divides 0 by 0: each row needs its own peak."
-)
+@exercise.mistake
 def peak_of_all(qk, v, buckets, chunk, causal=False):
+    """The largest of all scores was subtracted in every row. A row far below it has nothing but
+    zeros left, and divides 0 by 0: each row needs its own peak."""
     return in_chunks(qk, v, buckets, chunk, causal, one_peak=True)
 
 
-@exercise.mistake(
-    "A token of another bucket was given the score -50. Where those of the token's own bucket "
-    "score less than that, it gets all the weight. Which score is below every other?"
-)
+@exercise.mistake
 def hidden_with_a_number(qk, v, buckets, chunk, causal=False):
+    """A token of another bucket was given the score -50. Where those of the token's own bucket
+    score less than that, it gets all the weight. Which score is below every other?"""
     return in_chunks(qk, v, buckets, chunk, causal, hidden=-50.0)
 
 

@@ -56,111 +56,107 @@ def directions(answer, draw: Draw):
     return found.tolist() == list(range(8))
 
 
-@exercise.mistake(
-    "Only half of the buckets are in use: the opposite directions were not counted. Where does a "
-    "token belong that points away from all of them?"
-)
+@exercise.mistake
 def no_opposites(x, rotations):
+    """Only half of the buckets are in use: the opposite directions were not counted. Where does a
+    token belong that points away from all of them?"""
     return (x @ rotations).argmax(-1)
 
 
-@exercise.mistake(
-    "Every token fell into the bucket opposite its own. Do the directions come first, and then "
-    "their opposites? And is it the largest number whose place is taken?"
-)
+@exercise.mistake
 def opposite_bucket(x, rotations):
+    """Every token fell into the bucket opposite its own. Do the directions come first, and then
+    their opposites? And is it the largest number whose place is taken?"""
     along = x @ rotations
     return torch.cat([-along, along], dim=-1).argmax(-1)
 
 
-@exercise.mistake(
-    "A token and its opposite share a bucket: the absolute value has forgotten which of the two "
-    "ends it was."
-)
+@exercise.mistake
 def without_sign(x, rotations):
+    """A token and its opposite share a bucket: the absolute value has forgotten which of the two
+    ends it was."""
     return (x @ rotations).abs().argmax(-1)
 
 
-@exercise.mistake(
-    "Each direction is followed by its own opposite, so the buckets have other numbers: [x R, "
-    "-x R] has all directions first, then all opposites."
-)
+@exercise.mistake
 def in_pairs(x, rotations):
+    """Each direction is followed by its own opposite, so the buckets have other numbers: [x R, -x
+    R] has all directions first, then all opposites."""
     along = x @ rotations
     return torch.stack([along, -along], dim=-1).flatten(-2).argmax(-1)
 
 
-@exercise.mistake(
-    "Every direction was asked only on which side of it the token lies, and the answers were read "
-    "as digits: another hash, with many more buckets. Here the direction that fits best counts."
-)
+@exercise.mistake
 def by_signs(x, rotations):
+    """Every direction was asked only on which side of it the token lies, and the answers were read
+    as digits: another hash, with many more buckets. Here the direction that fits best counts."""
     digits = (x @ rotations > 0).long()
     return (digits * 2 ** torch.arange(digits.shape[-1])).sum(-1)
 
 
-@exercise.mistake(
-    "This is how far each token reaches, not in which direction: the largest number itself, where "
-    "its place was asked."
-)
+@exercise.mistake
 def the_reach(x, rotations):
+    """This is how far each token reaches, not in which direction: the largest number itself, where
+    its place was asked."""
     along = x @ rotations
     return torch.cat([along, -along], dim=-1).amax(-1)
 
 
-@exercise.mistake(
-    "The tokens were compared with each other, not the directions: there is one number for each "
-    "direction. Which axis is that of the directions?"
-)
+@exercise.mistake
 def over_words(x, rotations):
+    """The tokens were compared with each other, not the directions: there is one number for each
+    direction. Which axis is that of the directions?"""
     along = x @ rotations
     return torch.cat([along, -along], dim=-1).argmax(-2)
 
 
-@exercise.mistake(
-    "The opposite tokens were put below the tokens, so that there are twice as many rows. Along "
-    "which axis should they be joined?"
-)
+@exercise.mistake
 def beneath(x, rotations):
+    """The opposite tokens were put below the tokens, so that there are twice as many rows. Along
+    which axis should they be joined?"""
     along = x @ rotations
     return torch.cat([along, -along], dim=-2).argmax(-1)
 
 
-@exercise.mistake(
-    "The result of the whole text is one number: `argmax` without an axis looks at all tokens "
-    "together."
-)
+@exercise.mistake
 def one_for_all(x, rotations):
+    """The result of the whole text is one number: `argmax` without an axis looks at all tokens
+    together."""
     along = x @ rotations
     return torch.cat([along, -along], dim=-1).argmax()
 
 
-@exercise.mistake(
-    "The axis over which the largest was sought is still there, with the size 1. A text of n "
-    "tokens has n buckets."
-)
+@exercise.mistake
 def axis_kept(x, rotations):
+    """The axis over which the largest was sought is still there, with the size 1. A text of n
+    tokens has n buckets."""
     along = x @ rotations
     return torch.cat([along, -along], dim=-1).argmax(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "The directions were brought to length one first. Here they are taken as they come: a longer "
-    "direction gets more tokens."
-)
+@exercise.mistake
 def directions_of_length_one(x, rotations):
+    """The directions were brought to length one first. Here they are taken as they come: a longer
+    direction gets more tokens."""
     along = x @ (rotations / rotations.norm(dim=0))
     return torch.cat([along, -along], dim=-1).argmax(-1)
 
 
-@exercise.mistake(
-    "Right where there are not as many directions as numbers. Where there are, the rows of the "
-    "matrix were taken as directions: they are its columns."
-)
+@exercise.mistake
 def rows_as_directions(x, rotations):
+    """Right where there are not as many directions as numbers. Where there are, the rows of the
+    matrix were taken as directions: they are its columns."""
     d, count = rotations.shape
     along = x @ (rotations.mT if d == count else rotations)
     return torch.cat([along, -along], dim=-1).argmax(-1)
+
+
+@exercise.mistake
+def over_the_first_axis(x, rotations):
+    """The largest was taken along the first axis, over the tokens or the batch. A token's bucket
+    is the direction in which it reaches farthest: on which axis are the directions?"""
+    along = x @ rotations
+    return torch.cat([along, -along], dim=-1).argmax(0)
 
 
 @exercise.alternative

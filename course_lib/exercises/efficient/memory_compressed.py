@@ -86,52 +86,47 @@ def states(x, weight, stride):
     return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
-@exercise.mistake(
-    "The last tokens are missing: a state that reaches past the text was not made. What are the "
-    "tokens after the last one to be?"
-)
+@exercise.mistake
 def incomplete_dropped(x, weight, stride):
+    """The last tokens are missing: a state that reaches past the text was not made. What are the
+    tokens after the last one to be?"""
     if x.shape[-2] < len(weight):
         return x.new_zeros(*x.shape[:-2], 0, weight.shape[-1]) + 0 * (x.sum() + weight.sum())
     return torch.einsum("...ndw,wdo->...no", windows(x, len(weight), stride, 0), weight)
 
 
-@exercise.mistake(
-    "The text was filled up to a whole number of strides, not as far as the last state reaches. "
-    "Where does the last state begin, and how wide is its window?"
-)
+@exercise.mistake
 def filled_to_a_stride(x, weight, stride):
+    """The text was filled up to a whole number of strides, not as far as the last state reaches.
+    Where does the last state begin, and how wide is its window?"""
     missing = -x.shape[-2] % stride
     if x.shape[-2] + missing < len(weight):
         return x.new_zeros(*x.shape[:-2], 0, weight.shape[-1]) + 0 * (x.sum() + weight.sum())
     return torch.einsum("...ndw,wdo->...no", windows(x, len(weight), stride, missing), weight)
 
 
-@exercise.mistake(
-    "There may be one state too many, which covers nothing but zeros: a state begins at a token of "
-    "the text. How many zeros can the last state need at most?"
-)
+@exercise.mistake
 def one_state_too_many(x, weight, stride):
+    """There may be one state too many, which covers nothing but zeros: a state begins at a token of
+    the text. How many zeros can the last state need at most?"""
     tokens = windows(x, len(weight), stride, len(weight))
     return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
-@exercise.mistake(
-    "The zeros were put in front of the text, so every state begins too far to the left. Which "
-    "token does state 0 begin with?"
-)
+@exercise.mistake
 def zeros_in_front(x, weight, stride):
+    """The zeros were put in front of the text, so every state begins too far to the left. Which
+    token does state 0 begin with?"""
     count = -(-x.shape[-2] // stride)
     missing = max(0, (count - 1) * stride + len(weight) - x.shape[-2])
     tokens = F.pad(x, (0, 0, missing, 0)).unfold(-2, len(weight), stride)
     return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
-@exercise.mistake(
-    "The windows are centred on their first token. State i covers tokens i stride to "
-    "i stride + width - 1: nothing to the left."
-)
+@exercise.mistake
 def centred(x, weight, stride):
+    """The windows are centred on their first token. State i covers tokens i stride to i stride +
+    width - 1: nothing to the left."""
     side = len(weight) // 2
     padded = F.pad(x, (0, 0, side, len(weight) - 1))
     count = -(-x.shape[-2] // stride)
@@ -139,52 +134,49 @@ def centred(x, weight, stride):
     return torch.einsum("...ndw,wdo->...no", tokens, weight)
 
 
-@exercise.mistake(
-    "The matrices were taken from the other end: weight[0] met the rightmost token of a state."
-)
+@exercise.mistake
 def reversed_window(x, weight, stride):
+    """The matrices were taken from the other end: weight[0] met the rightmost token of a state."""
     return states(x, weight.flip(0), stride)
 
 
-@exercise.mistake("There is a state for every token: `stride` is accepted and never used.")
+@exercise.mistake
 def stride_ignored(x, weight, stride):
+    """There is a state for every token: `stride` is accepted and never used."""
     return states(x, weight, 1)
 
 
-@exercise.mistake(
-    "The windows were laid end to end, as if the stride were the width. How far is it from the "
-    "first token of one state to the first token of the next?"
-)
+@exercise.mistake
 def end_to_end(x, weight, stride):
+    """The windows were laid end to end, as if the stride were the width. How far is it from the
+    first token of one state to the first token of the next?"""
     return states(x, weight, len(weight))
 
 
-@exercise.mistake(
-    "Each state is its first token alone: only weight[0] was used. Who else is in the window?"
-)
+@exercise.mistake
 def first_word_alone(x, weight, stride):
+    """Each state is its first token alone: only weight[0] was used. Who else is in the window?"""
     return x[..., ::stride, :] @ weight[0] + 0 * weight.sum()
 
 
-@exercise.mistake(
-    "The tokens of a window were summed before they met a matrix, so their order is lost. Each "
-    "place has a matrix of its own."
-)
+@exercise.mistake
 def order_lost(x, weight, stride):
+    """The tokens of a window were summed before they met a matrix, so their order is lost. Each
+    place has a matrix of its own."""
     tokens = windows(x, len(weight), stride, len(weight) - 1)
     return tokens.sum(-1) @ weight.sum(0)
 
 
-@exercise.mistake(
-    "The sum was divided by the width. The formula has a sum, and no mean: the matrices are "
-    "learned."
-)
+@exercise.mistake
 def averaged(x, weight, stride):
+    """The sum was divided by the width. The formula has a sum, and no mean: the matrices are
+    learned."""
     return states(x, weight, stride) / len(weight)
 
 
-@exercise.mistake("Behind the text its last token was repeated, where tokens of zeros belong.")
+@exercise.mistake
 def last_word_repeated(x, weight, stride):
+    """Behind the text its last token was repeated, where tokens of zeros belong."""
     behind = x[..., -1:, :].expand(*x.shape[:-2], len(weight) - 1, x.shape[-1])
     tokens = torch.cat([x, behind], dim=-2).unfold(-2, len(weight), stride)
     return torch.einsum("...ndw,wdo->...no", tokens, weight)

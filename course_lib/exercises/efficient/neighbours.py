@@ -120,6 +120,9 @@ def build(blocks, window, global_blocks, random_blocks, seed, **change):
         around = range(block - reach, block + reach + 1) if window else []
         around = [i for i in around if 0 <= i < blocks]
         row += [i for i in around if change.get("twice") or i not in row]
+        if is_global and change.get("apart"):
+            rows.append(row)
+            continue
         if change.get("again"):
             generator = torch.Generator().manual_seed(seed)
         order = torch.arange(blocks)
@@ -131,34 +134,30 @@ def build(blocks, window, global_blocks, random_blocks, seed, **change):
     return as_tensor(rows, fill=change.get("fill", -1))
 
 
-@exercise.mistake(
-    "The global blocks are seen by all, but do not see all themselves. How long is the row of a "
-    "block to which nothing is hidden?"
-)
+@exercise.mistake
 def global_rows_are_short(*inputs):
+    """The global blocks are seen by all, but do not see all themselves. How long is the row of a
+    block to which nothing is hidden?"""
     return build(*inputs, rows=False)
 
 
-@exercise.mistake(
-    "The global blocks see every block, but the other rows do not list them. Which rows should "
-    "list a global block?"
-)
+@exercise.mistake
 def global_blocks_unlisted(*inputs):
+    """The global blocks see every block, but the other rows do not list them. Which rows should
+    list a global block?"""
     return build(*inputs, columns=False)
 
 
-@exercise.mistake(
-    "The whole window was taken as the reach to each side. A window of three: how many blocks to "
-    "the left of the middle one?"
-)
+@exercise.mistake
 def window_to_each_side(blocks, window, *rest):
+    """The whole window was taken as the reach to each side. A window of three: how many blocks to
+    the left of the middle one?"""
     return build(blocks, window, *rest, reach=window)
 
 
-@exercise.mistake(
-    "The window runs round: the first row lists the last block. At the ends a window is cut."
-)
+@exercise.mistake
 def running_round(blocks, window, global_blocks, random_blocks, seed):
+    """The window runs round: the first row lists the last block. At the ends a window is cut."""
     reach, rows = window // 2, []
     generator = torch.Generator().manual_seed(seed)
     for block in range(blocks):
@@ -170,8 +169,9 @@ def running_round(blocks, window, global_blocks, random_blocks, seed):
     return as_tensor(rows)
 
 
-@exercise.mistake("The window looks back only. On how many sides of a block lies its window?")
+@exercise.mistake
 def looking_back(blocks, window, global_blocks, random_blocks, seed):
+    """The window looks back only. On how many sides of a block lies its window?"""
     rows = []
     for block, row in enumerate(listed(build(blocks, window, global_blocks, random_blocks, seed))):
         ahead = range(block + 1, block + window // 2 + 1)
@@ -180,77 +180,77 @@ def looking_back(blocks, window, global_blocks, random_blocks, seed):
     return as_tensor(rows)
 
 
-@exercise.mistake(
-    "A block that is global and in the window is listed twice, and would be looked at twice. What "
-    "should be asked before a block joins the row?"
-)
+@exercise.mistake
 def listed_twice(*inputs):
+    """A block that is global and in the window is listed twice, and would be looked at twice. What
+    should be asked before a block joins the row?"""
     return build(*inputs, twice=True)
 
 
-@exercise.mistake(
-    "The random blocks were drawn from all blocks, so some are in their row twice. Which blocks "
-    "are left to draw from, once the row has its window and its global blocks?"
-)
+@exercise.mistake
 def drawn_from_all(*inputs):
+    """The random blocks were drawn from all blocks, so some are in their row twice. Which blocks
+    are left to draw from, once the row has its window and its global blocks?"""
     return build(*inputs, anybody=True)
 
 
-@exercise.mistake(
-    "The random blocks were drawn from all blocks, and one that was in the row already counted as "
-    "drawn: some rows list fewer random blocks than asked. From which blocks should they be drawn?"
-)
+@exercise.mistake
+def drawn_from_all_but_for_global_blocks(*inputs):
+    """The random blocks were drawn from all blocks, so some are in their row twice. Which blocks
+    are left to draw from, once the row has its window and its global blocks?"""
+    return build(*inputs, anybody=True, apart=True)
+
+
+@exercise.mistake
 def fewer_than_asked(*inputs):
+    """The random blocks were drawn from all blocks, and one that was in the row already counted as
+    drawn: some rows list fewer random blocks than asked. From which blocks should they be drawn?"""
     return build(*inputs, anybody=True, merged=True)
 
 
-@exercise.mistake("There are no random blocks: `random_blocks` changes nothing.")
+@exercise.mistake
 def nothing_random(blocks, window, global_blocks, random_blocks, seed):
+    """There are no random blocks: `random_blocks` changes nothing."""
     return build(blocks, window, global_blocks, 0, seed)
 
 
-@exercise.mistake(
-    "The blocks drawn are the first ones that remain: nothing is random. What shuffles them?"
-)
+@exercise.mistake
 def first_that_remain(*inputs):
+    """The blocks drawn are the first ones that remain: nothing is random. What shuffles them?"""
     return build(*inputs, nearest=True)
 
 
-@exercise.mistake(
-    "Every seed gives the same list. What has to be given `seed`, before anything is drawn?"
-)
+@exercise.mistake
 def seed_ignored(blocks, window, global_blocks, random_blocks, seed):
+    """Every seed gives the same list. What has to be given `seed`, before anything is drawn?"""
     return build(blocks, window, global_blocks, random_blocks, 0)
 
 
-@exercise.mistake(
-    "Nearly every row has drawn the same block: the generator was seeded again for each of them. "
-    "How often should it be seeded?"
-)
+@exercise.mistake
 def seeded_in_each_row(*inputs):
+    """Nearly every row has drawn the same block: the generator was seeded again for each of them.
+    How often should it be seeded?"""
     return build(*inputs, again=True)
 
 
-@exercise.mistake(
-    "The short rows were filled up with 0, which is a block like any other. What stands for none?"
-)
+@exercise.mistake
 def filled_with_zero(*inputs):
+    """The short rows were filled up with 0, which is a block like any other. What stands for
+    none?"""
     return build(*inputs, fill=0)
 
 
-@exercise.mistake(
-    "The right lists, but as lists of Python. A tensor is asked, `(blocks, m)` and long: what "
-    "makes its rows equally long?"
-)
+@exercise.mistake
 def python_lists(*inputs):
+    """The right lists, but as lists of Python. A tensor is asked, `(blocks, m)` and long: what
+    makes its rows equally long?"""
     return listed(build(*inputs))
 
 
-@exercise.mistake(
-    "With a window of 0, each block still lists itself, or its window. A window of 0 is none: the "
-    "row of a block need not list the block itself."
-)
+@exercise.mistake
 def no_window_lists_itself(blocks, window, *rest):
+    """With a window of 0, each block still lists itself, or its window. A window of 0 is none: the
+    row of a block need not list the block itself."""
     return build(blocks, window or 1, *rest)
 
 

@@ -37,7 +37,7 @@ def cases(draw: Draw):
 
 @exercise.property("a text ten times as long costs attention a hundred times, a network ten times")
 def longer(answer, draw: Draw):
-    n, d = draw.number(2, 100), draw.number(2, 100)
+    n, d = draw.number(2, 10**4), draw.number(2, 10**4)
     return all(
         answer(kind, 10 * n, d) == factor * answer(kind, n, d) > 0
         for kind, factor in (("attention", 100), ("rnn", 10))
@@ -46,7 +46,7 @@ def longer(answer, draw: Draw):
 
 @exercise.property("words ten times as wide cost attention ten times, a network a hundred times")
 def wider(answer, draw: Draw):
-    n, d = draw.number(2, 100), draw.number(2, 100)
+    n, d = draw.number(2, 10**4), draw.number(2, 10**4)
     return all(
         answer(kind, n, 10 * d) == factor * answer(kind, n, d) > 0
         for kind, factor in (("attention", 10), ("rnn", 100))
@@ -55,77 +55,82 @@ def wider(answer, draw: Draw):
 
 @exercise.property("the two cost the same where a text has as many words as a word has numbers")
 def where_they_meet(answer, draw: Draw):
-    d = draw.number(5, 1000)
+    d = draw.number(5, 10**5)
     texts = ([answer(kind, n, d) for kind in ("attention", "rnn")] for n in (d - 1, d, d + 1))
     short, even, long = texts
     return even[0] == even[1] and short[0] < short[1] and long[0] > long[1]
 
 
-@exercise.mistake(
-    "The scores were counted, the averages were not. What is done with the weights, once the "
-    "scores have become some?"
-)
+@exercise.mistake
 def scores_alone(kind, n, d):
+    """The scores were counted, the averages were not. What is done with the weights, once the
+    scores have become some?"""
     return n**2 * d if kind == "attention" else operations(kind, n, d)
 
 
-@exercise.mistake(
-    "One matrix was counted at each word of a recurrent network. It has two: which two vectors do "
-    "they meet?"
-)
+@exercise.mistake
 def one_matrix(kind, n, d):
+    """One matrix was counted at each word of a recurrent network. It has two: which two vectors do
+    they meet?"""
     return n * d**2 if kind == "rnn" else operations(kind, n, d)
 
 
-@exercise.mistake(
-    "Both are half of what they should be. Attention has two products, scores and averages; a "
-    "recurrent network has two matrices."
-)
+@exercise.mistake
 def half_of_each(kind, n, d):
+    """Both are half of what they should be. Attention has two products, scores and averages; a
+    recurrent network has two matrices."""
     return operations(kind, n, d) // 2
 
 
-@exercise.mistake(
-    "The two kinds have changed places. For which of them does a text twice as long cost four "
-    "times as much?"
-)
+@exercise.mistake
 def exchanged(kind, n, d):
+    """The two kinds have changed places. For which of them does a text twice as long cost four
+    times as much?"""
     return operations("rnn" if kind == "attention" else "attention", n, d)
 
 
-@exercise.mistake(
-    "Additions were counted beside multiplications. One multiply-add is one product with the sum "
-    "that takes it in."
-)
+@exercise.mistake
 def additions_too(kind, n, d):
+    """Additions were counted beside multiplications. One multiply-add is one product with the sum
+    that takes it in."""
     return 2 * operations(kind, n, d)
 
 
-@exercise.mistake(
-    "Each pair of words was counted once, however the two are ordered. Does the score of word 1 "
-    "asking word 2 spare the one of word 2 asking word 1? And what of a word that asks itself?"
-)
+@exercise.mistake
 def unordered_pairs(kind, n, d):
+    """Each pair of words was counted once, however the two are ordered. Does the score of word 1
+    asking word 2 spare the one of word 2 asking word 1? And what of a word that asks itself?"""
     return n * (n - 1) * d if kind == "attention" else operations(kind, n, d)
 
 
-@exercise.mistake(
-    "The size of a word plays no part in attention: pairs were counted. How many multiplications "
-    "does the score of one pair take?"
-)
+@exercise.mistake
 def pairs_alone(kind, n, d):
+    """The size of a word plays no part in attention: pairs were counted. How many multiplications
+    does the score of one pair take?"""
     return 2 * n**2 if kind == "attention" else operations(kind, n, d)
 
 
-@exercise.mistake(
-    "The three projections of attention were counted too. They see one word at a time: only the "
-    "mixing of words is asked."
-)
+@exercise.mistake
 def projections_too(kind, n, d):
+    """The three projections of attention were counted too. They see one word at a time: only the
+    mixing of words is asked."""
     return operations(kind, n, d) + (3 * n * d**2 if kind == "attention" else 0)
 
 
 stock.as_float(exercise)
+
+
+@exercise.mistake
+def four_projections_too(kind, n, d):
+    """The four projections, 4 n d^2, were counted as well. Here only the two products between
+    tokens are counted: scores, and weights times values."""
+    return operations(kind, n, d) + (4 * n * d**2 if kind == "attention" else 0)
+
+
+@exercise.mistake
+def others_alone(kind, n, d):
+    """Only pairs of different tokens were counted, n (n - 1). A token looks at itself, too."""
+    return 2 * n * (n - 1) * d if kind == "attention" else operations(kind, n, d)
 
 
 @exercise.alternative

@@ -57,119 +57,103 @@ def one_half_each(answer, draw: Draw):
     return same[..., 3:].all() and not same[..., :3].any()
 
 
-@exercise.mistake(
-    "Both halves were found from y2 and y1 as they came. But f was given x2, not y2: which half "
-    "should be found first, and what is done with it?"
-)
-class BothAtOnce(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        return torch.cat([y1 - self.f(y2), y2 - self.g(y1)], dim=-1)
+@exercise.mistake
+def both_at_once(self, y):
+    """Both halves were found from y2 and y1 as they came. But f was given x2, not y2: which half
+    should be found first, and what is done with it?"""
+    y1, y2 = halves(y)
+    return torch.cat([y1 - self.f(y2), y2 - self.g(y1)], dim=-1)
 
 
-@exercise.mistake(
-    "The steps were undone in the order in which they were made. What was added last has to go "
-    "first: f was given an x2 that you do not have yet."
-)
-class SameOrder(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x1 = y1 - self.f(y2)
-        return torch.cat([x1, y2 - self.g(x1)], dim=-1)
+@exercise.mistake
+def same_order(self, y):
+    """The steps were undone in the order in which they were made. What was added last has to go
+    first: f was given an x2 that you do not have yet."""
+    y1, y2 = halves(y)
+    x1 = y1 - self.f(y2)
+    return torch.cat([x1, y2 - self.g(x1)], dim=-1)
 
 
-@exercise.mistake("The layers were added once more. What undoes an addition?")
-class AddedAgain(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 + self.g(y1)
-        return torch.cat([y1 + self.f(x2), x2], dim=-1)
+@exercise.mistake
+def added_again(self, y):
+    """The layers were added once more. What undoes an addition?"""
+    y1, y2 = halves(y)
+    x2 = y2 + self.g(y1)
+    return torch.cat([y1 + self.f(x2), x2], dim=-1)
 
 
-@exercise.mistake(
-    "This is `forward`: it leads away from x, not back to it. Begin with the last of its sums, and "
-    "solve it for x2."
-)
-class Forward(ReversibleBlock):
-    def inverse(self, y):
-        return self(y)
+@exercise.mistake
+def forward(self, y):
+    """This is `forward`: it leads away from x, not back to it. Begin with the last of its sums, and
+    solve it for x2."""
+    return self(y)
 
 
-@exercise.mistake("Both halves are right, but in the wrong order: x is [x1, x2].")
-class HalvesExchanged(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 - self.g(y1)
-        return torch.cat([x2, y1 - self.f(x2)], dim=-1)
+@exercise.mistake
+def halves_exchanged(self, y):
+    """Both halves are right, but in the wrong order: x is [x1, x2]."""
+    y1, y2 = halves(y)
+    x2 = y2 - self.g(y1)
+    return torch.cat([x2, y1 - self.f(x2)], dim=-1)
 
 
-@exercise.mistake("f and g have changed places. Which of the two was added to the second half?")
-class LayersExchanged(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 - self.f(y1)
-        return torch.cat([y1 - self.g(x2), x2], dim=-1)
+@exercise.mistake
+def layers_exchanged(self, y):
+    """f and g have changed places. Which of the two was added to the second half?"""
+    y1, y2 = halves(y)
+    x2 = y2 - self.f(y1)
+    return torch.cat([y1 - self.g(x2), x2], dim=-1)
 
 
-@exercise.mistake("Only the second half was brought back: x1 is still y1. What was added to it?")
-class FirstHalfLeft(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        return torch.cat([y1, y2 - self.g(y1)], dim=-1)
+@exercise.mistake
+def first_half_left(self, y):
+    """Only the second half was brought back: x1 is still y1. What was added to it?"""
+    y1, y2 = halves(y)
+    return torch.cat([y1, y2 - self.g(y1)], dim=-1)
 
 
-@exercise.mistake(
-    "g was asked about x1, the first half as it was in the beginning. What was g given on the way "
-    "there, x1 or y1?"
-)
-class GivenTheOldHalf(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x1 = y1 - self.f(y2 - self.g(y1))
-        return torch.cat([x1, y2 - self.g(x1)], dim=-1)
+@exercise.mistake
+def given_the_old_half(self, y):
+    """g was asked about x1, the first half as it was in the beginning. What was g given on the way
+    there, x1 or y1?"""
+    y1, y2 = halves(y)
+    x1 = y1 - self.f(y2 - self.g(y1))
+    return torch.cat([x1, y2 - self.g(x1)], dim=-1)
 
 
-@exercise.mistake(
-    "The halves were interleaved: every other number was taken. Where does `forward` cut x in two?"
-)
-class EveryOther(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = y[..., ::2], y[..., 1::2]
-        x2 = y2 - self.g(y1)
-        return torch.cat([y1 - self.f(x2), x2], dim=-1)
+@exercise.mistake
+def every_other(self, y):
+    """The halves were interleaved: every other number was taken. Where does `forward` cut x in
+    two?"""
+    y1, y2 = y[..., ::2], y[..., 1::2]
+    x2 = y2 - self.g(y1)
+    return torch.cat([y1 - self.f(x2), x2], dim=-1)
 
 
-@exercise.mistake(
-    "The tokens were cut in two, the first half of the text and the second. The halves are those "
-    "of each token: on which axis does `forward` cut?",
-    raises=(ValueError, RuntimeError),
-)
-class AlongTheTokens(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = y.chunk(2, dim=-2)
-        x2 = y2 - self.g(y1)
-        return torch.cat([y1 - self.f(x2), x2], dim=-2)
+@exercise.mistake(raises=(ValueError, RuntimeError))
+def along_the_tokens(self, y):
+    """The tokens were cut in two, the first half of the text and the second. The halves are those
+    of each token: on which axis does `forward` cut?"""
+    y1, y2 = y.chunk(2, dim=-2)
+    x2 = y2 - self.g(y1)
+    return torch.cat([y1 - self.f(x2), x2], dim=-2)
 
 
-@exercise.mistake(
-    "The halves were interleaved, taken apart and put back number by number. Where does `forward` "
-    "cut x in two?"
-)
-class EveryOtherThereAndBack(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = y[..., ::2], y[..., 1::2]
-        x2 = y2 - self.g(y1)
-        return torch.stack([y1 - self.f(x2), x2], dim=-1).flatten(-2)
+@exercise.mistake
+def every_other_there_and_back(self, y):
+    """The halves were interleaved, taken apart and put back number by number. Where does `forward`
+    cut x in two?"""
+    y1, y2 = y[..., ::2], y[..., 1::2]
+    x2 = y2 - self.g(y1)
+    return torch.stack([y1 - self.f(x2), x2], dim=-1).flatten(-2)
 
 
-@exercise.mistake(
-    "The two halves came back as a tuple. `forward` took them side by side in one tensor."
-)
-class AsATuple(ReversibleBlock):
-    def inverse(self, y):
-        y1, y2 = halves(y)
-        x2 = y2 - self.g(y1)
-        return y1 - self.f(x2), x2
+@exercise.mistake
+def as_a_tuple(self, y):
+    """The two halves came back as a tuple. `forward` took them side by side in one tensor."""
+    y1, y2 = halves(y)
+    x2 = y2 - self.g(y1)
+    return y1 - self.f(x2), x2
 
 
 @exercise.alternative

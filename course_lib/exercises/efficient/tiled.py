@@ -120,35 +120,30 @@ def attend(q, k, v):
     return torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1) @ v
 
 
-@exercise.mistake(
-    "All n x n scores were there at once. How many of them does one tile have?", raises=MemoryError
-)
+@exercise.mistake(raises=MemoryError)
 def dense(q, k, v, block):
+    """All n x n scores were there at once. How many of them does one tile have?"""
     return scaled_dot_product_attention(q, k, v)
 
 
-@exercise.mistake(
-    "Each block of queries had all of its scores at once: rows of n scores, however long the text. "
-    "A tile has `block` keys too.",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def whole_rows(q, k, v, block):
+    """Each block of queries had all of its scores at once: rows of n scores, however long the text.
+    A tile has `block` keys too."""
     return torch.cat([attend(rows, k, v) for rows in q.split(block, -2)], dim=-2)
 
 
-@exercise.mistake(
-    "The maximum began at -1000, and scores far below that all have the exponential 0: their row "
-    "divides 0 by 0. Which number is below every score?"
-)
+@exercise.mistake
 def peak_from_a_number(q, k, v, block):
+    """The maximum began at -1000, and scores far below that all have the exponential 0: their row
+    divides 0 by 0. Which number is below every score?"""
     return online(q, k, v, block, peak=-1000.0)
 
 
-@exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32, and no maximum was subtracted. "
-    "What must be done to the sums, when a later tile brings a higher maximum?"
-)
+@exercise.mistake
 def no_peak(q, k, v, block):
+    """Large scores give NaN: exp(90) no longer fits into a float32, and no maximum was subtracted.
+    What must be done to the sums, when a later tile brings a higher maximum?"""
     total = found = 0
     for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):
         weights = (q @ keys.mT / q.shape[-1] ** 0.5).exp()
@@ -156,142 +151,126 @@ def no_peak(q, k, v, block):
     return found / total
 
 
-@exercise.mistake(
-    "The maximum rose, and the sums stayed as they were: what they hold was measured from the old "
-    "maximum, what is added from the new one."
-)
+@exercise.mistake
 def nothing_shrinks(q, k, v, block):
+    """The maximum rose, and the sums stayed as they were: what they hold was measured from the old
+    maximum, what is added from the new one."""
     return online(q, k, v, block, shrink_total=False, shrink_found=False)
 
 
-@exercise.mistake(
-    "The sum of exponentials shrinks when the maximum rises, the sum of values does not. By which "
-    "maximum were its weights measured?"
-)
+@exercise.mistake
 def values_do_not_shrink(q, k, v, block):
+    """The sum of exponentials shrinks when the maximum rises, the sum of values does not. By which
+    maximum were its weights measured?"""
     return online(q, k, v, block, shrink_found=False)
 
 
-@exercise.mistake(
-    "The sum of values shrinks when the maximum rises, the sum of exponentials does not. By which "
-    "maximum was it measured?"
-)
+@exercise.mistake
 def total_does_not_shrink(q, k, v, block):
+    """The sum of values shrinks when the maximum rises, the sum of exponentials does not. By which
+    maximum was it measured?"""
     return online(q, k, v, block, shrink_total=False)
 
 
-@exercise.mistake(
-    "The sums grew where they should have shrunk, beyond every number: nothing but NaN is left. "
-    "The sums hold exp(s - old), and are to hold exp(s - new): what is the factor between them?"
-)
+@exercise.mistake
 def grows(q, k, v, block):
+    """The sums grew where they should have shrunk, beyond every number: nothing but NaN is left.
+    The sums hold exp(s - old), and are to hold exp(s - new): what is the factor between them?"""
     return online(q, k, v, block, grow=True)
 
 
-@exercise.mistake(
-    "The maximum fell: where a later tile is lower than an earlier one, its own maximum was taken, "
-    "and the sums grow beyond every number. Which of two maxima belongs to all the keys so far?"
-)
+@exercise.mistake
 def peak_of_the_newest_tile(q, k, v, block):
+    """The maximum fell: where a later tile is lower than an earlier one, its own maximum was taken,
+    and the sums grow beyond every number. Which of two maxima belongs to all the keys so far?"""
     return online(q, k, v, block, newest_peak=True)
 
 
-@exercise.mistake(
-    "The maximum is that of the newest tile: where an earlier tile was higher, its sums should "
-    "have grown, and did not. Which of two maxima belongs to all the keys so far?"
-)
+@exercise.mistake
 def newest_peak_never_grows(q, k, v, block):
+    """The maximum is that of the newest tile: where an earlier tile was higher, its sums should
+    have grown, and did not. Which of two maxima belongs to all the keys so far?"""
     return online(q, k, v, block, newest_peak=True, clamped=True)
 
 
-@exercise.mistake(
-    "Each block of keys had a softmax of its own, and the results were averaged: a block in which "
-    "nothing fits weighs as much as one in which all does. What should a block weigh?"
-)
+@exercise.mistake
 def mean_of_blocks(q, k, v, block):
+    """Each block of keys had a softmax of its own, and the results were averaged: a block in which
+    nothing fits weighs as much as one in which all does. What should a block weigh?"""
     blocks = zip(k.split(block, -2), v.split(block, -2), strict=True)
     return torch.stack([attend(q, *part) for part in blocks]).mean(0)
 
 
-@exercise.mistake(
-    "Each block of queries met its own block of keys, and no other: the tiles beside the diagonal "
-    "were never computed. How many tiles does a row of blocks have?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def diagonal_tiles(q, k, v, block):
+    """Each block of queries met its own block of keys, and no other: the tiles beside the diagonal
+    were never computed. How many tiles does a row of blocks have?"""
     tiles = zip(*(x.split(block, -2) for x in (q, k, v)), strict=False)
     return torch.cat([attend(*tile) for tile in tiles], dim=-2)
 
 
-@exercise.mistake(
-    "Keys that fill no whole block were left out. What is the last block where `block` does not "
-    "divide their number?"
-)
+@exercise.mistake
 def whole_blocks_alone(q, k, v, block):
+    """Keys that fill no whole block were left out. What is the last block where `block` does not
+    divide their number?"""
     n = k.shape[-2] // block * block
     if n == 0:
         return v.new_full((*q.shape[:-1], v.shape[-1]), torch.nan)
     return online(q, k[..., :n, :], v[..., :n, :], block)
 
 
-@exercise.mistake(
-    "Each block of keys had a softmax of its own, and the results were added: the weights of a row "
-    "sum to the number of blocks."
-)
+@exercise.mistake
 def sum_of_blocks(q, k, v, block):
+    """Each block of keys had a softmax of its own, and the results were added: the weights of a row
+    sum to the number of blocks."""
     blocks = zip(k.split(block, -2), v.split(block, -2), strict=True)
     return torch.stack([attend(q, *part) for part in blocks]).sum(0)
 
 
-@exercise.mistake(
-    "Each block of queries met its own block of keys only: the tiles along the diagonal. Which "
-    "keys does a query need?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 def diagonal_alone(q, k, v, block):
+    """Each block of queries met its own block of keys only: the tiles along the diagonal. Which
+    keys does a query need?"""
     parts = zip(*(x.split(block, -2) for x in (q, k, v)), strict=True)
     return torch.cat([attend(*part) for part in parts], dim=-2)
 
 
-@exercise.mistake(
-    "The words after the last whole tile were left out as keys. `block` need not divide n: how "
-    "many tiles does it take?"
-)
+@exercise.mistake
 def last_keys_left_out(q, k, v, block):
+    """The words after the last whole tile were left out as keys. `block` need not divide n: how
+    many tiles does it take?"""
     n = max(q.shape[-2] // block * block, min(block, q.shape[-2]))
     return online(q, k[..., :n, :], v[..., :n, :], block)
 
 
-@exercise.mistake(
-    "The text was filled up with words of zeros, and these were looked at: the score 0 has the "
-    "exponential 1."
-)
+@exercise.mistake
 def zeros_weigh(q, k, v, block):
+    """The text was filled up with words of zeros, and these were looked at: the score 0 has the
+    exponential 1."""
     missing = -q.shape[-2] % block
     return online(q, *(F.pad(x, (0, 0, 0, missing)) for x in (k, v)), block)
 
 
-@exercise.mistake("The sum of values was never divided by the sum of exponentials.")
+@exercise.mistake
 def not_divided(q, k, v, block):
+    """The sum of values was never divided by the sum of exponentials."""
     return online(q, k, v, block, undivided=True)
 
 
-@exercise.mistake(
-    "The sum of values was divided in every tile, so what came first was divided again and again. "
-    "When is the whole sum of exponentials known?"
-)
+@exercise.mistake
 def divided_in_each_tile(q, k, v, block):
+    """The sum of values was divided in every tile, so what came first was divided again and again.
+    When is the whole sum of exponentials known?"""
     return online(q, k, v, block, divide_each=True)
 
 
 stock.unscaled(exercise)
 
 
-@exercise.mistake(
-    "The maximum began at 0, and scores far below 0 all have the exponential 0: their row "
-    "divides 0 by 0. Which number is below every score?"
-)
+@exercise.mistake
 def peak_from_zero(q, k, v, block):
+    """The maximum began at 0, and scores far below 0 all have the exponential 0: their row divides
+    0 by 0. Which number is below every score?"""
     q = q / q.shape[-1] ** 0.5
     peak = total = found = torch.zeros_like(q[..., :1])
     for keys, values in zip(k.split(block, -2), v.split(block, -2), strict=True):

@@ -123,27 +123,23 @@ def row_by_row(q, k, v, before, after):
     return torch.cat(rows, dim=-2)
 
 
-@exercise.mistake(
-    "All n x n scores were made, and nearly all of them hidden by the mask. Which keys can a block "
-    "of neighbouring queries see at most? Compute only these.",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def dense_under_the_mask(q, k, v, width):
+    """All n x n scores were made, and nearly all of them hidden by the mask. Which keys can a block
+    of neighbouring queries see at most? Compute only these."""
     return scaled_dot_product_attention(q, k, v, window_mask(q.shape[-2], width))
 
 
-@exercise.mistake(
-    "Every word sees the whole text: `width` is accepted and never used.", raises=MemoryError
-)
+@exercise.mistake(raises=MemoryError)
 def width_ignored(q, k, v, width):
+    """Every word sees the whole text: `width` is accepted and never used."""
     return attend(q, k, v)
 
 
-@exercise.mistake(
-    "Some words see others that are too far away, as a block's first words see what only its last "
-    "ones may. Which pairs of a block and its stretch of keys have to be hidden?"
-)
+@exercise.mistake
 def stretch_not_masked(q, k, v, width):
+    """Some words see others that are too far away, as a block's first words see what only its last
+    ones may. Which pairs of a block and its stretch of keys have to be hidden?"""
     n, reach, size, found = q.shape[-2], width // 2, 16, []
     for start in range(0, n, size):
         keys = slice(max(0, start - reach), start + size + reach)
@@ -152,11 +148,10 @@ def stretch_not_masked(q, k, v, width):
     return torch.cat(found, dim=-2)
 
 
-@exercise.mistake(
-    "Some words see others that are too far away: a block of words shares one stretch of keys, and "
-    "nothing is hidden in it. How far is its first word from the last key of the stretch?"
-)
+@exercise.mistake
 def short_blocks_not_masked(q, k, v, width):
+    """Some words see others that are too far away: a block of words shares one stretch of keys, and
+    nothing is hidden in it. How far is its first word from the last key of the stretch?"""
     n, reach, found = q.shape[-2], width // 2, []
     size = max(reach, 1)
     for start in range(0, n, size):
@@ -165,107 +160,96 @@ def short_blocks_not_masked(q, k, v, width):
     return torch.cat(found, dim=-2)
 
 
-@exercise.mistake(
-    "No word sees beyond the borders of its block: the first and the last word of a block miss "
-    "their neighbours on one side. Where does the stretch of keys of a block begin and end?"
-)
+@exercise.mistake
 def blocks_with_borders(q, k, v, width):
+    """No word sees beyond the borders of its block: the first and the last word of a block miss
+    their neighbours on one side. Where does the stretch of keys of a block begin and end?"""
     size = max(width // 2, 1)
     cut = zip(*(x.split(size, dim=-2) for x in (q, k, v)), strict=True)
     return torch.cat([attend(*piece) for piece in cut], dim=-2)
 
 
-@exercise.mistake(
-    "The whole width was taken as the reach to each side. A window of three: how many words to the "
-    "left of the middle one?"
-)
+@exercise.mistake
 def width_to_each_side(q, k, v, width):
+    """The whole width was taken as the reach to each side. A window of three: how many words to the
+    left of the middle one?"""
     return near(q, k, v, width, width)
 
 
-@exercise.mistake(
-    "The last word of each window is missing: a slice leaves out the place at which it ends."
-)
+@exercise.mistake
 def end_left_out(q, k, v, width):
+    """The last word of each window is missing: a slice leaves out the place at which it ends."""
     reach = width // 2
     return row_by_row(q, k, v, lambda i: max(0, i - reach), lambda i: i + reach)
 
 
-@exercise.mistake(
-    "The last word of each window is missing, but for the word itself: a slice leaves out the "
-    "place at which it ends."
-)
+@exercise.mistake
 def end_left_out_but_itself(q, k, v, width):
+    """The last word of each window is missing, but for the word itself: a slice leaves out the
+    place at which it ends."""
     reach = width // 2
     return row_by_row(q, k, v, lambda i: max(0, i - reach), lambda i: max(i + reach, i + 1))
 
 
-@exercise.mistake("The words look back only. On how many sides of a word lies its window?")
+@exercise.mistake
 def looking_back(q, k, v, width):
+    """The words look back only. On how many sides of a word lies its window?"""
     return near(q, k, v, width // 2, 0)
 
 
-@exercise.mistake(
-    "The words look back only, the whole width of the window. The word itself stands in the middle "
-    "of it, not at its end."
-)
+@exercise.mistake
 def ending_at_itself(q, k, v, width):
+    """The words look back only, the whole width of the window. The word itself stands in the middle
+    of it, not at its end."""
     return near(q, k, v, width - 1, 0)
 
 
-@exercise.mistake(
-    "Right for odd widths. An even one loses a word on one side: `width // 2` words are seen on "
-    "either."
-)
+@exercise.mistake
 def even_is_cut(q, k, v, width):
+    """Right for odd widths. An even one loses a word on one side: `width // 2` words are seen on
+    either."""
     return near(q, k, v, width // 2, (width - 1) // 2)
 
 
-@exercise.mistake(
-    "Beyond the ends stand words of zeros, and they are looked at: the score 0 has the "
-    "exponential 1. What keeps a key from weighing anything?"
-)
+@exercise.mistake
 def zeros_weigh(q, k, v, width):
+    """Beyond the ends stand words of zeros, and they are looked at: the score 0 has the exponential
+    1. What keeps a key from weighing anything?"""
     reach = width // 2
     return weigh(q, beside(k, reach, reach), beside(v, reach, reach))
 
 
-@exercise.mistake(
-    "The text runs round: its first words see the last ones. `torch.roll` brings back at the front "
-    "what it pushes out at the end."
-)
+@exercise.mistake
 def running_round(q, k, v, width):
+    """The text runs round: its first words see the last ones. `torch.roll` brings back at the front
+    what it pushes out at the end."""
     places = range(-(width // 2), width // 2 + 1)
     keys, values = (torch.stack([x.roll(-i, dims=-2) for i in places], -1) for x in (k, v))
     return weigh(q, keys, values)
 
 
-@exercise.mistake(
-    "The text runs round: its first words see the last ones, as an index that is taken modulo n "
-    "brings them back. At the ends of the text a window is cut."
-)
+@exercise.mistake
 def running_round_once(q, k, v, width):
+    """The text runs round: its first words see the last ones, as an index that is taken modulo n
+    brings them back. At the ends of the text a window is cut."""
     n = q.shape[-2]
     reach = min(width // 2, (n - 1) // 2)
     places = (torch.arange(n)[:, None] + torch.arange(-reach, reach + 1)) % n
     return weigh(q, k[..., places, :].mT, v[..., places, :].mT)
 
 
-@exercise.mistake(
-    "The first words see too little: a slice that begins at a negative place counts it from the "
-    "end of the text. Where should the window of word 0 begin?"
-)
+@exercise.mistake
 def negative_start(q, k, v, width):
+    """The first words see too little: a slice that begins at a negative place counts it from the
+    end of the text. Where should the window of word 0 begin?"""
     reach = width // 2
     return row_by_row(q, k, v, lambda i: i - reach, lambda i: i + reach + 1)
 
 
-@exercise.mistake(
-    "The first words see nothing, or too little: a slice that begins at a negative place counts it "
-    "from the end of the text. Where should the window of word 0 begin?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def negative_start_of_nothing(q, k, v, width):
+    """The first words see nothing, or too little: a slice that begins at a negative place counts it
+    from the end of the text. Where should the window of word 0 begin?"""
     rows = []
     for i in range(q.shape[-2]):
         keys = slice(i - width // 2, i + width // 2 + 1)
@@ -274,11 +258,10 @@ def negative_start_of_nothing(q, k, v, width):
     return torch.cat(rows, dim=-2)
 
 
-@exercise.mistake(
-    "The first block sees too little: where its stretch of keys begins at a negative place, a "
-    "slice counts it from the end of the text. Where should the stretch of the first block begin?"
-)
+@exercise.mistake
 def blocks_with_a_negative_start(q, k, v, width):
+    """The first block sees too little: where its stretch of keys begins at a negative place, a
+    slice counts it from the end of the text. Where should the stretch of the first block begin?"""
     n, reach, found = q.shape[-2], width // 2, []
     size = max(reach, 1)
     for start in range(0, n, size):
@@ -289,29 +272,41 @@ def blocks_with_a_negative_start(q, k, v, width):
     return torch.cat(found, dim=-2)
 
 
-@exercise.mistake(
-    "Words after the last whole block are missing from the result. `width` need not divide n: "
-    "where does the loop over the blocks have to end?"
-)
+@exercise.mistake(raises=RuntimeError)
+def negative_start_beside_its_mask(q, k, v, width):
+    """The stretch of the first block begins at a negative place, which a slice counts from the end
+    of the text: it has fewer keys than its mask has columns. Where should it begin?"""
+    n, reach, found = q.shape[-2], width // 2, []
+    size = max(reach, 1)
+    for start in range(0, n, size):
+        low, high = start - reach, min(n, start + size + reach)
+        rows = torch.arange(start, min(n, start + size)).unsqueeze(-1)
+        far = (rows - torch.arange(low, high)).abs() > reach
+        scores = q[..., start : start + size, :] @ k[..., low:high, :].mT / q.shape[-1] ** 0.5
+        found.append(scores.masked_fill(far, -torch.inf).softmax(-1) @ v[..., low:high, :])
+    return torch.cat(found, dim=-2)
+
+
+@exercise.mistake
 def whole_blocks_alone(q, k, v, width):
+    """Words after the last whole block are missing from the result. `width` need not divide n:
+    where does the loop over the blocks have to end?"""
     size = max(width // 2, 1)
     return window_attention(q, k, v, width)[..., : q.shape[-2] // size * size, :]
 
 
-@exercise.mistake(
-    "An even width sees one word too few on both sides: `(width - 1) // 2` was taken as the reach. "
-    "How many words to each side does the docstring promise?"
-)
+@exercise.mistake
 def even_is_smaller(q, k, v, width):
+    """An even width sees one word too few on both sides: `(width - 1) // 2` was taken as the reach.
+    How many words to each side does the docstring promise?"""
     side = (width - 1) // 2
     return near(q, k, v, side, side)
 
 
-@exercise.mistake(
-    "The text was cut into pieces as long as the window, and words see their own piece only: two "
-    "neighbours on either side of a cut miss each other."
-)
+@exercise.mistake
 def pieces(q, k, v, width):
+    """The text was cut into pieces as long as the window, and words see their own piece only: two
+    neighbours on either side of a cut miss each other."""
     size = width
     cut = zip(*(x.split(size, dim=-2) for x in (q, k, v)), strict=True)
     return torch.cat([attend(*piece) for piece in cut], dim=-2)
@@ -320,45 +315,39 @@ def pieces(q, k, v, width):
 stock.unscaled(exercise)
 
 
-@exercise.mistake(
-    "The words of a window were averaged, each as much as any other. What do queries and keys "
-    "decide?"
-)
+@exercise.mistake
 def plain_mean(q, k, v, width):
+    """The words of a window were averaged, each as much as any other. What do queries and keys
+    decide?"""
     return near(torch.zeros_like(q), k, v, width // 2, width // 2)
 
 
-@exercise.mistake(
-    "A word out of sight was given the score 0, which is a score like any other: exp(0) is 1. "
-    "Which score has the exponential 0?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 def hidden_with_zero(q, k, v, width):
+    """A word out of sight was given the score 0, which is a score like any other: exp(0) is 1.
+    Which score has the exponential 0?"""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     return (scores * window_mask(q.shape[-2], width)).softmax(-1) @ v
 
 
-@exercise.mistake(
-    "Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all "
-    "scores of a row without changing any weight?"
-)
+@exercise.mistake
 def no_peak(q, k, v, width):
+    """Large scores give NaN: exp(90) no longer fits into a float32. What can be subtracted from all
+    scores of a row without changing any weight?"""
     return near(q, k, v, width // 2, width // 2, softmax=without_peak)
 
 
-@exercise.mistake(
-    "The largest of all scores was subtracted in every row. A row far below it has nothing but "
-    "zeros left, and divides 0 by 0: each row needs its own peak."
-)
+@exercise.mistake
 def peak_of_all(q, k, v, width):
+    """The largest of all scores was subtracted in every row. A row far below it has nothing but
+    zeros left, and divides 0 by 0: each row needs its own peak."""
     return near(q, k, v, width // 2, width // 2, softmax=one_peak)
 
 
-@exercise.mistake(
-    "A word out of sight was given the score -50. Where those in sight score less than that, it "
-    "gets all the weight. Which score is below every other?"
-)
+@exercise.mistake
 def hidden_with_a_number(q, k, v, width):
+    """A word out of sight was given the score -50. Where those in sight score less than that, it
+    gets all the weight. Which score is below every other?"""
     return near(q, k, v, width // 2, width // 2, hidden=-50.0)
 
 

@@ -41,21 +41,21 @@ def cases(draw: Draw):
 
 @exercise.property("a word far from both ends sees as many words to its left as to its right")
 def both_sides(answer, draw: Draw):
-    side, middle = draw.number(1, 30), draw.number(31, 60)
+    side, middle = draw.number(1, 100), draw.number(101, 200)
     row = answer(2 * middle + 1, 2 * side + 1)[middle].tolist()
     return row == row[::-1] and row.count(True) == 2 * side + 1
 
 
 @exercise.property("if word i sees word j, then j sees i; and every word sees itself")
 def mutual(answer, draw: Draw):
-    mask = answer(draw.number(31, 90), draw.number(2, 30))
+    mask = answer(draw.number(100, 300), draw.number(2, 100))
     return torch.equal(mask, mask.mT) and mask.diagonal().all() and not mask.all()
 
 
 @exercise.property("each row is the one above it, moved by one word")
 def moved(answer, draw: Draw):
-    side = draw.number(1, 15)
-    mask = answer(draw.number(31, 90), 2 * side + 1)
+    side = draw.number(1, 100)
+    mask = answer(draw.number(101, 300), 2 * side + 1)
     return torch.equal(mask[1:, 1:], mask[:-1, :-1]) and mask[0].sum() == side + 1
 
 
@@ -64,107 +64,95 @@ def band(n, left, right):
     return ones.tril(right) & ones.triu(-left)
 
 
-@exercise.mistake(
-    "The whole width was taken as the reach to each side, so twice as many words are seen. A "
-    "window of three: how many words to the left of the middle one?"
-)
+@exercise.mistake
 def width_to_each_side(n, width):
+    """The whole width was taken as the reach to each side, so twice as many words are seen. A
+    window of three: how many words to the left of the middle one?"""
     return band(n, width, width)
 
 
-@exercise.mistake(
-    "Every word nearer than the width is seen, on either side: that is nearly two windows. A "
-    "window of three: how many words does the middle one see in all?"
-)
+@exercise.mistake
 def nearer_than_the_width(n, width):
+    """Every word nearer than the width is seen, on either side: that is nearly two windows. A
+    window of three: how many words does the middle one see in all?"""
     return band(n, width - 1, width - 1)
 
 
-@exercise.mistake(
-    "One side of the window has no end: the difference of two places may be negative, and then it "
-    "is small however far they are apart. What is a distance?"
-)
+@exercise.mistake
 def one_side_open(n, width):
+    """One side of the window has no end: the difference of two places may be negative, and then it
+    is small however far they are apart. What is a distance?"""
     return band(n, width // 2, n)
 
 
-@exercise.mistake(
-    "The window ends one word too early on both sides: `<` leaves out the words that stand at "
-    "exactly the distance allowed."
-)
+@exercise.mistake
 def one_word_short(n, width):
+    """The window ends one word too early on both sides: `<` leaves out the words that stand at
+    exactly the distance allowed."""
     return band(n, width // 2 - 1, width // 2 - 1)
 
 
-@exercise.mistake(
-    "The words look back only, as under a causal mask. On how many sides of a word lies its window?"
-)
+@exercise.mistake
 def looking_back(n, width):
+    """The words look back only, as under a causal mask. On how many sides of a word lies its
+    window?"""
     return band(n, width // 2, 0)
 
 
-@exercise.mistake(
-    "The words look back only, the whole width of the window. The word itself stands in the middle "
-    "of it, not at its end."
-)
+@exercise.mistake
 def ending_at_itself(n, width):
+    """The words look back only, the whole width of the window. The word itself stands in the middle
+    of it, not at its end."""
     return band(n, width - 1, 0)
 
 
-@exercise.mistake(
-    "The mask is read the wrong way round: here True hides a word, where it should show it."
-)
+@exercise.mistake
 def inverted(n, width):
+    """The mask is read the wrong way round: here True hides a word, where it should show it."""
     return ~window_mask(n, width)
 
 
-@exercise.mistake(
-    "Right for odd widths. An even one loses a word on one side: `width // 2` words are seen on "
-    "either."
-)
+@exercise.mistake
 def even_is_cut(n, width):
+    """Right for odd widths. An even one loses a word on one side: `width // 2` words are seen on
+    either."""
     return band(n, width // 2, (width - 1) // 2)
 
 
-@exercise.mistake(
-    "Right for odd widths. An even one was taken as the odd one below it; what does `width // 2` "
-    "make of a width of four?"
-)
+@exercise.mistake
 def even_is_smaller(n, width):
+    """Right for odd widths. An even one was taken as the odd one below it; what does `width // 2`
+    make of a width of four?"""
     side = (width - 1) // 2
     return band(n, side, side)
 
 
-@exercise.mistake(
-    "No word sees itself: the diagonal is missing. How far does a word stand from itself?"
-)
+@exercise.mistake
 def without_itself(n, width):
+    """No word sees itself: the diagonal is missing. How far does a word stand from itself?"""
     return window_mask(n, width) & ~torch.eye(n, dtype=torch.bool)
 
 
-@exercise.mistake(
-    "The text was cut into pieces, and words see their own piece only: two neighbours on either "
-    "side of a cut miss each other. Around whom does a window stand?"
-)
+@exercise.mistake
 def pieces(n, width):
+    """The text was cut into pieces, and words see their own piece only: two neighbours on either
+    side of a cut miss each other. Around whom does a window stand?"""
     piece = torch.arange(n) // width
     return piece.unsqueeze(-1) == piece
 
 
-@exercise.mistake(
-    "The window runs round: the last words see the first ones. How far do word 0 and word n - 1 "
-    "stand apart?"
-)
+@exercise.mistake
 def running_round(n, width):
+    """The window runs round: the last words see the first ones. How far do word 0 and word n - 1
+    stand apart?"""
     ahead = (torch.arange(n).unsqueeze(-1) - torch.arange(n)) % n
     return torch.minimum(ahead, n - ahead) <= width // 2
 
 
-@exercise.mistake(
-    "The right band, but of ones and zeros. A mask says True and False: what does `~` do to a "
-    "number?"
-)
+@exercise.mistake
 def in_numbers(n, width):
+    """The right band, but of ones and zeros. A mask says True and False: what does `~` do to a
+    number?"""
     return window_mask(n, width).float()
 
 

@@ -91,6 +91,7 @@ def hidden_word(answer, draw: Draw):
     return True
 
 
+@exercise.steps
 class Made(EncoderBlock):
     """The constructor in steps, so that a mistake is one step gone wrong."""
 
@@ -125,110 +126,86 @@ class Made(EncoderBlock):
         return (norm_layer,)
 
 
-@exercise.mistake(
-    "`norm` changes nothing: the norm comes after the sum in every block. What does `residual` "
-    "give you, if you ask it with `norm`?"
-)
-class AlwaysPost(Made):
-    def way(self, norm):
-        return PostNorm
+@exercise.mistake(step="way")
+def always_post(self, norm):
+    """`norm` changes nothing: the norm comes after the sum in every block. What does `residual`
+    give you, if you ask it with `norm`?"""
+    return PostNorm
 
 
-@exercise.mistake(
-    "`norm` changes nothing: the norm comes before the layer in every block. What does `residual` "
-    "give you, if you ask it with `norm`?"
-)
-class AlwaysPre(Made):
-    def way(self, norm):
-        return PreNorm
+@exercise.mistake(step="way")
+def always_pre(self, norm):
+    """`norm` changes nothing: the norm comes before the layer in every block. What does `residual`
+    give you, if you ask it with `norm`?"""
+    return PreNorm
 
 
-@exercise.mistake(
-    'The two orders have changed places: "post" normalises before the layer, and "pre" after the '
-    "sum. Where was the norm in 2017?"
-)
-class OrdersExchanged(Made):
-    def way(self, norm):
-        return {"post": PreNorm, "pre": PostNorm}[norm]
+@exercise.mistake(step="way")
+def orders_exchanged(self, norm):
+    """The two orders have changed places: "post" normalises before the layer, and "pre" after the
+    sum. Where was the norm in 2017?"""
+    return {"post": PreNorm, "pre": PostNorm}[norm]
 
 
-@exercise.mistake(
-    "`heads` changes nothing: there is one head, whatever is asked for. To whom does your "
-    "constructor hand the number of heads?"
-)
-class OneHead(Made):
-    def look(self, attention, d_model, heads):
-        return attention(d_model, 1)
+@exercise.mistake(step="look")
+def one_head(self, attention, d_model, heads):
+    """`heads` changes nothing: there is one head, whatever is asked for. To whom does your
+    constructor hand the number of heads?"""
+    return attention(d_model, 1)
 
 
-@exercise.mistake(
-    "The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward` want?",
-    raises=RuntimeError,
-)
-class HiddenAsWideAsAWord(Made):
-    def think(self, feed_forward, d_model, d_ff):
-        return feed_forward(d_model, d_model)
+@exercise.mistake(step="think", raises=RuntimeError)
+def hidden_as_wide_as_a_word(self, feed_forward, d_model, d_ff):
+    """The hidden layer of the network is not d_ff wide. Which two sizes does `feed_forward`
+    want?"""
+    return feed_forward(d_model, d_model)
 
 
-@exercise.mistake(
-    "d_model and d_ff have changed places in the network. Which size comes in, and which is the "
-    "hidden one?",
-    raises=RuntimeError,
-)
-class SizesExchanged(Made):
-    def think(self, feed_forward, d_model, d_ff):
-        return feed_forward(d_ff, d_model)
+@exercise.mistake(step="think", raises=RuntimeError)
+def sizes_exchanged(self, feed_forward, d_model, d_ff):
+    """d_model and d_ff have changed places in the network. Which size comes in, and which is the
+    hidden one?"""
+    return feed_forward(d_ff, d_model)
 
 
-@exercise.mistake(
-    "`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A "
-    "real model will hand over its own: what do you call to make the layer?",
-    raises=RuntimeError,
-)
-class OwnAttention(Made):
-    def look(self, attention, d_model, heads):
-        return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
+@exercise.mistake(step="look", raises=RuntimeError)
+def own_attention(self, attention, d_model, heads):
+    """`attention` changes nothing: the block makes a `MultiHeadAttention`, whatever it was given. A
+    real model will hand over its own: what do you call to make the layer?"""
+    return MultiHeadAttention(d_model, heads if d_model % heads == 0 else 1)
 
 
-@exercise.mistake(
-    "`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A "
-    "real model will hand over its own: what do you call to make the network?",
-    raises=RuntimeError,
-)
-class OwnNetwork(Made):
-    def think(self, feed_forward, d_model, d_ff):
-        return FeedForward(d_model, d_ff)
+@exercise.mistake(step="think", raises=RuntimeError)
+def own_network(self, feed_forward, d_model, d_ff):
+    """`feed_forward` changes nothing: the block makes a `FeedForward`, whatever it was given. A
+    real model will hand over its own: what do you call to make the network?"""
+    return FeedForward(d_model, d_ff)
 
 
-@exercise.mistake(
-    "`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and "
-    "normalise by `layer_norm` where they get none."
-)
-class OwnNorm(Made):
-    def norm_layer(self, norm_layer):
-        return ()
+@exercise.mistake(step="norm_layer")
+def own_norm(self, norm_layer):
+    """`norm_layer` changes nothing: `PostNorm` and `PreNorm` take it as their third argument, and
+    normalise by `layer_norm` where they get none."""
+    return ()
 
 
-@exercise.mistake(
-    "`super().__init__()` is missing, so torch has nowhere to put the layers. It has to come "
-    "before the first of them.",
-    raises=AttributeError,
-)
+@exercise.mistake(raises=AttributeError)
 class NoModule(EncoderBlock):
+    """`super().__init__()` is missing, so torch has nowhere to put the layers. It has to come
+    before the first of them."""
+
     def __init__(self, d_model, heads, d_ff, norm="post", **parts):
         add = residual(norm)
         self.attention = add(AsSelfAttention(MultiHeadAttention(d_model, 1)), d_model)
 
 
-@exercise.mistake(
-    "One norm serves both layers: the gain and the bias of the first are those of the second. How "
-    "many norms does the figure have?"
-)
-class OneNorm(Made):
-    def forward(self, x, mask=None):
-        first, second = self.attention, self.feed_forward
-        second.gain, second.bias = first.gain, first.bias
-        return super().forward(x, mask)
+@exercise.mistake
+def one_norm(self, x, mask=None):
+    """One norm serves both layers: the gain and the bias of the first are those of the second. How
+    many norms does the figure have?"""
+    first, second = self.attention, self.feed_forward
+    second.gain, second.bias = first.gain, first.bias
+    return Made.forward(self, x, mask)
 
 
 stock.ignored(exercise)
@@ -236,134 +213,121 @@ stock.mask_inverted(exercise)
 stock.mask_as_condition(exercise)
 
 
-@exercise.mistake(
-    "The mask went in by its name, but what wraps the layer hands on places only: see "
-    "`forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?",
-    raises=TypeError,
-)
-class MaskByName(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, mask=mask))
+@exercise.mistake(raises=TypeError)
+def mask_by_name(self, x, mask=None):
+    """The mask went in by its name, but what wraps the layer hands on places only: see
+    `forward(self, x, *args)` in `PostNorm`. How else can an argument be handed over?"""
+    return self.feed_forward(self.attention(x, mask=mask))
 
 
-@exercise.mistake(
-    "The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and "
-    "value of x itself: what does its own `forward` ask for?",
-    raises=TypeError,
-)
-class ThreeRoles(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, x, x, mask))
+@exercise.mistake(raises=TypeError)
+def three_roles(self, x, mask=None):
+    """The self-attention was given two arguments too many. `AsSelfAttention` makes query, key and
+    value of x itself: what does its own `forward` ask for?"""
+    return self.feed_forward(self.attention(x, x, x, mask))
 
 
-@exercise.mistake(
-    "The feed-forward network was given something beside the words, such as the mask. Does it look "
-    "at any word but its own?",
-    raises=TypeError,
-)
-class MaskForTheNetwork(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(x, mask), mask)
+@exercise.mistake(raises=TypeError)
+def mask_for_the_network(self, x, mask=None):
+    """The feed-forward network was given something beside the words, such as the mask. Does it look
+    at any word but its own?"""
+    return self.feed_forward(self.attention(x, mask), mask)
 
 
-@exercise.mistake(
-    "The words thought before they had looked. In which order does the block name its two layers?"
-)
-class ThinkingFirst(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.attention(self.feed_forward(x), mask)
+@exercise.mistake
+def thinking_first(self, x, mask=None):
+    """The words thought before they had looked. In which order does the block name its two
+    layers?"""
+    return self.attention(self.feed_forward(x), mask)
 
 
-@exercise.mistake(
-    "The network was given the words as they came, and what the attention returned was thrown "
-    "away. What should each word think about?"
-)
-class SeenThrownAway(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(x)
+@exercise.mistake
+def seen_thrown_away(self, x, mask=None):
+    """The network was given the words as they came, and what the attention returned was thrown
+    away. What should each word think about?"""
+    return self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The words looked at each other, and that was all. Which of the block's two parts was never "
-    "called?"
-)
-class NoFeedForward(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.attention(x, mask)
+@exercise.mistake
+def no_feed_forward(self, x, mask=None):
+    """The words looked at each other, and that was all. Which of the block's two parts was never
+    called?"""
+    return self.attention(x, mask)
 
 
-@exercise.mistake(
-    "The words looked twice before they thought. How often should each of the two parts be called?"
-)
-class LookingTwice(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(self.attention(self.attention(x, mask), mask))
+@exercise.mistake
+def looking_twice(self, x, mask=None):
+    """The words looked twice before they thought. How often should each of the two parts be
+    called?"""
+    return self.feed_forward(self.attention(self.attention(x, mask), mask))
 
 
-@exercise.mistake(
-    "The layers were taken out of their wrapping: what they found was neither added nor "
-    "normalised. What do you call when you call `self.attention` itself?"
-)
-class NeitherAddedNorNormalised(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward.sublayer(self.attention.sublayer(x, mask))
+@exercise.mistake
+def neither_added_nor_normalised(self, x, mask=None):
+    """The layers were taken out of their wrapping: what they found was neither added nor
+    normalised. What do you call when you call `self.attention` itself?"""
+    return self.feed_forward.sublayer(self.attention.sublayer(x, mask))
 
 
-@exercise.mistake(
-    "The layers were taken out of their wrapping, and their results added by hand: nobody has "
-    "normalised. What do you call when you call `self.attention` itself?"
-)
-class AddedByHand(EncoderBlock):
-    def forward(self, x, mask=None):
-        x = x + self.attention.sublayer(x, mask)
-        return x + self.feed_forward.sublayer(x)
+@exercise.mistake
+def added_by_hand(self, x, mask=None):
+    """The layers were taken out of their wrapping, and their results added by hand: nobody has
+    normalised. What do you call when you call `self.attention` itself?"""
+    x = x + self.attention.sublayer(x, mask)
+    return x + self.feed_forward.sublayer(x)
 
 
-@exercise.mistake(
-    "The words were added to what the parts returned, and the parts had added them already. Who is "
-    "in charge of the residual connection here?"
-)
-class AddedTwice(EncoderBlock):
-    def forward(self, x, mask=None):
-        x = x + self.attention(x, mask)
-        return x + self.feed_forward(x)
+@exercise.mistake
+def added_twice(self, x, mask=None):
+    """The words were added to what the parts returned, and the parts had added them already. Who is
+    in charge of the residual connection here?"""
+    x = x + self.attention(x, mask)
+    return x + self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The words were added to what the attention returned, and it had added them already. Look into "
-    "`__init__`: what is the attention wrapped in?"
-)
-class AddedTwiceAroundAttention(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.feed_forward(x + self.attention(x, mask))
+@exercise.mistake
+def added_twice_around_attention(self, x, mask=None):
+    """The words were added to what the attention returned, and it had added them already. Look into
+    `__init__`: what is the attention wrapped in?"""
+    return self.feed_forward(x + self.attention(x, mask))
 
 
-@exercise.mistake(
-    "What was seen was added to what the network returned, and that had added it already. Look "
-    "into `__init__`: what is the network wrapped in?"
-)
-class AddedTwiceAroundTheNetwork(EncoderBlock):
-    def forward(self, x, mask=None):
-        seen = self.attention(x, mask)
-        return seen + self.feed_forward(seen)
+@exercise.mistake
+def added_twice_around_the_network(self, x, mask=None):
+    """What was seen was added to what the network returned, and that had added it already. Look
+    into `__init__`: what is the network wrapped in?"""
+    seen = self.attention(x, mask)
+    return seen + self.feed_forward(seen)
 
 
-@exercise.mistake(
-    "The words were added once more to what the whole block had made of them. Both parts have a "
-    "residual connection of their own; does the block need a third?"
-)
+@exercise.mistake
 class AddedAroundTheBlock(EncoderBlock):
+    """The words were added once more to what the whole block had made of them. Both parts have a
+    residual connection of their own; does the block need a third?"""
+
     def forward(self, x, mask=None):
         return x + super().forward(x, mask)
 
 
-@exercise.mistake(
-    "Both parts read x, side by side, and their results were added. There are models built so, but "
-    "here one comes after the other: what should the second one read?"
-)
-class SideBySide(EncoderBlock):
-    def forward(self, x, mask=None):
-        return self.attention(x, mask) + self.feed_forward(x)
+@exercise.mistake
+def side_by_side(self, x, mask=None):
+    """Both parts read x, side by side, and their results were added. There are models built so, but
+    here one comes after the other: what should the second one read?"""
+    return self.attention(x, mask) + self.feed_forward(x)
+
+
+@exercise.mistake
+def thinking_twice(self, x, mask=None):
+    """The feed-forward sublayer was applied twice. How often does a token pass through it?"""
+    return self.feed_forward(self.feed_forward(self.attention(x, mask)))
+
+
+@exercise.mistake
+def normalised_again(self, x, mask=None):
+    """The result was normalised once more. Both sublayers have their norms already: `add` puts one
+    around each."""
+    x = self.feed_forward(self.attention(x, mask))
+    return torch.nn.functional.layer_norm(x, x.shape[-1:])
 
 
 @exercise.alternative

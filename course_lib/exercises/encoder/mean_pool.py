@@ -77,27 +77,23 @@ def number(mask):
     return mask.sum(-1, keepdim=True).clamp(min=1)
 
 
-@exercise.mistake(
-    "The sum was divided by n, all the places of the sentence. Padded places bring nothing to the "
-    "sum: should they count?"
-)
+@exercise.mistake
 def divided_by_n(states, mask):
+    """The sum was divided by n, all the places of the sentence. Padded places bring nothing to the
+    sum: should they count?"""
     return total(states, mask) / states.shape[-2]
 
 
-@exercise.mistake(
-    "The mask changes nothing: padded places were averaged like words. Who says which are real?"
-)
+@exercise.mistake
 def mask_ignored(states, mask):
+    """The mask changes nothing: padded places were averaged like words. Who says which are real?"""
     return states.mean(-2)
 
 
-@exercise.mistake(
-    "The mask has one value for each word, and met the columns instead of the words. Which axis "
-    "does it lack, so that each value meets a whole word?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def mask_without_an_axis(states, mask):
+    """The mask has one value for each word, and met the columns instead of the words. Which axis
+    does it lack, so that each value meets a whole word?"""
     return (states * mask).sum(-2) / number(mask)
 
 
@@ -108,110 +104,131 @@ stock.mask_inverted(
 )
 
 
-@exercise.mistake(
-    "Padded places were averaged as if they were words, and sentences without words set to zero. "
-    "Which places should the sum leave out, and the count too?"
-)
+@exercise.mistake
 def only_empty_sentences_masked(states, mask):
+    """Padded places were averaged as if they were words, and sentences without words set to zero.
+    Which places should the sum leave out, and the count too?"""
     return states.mean(-2) * mask.any(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "These are the largest entries among the real words, which is a way of pooling too. What does "
-    "a mean do with the others?"
-)
+@exercise.mistake
 def largest(states, mask):
+    """These are the largest entries among the real words, which is a way of pooling too. What does
+    a mean do with the others?"""
     found = states.masked_fill(~mask.unsqueeze(-1), -torch.inf).amax(-2)
     return torch.where(mask.any(-1, keepdim=True), found, 0.0)
 
 
-@exercise.mistake(
-    "This is the state of the first place alone. Some models keep a token there that sums up the "
-    "sentence, but here every real word is to be heard."
-)
+@exercise.mistake
 def first_place(states, mask):
+    """This is the state of the first place alone. Some models keep a token there that sums up the
+    sentence, but here every real word is to be heard."""
     return states[..., 0, :]
 
 
-@exercise.mistake(
-    "This is the state of the last place alone, and often that is padding. Which words make a mean?"
-)
+@exercise.mistake
 def last_place(states, mask):
+    """This is the state of the last place alone, and often that is padding. Which words make a
+    mean?"""
     return states[..., -1, :]
 
 
-@exercise.mistake(
-    "The real words were added up, and no more: a long sentence gets a long vector. What makes a "
-    "mean of a sum?"
-)
+@exercise.mistake
 def sum_alone(states, mask):
+    """The real words were added up, and no more: a long sentence gets a long vector. What makes a
+    mean of a sum?"""
     return total(states, mask)
 
 
-@exercise.mistake(
-    "A sentence without words gives NaN, for 0 / 0 is no number. It is to give zeros: what could "
-    "its sum be divided by instead?"
-)
+@exercise.mistake
 def empty_is_nan(states, mask):
+    """A sentence without words gives NaN, for 0 / 0 is no number. It is to give zeros: what could
+    its sum be divided by instead?"""
     return total(states, mask) / mask.sum(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "The results are right, but a sentence without words gets NaN as its gradient: `where` and "
-    "`nan_to_num` take the 0 / 0 out of the result, not out of the gradient. Can you keep it from "
-    "being computed?"
-)
+@exercise.mistake
 def gradient_is_nan(states, mask):
+    """The results are right, but a sentence without words gets NaN as its gradient: `where` and
+    `nan_to_num` take the 0 / 0 out of the result, not out of the gradient. Can you keep it from
+    being computed?"""
     count = mask.sum(-1, keepdim=True)
     return torch.where(count == 0, 0.0, total(states, mask) / count)
 
 
-@exercise.mistake(
-    "The axis of words is still there, with the size 1. Each sentence becomes one vector: (..., d)."
-)
+@exercise.mistake
 def axis_kept(states, mask):
+    """The axis of words is still there, with the size 1. Each sentence becomes one vector: (...,
+    d)."""
     return (total(states, mask) / number(mask)).unsqueeze(-2)
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the counts have lost their axis, so they meet the "
-    "columns instead of the sentences. What does `keepdim` keep?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def count_axis_lost(states, mask):
+    """Right for one sentence, not for a batch: the counts have lost their axis, so they meet the
+    columns instead of the sentences. What does `keepdim` keep?"""
     return total(states, mask) / mask.sum(-1).clamp(min=1)
 
 
-@exercise.mistake(
-    "Right for one sentence. In a batch, each sum was divided by the real words of all sentences "
-    "together: along which axis should they be counted?"
-)
+@exercise.mistake
 def counted_over_the_batch(states, mask):
+    """Right for one sentence. In a batch, each sum was divided by the real words of all sentences
+    together: along which axis should they be counted?"""
     return total(states, mask) / mask.sum().clamp(min=1)
 
 
-@exercise.mistake(
-    "Right for one sentence. In a batch, the words of all sentences went into one mean: "
-    "`states[mask]` lays them side by side, and nobody knows any more which belong together."
-)
+@exercise.mistake
 def one_mean_for_all(states, mask):
+    """Right for one sentence. In a batch, the words of all sentences went into one mean:
+    `states[mask]` lays them side by side, and nobody knows any more which belong together."""
     return states[mask].mean(0)
 
 
-@exercise.mistake(
-    "The columns of each word were averaged, so n numbers are left. Which axis holds the words, "
-    "and which is to remain?"
-)
+@exercise.mistake
 def over_columns(states, mask):
+    """The columns of each word were averaged, so n numbers are left. Which axis holds the words,
+    and which is to remain?"""
     return states.mean(-1) * mask
 
 
-@exercise.mistake(
-    "Every count is one too large. A sentence without words needs something to be divided by, but "
-    "the others know their number: how can only the 0 be raised?"
-)
+@exercise.mistake
 def one_too_many(states, mask):
+    """Every count is one too large. A sentence without words needs something to be divided by, but
+    the others know their number: how can only the 0 be raised?"""
     return total(states, mask) / (mask.sum(-1, keepdim=True) + 1)
+
+
+@exercise.mistake
+def padding_in_the_sum(states, mask):
+    """The sum holds the padding too, and was divided by the number of real tokens. What does the
+    mask hide from the sum?"""
+    return states.sum(-2) / mask.sum(-1, keepdim=True).clamp(min=1)
+
+
+@exercise.mistake
+def first_ones(states, mask):
+    """The mask was only counted: as many tokens were averaged as are real, from the first on. Real
+    tokens may be anywhere. What says which they are?"""
+    first = torch.arange(states.shape[-2], device=states.device) < mask.sum(-1, keepdim=True)
+    return mean_pool(states, first)
+
+
+@exercise.mistake
+def of_length_one(states, mask):
+    """The mean was brought to length one. Sentences are compared so later on; here the mean itself
+    is asked for."""
+    return torch.nn.functional.normalize(mean_pool(states, mask), dim=-1)
+
+
+@exercise.mistake(raises=(IndexError, RuntimeError))
+def one_batch_axis(states, mask):
+    """Right for exactly one axis of sentences: a loop over the first axis takes it for the batch,
+    which one sentence alone does not have. Which axes from the end are tokens and columns?"""
+    found = torch.zeros(states.shape[0], states.shape[2], dtype=states.dtype)
+    for i, (rows, real) in enumerate(zip(states, mask, strict=True)):
+        if real.any():
+            found[i] = rows[real].mean(0)
+    return found
 
 
 @exercise.alternative

@@ -58,6 +58,7 @@ def order_counts(answer, draw: Draw):
     return not torch.allclose(plain, exchanged, atol=1e-5)
 
 
+@exercise.steps
 class Parts(MinimalBlock):
     """The steps of the block, one by one, for those who take them otherwise."""
 
@@ -68,220 +69,173 @@ class Parts(MinimalBlock):
         return self.attention(x, causal_mask(x.shape[-2]).to(x.device))
 
 
-@exercise.mistake(
-    "No token knows its position: exchanging two earlier tokens changes nothing for the last "
-    "one. What is to be added to the tokens before they look at each other?"
-)
-class NoPositions(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attend(x))
+@exercise.mistake
+def no_positions(self, x):
+    """No token knows its position: exchanging two earlier tokens changes nothing for the last one.
+    What is to be added to the tokens before they look at each other?"""
+    return self.feed_forward(self.attend(x))
 
 
-@exercise.mistake(
-    "Every token sees the whole sentence, its future too. Which mask hides it, and has the "
-    "attention been given one?"
-)
-class NoMask(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attention(self.with_positions(x)))
+@exercise.mistake
+def no_mask(self, x):
+    """Every token sees the whole sentence, its future too. Which mask hides it, and has the
+    attention been given one?"""
+    return self.feed_forward(self.attention(self.with_positions(x)))
 
 
-@exercise.mistake(
-    "Two of the four necessities are missing: no token knows its position, and every token sees "
-    "the future. What must be added to the tokens, and what must the attention be given?"
-)
-class NoPositionsNoMask(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attention(x))
+@exercise.mistake
+def no_positions_no_mask(self, x):
+    """Two of the four necessities are missing: no token knows its position, and every token sees
+    the future. What must be added to the tokens, and what must the attention be given?"""
+    return self.feed_forward(self.attention(x))
 
 
-@exercise.mistake(
-    "The block is only attention: nothing is bent, and a stack of such blocks gains little. What "
-    "comes after the tokens have seen each other?"
-)
-class NoFeedForward(Parts):
-    def forward(self, x):
-        return self.attend(self.with_positions(x))
+@exercise.mistake
+def no_feed_forward(self, x):
+    """The block is only attention: nothing is bent, and a stack of such blocks gains little. What
+    comes after the tokens have seen each other?"""
+    return self.attend(self.with_positions(x))
 
 
-@exercise.mistake(
-    "The two last matrices act as one, for nothing is cut off between them. Which of the four "
-    "necessities is missing?"
-)
-class NoRelu(Parts):
-    def forward(self, x):
-        seen = self.attend(self.with_positions(x))
-        ff = self.feed_forward
-        return (seen @ ff.w_1 + ff.b_1) @ ff.w_2 + ff.b_2
+@exercise.mistake
+def no_relu(self, x):
+    """The two last matrices act as one, for nothing is cut off between them. Which of the four
+    necessities is missing?"""
+    seen = self.attend(self.with_positions(x))
+    ff = self.feed_forward
+    return (seen @ ff.w_1 + ff.b_1) @ ff.w_2 + ff.b_2
 
 
-@exercise.mistake(
-    "The tokens did not look at each other at all: each one went through the network alone. What "
-    "happens between the positions and the feed-forward network?"
-)
-class NoAttention(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.with_positions(x))
+@exercise.mistake
+def no_attention(self, x):
+    """The tokens did not look at each other at all: each one went through the network alone. What
+    happens between the positions and the feed-forward network?"""
+    return self.feed_forward(self.with_positions(x))
 
 
-@exercise.mistake(
-    "The positions were added to what the attention returned, when the looking was over: nobody "
-    "could tell a token's place while choosing whom to look at. When is it to be told?"
-)
-class PositionsAfterAttention(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.with_positions(self.attend(x)))
+@exercise.mistake
+def positions_after_attention(self, x):
+    """The positions were added to what the attention returned, when the looking was over: nobody
+    could tell a token's place while choosing whom to look at. When is it to be told?"""
+    return self.feed_forward(self.with_positions(self.attend(x)))
 
 
-@exercise.mistake(
-    "The positions were added at the very end, when everything was seen and thought. When must a "
-    "token know its position?"
-)
-class PositionsAtTheEnd(Parts):
-    def forward(self, x):
-        return self.with_positions(self.feed_forward(self.attend(x)))
+@exercise.mistake
+def positions_at_the_end(self, x):
+    """The positions were added at the very end, when everything was seen and thought. When must a
+    token know its position?"""
+    return self.with_positions(self.feed_forward(self.attend(x)))
 
 
-@exercise.mistake(
-    "The positions alone went in: `x` plays no part, so every sentence of this length gives the "
-    "same result. Is it p, or x + p, that attends?"
-)
-class WordsForgotten(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attend(self.with_positions(x) - x))
+@exercise.mistake
+def words_forgotten(self, x):
+    """The positions alone went in: `x` plays no part, so every sentence of this length gives the
+    same result. Is it p, or x + p, that attends?"""
+    return self.feed_forward(self.attend(self.with_positions(x) - x))
 
 
-@exercise.mistake(
-    "The tokens were multiplied by their positions. p_0 is made of zeros and ones, so half of the "
-    "first token is gone: which sign is between x and p?"
-)
-class PositionsMultiplied(Parts):
-    def forward(self, x):
-        return self.feed_forward(self.attend(x * self.positions(*x.shape[-2:]).to(x)))
+@exercise.mistake
+def positions_multiplied(self, x):
+    """The tokens were multiplied by their positions. p_0 is made of zeros and ones, so half of the
+    first token is gone: which sign is between x and p?"""
+    return self.feed_forward(self.attend(x * self.positions(*x.shape[-2:]).to(x)))
 
 
-@exercise.mistake(
-    "The tokens were added to what their attention saw, which is a residual connection. It is a "
-    "good habit, and lesson 07 will say why; does the formula here have it?"
-)
-class ResidualAroundAttention(Parts):
-    def forward(self, x):
-        x = self.with_positions(x)
-        return self.feed_forward(x + self.attend(x))
+@exercise.mistake
+def residual_around_attention(self, x):
+    """The tokens were added to what their attention saw, which is a residual connection. It is a
+    good habit, and lesson 07 will say why; does the formula here have it?"""
+    x = self.with_positions(x)
+    return self.feed_forward(x + self.attend(x))
 
 
-@exercise.mistake(
-    "What was seen was added to what the network made of it, which is a residual connection. It "
-    "is a good habit, and lesson 07 will say why; does the formula here have it?"
-)
-class ResidualAroundFeedForward(Parts):
-    def forward(self, x):
-        seen = self.attend(self.with_positions(x))
-        return seen + self.feed_forward(seen)
+@exercise.mistake
+def residual_around_feed_forward(self, x):
+    """What was seen was added to what the network made of it, which is a residual connection. It is
+    a good habit, and lesson 07 will say why; does the formula here have it?"""
+    seen = self.attend(self.with_positions(x))
+    return seen + self.feed_forward(seen)
 
 
-@exercise.mistake(
-    "Attention and network are each wrapped in a residual connection. It is a good habit, and "
-    "lesson 07 will say why; does the formula here have any?"
-)
-class ResidualAroundBoth(Parts):
-    def forward(self, x):
-        x = self.with_positions(x)
-        x = x + self.attend(x)
-        return x + self.feed_forward(x)
+@exercise.mistake
+def residual_around_both(self, x):
+    """Attention and network are each wrapped in a residual connection. It is a good habit, and
+    lesson 07 will say why; does the formula here have any?"""
+    x = self.with_positions(x)
+    x = x + self.attend(x)
+    return x + self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The tokens were added to the block's result, which is a residual connection. It is a good "
-    "habit, and lesson 07 will say why; does the formula here have it?"
-)
-class ResidualAroundAll(Parts):
-    def forward(self, x):
-        return x + self.feed_forward(self.attend(self.with_positions(x)))
+@exercise.mistake
+def residual_around_all(self, x):
+    """The tokens were added to the block's result, which is a residual connection. It is a good
+    habit, and lesson 07 will say why; does the formula here have it?"""
+    return x + self.feed_forward(self.attend(self.with_positions(x)))
 
 
-@exercise.mistake(
-    "The tokens thought before they looked. Read the formula from the inside: which of the two "
-    "does x + p meet first?"
-)
-class ThinkingFirst(Parts):
-    def forward(self, x):
-        return self.attend(self.feed_forward(self.with_positions(x)))
+@exercise.mistake
+def thinking_first(self, x):
+    """The tokens thought before they looked. Read the formula from the inside: which of the two
+    does x + p meet first?"""
+    return self.attend(self.feed_forward(self.with_positions(x)))
 
 
-@exercise.mistake(
-    "The network was given the tokens as they came, without their positions and without what "
-    "they have seen: was the result of the attention thrown away?"
-)
-class SeenThrownAway(Parts):
-    def forward(self, x):
-        self.attend(self.with_positions(x))
-        return self.feed_forward(x)
+@exercise.mistake
+def seen_thrown_away(self, x):
+    """The network was given the tokens as they came, without their positions and without what they
+    have seen: was the result of the attention thrown away?"""
+    self.attend(self.with_positions(x))
+    return self.feed_forward(x)
 
 
-@exercise.mistake(
-    "The mask is upside down: tokens see their future, and not their past. In this course True "
-    "means that a query may look."
-)
-class LooksForward(Parts):
-    def forward(self, x):
-        mask = causal_mask(x.shape[-2]).to(x.device)
-        return self.feed_forward(self.attention(self.with_positions(x), mask.mT))
+@exercise.mistake
+def looks_forward(self, x):
+    """The mask is upside down: tokens see their future, and not their past. In this course True
+    means that a query may look."""
+    mask = causal_mask(x.shape[-2]).to(x.device)
+    return self.feed_forward(self.attention(self.with_positions(x), mask.mT))
 
 
-@exercise.mistake(
-    "The mask has hidden the past and shown the future: it says True where a token is to be "
-    "hidden, and here True means that a query may look."
-)
-class MaskInverted(Parts):
-    def forward(self, x):
-        mask = causal_mask(x.shape[-2]).to(x.device)
-        return self.feed_forward(self.attention(self.with_positions(x), ~mask))
+@exercise.mistake
+def mask_inverted(self, x):
+    """The mask has hidden the past and shown the future: it says True where a token is to be
+    hidden, and here True means that a query may look."""
+    mask = causal_mask(x.shape[-2]).to(x.device)
+    return self.feed_forward(self.attention(self.with_positions(x), ~mask))
 
 
-@exercise.mistake(
-    "No token may look at itself, so the first one sees nothing at all, and all its results are "
-    "the same. What is on the diagonal: the future, or a token that has been read?"
-)
-class StrictMask(Parts):
-    def forward(self, x):
-        mask = causal_mask(x.shape[-2]).to(x.device).tril(-1)
-        return self.feed_forward(self.attention(self.with_positions(x), mask))
+@exercise.mistake
+def strict_mask(self, x):
+    """No token may look at itself, so the first one sees nothing at all, and all its results are
+    the same. What is on the diagonal: the future, or a token that has been read?"""
+    mask = causal_mask(x.shape[-2]).to(x.device).tril(-1)
+    return self.feed_forward(self.attention(self.with_positions(x), mask))
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the tokens were counted on the first axis, where a "
-    "batch has its sentences. Which axis from the end are the tokens on?",
-    raises=RuntimeError,
-)
-class WordsOnTheFirstAxis(Parts):
-    def forward(self, x):
-        positions = self.positions(len(x), x.shape[-1]).to(x)
-        return self.feed_forward(self.attention(x + positions, causal_mask(len(x)).to(x.device)))
+@exercise.mistake(raises=RuntimeError)
+def words_on_the_first_axis(self, x):
+    """Right for one sentence, not for a batch: the tokens were counted on the first axis, where a
+    batch has its sentences. Which axis from the end are the tokens on?"""
+    positions = self.positions(len(x), x.shape[-1]).to(x)
+    return self.feed_forward(self.attention(x + positions, causal_mask(len(x)).to(x.device)))
 
 
-@exercise.mistake(
-    "Right for a batch of sentences, but one sentence alone has no batch axis to unpack. How can "
-    "you ask for the last two sizes only?",
-    raises=ValueError,
-)
-class UnpacksThreeSizes(Parts):
-    def forward(self, x):
-        _, n, d_model = x.shape
-        x = x + self.positions(n, d_model).to(x)
-        return self.feed_forward(self.attend(x))
+@exercise.mistake(raises=ValueError)
+def unpacks_three_sizes(self, x):
+    """Right for a batch of sentences, but one sentence alone has no batch axis to unpack. How can
+    you ask for the last two sizes only?"""
+    _, n, d_model = x.shape
+    x = x + self.positions(n, d_model).to(x)
+    return self.feed_forward(self.attend(x))
 
 
-@exercise.mistake(
-    "Right for one sentence, but a batch has more than two sizes to unpack. How can you ask for "
-    "the last two only?",
-    raises=ValueError,
-)
-class UnpacksTwoSizes(Parts):
-    def forward(self, x):
-        n, d_model = x.shape
-        x = x + self.positions(n, d_model).to(x)
-        return self.feed_forward(self.attend(x))
+@exercise.mistake(raises=ValueError)
+def unpacks_two_sizes(self, x):
+    """Right for one sentence, but a batch has more than two sizes to unpack. How can you ask for
+    the last two only?"""
+    n, d_model = x.shape
+    x = x + self.positions(n, d_model).to(x)
+    return self.feed_forward(self.attend(x))
 
 
 @exercise.alternative

@@ -68,137 +68,122 @@ def homogeneous(answer, draw: Draw):
     return once.abs().max() > 0 and torch.allclose(twice, 2 * once, atol=1e-4)
 
 
-@exercise.mistake(
-    "Nothing is cut off between the two matrices, so the whole network is one matrix and one "
-    "bias, however wide it is inside. What does max(0, ...) do to negative numbers?"
-)
+@exercise.mistake
 def linear(x, w_1, b_1, w_2, b_2):
+    """Nothing is cut off between the two matrices, so the whole network is one matrix and one bias,
+    however wide it is inside. What does max(0, ...) do to negative numbers?"""
     return (x @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The negative numbers were cut off at the end and not in the middle: no result can be "
-    "negative, and the two matrices still act as one. What does max(0, ...) enclose?"
-)
+@exercise.mistake
 def cut_off_at_the_end(x, w_1, b_1, w_2, b_2):
+    """The negative numbers were cut off at the end and not in the middle: no result can be
+    negative, and the two matrices still act as one. What does max(0, ...) enclose?"""
     return torch.relu((x @ w_1 + b_1) @ w_2 + b_2)
 
 
-@exercise.mistake(
-    "The negative numbers were cut off twice, in the middle and at the end, so no result can be "
-    "negative. How many max does the formula have?"
-)
+@exercise.mistake
 def cut_off_twice(x, w_1, b_1, w_2, b_2):
+    """The negative numbers were cut off twice, in the middle and at the end, so no result can be
+    negative. How many max does the formula have?"""
     return torch.relu(torch.relu(x @ w_1 + b_1) @ w_2 + b_2)
 
 
-@exercise.mistake(
-    "The token itself was cut off, before it met the first matrix. What does max(0, ...) enclose?"
-)
+@exercise.mistake
 def cut_off_at_the_start(x, w_1, b_1, w_2, b_2):
+    """The token itself was cut off, before it met the first matrix. What does max(0, ...)
+    enclose?"""
     return (torch.relu(x) @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The first bias was added after the cut, so it can no longer decide what is cut off, and "
-    "hidden numbers can be negative. Where does the bracket of max(0, ...) close?"
-)
+@exercise.mistake
 def bias_after_the_cut(x, w_1, b_1, w_2, b_2):
+    """The first bias was added after the cut, so it can no longer decide what is cut off, and
+    hidden numbers can be negative. Where does the bracket of max(0, ...) close?"""
     return (torch.relu(x @ w_1) + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The first bias plays no part: for a token of zeros, only the second one is left. What should "
-    "be added before the cut?"
-)
+@exercise.mistake
 def first_bias_forgotten(x, w_1, b_1, w_2, b_2):
+    """The first bias plays no part: for a token of zeros, only the second one is left. What should
+    be added before the cut?"""
     return torch.relu(x @ w_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The second bias plays no part: where every hidden number is cut off, the result is zero. "
-    "What should it be?"
-)
+@exercise.mistake
 def second_bias_forgotten(x, w_1, b_1, w_2, b_2):
+    """The second bias plays no part: where every hidden number is cut off, the result is zero. What
+    should it be?"""
     return torch.relu(x @ w_1 + b_1) @ w_2
 
 
-@exercise.mistake("Neither bias plays any part: a token of zeros gives zeros. What should it give?")
+@exercise.mistake
 def both_biases_forgotten(x, w_1, b_1, w_2, b_2):
+    """Neither bias plays any part: a token of zeros gives zeros. What should it give?"""
     return torch.relu(x @ w_1) @ w_2
 
 
-@exercise.mistake(
-    "Behaves as if by a GELU, the smooth curve that GPT and BERT use. The formula of 2017 has an "
-    "edge: what is the larger of 0 and -0.5?"
-)
+@exercise.mistake
 def by_gelu(x, w_1, b_1, w_2, b_2):
+    """Behaves as if by a GELU, the smooth curve that GPT and BERT use. The formula of 2017 has an
+    edge: what is the larger of 0 and -0.5?"""
     return F.gelu(x @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The hidden numbers were squashed by a tanh, so a strong one counts no more than a middling "
-    "one. Which numbers does max(0, ...) change, and which does it leave as they are?"
-)
+@exercise.mistake
 def by_tanh(x, w_1, b_1, w_2, b_2):
+    """The hidden numbers were squashed by a tanh, so a strong one counts no more than a middling
+    one. Which numbers does max(0, ...) change, and which does it leave as they are?"""
     return torch.tanh(x @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The hidden numbers were squashed by a sigmoid, so none of them is ever quite off. Which "
-    "numbers does max(0, ...) change, and which does it leave as they are?"
-)
+@exercise.mistake
 def by_sigmoid(x, w_1, b_1, w_2, b_2):
+    """The hidden numbers were squashed by a sigmoid, so none of them is ever quite off. Which
+    numbers does max(0, ...) change, and which does it leave as they are?"""
     return torch.sigmoid(x @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "Behaves as if by the absolute value: a negative number became positive, and should be cut off."
-)
+@exercise.mistake
 def by_absolute_value(x, w_1, b_1, w_2, b_2):
+    """Behaves as if by the absolute value: a negative number became positive, and should be cut
+    off."""
     return (x @ w_1 + b_1).abs() @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The wrong side was cut off: the negative numbers are left. Is it the larger or the smaller "
-    "of 0 and the number that the formula keeps?"
-)
+@exercise.mistake
 def positive_cut_off(x, w_1, b_1, w_2, b_2):
+    """The wrong side was cut off: the negative numbers are left. Is it the larger or the smaller of
+    0 and the number that the formula keeps?"""
     return (x @ w_1 + b_1).clamp(max=0) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "The token was added to its own result. That is a residual connection, and lesson 07 will put "
-    "one around this network: does the formula here have it?"
-)
+@exercise.mistake
 def word_added(x, w_1, b_1, w_2, b_2):
+    """The token was added to its own result. That is a residual connection, and lesson 07 will put
+    one around this network: does the formula here have it?"""
     return x + feed_forward(x, w_1, b_1, w_2, b_2)
 
 
-@exercise.mistake(
-    "The matrices are the wrong way round. Each has a row for every number that goes in and a "
-    "column for every number that comes out: were they transposed, as torch's Linear keeps them, "
-    "or changed places?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def matrices_transposed(x, w_1, b_1, w_2, b_2):
+    """The matrices are the wrong way round. Each has a row for every number that goes in and a
+    column for every number that comes out: were they transposed, as torch's Linear keeps them, or
+    changed places?"""
     return F.linear(torch.relu(F.linear(x, w_1, b_1)), w_2, b_2)
 
 
-@exercise.mistake(
-    "Python's `max` asks whether one thing as a whole is larger than another, and a tensor has "
-    "many numbers. Which of torch's functions compares them one by one?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def by_pythons_max(x, w_1, b_1, w_2, b_2):
+    """Python's `max` asks whether one thing as a whole is larger than another, and a tensor has
+    many numbers. Which of torch's functions compares them one by one?"""
     return max(0, x @ w_1 + b_1) @ w_2 + b_2
 
 
-@exercise.mistake(
-    "Of all hidden numbers only the largest is left: `max` of one tensor is its largest entry. "
-    "Which function compares each entry with 0?"
-)
+@exercise.mistake
 def largest_alone(x, w_1, b_1, w_2, b_2):
+    """Of all hidden numbers only the largest is left: `max` of one tensor is its largest entry.
+    Which function compares each entry with 0?"""
     return (x @ w_1 + b_1).max().clamp(min=0) * w_2.sum(0) + b_2
 
 

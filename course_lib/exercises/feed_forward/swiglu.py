@@ -52,6 +52,7 @@ def odd_and_even(answer, draw: Draw):
     return torch.allclose(thrice, 9 * once, rtol=1e-3, atol=1e-4) and once.abs().amax() > 1e-3
 
 
+@exercise.steps
 class InSteps(SwiGLU):
     """The reference in steps, so that a mistake is one step gone wrong."""
 
@@ -62,114 +63,93 @@ class InSteps(SwiGLU):
         return F.silu(gate) * other
 
 
-@exercise.mistake(
-    "The gate was bent by max(0, z). In the formula it is swish(z) = z sigmoid(z), which is smooth "
-    "and dips below zero."
-)
-class GatedByRelu(InSteps):
-    def hidden(self, gate, other):
-        return F.relu(gate) * other
+@exercise.mistake(step="hidden")
+def gated_by_relu(self, gate, other):
+    """The gate was bent by max(0, z). In the formula it is swish(z) = z sigmoid(z), which is smooth
+    and dips below zero."""
+    return F.relu(gate) * other
 
 
-@exercise.mistake("The gate was a plain sigmoid(z). swish(z) has one factor more: which?")
-class GatedBySigmoid(InSteps):
-    def hidden(self, gate, other):
-        return torch.sigmoid(gate) * other
+@exercise.mistake(step="hidden")
+def gated_by_sigmoid(self, gate, other):
+    """The gate was a plain sigmoid(z). swish(z) has one factor more: which?"""
+    return torch.sigmoid(gate) * other
 
 
-@exercise.mistake(
-    "The gate was bent by GELU. That is a network of the same family (GEGLU), but here the "
-    "formula says swish(z) = z sigmoid(z)."
-)
-class GatedByGelu(InSteps):
-    def hidden(self, gate, other):
-        return F.gelu(gate) * other
+@exercise.mistake(step="hidden")
+def gated_by_gelu(self, gate, other):
+    """The gate was bent by GELU. That is a network of the same family (GEGLU), but here the formula
+    says swish(z) = z sigmoid(z)."""
+    return F.gelu(gate) * other
 
 
-@exercise.mistake("The gate was bent by tanh. In the formula it is swish(z) = z sigmoid(z).")
-class GatedByTanh(InSteps):
-    def hidden(self, gate, other):
-        return torch.tanh(gate) * other
+@exercise.mistake(step="hidden")
+def gated_by_tanh(self, gate, other):
+    """The gate was bent by tanh. In the formula it is swish(z) = z sigmoid(z)."""
+    return torch.tanh(gate) * other
 
 
-@exercise.mistake(
-    "The two hidden layers were multiplied, and neither went through swish. Which of them is the "
-    "gate?"
-)
-class NoSwish(InSteps):
-    def hidden(self, gate, other):
-        return gate * other
+@exercise.mistake(step="hidden")
+def no_swish(self, gate, other):
+    """The two hidden layers were multiplied, and neither went through swish. Which of them is the
+    gate?"""
+    return gate * other
 
 
-@exercise.mistake(
-    "w_1 and w_3 have changed places: the formula sends W_1 x through swish, and leaves W_3 x as "
-    "it is."
-)
-class SwishOnTheOther(InSteps):
-    def hidden(self, gate, other):
-        return gate * F.silu(other)
+@exercise.mistake(step="hidden")
+def swish_on_the_other(self, gate, other):
+    """w_1 and w_3 have changed places: the formula sends W_1 x through swish, and leaves W_3 x as
+    it is."""
+    return gate * F.silu(other)
 
 
-@exercise.mistake(
-    "Both hidden layers went through swish. Only the gate does: which matrix makes it?"
-)
-class SwishOnBoth(InSteps):
-    def hidden(self, gate, other):
-        return F.silu(gate) * F.silu(other)
+@exercise.mistake(step="hidden")
+def swish_on_both(self, gate, other):
+    """Both hidden layers went through swish. Only the gate does: which matrix makes it?"""
+    return F.silu(gate) * F.silu(other)
 
 
-@exercise.mistake(
-    "The product of the two hidden layers went through swish. Where does the bracket of swish "
-    "close in the formula?"
-)
-class SwishOfTheProduct(InSteps):
-    def hidden(self, gate, other):
-        return F.silu(gate * other)
+@exercise.mistake(step="hidden")
+def swish_of_the_product(self, gate, other):
+    """The product of the two hidden layers went through swish. Where does the bracket of swish
+    close in the formula?"""
+    return F.silu(gate * other)
 
 
-@exercise.mistake(
-    "The two hidden layers were added. A gate multiplies: where it is 0, nothing passes."
-)
-class Added(InSteps):
-    def hidden(self, gate, other):
-        return F.silu(gate) + other
+@exercise.mistake(step="hidden")
+def added(self, gate, other):
+    """The two hidden layers were added. A gate multiplies: where it is 0, nothing passes."""
+    return F.silu(gate) + other
 
 
-@exercise.mistake(
-    "`w_3` is never asked: this is a plain network with swish in it. What does the gate multiply?"
-)
-class NoGate(InSteps):
-    def hidden(self, gate, other):
-        return F.silu(gate)
+@exercise.mistake(step="hidden")
+def no_gate(self, gate, other):
+    """`w_3` is never asked: this is a plain network with swish in it. What does the gate
+    multiply?"""
+    return F.silu(gate)
 
 
-@exercise.mistake(
-    "`w_1` is never asked: x went through `w_3` and `w_2` alone. What opens and closes the hidden "
-    "layer?"
-)
-class GateForgotten(InSteps):
-    def hidden(self, gate, other):
-        return other
+@exercise.mistake(step="hidden")
+def gate_forgotten(self, gate, other):
+    """`w_1` is never asked: x went through `w_3` and `w_2` alone. What opens and closes the hidden
+    layer?"""
+    return other
 
 
-@exercise.mistake(
-    "The matrices have biases. `nn.Linear` makes one unless it is told not to: which argument says "
-    "so?",
-    raises=RuntimeError,
-)
-class WithBiases(InSteps):
-    def __init__(self, d_model, d_ff):
-        nn.Module.__init__(self)
-        self.w_1, self.w_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
-        self.w_3 = nn.Linear(d_model, d_ff)
+@exercise.mistake(step="__init__", raises=RuntimeError)
+def with_biases(self, d_model, d_ff):
+    """The matrices have biases. `nn.Linear` makes one unless it is told not to: which argument says
+    so?"""
+    nn.Module.__init__(self)
+    self.w_1, self.w_2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
+    self.w_3 = nn.Linear(d_model, d_ff)
 
 
-@exercise.mistake(
-    "`w_2` and `w_3` have changed places. By their names the weights of a model are copied: w_1 "
-    "and w_3 read x, and w_2 returns to d_model.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class NamesExchanged(InSteps):
+    """`w_2` and `w_3` have changed places. By their names the weights of a model are copied: w_1
+    and w_3 read x, and w_2 returns to d_model."""
+
     def __init__(self, d_model, d_ff):
         nn.Module.__init__(self)
         self.w_1 = nn.Linear(d_model, d_ff, bias=False)
@@ -180,22 +160,18 @@ class NamesExchanged(InSteps):
         return self.w_3(F.silu(self.w_1(x)) * self.w_2(x))
 
 
-@exercise.mistake(
-    "d_ff changes nothing: the hidden layer is as wide as a token. Which of the sizes belongs to "
-    "which side of each matrix?",
-    raises=RuntimeError,
-)
-class HiddenAsWideAsAToken(InSteps):
-    def __init__(self, d_model, d_ff):
-        super().__init__(d_model, d_model)
+@exercise.mistake(step="__init__", raises=RuntimeError)
+def hidden_as_wide_as_a_token(self, d_model, d_ff):
+    """d_ff changes nothing: the hidden layer is as wide as a token. Which of the sizes belongs to
+    which side of each matrix?"""
+    InSteps.__init__(self, d_model, d_model)
 
 
-@exercise.mistake(
-    "The parameters are bare tensors, and the weights of a model come by the names `w_1.weight` "
-    "and so on. Which module of torch's holds a matrix under the name `weight`?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 class BareParameters(InSteps):
+    """The parameters are bare tensors, and the weights of a model come by the names `w_1.weight`
+    and so on. Which module of torch's holds a matrix under the name `weight`?"""
+
     def __init__(self, d_model, d_ff):
         nn.Module.__init__(self)
         self.w_1 = nn.Parameter(torch.randn(d_model, d_ff))
@@ -206,22 +182,17 @@ class BareParameters(InSteps):
         return (F.silu(x @ self.w_1) * (x @ self.w_3)) @ self.w_2
 
 
-@exercise.mistake(
-    "`super().__init__()` is missing, so torch has nowhere to put the matrices. It has to come "
-    "before the first of them.",
-    raises=AttributeError,
-)
-class NoModule(InSteps):
-    def __init__(self, d_model, d_ff):
-        self.w_1 = nn.Linear(d_model, d_ff, bias=False)
+@exercise.mistake(step="__init__", raises=AttributeError)
+def no_module(self, d_model, d_ff):
+    """`super().__init__()` is missing, so torch has nowhere to put the matrices. It has to come
+    before the first of them."""
+    self.w_1 = nn.Linear(d_model, d_ff, bias=False)
 
 
-@exercise.mistake(
-    "x was added to the result. The block around the network has a residual connection already."
-)
-class AddedToX(InSteps):
-    def forward(self, x):
-        return x + super().forward(x)
+@exercise.mistake
+def added_to_x(self, x):
+    """x was added to the result. The block around the network has a residual connection already."""
+    return x + InSteps.forward(self, x)
 
 
 @exercise.alternative

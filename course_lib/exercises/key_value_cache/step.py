@@ -98,6 +98,7 @@ def one_row_a_call(answer, draw: Draw):
     return torch.allclose(found, whole, atol=1e-5)
 
 
+@exercise.steps
 class InSteps(KeyValueCache):
     """The reference in steps, so that a mistake is one step gone wrong."""
 
@@ -118,186 +119,145 @@ class InSteps(KeyValueCache):
         return causal_mask(q.shape[-2], k.shape[-2])
 
 
-@exercise.mistake(
-    "Each call sees its own tokens alone: nothing is left of earlier calls. What has to be on "
-    "`self` when the next one comes?"
-)
-class NothingKept(InSteps):
-    def joined(self, k, v):
-        return k, v
+@exercise.mistake(step="joined")
+def nothing_kept(self, k, v):
+    """Each call sees its own tokens alone: nothing is left of earlier calls. What has to be on
+    `self` when the next one comes?"""
+    return k, v
 
 
-@exercise.mistake(
-    "Each call sees its own tokens and those of the call before. What was put together, old and "
-    "new, has to be kept, not the new alone."
-)
-class LastCallAlone(InSteps):
-    def joined(self, k, v):
-        new = k, v
-        if self.kept:
-            k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+@exercise.mistake(step="joined")
+def last_call_alone(self, k, v):
+    """Each call sees its own tokens and those of the call before. What was put together, old and
+    new, has to be kept, not the new alone."""
+    new = k, v
+    if self.kept:
+        k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+    self.kept = new
+    return k, v
+
+
+@exercise.mistake(step="joined")
+def first_call_alone(self, k, v):
+    """Each call sees its own tokens and those of the very first call. Is what you keep replaced
+    when more comes in?"""
+    new = k, v
+    if self.kept:
+        k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
+    else:
         self.kept = new
-        return k, v
+    return k, v
 
 
-@exercise.mistake(
-    "Each call sees its own tokens and those of the very first call. Is what you keep replaced "
-    "when more comes in?"
-)
-class FirstCallAlone(InSteps):
-    def joined(self, k, v):
-        new = k, v
-        if self.kept:
-            k, v = (self.together(*pair) for pair in zip(self.kept, new, strict=True))
-        else:
-            self.kept = new
-        return k, v
+@exercise.mistake(step="joined", raises=RuntimeError)
+def keys_alone(self, k, v):
+    """The keys are kept and the values are not, so there are more weights than values. What does
+    each weight multiply?"""
+    kept, _ = InSteps.joined(self, k, v)
+    return kept, v
 
 
-@exercise.mistake(
-    "The keys are kept and the values are not, so there are more weights than values. What does "
-    "each weight multiply?",
-    raises=RuntimeError,
-)
-class KeysAlone(InSteps):
-    def joined(self, k, v):
-        kept, _ = super().joined(k, v)
-        return kept, v
+@exercise.mistake(step="joined", raises=RuntimeError)
+def values_alone(self, k, v):
+    """The values are kept and the keys are not, so old tokens have no score. Which two tensors does
+    attention read of every token?"""
+    _, kept = InSteps.joined(self, k, v)
+    return k, kept
 
 
-@exercise.mistake(
-    "The values are kept and the keys are not, so old tokens have no score. Which two tensors does "
-    "attention read of every token?",
-    raises=RuntimeError,
-)
-class ValuesAlone(InSteps):
-    def joined(self, k, v):
-        _, kept = super().joined(k, v)
-        return k, kept
+@exercise.mistake(step="together")
+def new_ones_first(self, old, new):
+    """New tokens were put before the old ones. A causal mask goes by places, and here the queries
+    are the last of the keys: which order does it need?"""
+    return torch.cat([new, old], dim=-2)
 
 
-@exercise.mistake(
-    "New tokens were put before the old ones. A causal mask goes by places, and here the queries "
-    "are the last of the keys: which order does it need?"
-)
-class NewOnesFirst(InSteps):
-    def together(self, old, new):
-        return torch.cat([new, old], dim=-2)
+@exercise.mistake(step="together", raises=RuntimeError)
+def added_up(self, old, new):
+    """Keys and values were kept, but added up and not put one behind the other. Each token needs a
+    row of its own."""
+    return old + new
 
 
-@exercise.mistake(
-    "Keys and values were kept, but added up and not put one behind the other. Each token needs a "
-    "row of its own.",
-    raises=RuntimeError,
-)
-class AddedUp(InSteps):
-    def together(self, old, new):
-        return old + new
+@exercise.mistake(step="together", raises=RuntimeError)
+def along_the_heads(self, old, new):
+    """Old and new were put together along the heads, so there are more heads and not more tokens.
+    Which axis, counted from the end, holds the tokens?"""
+    return torch.cat([old, new], dim=-3)
 
 
-@exercise.mistake(
-    "Old and new were put together along the heads, so there are more heads and not more tokens. "
-    "Which axis, counted from the end, holds the tokens?",
-    raises=RuntimeError,
-)
-class AlongTheHeads(InSteps):
-    def together(self, old, new):
-        return torch.cat([old, new], dim=-3)
+@exercise.mistake(step="together", raises=RuntimeError)
+def along_the_columns(self, old, new):
+    """Old and new were put together along the columns, so a key is longer than a query. Which axis,
+    counted from the end, holds the tokens?"""
+    return torch.cat([old, new], dim=-1)
 
 
-@exercise.mistake(
-    "Old and new were put together along the columns, so a key is longer than a query. Which axis, "
-    "counted from the end, holds the tokens?",
-    raises=RuntimeError,
-)
-class AlongTheColumns(InSteps):
-    def together(self, old, new):
-        return torch.cat([old, new], dim=-1)
+@exercise.mistake(step="together", raises=RuntimeError)
+def tokens_on_axis1(self, old, new):
+    """Right without a batch: the tokens were looked for on axis 1. There may be batch dimensions
+    before, so count from the end."""
+    return torch.cat([old, new], dim=1)
 
 
-@exercise.mistake(
-    "Right without a batch: the tokens were looked for on axis 1. There may be batch dimensions "
-    "before, so count from the end.",
-    raises=RuntimeError,
-)
-class TokensOnAxis1(InSteps):
-    def together(self, old, new):
-        return torch.cat([old, new], dim=1)
+@exercise.mistake(step="together", raises=(RuntimeError, IndexError))
+def tokens_on_axis2(self, old, new):
+    """Right with one batch dimension: the tokens were looked for on axis 2. There may be none, or
+    two, so count from the end."""
+    return torch.cat([old, new], dim=2)
 
 
-@exercise.mistake(
-    "Right with one batch dimension: the tokens were looked for on axis 2. There may be none, or "
-    "two, so count from the end.",
-    raises=(RuntimeError, IndexError),
-)
-class TokensOnAxis2(InSteps):
-    def together(self, old, new):
-        return torch.cat([old, new], dim=2)
+@exercise.mistake(step="mask")
+def no_mask(self, q, k):
+    """Right one at a time, but tokens that come in one call see those after them. Which mask has
+    the attention been given?"""
+    return
 
 
-@exercise.mistake(
-    "Right one at a time, but tokens that come in one call see those after them. Which mask has "
-    "the attention been given?"
-)
-class NoMask(InSteps):
-    def mask(self, q, k):
-        return None
+@exercise.mistake(step="mask", raises=RuntimeError)
+def mask_of_the_new_alone(self, q, k):
+    """The mask is square, for the new tokens alone, and there are more keys than that. How many
+    columns does it need?"""
+    return causal_mask(q.shape[-2])
 
 
-@exercise.mistake(
-    "The mask is square, for the new tokens alone, and there are more keys than that. How many "
-    "columns does it need?",
-    raises=RuntimeError,
-)
-class MaskOfTheNewAlone(InSteps):
-    def mask(self, q, k):
-        return causal_mask(q.shape[-2])
+@exercise.mistake(step="mask")
+def mask_from_the_first_key(self, q, k):
+    """The mask counts from the first key, so a new token sees only the beginning of the text. The
+    queries are the last of the keys: where does the diagonal have to end?"""
+    return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
 
 
-@exercise.mistake(
-    "The mask counts from the first key, so a new token sees only the beginning of the text. The "
-    "queries are the last of the keys: where does the diagonal have to end?"
-)
-class MaskFromTheFirstKey(InSteps):
-    def mask(self, q, k):
-        return torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
+@exercise.mistake(step="mask")
+def not_itself(self, q, k):
+    """The new tokens see all the old ones and, of the new, only those before them. May a token look
+    at itself?"""
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    itself = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
+    itself[..., 0] = True
+    return itself
 
 
-@exercise.mistake(
-    "The new tokens see all the old ones and, of the new, only those before them. May a token look "
-    "at itself?",
-)
-class NotItself(InSteps):
-    def mask(self, q, k):
-        n_q, n_k = q.shape[-2], k.shape[-2]
-        itself = torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q - 1)
-        itself[..., 0] = True
-        return itself
+@exercise.mistake(step="mask")
+def mask_inverted(self, q, k):
+    """The mask is turned round: True means that a query may look."""
+    hidden = ~InSteps.mask(self, q, k)
+    hidden[..., 0] = True
+    return hidden
 
 
-@exercise.mistake("The mask is turned round: True means that a query may look.")
-class MaskInverted(InSteps):
-    def mask(self, q, k):
-        hidden = ~super().mask(q, k)
-        hidden[..., 0] = True
-        return hidden
+@exercise.mistake(step="__init__")
+def own_attention(self, attention):
+    """`attention` changes nothing: the object attends by a rule of its own, whatever it was given.
+    What does the constructor keep, and what do you call in the end?"""
+    InSteps.__init__(self, grouped_query_attention)
 
 
-@exercise.mistake(
-    "`attention` changes nothing: the object attends by a rule of its own, whatever it was given. "
-    "What does the constructor keep, and what do you call in the end?"
-)
-class OwnAttention(InSteps):
-    def __init__(self, attention):
-        super().__init__(grouped_query_attention)
-
-
-@exercise.mistake(
-    "Results came back for all tokens so far. The caller has those of earlier calls already: which "
-    "queries does this call bring?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class AllRows(InSteps):
+    """Results came back for all tokens so far. The caller has those of earlier calls already: which
+    queries does this call bring?"""
+
     queries: tuple = ()
 
     def __call__(self, q, k, v):
@@ -305,34 +265,30 @@ class AllRows(InSteps):
         return super().__call__(torch.cat(self.queries, dim=-2), k, v)
 
 
-@exercise.mistake(
-    "Right results, but the queries of all calls were kept and asked again. The result of an old "
-    "token is known, and nobody needs it a second time: what does a call of one token have to "
-    "compute?",
-    raises=MemoryError,
-)
+@exercise.mistake(raises=MemoryError)
 class AskedAgain(AllRows):
+    """Right results, but the queries of all calls were kept and asked again. The result of an old
+    token is known, and nobody needs it a second time: what does a call of one token have to
+    compute?"""
+
     def __call__(self, q, k, v):
         return super().__call__(q, k, v)[..., -q.shape[-2] :, :]
 
 
-@exercise.mistake(
-    "Keys and values changed places when they were put together. In which order were they kept?",
-    raises=RuntimeError,
-)
-class Exchanged(InSteps):
-    def joined(self, k, v):
-        if self.kept:
-            old_values, old_keys = self.kept
-            k, v = torch.cat([old_keys, k], dim=-2), torch.cat([old_values, v], dim=-2)
-        self.kept = k, v
-        return k, v
+@exercise.mistake(step="joined", raises=RuntimeError)
+def exchanged(self, k, v):
+    """Keys and values changed places when they were put together. In which order were they kept?"""
+    if self.kept:
+        old_values, old_keys = self.kept
+        k, v = torch.cat([old_keys, k], dim=-2), torch.cat([old_values, v], dim=-2)
+    self.kept = k, v
+    return k, v
 
 
-@exercise.mistake("The object returned nothing. What comes after `return`?")
-class NothingReturned(InSteps):
-    def __call__(self, q, k, v):
-        super().__call__(q, k, v)
+@exercise.mistake
+def nothing_returned(self, q, k, v):
+    """The object returned nothing. What comes after `return`?"""
+    InSteps.__call__(self, q, k, v)
 
 
 @exercise.alternative

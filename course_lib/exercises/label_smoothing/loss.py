@@ -95,129 +95,119 @@ def mean(losses, counted):
     return losses.masked_fill(~counted, 0.0).sum() / counted.sum()
 
 
-@exercise.mistake(
-    "The share went to the wrong tokens: the target had none of it. Another convention, and a "
-    "usual one, but here the mean is over the whole vocabulary, the target included."
-)
+@exercise.mistake
 def spread_over_the_others(logits, targets, smoothing, ignore=None):
+    """The share went to the wrong tokens: the target had none of it. Another convention, and a
+    usual one, but here the mean is over the whole vocabulary, the target included."""
     counted, of_target, losses = parts(logits, targets, ignore)
     others = (losses.sum(-1) - of_target) / (losses.shape[-1] - 1)
     return mean((1 - smoothing) * of_target + smoothing * others, counted)
 
 
-@exercise.mistake(
-    "The losses of the whole vocabulary were added up, not averaged. By which factor is that too "
-    "large?"
-)
+@exercise.mistake
 def sum_over_the_vocabulary(logits, targets, smoothing, ignore=None):
+    """The losses of the whole vocabulary were added up, not averaged. By which factor is that too
+    large?"""
     counted, of_target, losses = parts(logits, targets, ignore)
     return mean((1 - smoothing) * of_target + smoothing * losses.sum(-1), counted)
 
 
-@exercise.mistake(
-    "The target's loss kept its whole weight, and the rest came on top. What is left for the "
-    "target when a share s goes elsewhere?"
-)
+@exercise.mistake
 def on_top(logits, targets, smoothing, ignore=None):
+    """The target's loss kept its whole weight, and the rest came on top. What is left for the
+    target when a share s goes elsewhere?"""
     counted, of_target, losses = parts(logits, targets, ignore)
     return mean(of_target + smoothing * losses.mean(-1), counted)
 
 
-@exercise.mistake(
-    "The two shares have changed places: with s = 0.1, a tenth was left for the target. Which of "
-    "the two gets 1 - s?"
-)
+@exercise.mistake
 def shares_exchanged(logits, targets, smoothing, ignore=None):
+    """The two shares have changed places: with s = 0.1, a tenth was left for the target. Which of
+    the two gets 1 - s?"""
     counted, of_target, losses = parts(logits, targets, ignore)
     return mean(smoothing * of_target + (1 - smoothing) * losses.mean(-1), counted)
 
 
-@exercise.mistake("Nothing is smoothed: `smoothing` is accepted and never used.")
+@exercise.mistake
 def not_smoothed(logits, targets, smoothing, ignore=None):
+    """Nothing is smoothed: `smoothing` is accepted and never used."""
     counted, of_target, _ = parts(logits, targets, ignore)
     return mean(of_target, counted)
 
 
-@exercise.mistake(
-    "The target lost a share of its weight, and nobody got it. Where is the mean over the "
-    "vocabulary?"
-)
+@exercise.mistake
 def share_lost(logits, targets, smoothing, ignore=None):
+    """The target lost a share of its weight, and nobody got it. Where is the mean over the
+    vocabulary?"""
     counted, of_target, _ = parts(logits, targets, ignore)
     return mean((1 - smoothing) * of_target, counted)
 
 
-@exercise.mistake(
-    "Ignored targets have no loss, but were counted when the sum was divided. How many targets "
-    "count?",
-)
+@exercise.mistake
 def divided_by_all(logits, targets, smoothing, ignore=None):
+    """Ignored targets have no loss, but were counted when the sum was divided. How many targets
+    count?"""
     counted, of_target, losses = parts(logits, targets, ignore)
     mixed = (1 - smoothing) * of_target + smoothing * losses.mean(-1)
     return mixed.masked_fill(~counted, 0.0).mean()
 
 
-@exercise.mistake(
-    "Only the target's part leaves out what is to be ignored: the mean over the vocabulary still "
-    "hears the padding."
-)
+@exercise.mistake
 def padding_smoothed(logits, targets, smoothing, ignore=None):
+    """Only the target's part leaves out what is to be ignored: the mean over the vocabulary still
+    hears the padding."""
     counted, of_target, losses = parts(logits, targets, ignore)
     return (1 - smoothing) * mean(of_target, counted) + smoothing * losses.mean()
 
 
-@exercise.mistake(
-    "The losses of all targets were added up. Which number makes a mean of them, whatever the size "
-    "of the batch?"
-)
+@exercise.mistake
 def sum_alone(logits, targets, smoothing, ignore=None):
+    """The losses of all targets were added up. Which number makes a mean of them, whatever the size
+    of the batch?"""
     counted, of_target, losses = parts(logits, targets, ignore)
     mixed = (1 - smoothing) * of_target + smoothing * losses.mean(-1)
     return mixed.masked_fill(~counted, 0.0).sum()
 
 
-@exercise.mistake(
-    "There is one loss for each place, where one number is asked for: their mean over the targets "
-    "that count."
-)
+@exercise.mistake
 def not_averaged(logits, targets, smoothing, ignore=None):
+    """There is one loss for each place, where one number is asked for: their mean over the targets
+    that count."""
     counted, of_target, losses = parts(logits, targets, ignore)
     mixed = (1 - smoothing) * of_target + smoothing * losses.mean(-1)
     return mixed.masked_fill(~counted, 0.0)
 
 
-@exercise.mistake("The sign is wrong: a logarithm of a probability is negative, a loss is not.")
+@exercise.mistake
 def wrong_sign(logits, targets, smoothing, ignore=None):
+    """The sign is wrong: a logarithm of a probability is negative, a loss is not."""
     return -smoothed_cross_entropy(logits, targets, smoothing, ignore)
 
 
-@exercise.mistake(
-    "The probabilities were smoothed after the softmax: a share of every probability was taken "
-    "away. Smooth the targets, and leave the model's probabilities as they are."
-)
+@exercise.mistake
 def probabilities_smoothed(logits, targets, smoothing, ignore=None):
+    """The probabilities were smoothed after the softmax: a share of every probability was taken
+    away. Smooth the targets, and leave the model's probabilities as they are."""
     probabilities = torch.softmax(logits, -1)
     smoothed = (1 - smoothing) * probabilities + smoothing / logits.shape[-1]
     counted, of_target, _ = parts(smoothed.log(), targets, ignore)
     return mean(of_target, counted)
 
 
-@exercise.mistake(
-    "The logits were taken as if they were logarithms of probabilities already. Which function "
-    "makes them so?"
-)
+@exercise.mistake
 def logits_as_they_are(logits, targets, smoothing, ignore=None):
+    """The logits were taken as if they were logarithms of probabilities already. Which function
+    makes them so?"""
     counted, _, _ = parts(logits, targets, ignore)
     chosen = targets.masked_fill(~counted, 0).unsqueeze(-1)
     of_target = -logits.gather(-1, chosen).squeeze(-1)
     return mean((1 - smoothing) * of_target - smoothing * logits.mean(-1), counted)
 
 
-@exercise.mistake(
-    "Large logits give infinity or NaN: the exponentials overflow, or a probability becomes 0, "
-    "before the logarithm is taken. Which function makes the logarithms at once?"
-)
+@exercise.mistake
 def log_of_a_quotient(logits, targets, smoothing, ignore=None):
+    """Large logits give infinity or NaN: the exponentials overflow, or a probability becomes 0,
+    before the logarithm is taken. Which function makes the logarithms at once?"""
     counted, _, _ = parts(logits, targets, ignore)
     losses = -(logits.exp() / logits.exp().sum(-1, keepdim=True)).log()
     of_target = losses.gather(-1, targets.masked_fill(~counted, 0).unsqueeze(-1)).squeeze(-1)

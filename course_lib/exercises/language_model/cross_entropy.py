@@ -79,38 +79,37 @@ def mean(surprise, counts):
     return surprise.sum() / counts.sum()
 
 
-@exercise.mistake("The sign is missing: the logarithm of a probability is negative, a loss is not.")
+@exercise.mistake
 def sign_missing(logits, targets, ignore=None):
+    """The sign is missing: the logarithm of a probability is negative, a loss is not."""
     return -cross_entropy(logits, targets, ignore)
 
 
-@exercise.mistake(
-    "The losses were added up, so longer texts cost more. Which number should be the same for one "
-    "token and for a thousand?"
-)
+@exercise.mistake
 def added_up(logits, targets, ignore=None):
+    """The losses were added up, so longer texts cost more. Which number should be the same for one
+    token and for a thousand?"""
     return losses(logits, targets, ignore)[0].sum()
 
 
-@exercise.mistake("The losses were not averaged: one number is asked for.")
+@exercise.mistake
 def not_averaged(logits, targets, ignore=None):
+    """The losses were not averaged: one number is asked for."""
     return losses(logits, targets, ignore)[0]
 
 
-@exercise.mistake(
-    "The ignored targets were counted below the line: their loss is 0, and so padding makes every "
-    "model look better."
-)
+@exercise.mistake
 def ignored_counted(logits, targets, ignore=None):
+    """The ignored targets were counted below the line: their loss is 0, and so padding makes every
+    model look better."""
     surprise, counts = losses(logits, targets, ignore)
     return surprise.sum() / counts.numel()
 
 
-@exercise.mistake(
-    "The mean of each row was taken first, and then the mean of these. Rows with fewer targets "
-    "then weigh more a target: over what is the average to be taken at once?"
-)
+@exercise.mistake
 def mean_of_means(logits, targets, ignore=None):
+    """The mean of each row was taken first, and then the mean of these. Rows with fewer targets
+    then weigh more a target: over what is the average to be taken at once?"""
     surprise, counts = losses(logits, targets, ignore)
     if not surprise.dim():
         return mean(surprise, counts)
@@ -118,47 +117,44 @@ def mean_of_means(logits, targets, ignore=None):
     return rows.sum() / counts.any(-1).sum().clamp(min=1)
 
 
-@exercise.mistake(
-    "Large logits give infinity or NaN: the softmax came first, and log of a probability that has "
-    "become 0 is minus infinity. How can the logarithm be taken without the exponential?"
-)
+@exercise.mistake
 def log_of_softmax(logits, targets, ignore=None):
+    """Large logits give infinity or NaN: the softmax came first, and log of a probability that has
+    become 0 is minus infinity. How can the logarithm be taken without the exponential?"""
     _, counts = losses(logits, targets, ignore)
     chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
     found = -torch.softmax(logits, -1).gather(-1, chosen).squeeze(-1).log()
     return mean(found.masked_fill(~counts, 0.0), counts)
 
 
-@exercise.mistake(
-    "Large logits give infinity: the exponentials overflow before their logarithm is taken. What "
-    "may be subtracted from all logits of a row?"
-)
+@exercise.mistake
 def overflowing(logits, targets, ignore=None):
+    """Large logits give infinity: the exponentials overflow before their logarithm is taken. What
+    may be subtracted from all logits of a row?"""
     _, counts = losses(logits, targets, ignore)
     chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
     found = logits.exp().sum(-1).log() - logits.gather(-1, chosen).squeeze(-1)
     return mean(found.masked_fill(~counts, 0.0), counts)
 
 
-@exercise.mistake("The loss is in bits: the natural logarithm, in nats, is asked for.")
+@exercise.mistake
 def in_bits(logits, targets, ignore=None):
+    """The loss is in bits: the natural logarithm, in nats, is asked for."""
     return cross_entropy(logits, targets, ignore) / torch.tensor(2.0).log()
 
 
-@exercise.mistake(
-    "This is one minus the probability of the target. Being sure and wrong should cost far more "
-    "than being unsure: which function of the probability grows without an end?"
-)
+@exercise.mistake
 def share_missed(logits, targets, ignore=None):
+    """This is one minus the probability of the target. Being sure and wrong should cost far more
+    than being unsure: which function of the probability grows without an end?"""
     surprise, counts = losses(logits, targets, ignore)
     return mean(1 - torch.exp(-surprise), counts)
 
 
-@exercise.mistake(
-    "Large logits give infinity or NaN: the exponentials overflow, or their quotient becomes 0, "
-    "before the logarithm is taken. How can the logarithm be taken without the exponential?"
-)
+@exercise.mistake
 def log_of_a_quotient(logits, targets, ignore=None):
+    """Large logits give infinity or NaN: the exponentials overflow, or their quotient becomes 0,
+    before the logarithm is taken. How can the logarithm be taken without the exponential?"""
     _, counts = losses(logits, targets, ignore)
     chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
     shares = logits.exp() / logits.exp().sum(-1, keepdim=True)
@@ -166,58 +162,49 @@ def log_of_a_quotient(logits, targets, ignore=None):
     return mean(found.masked_fill(~counts, 0.0), counts)
 
 
-@exercise.mistake(
-    "The target's logit was taken alone, and nothing was subtracted for the other tokens. A model "
-    "could make all logits large, and never lose: what makes them compete?"
-)
+@exercise.mistake
 def not_normalised(logits, targets, ignore=None):
+    """The target's logit was taken alone, and nothing was subtracted for the other tokens. A model
+    could make all logits large, and never lose: what makes them compete?"""
     _, counts = losses(logits, targets, ignore)
     chosen = targets.masked_fill(~counts, 0).unsqueeze(-1)
     found = -logits.gather(-1, chosen).squeeze(-1)
     return mean(found.masked_fill(~counts, 0.0), counts)
 
 
-@exercise.mistake(
-    "All tokens' log-probabilities were averaged. With a one-hot target only one term of the sum "
-    "over the vocabulary is left: which one?"
-)
+@exercise.mistake
 def over_the_vocabulary(logits, targets, ignore=None):
+    """All tokens' log-probabilities were averaged. With a one-hot target only one term of the sum
+    over the vocabulary is left: which one?"""
     _, counts = losses(logits, targets, ignore)
     found = torch.logsumexp(logits, -1) - logits.mean(-1)
     return mean(found.masked_fill(~counts, 0.0), counts)
 
 
-@exercise.mistake(
-    "`ignore` changes nothing: padding is learned like any other token.",
-    raises=(IndexError, RuntimeError),
-)
+@exercise.mistake(raises=(IndexError, RuntimeError))
 def ignore_ignored(logits, targets, ignore=None):
+    """`ignore` changes nothing: padding is learned like any other token."""
     return cross_entropy(logits, targets)
 
 
-@exercise.mistake(
-    "Targets of -100 were left out, as torch's own loss does without being asked. Which argument "
-    "says what is to be ignored here?",
-    raises=(IndexError, RuntimeError),
-)
+@exercise.mistake(raises=(IndexError, RuntimeError))
 def minus_100(logits, targets, ignore=None):
+    """Targets of -100 were left out, as torch's own loss does without being asked. Which argument
+    says what is to be ignored here?"""
     return cross_entropy(logits, targets, -100)
 
 
-@exercise.mistake(
-    "`if ignore` is False for the token 0, which is as good as any. How do you ask whether "
-    "something was given?"
-)
+@exercise.mistake
 def zero_is_false(logits, targets, ignore=None):
+    """`if ignore` is False for the token 0, which is as good as any. How do you ask whether
+    something was given?"""
     return cross_entropy(logits, targets, ignore if ignore else None)
 
 
-@exercise.mistake(
-    "What is ignored was looked up before it was dropped, and it may be the place of no token. "
-    "What could take its place?",
-    raises=(IndexError, RuntimeError),
-)
+@exercise.mistake(raises=(IndexError, RuntimeError))
 def looked_up_too_early(logits, targets, ignore=None):
+    """What is ignored was looked up before it was dropped, and it may be the place of no token.
+    What could take its place?"""
     _, counts = losses(logits, targets, ignore)
     found = torch.logsumexp(logits, -1) - logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return mean(found.masked_fill(~counts, 0.0), counts)

@@ -56,37 +56,33 @@ def windows(tokens, length, stride, last=0, shift=1):
     return tokens[places], tokens[(places + shift).clamp(0, len(tokens) - 1)]
 
 
-@exercise.mistake(
-    "The targets are the inputs again. A model that may copy learns nothing: by how many places "
-    "are the targets further right?"
-)
+@exercise.mistake
 def targets_are_inputs(tokens, length, stride):
+    """The targets are the inputs again. A model that may copy learns nothing: by how many places
+    are the targets further right?"""
     return windows(tokens, length, stride, shift=0)
 
 
-@exercise.mistake(
-    "The targets are the inputs again, and one window more is cut than has a next token. A model "
-    "that may copy learns nothing: by how many places are the targets further right?"
-)
+@exercise.mistake
 def copied(tokens, length, stride):
+    """The targets are the inputs again, and one window more is cut than has a next token. A model
+    that may copy learns nothing: by how many places are the targets further right?"""
     inputs, _ = windows(tokens, length, stride, last=1)
     return inputs, inputs.clone()
 
 
-@exercise.mistake(
-    "The targets of a window are the next window. Each token is asked for the one that follows it: "
-    "by how many places are the targets further right?"
-)
+@exercise.mistake
 def next_window(tokens, length, stride):
+    """The targets of a window are the next window. Each token is asked for the one that follows it:
+    by how many places are the targets further right?"""
     inputs, _ = windows(tokens, length, stride)
     return inputs[:-1], inputs[1:]
 
 
-@exercise.mistake(
-    "The targets are `length` places further right, the window after this one. Each token is asked "
-    "for the one that follows it."
-)
+@exercise.mistake
 def a_window_further(tokens, length, stride):
+    """The targets are `length` places further right, the window after this one. Each token is asked
+    for the one that follows it."""
     starts = range(0, len(tokens) - 2 * length + 1, stride)
     inputs, targets = (
         [tokens[i + shift : i + shift + length] for i in starts] for shift in (0, length)
@@ -95,11 +91,10 @@ def a_window_further(tokens, length, stride):
     return (torch.stack(inputs), torch.stack(targets)) if starts else (nothing, nothing)
 
 
-@exercise.mistake(
-    "The targets are a stride further right: they are the inputs of the next window. Each token is "
-    "asked for the one that follows it."
-)
+@exercise.mistake
 def a_stride_further(tokens, length, stride):
+    """The targets are a stride further right: they are the inputs of the next window. Each token is
+    asked for the one that follows it."""
     starts = range(0, len(tokens) - length - stride + 1, stride)
     inputs, targets = (
         [tokens[i + shift : i + shift + length] for i in starts] for shift in (0, stride)
@@ -108,72 +103,77 @@ def a_stride_further(tokens, length, stride):
     return (torch.stack(inputs), torch.stack(targets)) if starts else (nothing, nothing)
 
 
-@exercise.mistake("The targets are two places further right: the very next token is asked for.")
+@exercise.mistake
 def two_further(tokens, length, stride):
+    """The targets are two places further right: the very next token is asked for."""
     return windows(tokens, length, stride, shift=2)
 
 
-@exercise.mistake(
-    "The targets are one place to the left, so each token is asked for what came before it."
-)
+@exercise.mistake
 def to_the_left(tokens, length, stride):
+    """The targets are one place to the left, so each token is asked for what came before it."""
     return windows(tokens, length, stride, shift=-1)
 
 
-@exercise.mistake(
-    "The last window is missing, although its last target is still in the text. Up to where may a "
-    "window begin?"
-)
+@exercise.mistake
 def last_window_missing(tokens, length, stride):
+    """The last window is missing, although its last target is still in the text. Up to where may a
+    window begin?"""
     return windows(tokens, length, stride, last=-1)
 
 
-@exercise.mistake(
-    "A window was cut whose last token has no next one in the text. How many tokens does a window "
-    "with its targets need?"
-)
+@exercise.mistake
 def one_window_too_many(tokens, length, stride):
+    """A window was cut whose last token has no next one in the text. How many tokens does a window
+    with its targets need?"""
     return windows(tokens, length, stride, last=1)
 
 
-@exercise.mistake("The windows begin one token apart, whatever the stride says.")
+@exercise.mistake
 def stride_ignored(tokens, length, stride):
+    """The windows begin one token apart, whatever the stride says."""
     return windows(tokens, length, 1)
 
 
-@exercise.mistake(
-    "The windows are side by side: each begins where the last one ended. Where does window i "
-    "begin, by the docstring?"
-)
+@exercise.mistake
 def stride_of_the_length(tokens, length, stride):
+    """The windows are side by side: each begins where the last one ended. Where does window i
+    begin, by the docstring?"""
     return windows(tokens, length, length)
 
 
-@exercise.mistake(
-    "The targets of each window begin with its own first token moved round: `roll` brings the "
-    "first token to the end, and it does not come next there."
-)
+@exercise.mistake
 def rolled(tokens, length, stride):
+    """The targets of each window begin with its own first token moved round: `roll` brings the
+    first token to the end, and it does not come next there."""
     inputs, _ = windows(tokens, length, stride)
     return inputs, inputs.roll(-1, dims=-1)
 
 
-@exercise.mistake(
-    "Each window has one token too few: the window of length + 1 tokens was cut in two, but it had "
-    "only `length`."
-)
+@exercise.mistake
 def one_token_short(tokens, length, stride):
+    """Each window has one token too few: the window of length + 1 tokens was cut in two, but it had
+    only `length`."""
     inputs, targets = windows(tokens, length, stride)
     return inputs[:, :-1], targets[:, :-1]
 
 
-@exercise.mistake(
-    "Only the token after the window is a target. Every position is one: the model predicts the "
-    "next token after each of them."
-)
+@exercise.mistake
 def last_target_alone(tokens, length, stride):
+    """Only the token after the window is a target. Every position is one: the model predicts the
+    next token after each of them."""
     inputs, targets = windows(tokens, length, stride)
     return inputs, targets[:, -1]
+
+
+@exercise.mistake
+def next_window_cut_off(tokens, length, stride):
+    """The targets are the next window, `length` places further on, and repeat the last token at the
+    end of the text. Each token predicts the one after it: how far away is its target?"""
+    inputs, _ = examples(tokens, length, stride)
+    starts = torch.arange(len(inputs)) * stride
+    places = starts.unsqueeze(-1) + torch.arange(length) + length
+    return inputs, tokens[places.clamp(max=len(tokens) - 1)]
 
 
 @exercise.alternative

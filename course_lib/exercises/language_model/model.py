@@ -63,6 +63,7 @@ def order_counts(answer, draw: Draw):
     return (one - other).abs().max() > 1e-4
 
 
+@exercise.steps
 class InSteps(LanguageModel):
     """The model in steps, so that a mistake is one step gone wrong."""
 
@@ -85,66 +86,56 @@ class InSteps(LanguageModel):
         return self.score(self.run(self.embed(tokens), mask))
 
 
-@exercise.mistake(
-    "Each token sees what comes after it, and so what it is to predict. In training the loss will "
-    "fall to nothing, and the model will write nonsense: which mask does a decoder need?"
-)
-class NoMask(InSteps):
-    def mask(self, n):
-        return None
+@exercise.mistake(step="mask")
+def no_mask(self, n):
+    """Each token sees what comes after it, and so what it is to predict. In training the loss will
+    fall to nothing, and the model will write nonsense: which mask does a decoder need?"""
+    return
 
 
-@exercise.mistake(
-    "The mask is turned round: each token sees itself and what comes after it. True means *may "
-    "look*."
-)
-class MaskInverted(InSteps):
-    def mask(self, n):
-        return super().mask(n).mT
+@exercise.mistake(step="mask")
+def mask_inverted(self, n):
+    """The mask is turned round: each token sees itself and what comes after it. True means *may
+    look*."""
+    return InSteps.mask(self, n).mT
 
 
-@exercise.mistake(
-    "A token may not see itself here, so the first one sees nothing. The targets are one place "
-    "further right already: what would be given away if it saw itself?"
-)
-class HiddenFromItself(InSteps):
-    def mask(self, n):
-        return super().mask(n).tril(-1)
+@exercise.mistake(step="mask")
+def hidden_from_itself(self, n):
+    """A token may not see itself here, so the first one sees nothing. The targets are one place
+    further right already: what would be given away if it saw itself?"""
+    return InSteps.mask(self, n).tril(-1)
 
 
-@exercise.mistake(
-    "Only the first block was given the mask. What is hidden once must stay hidden: in which "
-    "rounds is it needed?"
-)
-class MaskForTheFirstBlock(InSteps):
-    def run(self, x, mask):
-        for block in self.blocks:
-            x, mask = block(x, mask), None
-        return x
+@exercise.mistake(step="run")
+def mask_for_the_first_block(self, x, mask):
+    """Only the first block was given the mask. What is hidden once must stay hidden: in which
+    rounds is it needed?"""
+    for block in self.blocks:
+        x, mask = block(x, mask), None
+    return x
 
 
-@exercise.mistake("No token knows its position: what does `self.positions` add?")
-class NoPositions(InSteps):
-    def embed(self, tokens):
-        self.positions(self.embedding(tokens))
-        return self.embedding(tokens)
+@exercise.mistake(step="embed")
+def no_positions(self, tokens):
+    """No token knows its position: what does `self.positions` add?"""
+    self.positions(self.embedding(tokens))
+    return self.embedding(tokens)
 
 
-@exercise.mistake(
-    "The positions were added twice. `self.positions` adds them and returns the sum: read "
-    "`LearnedPositions.forward`."
-)
-class PositionsTwice(InSteps):
-    def embed(self, tokens):
-        x = self.embedding(tokens)
-        return 2 * self.positions(x) - x
+@exercise.mistake(step="embed")
+def positions_twice(self, tokens):
+    """The positions were added twice. `self.positions` adds them and returns the sum: read
+    `LearnedPositions.forward`."""
+    x = self.embedding(tokens)
+    return 2 * self.positions(x) - x
 
 
-@exercise.mistake(
-    "The positions were added again before every block. The residual connections carry on what was "
-    "added once: how often must a token be told its position?"
-)
+@exercise.mistake
 class PositionsInEveryBlock(InSteps):
+    """The positions were added again before every block. The residual connections carry on what was
+    added once: how often must a token be told its position?"""
+
     def embed(self, tokens):
         return self.embedding(tokens)
 
@@ -154,100 +145,85 @@ class PositionsInEveryBlock(InSteps):
         return x
 
 
-@exercise.mistake(
-    "The positions were added once at the beginning and again before every block. The residual "
-    "connections carry on what was added once: how often must a token be told its position?"
-)
-class PositionsAgainInEveryBlock(InSteps):
-    def run(self, x, mask):
-        for block in self.blocks:
-            x = block(self.positions(x), mask)
-        return x
+@exercise.mistake(step="run")
+def positions_again_in_every_block(self, x, mask):
+    """The positions were added once at the beginning and again before every block. The residual
+    connections carry on what was added once: how often must a token be told its position?"""
+    for block in self.blocks:
+        x = block(self.positions(x), mask)
+    return x
 
 
-@exercise.mistake(
-    "The token vectors were added to themselves: `self.positions` returns the sum of a vector and "
-    "its position already."
-)
-class AddedToItsSum(InSteps):
-    def embed(self, tokens):
-        x = self.embedding(tokens)
-        return x + self.positions(x)
+@exercise.mistake(step="embed")
+def added_to_its_sum(self, tokens):
+    """The token vectors were added to themselves: `self.positions` returns the sum of a vector and
+    its position already."""
+    x = self.embedding(tokens)
+    return x + self.positions(x)
 
 
-@exercise.mistake(
-    "The embedding was multiplied by sqrt(d_model), as in the Transformer of 2017. This model "
-    "learns its positions, and has no such factor."
-)
-class Scaled(InSteps):
-    def embed(self, tokens):
-        x = self.embedding(tokens)
-        return super().embed(tokens) + (x.shape[-1] ** 0.5 - 1) * x
+@exercise.mistake(step="embed")
+def scaled(self, tokens):
+    """The embedding was multiplied by sqrt(d_model), as in the Transformer of 2017. This model
+    learns its positions, and has no such factor."""
+    x = self.embedding(tokens)
+    return InSteps.embed(self, tokens) + (x.shape[-1] ** 0.5 - 1) * x
 
 
-@exercise.mistake("No block was called: the tokens were looked up and scored at once.")
-class NoBlocks(InSteps):
-    def run(self, x, mask):
-        return x
+@exercise.mistake(step="run")
+def no_blocks(self, x, mask):
+    """No block was called: the tokens were looked up and scored at once."""
+    return x
 
 
-@exercise.mistake(
-    "Only the first block was used. Is there a `return` inside the loop, which ends it in the "
-    "first round?"
-)
-class FirstBlockAlone(InSteps):
-    def run(self, x, mask):
-        return self.blocks[0](x, mask)
+@exercise.mistake(step="run")
+def first_block_alone(self, x, mask):
+    """Only the first block was used. Is there a `return` inside the loop, which ends it in the
+    first round?"""
+    return self.blocks[0](x, mask)
 
 
-@exercise.mistake(
-    "Each block read the embedding, and its result was replaced by the next one's. What should a "
-    "block read?"
-)
-class LastBlockAlone(InSteps):
-    def run(self, x, mask):
-        return self.blocks[-1](x, mask)
+@exercise.mistake(step="run")
+def last_block_alone(self, x, mask):
+    """Each block read the embedding, and its result was replaced by the next one's. What should a
+    block read?"""
+    return self.blocks[-1](x, mask)
 
 
-@exercise.mistake("The blocks were called from the last to the first.")
-class BlocksInReverse(InSteps):
-    def run(self, x, mask):
-        for block in reversed(self.blocks):
-            x = block(x, mask)
-        return x
+@exercise.mistake(step="run")
+def blocks_in_reverse(self, x, mask):
+    """The blocks were called from the last to the first."""
+    for block in reversed(self.blocks):
+        x = block(x, mask)
+    return x
 
 
-@exercise.mistake(
-    "The stream was added to what each block returned. The residual connections are inside the "
-    "blocks already."
-)
-class AddedAroundBlocks(InSteps):
-    def run(self, x, mask):
-        for block in self.blocks:
-            x = x + block(x, mask)
-        return x
+@exercise.mistake(step="run")
+def added_around_blocks(self, x, mask):
+    """The stream was added to what each block returned. The residual connections are inside the
+    blocks already."""
+    for block in self.blocks:
+        x = x + block(x, mask)
+    return x
 
 
-@exercise.mistake(
-    "`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks "
-    "in it?",
-    raises=NotImplementedError,
-)
-class ListCalled(InSteps):
-    def run(self, x, mask):
-        return self.blocks(x, mask)
+@exercise.mistake(step="run", raises=NotImplementedError)
+def list_called(self, x, mask):
+    """`self.blocks` is a list of modules, and a list cannot be called. How do you reach the blocks
+    in it?"""
+    return self.blocks(x, mask)
 
 
-@exercise.mistake(
-    "The last norm was left out: pre-norm blocks leave the stream as large as it has grown."
-)
-class NoLastNorm(InSteps):
-    def score(self, x):
-        return self.output(x)
+@exercise.mistake(step="score")
+def no_last_norm(self, x):
+    """The last norm was left out: pre-norm blocks leave the stream as large as it has grown."""
+    return self.output(x)
 
 
-@exercise.mistake("The last norm was called after each block: is its line inside the loop?")
+@exercise.mistake
 class NormInTheLoop(InSteps):
+    """The last norm was called after each block: is its line inside the loop?"""
+
     def run(self, x, mask):
         for block in self.blocks:
             x = self.last_norm(block(x, mask))
@@ -257,40 +233,32 @@ class NormInTheLoop(InSteps):
         return self.output(x)
 
 
-@exercise.mistake(
-    "The states were returned: each has d_model numbers. How do they become a score for every "
-    "token of the vocabulary?"
-)
-class StatesReturned(InSteps):
-    def score(self, x):
-        return self.last_norm(x)
+@exercise.mistake(step="score")
+def states_returned(self, x):
+    """The states were returned: each has d_model numbers. How do they become a score for every
+    token of the vocabulary?"""
+    return self.last_norm(x)
 
 
-@exercise.mistake(
-    "The logits were made into probabilities. The loss takes logits, and so does sampling: what "
-    "does the docstring ask for?"
-)
-class Probabilities(InSteps):
-    def score(self, x):
-        return super().score(x).softmax(-1)
+@exercise.mistake(step="score")
+def probabilities(self, x):
+    """The logits were made into probabilities. The loss takes logits, and so does sampling: what
+    does the docstring ask for?"""
+    return InSteps.score(self, x).softmax(-1)
 
 
-@exercise.mistake(
-    "The logits were made into logarithms of probabilities. The docstring asks for logits, and the "
-    "loss does the rest."
-)
-class LogProbabilities(InSteps):
-    def score(self, x):
-        return super().score(x).log_softmax(-1)
+@exercise.mistake(step="score")
+def log_probabilities(self, x):
+    """The logits were made into logarithms of probabilities. The docstring asks for logits, and the
+    loss does the rest."""
+    return InSteps.score(self, x).log_softmax(-1)
 
 
-@exercise.mistake(
-    "Only the last position was scored. In training every position predicts its next token at "
-    "once: what keeps them from seeing it?"
-)
-class LastPlaceAlone(InSteps):
-    def score(self, x):
-        return super().score(x)[..., -1, :]
+@exercise.mistake(step="score")
+def last_place_alone(self, x):
+    """Only the last position was scored. In training every position predicts its next token at
+    once: what keeps them from seeing it?"""
+    return InSteps.score(self, x)[..., -1, :]
 
 
 @exercise.alternative

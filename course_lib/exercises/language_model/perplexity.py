@@ -61,89 +61,86 @@ def parts(losses, mask):
     return losses.masked_fill(~real, 0.0), real
 
 
-@exercise.mistake("This is the mean loss itself. What undoes a logarithm?")
+@exercise.mistake
 def mean_loss(losses, mask=None):
+    """This is the mean loss itself. What undoes a logarithm?"""
     losses, real = parts(losses, mask)
     return losses.sum() / real.sum()
 
 
-@exercise.mistake(
-    "The perplexities of all tokens were averaged. One surprise of 20 nats would outweigh "
-    "everything: what is averaged first?"
-)
+@exercise.mistake
 def mean_of_perplexities(losses, mask=None):
+    """The perplexities of all tokens were averaged. One surprise of 20 nats would outweigh
+    everything: what is averaged first?"""
     values, real = parts(losses, mask)
     return values.exp().masked_fill(~real, 0.0).sum() / real.sum()
 
 
-@exercise.mistake("The losses were added up and not averaged: the number grows with the text.")
+@exercise.mistake
 def exp_of_the_sum(losses, mask=None):
+    """The losses were added up and not averaged: the number grows with the text."""
     return parts(losses, mask)[0].sum().exp()
 
 
-@exercise.mistake(
-    "A long text gives infinity: the exponentials of all tokens were multiplied before the root "
-    "was taken, and their product overflows. What is averaged first, so that one `exp` is enough?"
-)
+@exercise.mistake
 def root_of_the_product(losses, mask=None):
+    """A long text gives infinity: the exponentials of all tokens were multiplied before the root
+    was taken, and their product overflows. What is averaged first, so that one `exp` is enough?"""
     values, real = parts(losses, mask)
     return values.exp().prod() ** (1 / real.sum())
 
 
-@exercise.mistake(
-    "The perplexity of each sentence was taken first, and these were averaged. Over what is the "
-    "mean to be taken, and of what: losses, or their exponentials?"
-)
+@exercise.mistake
 def mean_of_sentences_perplexities(losses, mask=None):
+    """The perplexity of each sentence was taken first, and these were averaged. Over what is the
+    mean to be taken, and of what: losses, or their exponentials?"""
     values, real = parts(losses, mask)
     rows = (values.sum(-1) / real.sum(-1).clamp(min=1)).exp()
     return (rows * real.any(-1)).sum() / real.any(-1).sum()
 
 
-@exercise.mistake(
-    "The mean losses of the sentences were averaged, one without tokens counted as 0. Over what is "
-    "the mean to be taken at once, so that every token weighs the same?"
-)
+@exercise.mistake
 def mean_of_all_means(losses, mask=None):
+    """The mean losses of the sentences were averaged, one without tokens counted as 0. Over what is
+    the mean to be taken at once, so that every token weighs the same?"""
     values, real = parts(losses, mask)
     return (values.sum(-1) / real.sum(-1).clamp(min=1)).mean().exp()
 
 
-@exercise.mistake(
-    "2 was raised to the loss, which is right for bits. The losses are in nats: what is the base "
-    "of a natural logarithm?"
-)
+@exercise.mistake
 def powers_of_two(losses, mask=None):
+    """2 was raised to the loss, which is right for bits. The losses are in nats: what is the base
+    of a natural logarithm?"""
     return 2.0 ** mean_loss(losses, mask)
 
 
-@exercise.mistake("Padding was counted below the line, so a padded batch looks easier than it is.")
+@exercise.mistake
 def padding_counted(losses, mask=None):
+    """Padding was counted below the line, so a padded batch looks easier than it is."""
     losses, _ = parts(losses, mask)
     return (losses.sum() / losses.numel()).exp()
 
 
-@exercise.mistake(
-    "The mean of each sentence was taken first, so a sentence of one token weighs as much as one "
-    "of a hundred. Over what is the mean to be taken at once?"
-)
+@exercise.mistake
 def mean_of_means(losses, mask=None):
+    """The mean of each sentence was taken first, so a sentence of one token weighs as much as one
+    of a hundred. Over what is the mean to be taken at once?"""
     losses, real = parts(losses, mask)
     rows = losses.sum(-1) / real.sum(-1).clamp(min=1)
     return (rows.sum() / real.any(-1).sum().clamp(min=1)).exp()
 
 
-@exercise.mistake(
-    "The mean of each sentence was taken first, and that of a sentence without tokens is 0 / 0. "
-    "Over what is the mean to be taken at once, so that every token weighs the same?"
-)
+@exercise.mistake
 def mean_of_means_of_nothing(losses, mask=None):
+    """The mean of each sentence was taken first, and that of a sentence without tokens is 0 / 0.
+    Over what is the mean to be taken at once, so that every token weighs the same?"""
     losses, real = parts(losses, mask)
     return (losses.sum(-1) / real.sum(-1)).mean().exp()
 
 
-@exercise.mistake("Each sentence got a perplexity of its own: the whole batch has one.")
+@exercise.mistake
 def by_sentence(losses, mask=None):
+    """Each sentence got a perplexity of its own: the whole batch has one."""
     losses, real = parts(losses, mask)
     return (losses.sum(-1) / real.sum(-1).clamp(min=1)).exp()
 
@@ -154,11 +151,10 @@ stock.mask_inverted(
 )
 
 
-@exercise.mistake(
-    "Padding was multiplied by 0, and infinity times 0 is NaN. How can a loss be dropped "
-    "whatever it is?"
-)
+@exercise.mistake
 def times_the_mask(losses, mask=None):
+    """Padding was multiplied by 0, and infinity times 0 is NaN. How can a loss be dropped whatever
+    it is?"""
     if mask is None:
         return perplexity(losses)
     return ((losses * mask).sum() / mask.sum()).exp()

@@ -43,14 +43,14 @@ def cases(draw: Draw):
 
 @exercise.property("each query sees one key more than the query before it, and the last sees all")
 def one_more_each(answer, draw: Draw):
-    few, n = draw.number(2, 30), draw.number(30, 99)
+    few, n = draw.number(2, 100), draw.number(100, 300)
     last, every = ([i + 1 for i in range(n)][-rows:] for rows in (few, n))
     return answer(few, n).sum(-1).tolist() == last and answer(n).sum(-1).tolist() == every
 
 
 @exercise.property("the last tokens see the same, whether those before them are queries or not")
 def last_rows(answer, draw: Draw):
-    few, n = draw.number(2, 30), draw.number(30, 99)
+    few, n = draw.number(2, 100), draw.number(100, 300)
     every, last = answer(n), answer(few, n)
     return every.any(-1).all() and torch.equal(last, every[-few:])
 
@@ -72,95 +72,85 @@ def triangle(n_q, n_k=None, offset=0):
     return torch.ones(n_q, n_k, dtype=torch.bool).tril(n_k - n_q + offset)
 
 
-@exercise.mistake(
-    "No token may look at itself, so the first one may look nowhere. What is on the diagonal: "
-    "the future, or a token that has been read?"
-)
+@exercise.mistake
 def strictly_before(n_q, n_k=None):
+    """No token may look at itself, so the first one may look nowhere. What is on the diagonal: the
+    future, or a token that has been read?"""
     return triangle(n_q, n_k, offset=-1)
 
 
-@exercise.mistake(
-    "Each token sees one token of its future: the diagonal is one too far to the right. Which "
-    "keys may the first of two tokens look at?"
-)
+@exercise.mistake
 def one_word_ahead(n_q, n_k=None):
+    """Each token sees one token of its future: the diagonal is one too far to the right. Which keys
+    may the first of two tokens look at?"""
     return triangle(n_q, n_k, offset=1)
 
 
-@exercise.mistake(
-    "The mask is read the wrong way round: here True means that the query may look at this key, "
-    "not that the key is hidden."
-)
+@exercise.mistake
 def inverted(n_q, n_k=None):
+    """The mask is read the wrong way round: here True means that the query may look at this key,
+    not that the key is hidden."""
     return ~causal_mask(n_q, n_k)
 
 
-@exercise.mistake(
-    "The tokens look forward, not back: this is the upper triangle, with the diagonal. Which axis "
-    "has the queries, the rows or the columns?"
-)
+@exercise.mistake
 def looking_forward(n_q, n_k=None):
+    """The tokens look forward, not back: this is the upper triangle, with the diagonal. Which axis
+    has the queries, the rows or the columns?"""
     return torch.ones(n_q, n_k or n_q, dtype=torch.bool).triu()
 
 
-@exercise.mistake(
-    "Right where there are as many keys as queries. Where there are more, the queries were taken "
-    "to be the first tokens; they are the last ones. Which keys may the last query look at?"
-)
+@exercise.mistake
 def queries_come_first(n_q, n_k=None):
+    """Right where there are as many keys as queries. Where there are more, the queries were taken
+    to be the first tokens; they are the last ones. Which keys may the last query look at?"""
     return torch.ones(n_q, n_k or n_q, dtype=torch.bool).tril()
 
 
-@exercise.mistake(
-    "Where there are more keys than queries, the diagonal moved to the wrong side. The last query "
-    "may look at every key: into which corner must the diagonal run?"
-)
+@exercise.mistake
 def moved_to_the_left(n_q, n_k=None):
+    """Where there are more keys than queries, the diagonal moved to the wrong side. The last query
+    may look at every key: into which corner must the diagonal run?"""
     return torch.ones(n_q, n_k or n_q, dtype=torch.bool).tril(n_q - (n_k or n_q))
 
 
-@exercise.mistake(
-    "Queries and keys have changed places: the mask has a row for each key. Scores have a row for "
-    "each query."
-)
+@exercise.mistake
 def keys_down_queries_across(n_q, n_k=None):
+    """Queries and keys have changed places: the mask has a row for each key. Scores have a row for
+    each query."""
     return causal_mask(n_q, n_k).mT
 
 
-@exercise.mistake(
-    "Nobody is hidden from anybody: every entry is True. Which keys has a token not read yet?"
-)
+@exercise.mistake
 def nobody_hidden(n_q, n_k=None):
+    """Nobody is hidden from anybody: every entry is True. Which keys has a token not read yet?"""
     return torch.ones(n_q, n_k or n_q, dtype=torch.bool)
 
 
-@exercise.mistake(
-    "The mask is made of the numbers 1.0 and 0.0, and should be of True and False. `torch.ones` "
-    "makes floats unless it is told a `dtype`."
-)
+@exercise.mistake
 def of_floats(n_q, n_k=None):
+    """The mask is made of the numbers 1.0 and 0.0, and should be of True and False. `torch.ones`
+    makes floats unless it is told a `dtype`."""
     return causal_mask(n_q, n_k).float()
 
 
-@exercise.mistake(
-    "The mask is made of whole numbers, and should be of True and False: `~` would turn 1 into "
-    "-2. Which `dtype` knows True and False only?"
-)
+@exercise.mistake
 def of_whole_numbers(n_q, n_k=None):
+    """The mask is made of whole numbers, and should be of True and False: `~` would turn 1 into -2.
+    Which `dtype` knows True and False only?"""
     return causal_mask(n_q, n_k).long()
 
 
-@exercise.mistake(
-    "This is to be added to the scores: 0 where a query may look, minus infinity where not. The "
-    "masks of this course say True and False, and the softmax does the rest."
-)
+@exercise.mistake
 def to_be_added(n_q, n_k=None):
+    """This is to be added to the scores: 0 where a query may look, minus infinity where not. The
+    masks of this course say True and False, and the softmax does the rest."""
     return torch.zeros(n_q, n_k or n_q).masked_fill(~causal_mask(n_q, n_k), -torch.inf)
 
 
-@exercise.mistake("The rows came back as Python's own lists. What makes a tensor of them?")
+@exercise.mistake
 def as_lists(n_q, n_k=None):
+    """The rows came back as Python's own lists. What makes a tensor of them?"""
     return causal_mask(n_q, n_k).tolist()
 
 

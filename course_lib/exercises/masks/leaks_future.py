@@ -107,71 +107,58 @@ def leaking(layer, x, words=None, seen=at_positions):
     return moved.triu(1).any(-1).nonzero().flatten().tolist()
 
 
-@exercise.mistake(
-    "No leak was ever found, not even in an average of all tokens. Are the two states that you "
-    "compare made of different tokens, by more than rounding? After `c = x`, both are one tensor."
-)
+@exercise.mistake
 def nothing_found(layer, x):
+    """No leak was ever found, not even in an average of all tokens. Are the two states that you
+    compare made of different tokens, by more than rounding? After `c = x`, both are one tensor."""
     return []
 
 
-@exercise.mistake(
-    "Each position was tried on the next token alone. Some layers skip it and see the one after: "
-    "which tokens are the future of a position?"
-)
+@exercise.mistake
 def next_word_only(layer, x):
+    """Each position was tried on the next token alone. Some layers skip it and see the one after:
+    which tokens are the future of a position?"""
     n = x.shape[-2]
     return [word - 1 for word in range(1, n) if at_positions(moved_by(layer, x, word))[word - 1]]
 
 
-@exercise.mistake(
-    "Only the last token was moved. A layer that sees two places ahead shows nothing of it in the "
-    "first positions: which tokens are the future of those?"
-)
+@exercise.mistake
 def last_word_only(layer, x):
+    """Only the last token was moved. A layer that sees two places ahead shows nothing of it in the
+    first positions: which tokens are the future of those?"""
     return leaking(layer, x, words=[x.shape[-2] - 1])
 
 
-@exercise.mistake(
-    "A leak in the second sentence alone was missed. A position counts as soon as it moves in any "
-    "sentence of the batch: how are the sentences put together?"
-)
+@exercise.mistake
 def first_sentence_only(layer, x):
+    """A leak in the second sentence alone was missed. A position counts as soon as it moves in any
+    sentence of the batch: how are the sentences put together?"""
     return leaking(layer, x, seen=lambda moved: moved.reshape(-1, *moved.shape[-2:])[0].any(-1))
 
 
-@exercise.mistake(
-    "A leak in the last column alone was missed. A position counts as soon as any number of its "
-    "state moves: how are the columns put together?"
-)
+@exercise.mistake
 def first_column_only(layer, x):
+    """A leak in the last column alone was missed. A position counts as soon as any number of its
+    state moves: how are the columns put together?"""
     return leaking(layer, x, seen=lambda moved: at_positions(moved[..., :1]))
 
 
-@exercise.mistake(
-    "Even a causal layer is said to leak. When a token moves, its own state moves, and those "
-    "after it may: which positions are to its left?"
-)
+@exercise.mistake
 def any_position(layer, x):
+    """Even a causal layer is said to leak. When a token moves, its own state moves, and those after
+    it may: which positions are to its left?"""
     words = range(x.shape[-2])
     moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in words])
     return moved.any(0).nonzero().flatten().tolist()
 
 
-@exercise.mistake(
-    "Positions were listed for seeing their own tokens, which they may. Counted from 0, which "
-    "positions are left of token j: how many, and is j one of them?"
-)
+@exercise.mistake
 def itself_included(layer, x):
+    """Positions were listed for seeing their own tokens, which they may. Counted from 0, which
+    positions are left of token j: how many, and is j one of them?"""
     n = x.shape[-2]
     moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in range(n)])
     return moved[1:].tril(1).any(0).nonzero().flatten().tolist()
-
-
-STAYED = (
-    "The tokens that were moved first stayed moved, so later on it could not be told who moved "
-    "what. Each token is to be tried alone: after `c = x` there are two names, and no copy."
-)
 
 
 def moving_on(layer, x, step):
@@ -183,48 +170,48 @@ def moving_on(layer, x, step):
     return sorted(leaks)
 
 
-@exercise.mistake(STAYED)
+@exercise.mistake
 def not_a_copy(layer, x):
+    """The tokens that were moved first stayed moved, so later on it could not be told who moved
+    what. Each token is to be tried alone: after `c = x` there are two names, and no copy."""
     return moving_on(layer, x, torch.randn_like)
 
 
-@exercise.mistake(STAYED)
+@exercise.mistake
 def not_a_copy_by_a_constant(layer, x):
+    """The tokens that were moved first stayed moved, so later on it could not be told who moved
+    what. Each token is to be tried alone: after `c = x` there are two names, and no copy."""
     return moving_on(layer, x, torch.ones_like)
 
 
-@exercise.mistake(
-    "These are the positions that see their past, which they may. On which side of the token that "
-    "was moved does a leak show?"
-)
+@exercise.mistake
 def past_instead(layer, x):
+    """These are the positions that see their past, which they may. On which side of the token that
+    was moved does a leak show?"""
     n = x.shape[-2]
     moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in range(n)])
     return moved.triu(1).any(0).nonzero().flatten().tolist()
 
 
-@exercise.mistake(
-    "These are the tokens that are seen too early. Asked for are the positions that see them."
-)
+@exercise.mistake
 def words_instead(layer, x):
+    """These are the tokens that are seen too early. Asked for are the positions that see them."""
     n = x.shape[-2]
     moved = torch.stack([at_positions(moved_by(layer, x, word)) for word in range(n)])
     return moved.tril(-1).any(1).nonzero().flatten().tolist()
 
 
-@exercise.mistake(
-    "The search ended at the first leak. Is there a `return` inside a loop? All positions are "
-    "asked for."
-)
+@exercise.mistake
 def first_leak_only(layer, x):
+    """The search ended at the first leak. Is there a `return` inside a loop? All positions are
+    asked for."""
     return leaking(layer, x)[:1]
 
 
-@exercise.mistake(
-    "Every entry of a token was moved by the same amount, or a gradient added them up. A layer "
-    "that begins with a norm sees how the entries differ: how can these be moved apart?"
-)
+@exercise.mistake
 def by_a_constant(layer, x):
+    """Every entry of a token was moved by the same amount, or a gradient added them up. A layer
+    that begins with a norm sees how the entries differ: how can these be moved apart?"""
     leaks = set()
     for word in range(1, x.shape[-2]):
         for step in (10, -10):
@@ -235,11 +222,10 @@ def by_a_constant(layer, x):
     return sorted(leaks)
 
 
-@exercise.mistake(
-    "States that moved by no more than rounding were convicted: the same sum in another order has "
-    "other last digits. Which function of torch's asks whether two numbers are nearly equal?"
-)
+@exercise.mistake
 def bit_by_bit(layer, x):
+    """States that moved by no more than rounding were convicted: the same sum in another order has
+    other last digits. Which function of torch's asks whether two numbers are nearly equal?"""
     leaks = set()
     for word in range(1, x.shape[-2]):
         changed = x.clone()
@@ -249,11 +235,10 @@ def bit_by_bit(layer, x):
     return sorted(leaks)
 
 
-@exercise.mistake(
-    "A state that was NaN and still is was taken to have moved: NaN equals nothing, not even "
-    "itself. What does `torch.isclose` say of two NaNs, and by which argument can that be changed?"
-)
+@exercise.mistake
 def nan_moves(layer, x):
+    """A state that was NaN and still is was taken to have moved: NaN equals nothing, not even
+    itself. What does `torch.isclose` say of two NaNs, and by which argument can that be changed?"""
     leaks = set()
     for word in range(1, x.shape[-2]):
         changed = x.clone()
@@ -263,11 +248,10 @@ def nan_moves(layer, x):
     return sorted(leaks)
 
 
-@exercise.mistake(
-    "The later tokens changed places among themselves. An average of all tokens does not notice "
-    "that: what would it notice?"
-)
+@exercise.mistake
 def exchanged(layer, x):
+    """The later tokens changed places among themselves. An average of all tokens does not notice
+    that: what would it notice?"""
     n, before = x.shape[-2], layer(x)
     leaks = []
     for i in range(n - 1):
@@ -279,11 +263,10 @@ def exchanged(layer, x):
     return leaks
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the first axis was taken for that of the tokens, so "
-    "whole sentences were moved. Which axis from the end are the tokens on?"
-)
+@exercise.mistake
 def words_on_the_first_axis(layer, x):
+    """Right for one sentence, not for a batch: the first axis was taken for that of the tokens, so
+    whole sentences were moved. Which axis from the end are the tokens on?"""
     before, leaks = layer(x), set()
     for word in range(len(x)):
         changed = x.clone()
@@ -294,25 +277,22 @@ def words_on_the_first_axis(layer, x):
     return sorted(leaks)
 
 
-@exercise.mistake(
-    "The positions are counted from 1. The docstring counts them from 0, as Python does."
-)
+@exercise.mistake
 def counted_from_one(layer, x):
+    """The positions are counted from 1. The docstring counts them from 0, as Python does."""
     return [position + 1 for position in leaking(layer, x)]
 
 
-@exercise.mistake(
-    "The right positions, in falling order. Which function of Python's puts a list in order?"
-)
+@exercise.mistake
 def falling(layer, x):
+    """The right positions, in falling order. Which function of Python's puts a list in order?"""
     return leaking(layer, x)[::-1]
 
 
-@exercise.mistake(
-    "Some positions are listed more than once: once for each later token that they see. How can "
-    "each be kept once, and in order?"
-)
+@exercise.mistake
 def repeated(layer, x):
+    """Some positions are listed more than once: once for each later token that they see. How can
+    each be kept once, and in order?"""
     return [
         position
         for word in range(1, x.shape[-2])
@@ -320,48 +300,44 @@ def repeated(layer, x):
     ]
 
 
-@exercise.mistake(
-    "One True or False came back for each position. Asked for are the numbers of those that leak."
-)
+@exercise.mistake
 def as_booleans(layer, x):
+    """One True or False came back for each position. Asked for are the numbers of those that
+    leak."""
     leaks = leaking(layer, x)
     return [position in leaks for position in range(x.shape[-2])]
 
 
-@exercise.mistake(
-    "The positions came back as a tensor. Which method makes a list of Python's own numbers of it?"
-)
+@exercise.mistake
 def as_a_tensor(layer, x):
+    """The positions came back as a tensor. Which method makes a list of Python's own numbers of
+    it?"""
     return torch.tensor(leaking(layer, x), dtype=torch.long)
 
 
-@exercise.mistake(
-    "The list holds tensors of one number each. Which method turns a whole tensor into a list of "
-    "Python's own numbers?"
-)
+@exercise.mistake
 def list_of_tensors(layer, x):
+    """The list holds tensors of one number each. Which method turns a whole tensor into a list of
+    Python's own numbers?"""
     return list(torch.tensor(leaking(layer, x), dtype=torch.long))
 
 
-@exercise.mistake(
-    "The positions came back as a set, which has no order. What makes a list in order of it?"
-)
+@exercise.mistake
 def as_a_set(layer, x):
+    """The positions came back as a set, which has no order. What makes a list in order of it?"""
     return set(leaking(layer, x))
 
 
-@exercise.mistake(
-    "One answer came back for the whole layer: leaks or not. Asked for is where it leaks."
-)
+@exercise.mistake
 def yes_or_no(layer, x):
+    """One answer came back for the whole layer: leaks or not. Asked for is where it leaks."""
     return bool(leaking(layer, x))
 
 
-@exercise.mistake(
-    "All tokens were moved at once, so a state that moved may have seen its past alone, or itself. "
-    "Whose change, and nobody else's, shows that position 2 sees position 5?"
-)
+@exercise.mistake
 def all_at_once(layer, x):
+    """All tokens were moved at once, so a state that moved may have seen its past alone, or itself.
+    Whose change, and nobody else's, shows that position 2 sees position 5?"""
     moved = at_positions(~torch.isclose(layer(x + torch.randn_like(x)), layer(x), equal_nan=True))
     return moved[:-1].nonzero().flatten().tolist()
 

@@ -61,90 +61,80 @@ def meets_the_causal_mask(answer, draw: Draw):
     return both.sum(-1).tolist() == seen
 
 
-@exercise.mistake(
-    "One token of padding is seen in each sentence that has any. Places are counted from 0: which "
-    "number has the last token of a sentence of three?"
-)
+@exercise.mistake
 def one_too_many(lengths, n):
+    """One token of padding is seen in each sentence that has any. Places are counted from 0: which
+    number has the last token of a sentence of three?"""
     return torch.arange(n) <= lengths[:, None, None]
 
 
-@exercise.mistake(
-    "The last token of each sentence is hidden. Places are counted from 0: which number has the "
-    "last token of a sentence of three, and is it smaller than its length?"
-)
+@exercise.mistake
 def one_too_few(lengths, n):
+    """The last token of each sentence is hidden. Places are counted from 0: which number has the
+    last token of a sentence of three, and is it smaller than its length?"""
     return torch.arange(1, n + 1) < lengths[:, None, None]
 
 
-@exercise.mistake(
-    "True marks the padding here. In this course True means that a token may be looked at."
-)
+@exercise.mistake
 def inverted(lengths, n):
+    """True marks the padding here. In this course True means that a token may be looked at."""
     return ~padding_mask(lengths, n)
 
 
-@exercise.mistake(
-    "The axis in the middle is missing: with scores of shape (batch, query, key), a mask of "
-    "shape (batch, n) is taken for one row per query. What is the same for all queries?"
-)
+@exercise.mistake
 def no_axis_for_queries(lengths, n):
+    """The axis in the middle is missing: with scores of shape (batch, query, key), a mask of shape
+    (batch, n) is taken for one row per query. What is the same for all queries?"""
     return padding_mask(lengths, n).squeeze(1)
 
 
-@exercise.mistake(
-    "The places are on the axis of the queries, so padding may not look, and everybody may look "
-    "at padding. What should the mask hide: queries, or keys?"
-)
+@exercise.mistake
 def hides_the_queries(lengths, n):
+    """The places are on the axis of the queries, so padding may not look, and everybody may look at
+    padding. What should the mask hide: queries, or keys?"""
     return padding_mask(lengths, n).mT
 
 
-@exercise.mistake(
-    "Here padding is hidden as a key, and as a query too: its rows see nothing. Nobody reads what "
-    "padding gathers, so one row does for all queries: which size has the axis in the middle?"
-)
+@exercise.mistake
 def hides_queries_and_keys(lengths, n):
+    """Here padding is hidden as a key, and as a query too: its rows see nothing. Nobody reads what
+    padding gathers, so one row does for all queries: which size has the axis in the middle?"""
     mask = padding_mask(lengths, n)
     return mask & mask.mT
 
 
-@exercise.mistake(
-    "The right entries, written down once for every query. One row does for all of them: with 1 "
-    "as the size in the middle, torch stretches it, and there may be any number of queries."
-)
+@exercise.mistake
 def stretched_over_queries(lengths, n):
+    """The right entries, written down once for every query. One row does for all of them: with 1 as
+    the size in the middle, torch stretches it, and there may be any number of queries."""
     return padding_mask(lengths, n).expand(-1, n, -1)
 
 
-@exercise.mistake(
-    "There are as many columns as the longest sentence has tokens, and `n` was never used. The "
-    "scores have n of them: one batch may hold short sentences only."
-)
+@exercise.mistake
 def room_ignored(lengths, n):
+    """There are as many columns as the longest sentence has tokens, and `n` was never used. The
+    scores have n of them: one batch may hold short sentences only."""
     return padding_mask(lengths, int(lengths.max()))
 
 
-@exercise.mistake(
-    "The padding was taken to be in front of each sentence. At which end does the docstring put it?"
-)
+@exercise.mistake
 def padded_in_front(lengths, n):
+    """The padding was taken to be in front of each sentence. At which end does the docstring put
+    it?"""
     return padding_mask(lengths, n).flip(-1)
 
 
-@exercise.mistake(
-    "Only one token of each sentence is seen, the one just at its end. Which places come before "
-    "it, and are they real?"
-)
+@exercise.mistake
 def only_the_last_word(lengths, n):
+    """Only one token of each sentence is seen, the one just at its end. Which places come before
+    it, and are they real?"""
     return torch.arange(n) == lengths[:, None, None] - 1
 
 
-@exercise.mistake(
-    "The mask is made of the numbers 1.0 and 0.0, and should be of True and False. What does a "
-    "comparison give by itself?"
-)
+@exercise.mistake
 def of_floats(lengths, n):
+    """The mask is made of the numbers 1.0 and 0.0, and should be of True and False. What does a
+    comparison give by itself?"""
     return padding_mask(lengths, n).float()
 
 

@@ -48,122 +48,112 @@ def shifted_out(answer, draw: Draw):
     return inputs.tolist() == [[7, 6, 5], [7, 6, 5]]
 
 
-@exercise.mistake(
-    "The last token came round to the front: the decoder would read the end of the very sentence "
-    "that it is to say. `torch.roll` closes the tokens to a ring; what belongs in front?"
-)
+@exercise.mistake
 def closed_to_a_ring(tokens, start):
+    """The last token came round to the front: the decoder would read the end of the very sentence
+    that it is to say. `torch.roll` closes the tokens to a ring; what belongs in front?"""
     return tokens.roll(1, dims=-1)
 
 
-@exercise.mistake(
-    "The tokens moved to the left, and the start is at the end. Each place would then read "
-    "the token after the one it is to say: what may it have read?"
-)
+@exercise.mistake
 def shifted_left(tokens, start):
+    """The tokens moved to the left, and the start is at the end. Each place would then read the
+    token after the one it is to say: what may it have read?"""
     return torch.cat([tokens[..., 1:], torch.full_like(tokens[..., :1], start)], dim=-1)
 
 
-@exercise.mistake(
-    "No token has moved: the start has taken the place of the last one. Where does a sentence "
-    "start?"
-)
+@exercise.mistake
 def start_at_the_end(tokens, start):
+    """No token has moved: the start has taken the place of the last one. Where does a sentence
+    start?"""
     return torch.cat([tokens[..., :-1], torch.full_like(tokens[..., :1], start)], dim=-1)
 
 
-@exercise.mistake(
-    "No token has moved: the start has taken the place of the first one, which the decoder now "
-    "never reads. Which token can be spared as an input?"
-)
+@exercise.mistake
 def start_over_the_first(tokens, start):
+    """No token has moved: the start has taken the place of the first one, which the decoder now
+    never reads. Which token can be spared as an input?"""
     return torch.cat([torch.full_like(tokens[..., :1], start), tokens[..., 1:]], dim=-1)
 
 
-@exercise.mistake(
-    "The start came behind the tokens, and none of them has gone. Where does a sentence start, "
-    "and how many inputs are there for n targets?"
-)
+@exercise.mistake
 def appended(tokens, start):
+    """The start came behind the tokens, and none of them has gone. Where does a sentence start, and
+    how many inputs are there for n targets?"""
     return torch.cat([tokens, torch.full_like(tokens[..., :1], start)], dim=-1)
 
 
-@exercise.mistake(
-    "There is one token too many: each input needs a target. After which of the tokens is nothing "
-    "left to be said?"
-)
+@exercise.mistake
 def nothing_dropped(tokens, start):
+    """There is one token too many: each input needs a target. After which of the tokens is nothing
+    left to be said?"""
     return torch.cat([torch.full_like(tokens[..., :1], start), tokens], dim=-1)
 
 
-@exercise.mistake(
-    "The last token is gone and no start has come, so there is one input too few. What does the "
-    "decoder read when it is to say the first token?"
-)
+@exercise.mistake
 def no_start(tokens, start):
+    """The last token is gone and no start has come, so there is one input too few. What does the
+    decoder read when it is to say the first token?"""
     return tokens[..., :-1]
 
 
-@exercise.mistake(
-    "In a batch, whole sentences moved on by one: the tokens were taken to be on the first axis. "
-    "Which axis are they always on?"
-)
+@exercise.mistake
 def sentences_shifted(tokens, start):
+    """In a batch, whole sentences moved on by one: the tokens were taken to be on the first axis.
+    Which axis are they always on?"""
     return torch.cat([torch.full_like(tokens[:1], start), tokens[:-1]])
 
 
-@exercise.mistake(
-    "In a batch the start needs a column, with one entry for each sentence, and the token to be "
-    "dropped is on the last axis.",
-    raises=(AttributeError, RuntimeError),
-)
+@exercise.mistake(raises=(AttributeError, RuntimeError))
 def one_sentence_only(tokens, start):
+    """In a batch the start needs a column, with one entry for each sentence, and the token to be
+    dropped is on the last axis."""
     return torch.cat([torch.tensor([start], dtype=tokens.dtype, device=tokens.device), tokens[:-1]])
 
 
-@exercise.mistake(
-    "Right for a batch of sentences, and for nothing else: `[:, ...]` asks for a first axis to "
-    "skip. How can you always speak of the last axis, whatever comes before it?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def second_axis(tokens, start):
+    """Right for a batch of sentences, and for nothing else: `[:, ...]` asks for a first axis to
+    skip. How can you always speak of the last axis, whatever comes before it?"""
     return torch.cat([torch.full_like(tokens[:, :1], start), tokens[:, :-1]], dim=1)
 
 
-@exercise.mistake(
-    "Right for a batch of sentences, and for nothing else: the start is a column of as many "
-    "entries as the first axis has. Which shape has `tokens[..., :1]`, for any number of axes?",
-    raises=(IndexError, RuntimeError),
-)
+@exercise.mistake(raises=(IndexError, RuntimeError))
 def column_of_the_first_size(tokens, start):
+    """Right for a batch of sentences, and for nothing else: the start is a column of as many
+    entries as the first axis has. Which shape has `tokens[..., :1]`, for any number of axes?"""
     return torch.cat([tokens.new_full((len(tokens), 1), start), tokens[:, :-1]], dim=1)
 
 
-@exercise.mistake(
-    "0 is at the front, whatever `start` says: it is accepted and never used. `F.pad` fills "
-    "up with 0 unless it is told another number."
-)
+@exercise.mistake
 def filled_with_zero(tokens, start):
+    """0 is at the front, whatever `start` says: it is accepted and never used. `F.pad` fills up
+    with 0 unless it is told another number."""
     return F.pad(tokens[..., :-1], (1, 0))
 
 
-@exercise.mistake(
-    "The tokens came back as floats, and a token is the number of a row in a table: there is no "
-    "row 7.0. `torch.ones`, `torch.zeros` and `torch.empty` make floats; which of torch's "
-    "functions take over the type of another tensor?"
-)
+@exercise.mistake
 def as_floats(tokens, start):
+    """The tokens came back as floats, and a token is the number of a row in a table: there is no
+    row 7.0. `torch.ones`, `torch.zeros` and `torch.empty` make floats; which of torch's functions
+    take over the type of another tensor?"""
     return shift_right(tokens, start).float()
 
 
-@exercise.mistake(
-    "The start was written into the tokens that came out of `torch.roll`, but only at the first "
-    "entry of the first axis. Which axis are the tokens on, in a batch?"
-)
+@exercise.mistake
 def rolled_and_first_row_written(tokens, start):
+    """The start was written into the tokens that came out of `torch.roll`, but only at the first
+    entry of the first axis. Which axis are the tokens on, in a batch?"""
     inputs = tokens.roll(1, dims=-1)
     inputs[0] = start
     return inputs
+
+
+@exercise.mistake
+def start_everywhere(tokens, start):
+    """Every token became the start: each was copied from the one before it, which had just been
+    written over. From which end must a loop go, or which tokens should it read?"""
+    return torch.full_like(tokens, start)
 
 
 @exercise.alternative

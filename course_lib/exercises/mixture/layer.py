@@ -56,6 +56,7 @@ def only_its_own(answer, draw: Draw):
     return answer(x, build=(4, 50, 16, 1), max_numel=64 * 50 - 1).shape == x.shape
 
 
+@exercise.steps
 class Steps(Mixture):
     """The steps of the reference, so that each mistake is one step gone wrong."""
 
@@ -82,104 +83,83 @@ class Steps(Mixture):
         return y.index_add(0, token, done)
 
 
-@exercise.mistake(
-    "Right results, but every expert worked on every token, and most of it was multiplied by zero: "
-    "then the mixture costs as much as all its experts. Which rows should an expert be given?",
-    raises=MemoryError,
-)
-class EveryExpertOnEveryToken(Mixture):
-    def forward(self, x):
-        chosen, weights = route(x, self.w, self.k)
-        y = torch.zeros_like(x)
-        for number, expert in enumerate(self.experts):
-            weight = (weights * (chosen == number)).sum(-1)
-            y = y + weight.unsqueeze(-1) * expert(x)
-        return y
+@exercise.mistake(raises=MemoryError)
+def every_expert_on_every_token(self, x):
+    """Right results, but every expert worked on every token, and most of it was multiplied by zero:
+    then the mixture costs as much as all its experts. Which rows should an expert be given?"""
+    chosen, weights = route(x, self.w, self.k)
+    y = torch.zeros_like(x)
+    for number, expert in enumerate(self.experts):
+        weight = (weights * (chosen == number)).sum(-1)
+        y = y + weight.unsqueeze(-1) * expert(x)
+    return y
 
 
-@exercise.mistake(
-    "All experts were averaged, chosen or not. Which tokens is an expert to see?",
-    raises=MemoryError,
-)
-class AllAlike(Mixture):
-    def forward(self, x):
-        return sum(expert(x) for expert in self.experts) / len(self.experts)
+@exercise.mistake(raises=MemoryError)
+def all_alike(self, x):
+    """All experts were averaged, chosen or not. Which tokens is an expert to see?"""
+    return sum(expert(x) for expert in self.experts) / len(self.experts)
 
 
-@exercise.mistake("The chosen experts count alike: their results were added without their weights.")
-class WithoutWeights(Steps):
-    def weight(self, weights, token, place):
-        return torch.ones_like(weights[token, place])
+@exercise.mistake(step="weight")
+def without_weights(self, weights, token, place):
+    """The chosen experts count alike: their results were added without their weights."""
+    return torch.ones_like(weights[token, place])
 
 
-@exercise.mistake(
-    "Each of the k experts counts 1 / k. `route` returned how much each of them counts."
-)
-class EqualWeights(Steps):
-    def weight(self, weights, token, place):
-        return torch.ones_like(weights[token, place]) / self.k
+@exercise.mistake(step="weight")
+def equal_weights(self, weights, token, place):
+    """Each of the k experts counts 1 / k. `route` returned how much each of them counts."""
+    return torch.ones_like(weights[token, place]) / self.k
 
 
-@exercise.mistake("Only the first choice of each token counts. What of the other k - 1 experts?")
-class FirstChoiceAlone(Steps):
-    def weight(self, weights, token, place):
-        return weights[token, place] * (place == 0)
+@exercise.mistake(step="weight")
+def first_choice_alone(self, weights, token, place):
+    """Only the first choice of each token counts. What of the other k - 1 experts?"""
+    return weights[token, place] * (place == 0)
 
 
-@exercise.mistake(
-    "The weight of an expert was always that of the first choice. In which of its k places did the "
-    "token put this expert?"
-)
-class WeightOfTheFirst(Steps):
-    def weight(self, weights, token, place):
-        return weights[token, 0]
+@exercise.mistake(step="weight")
+def weight_of_the_first(self, weights, token, place):
+    """The weight of an expert was always that of the first choice. In which of its k places did the
+    token put this expert?"""
+    return weights[token, 0]
 
 
-@exercise.mistake(
-    "One expert does all the work: each token went to expert 0. Which numbers did `route` return?",
-    raises=MemoryError,
-)
-class OneExpert(Steps):
-    def route(self, rows):
-        chosen, weights = super().route(rows)
-        return torch.zeros_like(chosen), weights
+@exercise.mistake(step="route", raises=MemoryError)
+def one_expert(self, rows):
+    """One expert does all the work: each token went to expert 0. Which numbers did `route`
+    return?"""
+    chosen, weights = Steps.route(self, rows)
+    return torch.zeros_like(chosen), weights
 
 
-@exercise.mistake(
-    "The input was added to the result. The residual connection is outside: the mixture takes the "
-    "place of the feed-forward network alone."
-)
-class InputAdded(Steps):
-    def forward(self, x):
-        return x + super().forward(x)
+@exercise.mistake
+def input_added(self, x):
+    """The input was added to the result. The residual connection is outside: the mixture takes the
+    place of the feed-forward network alone."""
+    return x + Steps.forward(self, x)
 
 
-@exercise.mistake(
-    "The tokens were weighted before the experts, which are not linear: what is weighted, a token "
-    "or an expert's result?"
-)
-class WeightedTokens(Steps):
-    def work(self, expert, weight, rows):
-        return expert(weight * rows)
+@exercise.mistake(step="work")
+def weighted_tokens(self, expert, weight, rows):
+    """The tokens were weighted before the experts, which are not linear: what is weighted, a token
+    or an expert's result?"""
+    return expert(weight * rows)
 
 
-@exercise.mistake(
-    "Every token went to the experts of the first one. Each token has a choice of its own.",
-    raises=MemoryError,
-)
-class ChoiceOfTheFirst(Steps):
-    def route(self, rows):
-        chosen, weights = super().route(rows)
-        return chosen[:1].expand_as(chosen), weights
+@exercise.mistake(step="route", raises=MemoryError)
+def choice_of_the_first(self, rows):
+    """Every token went to the experts of the first one. Each token has a choice of its own."""
+    chosen, weights = Steps.route(self, rows)
+    return chosen[:1].expand_as(chosen), weights
 
 
-@exercise.mistake(
-    "A token's later expert replaced what the earlier one had returned: their results are to be "
-    "added."
-)
-class LastExpertWins(Steps):
-    def add(self, y, token, done):
-        return y.index_put((token,), done)
+@exercise.mistake(step="add")
+def last_expert_wins(self, y, token, done):
+    """A token's later expert replaced what the earlier one had returned: their results are to be
+    added."""
+    return y.index_put((token,), done)
 
 
 @exercise.alternative

@@ -59,75 +59,75 @@ def share(probabilities, chosen):
     return torch.bincount(chosen.flatten(), minlength=probabilities.shape[1]) / chosen.numel()
 
 
-@exercise.mistake(
-    "The result is too small by the number of experts: the factor `experts` is missing, or the "
-    "products were averaged where they are to be summed. What should an even use give?"
-)
+@exercise.mistake
 def without_the_factor(probabilities, chosen):
+    """The result is too small by the number of experts: the factor `experts` is missing, or the
+    products were averaged where they are to be summed. What should an even use give?"""
     return load_balance(probabilities, chosen) / probabilities.shape[-1]
 
 
-@exercise.mistake(
-    "The choices were divided by the number of tokens. With k choices a token the shares then sum "
-    "to k: what do they have to sum to?"
-)
+@exercise.mistake
 def shares_of_tokens(probabilities, chosen):
+    """The choices were divided by the number of tokens. With k choices a token the shares then sum
+    to k: what do they have to sum to?"""
     return load_balance(probabilities, chosen) * chosen.shape[-1]
 
 
-@exercise.mistake(
-    "Only the first choice of each token was counted. How many choices did each make?"
-)
+@exercise.mistake
 def first_choice(probabilities, chosen):
+    """Only the first choice of each token was counted. How many choices did each make?"""
     return load_balance(probabilities, chosen[:, :1])
 
 
-@exercise.mistake(
-    "The shares were multiplied with themselves. They are counts, without a gradient: where do the "
-    "probabilities come in?"
-)
+@exercise.mistake
 def shares_squared(probabilities, chosen):
+    """The shares were multiplied with themselves. They are counts, without a gradient: where do the
+    probabilities come in?"""
     found = share(probabilities, chosen).to(probabilities)
     return probabilities.shape[-1] * found.square().sum() + 0 * probabilities.sum()
 
 
-@exercise.mistake(
-    "This is the variance of the shares, which is 0 for an even use, and has no gradient: shares "
-    "are counts. What is each share multiplied by, and what is the sum of the products?"
-)
+@exercise.mistake
 def variance_of_shares(probabilities, chosen):
+    """This is the variance of the shares, which is 0 for an even use, and has no gradient: shares
+    are counts. What is each share multiplied by, and what is the sum of the products?"""
     return share(probabilities, chosen).to(probabilities).var()
 
 
-@exercise.mistake(
-    "The mean probabilities were multiplied with themselves, and nobody counted the choices."
-)
+@exercise.mistake
 def probabilities_squared(probabilities, chosen):
+    """The mean probabilities were multiplied with themselves, and nobody counted the choices."""
     return probabilities.shape[-1] * probabilities.mean(0).square().sum()
 
 
-@exercise.mistake(
-    "The probabilities were summed over the tokens, so the result grows with the text. Which mean "
-    "is asked?"
-)
+@exercise.mistake
 def sum_of_probabilities(probabilities, chosen):
+    """The probabilities were summed over the tokens, so the result grows with the text. Which mean
+    is asked?"""
     return load_balance(probabilities, chosen) * len(probabilities)
 
 
-@exercise.mistake(
-    "The number of tokens took the place of the number of experts. Which axis is which?"
-)
+@exercise.mistake
 def times_tokens(probabilities, chosen):
+    """The number of tokens took the place of the number of experts. Which axis is which?"""
     return load_balance(probabilities, chosen) * len(probabilities) / probabilities.shape[-1]
 
 
-@exercise.mistake(
-    "Each token's own choices were multiplied with its own probabilities. Share and "
-    "mean are taken over all tokens first."
-)
+@exercise.mistake
 def token_by_token(probabilities, chosen):
+    """Each token's own choices were multiplied with its own probabilities. Share and mean are taken
+    over all tokens first."""
     tokens = probabilities.gather(-1, chosen).mean()
     return probabilities.shape[-1] * tokens
+
+
+@exercise.mistake
+def mean_square_of_shares(probabilities, chosen):
+    """This is the variance of the shares, from which no gradient reaches the router: counts have
+    none. Which second factor, one for each expert, has one?"""
+    experts = probabilities.shape[1]
+    share = torch.bincount(chosen.flatten(), minlength=experts) / chosen.numel()
+    return (share - 1 / experts).square().mean() + 0 * probabilities.sum()
 
 
 @exercise.alternative

@@ -57,85 +57,78 @@ def parts(x, w, k):
     return x @ w, *(x @ w).topk(k, dim=-1)
 
 
-@exercise.mistake(
-    "The weights are those of a softmax over all experts, so those of the chosen ones sum to less "
-    "than 1. Over which scores does the docstring take it?"
-)
+@exercise.mistake
 def softmax_over_all(x, w, k):
+    """The weights are those of a softmax over all experts, so those of the chosen ones sum to less
+    than 1. Over which scores does the docstring take it?"""
     scores, _, experts = parts(x, w, k)
     return experts, torch.softmax(scores, -1).gather(-1, experts)
 
 
-@exercise.mistake(
-    "The weights are the scores themselves: they may be negative, and do not sum to 1. What makes "
-    "weights of scores?"
-)
+@exercise.mistake
 def scores_as_weights(x, w, k):
+    """The weights are the scores themselves: they may be negative, and do not sum to 1. What makes
+    weights of scores?"""
     _, kept, experts = parts(x, w, k)
     return experts, kept
 
 
-@exercise.mistake(
-    "The kept scores were divided by their sum, so the weights sum to 1, but a negative score "
-    "makes a negative weight. What makes every weight positive?"
-)
+@exercise.mistake
 def divided_by_their_sum(x, w, k):
+    """The kept scores were divided by their sum, so the weights sum to 1, but a negative score
+    makes a negative weight. What makes every weight positive?"""
     _, kept, experts = parts(x, w, k)
     return experts, kept / kept.sum(-1, keepdim=True)
 
 
-@exercise.mistake(
-    "Each of the chosen experts weighs 1 / k. The one with the highest score should weigh most."
-)
+@exercise.mistake
 def equal_weights(x, w, k):
+    """Each of the chosen experts weighs 1 / k. The one with the highest score should weigh most."""
     _, kept, experts = parts(x, w, k)
     return experts, torch.ones_like(kept) / k
 
 
-@exercise.mistake(
-    "The k lowest scores were kept. `argsort` sorts upwards: which end is the highest?"
-)
+@exercise.mistake
 def lowest(x, w, k):
+    """The k lowest scores were kept. `argsort` sorts upwards: which end is the highest?"""
     kept, experts = (x @ w).topk(k, dim=-1, largest=False)
     return experts, torch.softmax(kept, -1)
 
 
-@exercise.mistake(
-    "The right experts in the order of their numbers, and not of their scores: the highest score "
-    "comes first."
-)
+@exercise.mistake
 def by_number(x, w, k):
+    """The right experts in the order of their numbers, and not of their scores: the highest score
+    comes first."""
     _, kept, experts = parts(x, w, k)
     experts, order = experts.sort(-1)
     return experts, torch.softmax(kept.gather(-1, order), -1)
 
 
-@exercise.mistake(
-    "Weights and experts have changed places. The docstring says in which order they are returned."
-)
+@exercise.mistake
 def exchanged(x, w, k):
+    """Weights and experts have changed places. The docstring says in which order they are
+    returned."""
     return route(x, w, k)[::-1]
 
 
-@exercise.mistake(
-    "The softmax ran over the tokens, so that a token's weights depend on the other tokens. Which "
-    "axis holds the chosen experts?"
-)
+@exercise.mistake
 def over_the_tokens(x, w, k):
+    """The softmax ran over the tokens, so that a token's weights depend on the other tokens. Which
+    axis holds the chosen experts?"""
     _, kept, experts = parts(x, w, k)
     return experts, torch.softmax(kept, 0)
 
 
-@exercise.mistake("One expert was chosen for each token, whatever k is.")
+@exercise.mistake
 def one_alone(x, w, k):
+    """One expert was chosen for each token, whatever k is."""
     return route(x, w, 1)
 
 
-@exercise.mistake(
-    "The exponentials overflow: exp(100) is infinite in float32. Subtract the maximum first, as "
-    "your softmax of lesson 02 does."
-)
+@exercise.mistake
 def no_maximum(x, w, k):
+    """The exponentials overflow: exp(100) is infinite in float32. Subtract the maximum first, as
+    your softmax of lesson 02 does."""
     _, kept, experts = parts(x, w, k)
     return experts, kept.exp() / kept.exp().sum(-1, keepdim=True)
 

@@ -91,6 +91,7 @@ def hidden_from_all_heads(answer, draw: Draw):
     return torch.allclose(*hidden, atol=1e-6) and not torch.allclose(*shown, atol=1e-4)
 
 
+@exercise.steps
 class InSteps(MultiHeadAttention):
     """The layer in steps, so that a mistake is one step gone wrong."""
 
@@ -118,67 +119,58 @@ class InSteps(MultiHeadAttention):
         return self.mix(self.merge(self.attend(q, k, v, mask)))
 
 
-@exercise.mistake(
-    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
-    "should be."
-)
-class Unscaled(InSteps):
-    def attend(self, q, k, v, mask):
-        return self.rule(q * q.shape[-1] ** 0.5, k, v, mask)
+@exercise.mistake(step="attend")
+def unscaled(self, q, k, v, mask):
+    """Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they
+    should be."""
+    return self.rule(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_model), the size of a word. A head's dot products have "
-    "fewer terms: how many?"
-)
-class ScaledByModel(InSteps):
-    def attend(self, q, k, v, mask):
-        return self.rule(q / self.heads**0.5, k, v, mask)
+@exercise.mistake(step="attend")
+def scaled_by_model(self, q, k, v, mask):
+    """The scores were divided by sqrt(d_model), the size of a word. A head's dot products have
+    fewer terms: how many?"""
+    return self.rule(q / self.heads**0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The words were mixed between heads: `reshape` straight to (heads, n, d_k) deals the numbers "
-    "out as they lie in memory. Which function have you built that cuts each word first?"
-)
+@exercise.mistake
 class ReshapedAtOnce(InSteps):
+    """The words were mixed between heads: `reshape` straight to (heads, n, d_k) deals the numbers
+    out as they lie in memory. Which function have you built that cuts each word first?"""
+
     def split(self, x):
         return x.reshape(*x.shape[:-2], self.heads, x.shape[-2], -1)
 
 
-@exercise.mistake(
-    "The words were mixed between heads, on the way in and on the way out: `reshape` deals the "
-    "numbers out as they lie in memory. Cut each word first, then move the axis of heads."
-)
+@exercise.mistake
 class ReshapedTwice(ReshapedAtOnce):
+    """The words were mixed between heads, on the way in and on the way out: `reshape` deals the
+    numbers out as they lie in memory. Cut each word first, then move the axis of heads."""
+
     def merge(self, found):
         return found.reshape(*found.shape[:-3], found.shape[-2], -1)
 
 
-@exercise.mistake(
-    "What the heads found was joined as it lies in memory, one head's words after the other's. "
-    "Which function have you built that moves the heads beside the columns first?"
-)
-class MergedAtOnce(InSteps):
-    def merge(self, found):
-        return found.reshape(*found.shape[:-3], found.shape[-2], -1)
+@exercise.mistake(step="merge")
+def merged_at_once(self, found):
+    """What the heads found was joined as it lies in memory, one head's words after the other's.
+    Which function have you built that moves the heads beside the columns first?"""
+    return found.reshape(*found.shape[:-3], found.shape[-2], -1)
 
 
-@exercise.mistake(
-    "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: `split_heads` takes any number of them.",
-    raises=ValueError,
-)
-class OneBatchDimension(InSteps):
-    def split(self, x):
-        batch, n, d_model = x.shape
-        return x.view(batch, n, self.heads, d_model // self.heads).transpose(1, 2)
+@exercise.mistake(step="split", raises=ValueError)
+def one_batch_dimension(self, x):
+    """The sizes were unpacked as if there were always one batch dimension. There may be none, or
+    two: `split_heads` takes any number of them."""
+    batch, n, d_model = x.shape
+    return x.view(batch, n, self.heads, d_model // self.heads).transpose(1, 2)
 
 
-@exercise.mistake(
-    "Each head got every h-th column. The heads' matrices are side by side in w_q, w_k and w_v: "
-    "head 1 has the first d_k columns, and the next head those after them."
-)
+@exercise.mistake
 class DealtInTurn(InSteps):
+    """Each head got every h-th column. The heads' matrices are side by side in w_q, w_k and w_v:
+    head 1 has the first d_k columns, and the next head those after them."""
+
     def split(self, x):
         return rearrange(x, "... n (d_k heads) -> ... heads n d_k", heads=self.heads)
 
@@ -186,31 +178,25 @@ class DealtInTurn(InSteps):
         return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
 
 
-@exercise.mistake(
-    "The heads were added up or averaged, so what is left has the size of one head, and the output "
-    "matrix expects d_model. How else can h results become one row?",
-    raises=RuntimeError,
-)
-class Averaged(InSteps):
-    def merge(self, found):
-        return reduce(found, "... heads n d_k -> ... n d_k", "mean")
+@exercise.mistake(step="merge", raises=RuntimeError)
+def averaged(self, found):
+    """The heads were added up or averaged, so what is left has the size of one head, and the output
+    matrix expects d_model. How else can h results become one row?"""
+    return reduce(found, "... heads n d_k -> ... n d_k", "mean")
 
 
-@exercise.mistake(
-    "The output matrix met the part of each head by itself, which has d_k columns and not d_model. "
-    "What has to become one row before it can be mixed?",
-    raises=RuntimeError,
-)
-class NotMerged(InSteps):
-    def merge(self, found):
-        return found
+@exercise.mistake(step="merge", raises=RuntimeError)
+def not_merged(self, found):
+    """The output matrix met the part of each head by itself, which has d_k columns and not d_model.
+    What has to become one row before it can be mixed?"""
+    return found
 
 
-@exercise.mistake(
-    "There is one head here, as wide as a whole word: nothing was cut. With one head it is right, "
-    "with more it is a different layer."
-)
+@exercise.mistake
 class WholeWords(InSteps):
+    """There is one head here, as wide as a whole word: nothing was cut. With one head it is right,
+    with more it is a different layer."""
+
     def split(self, x):
         return x
 
@@ -221,102 +207,80 @@ class WholeWords(InSteps):
         return found
 
 
-@exercise.mistake(
-    "The heads were joined, and that was all: the output matrix was never used. Without it, what "
-    "one head found never meets what another found."
-)
-class Unmixed(InSteps):
-    def mix(self, found):
-        return found
+@exercise.mistake(step="mix")
+def unmixed(self, found):
+    """The heads were joined, and that was all: the output matrix was never used. Without it, what
+    one head found never meets what another found."""
+    return found
 
 
-@exercise.mistake(
-    "The words were never projected: all heads compare the same words, each by its own columns. "
-    "What are w_q, w_k and w_v for?"
-)
-class Unprojected(InSteps):
-    def project(self, query, key, value):
-        return query, key, value
+@exercise.mistake(step="project")
+def unprojected(self, query, key, value):
+    """The words were never projected: all heads compare the same words, each by its own columns.
+    What are w_q, w_k and w_v for?"""
+    return query, key, value
 
 
-@exercise.mistake(
-    "The batch axis of the mask met the heads: sentence 1's mask fell on head 1. The heads need an "
-    "axis of size 1 in the mask, right before query and key; at the very front it changes nothing.",
-    raises=RuntimeError,
-)
-class MaskMeetsHeads(InSteps):
-    def hold(self, mask):
-        return mask
+@exercise.mistake(step="hold", raises=RuntimeError)
+def mask_meets_heads(self, mask):
+    """The batch axis of the mask met the heads: sentence 1's mask fell on head 1. The heads need an
+    axis of size 1 in the mask, right before query and key; at the very front it changes nothing."""
+    return mask
 
 
-@exercise.mistake(
-    "The axis for the heads went in at place 1, counted from the front. That fits a mask with one "
-    "batch dimension; for the others, count from the back.",
-    raises=RuntimeError,
-)
-class HeadsAtOne(InSteps):
-    def hold(self, mask):
-        return mask.unsqueeze(1)
+@exercise.mistake(step="hold", raises=RuntimeError)
+def heads_at_one(self, mask):
+    """The axis for the heads went in at place 1, counted from the front. That fits a mask with one
+    batch dimension; for the others, count from the back."""
+    return mask.unsqueeze(1)
 
 
-@exercise.mistake(
-    "Keys and values have changed places when they were handed to the rule of attention: the "
-    "queries were compared with the values, and the keys averaged."
-)
-class RolesExchanged(InSteps):
-    def attend(self, q, k, v, mask):
-        return self.rule(q, v, k, mask)
+@exercise.mistake(step="attend")
+def roles_exchanged(self, q, k, v, mask):
+    """Keys and values have changed places when they were handed to the rule of attention: the
+    queries were compared with the values, and the keys averaged."""
+    return self.rule(q, v, k, mask)
 
 
-@exercise.mistake(
-    "Queries and keys have changed places: each word is looked at where it should look. That shows "
-    "at once when there are not as many queries as keys.",
-    raises=RuntimeError,
-)
-class KeysAsk(InSteps):
-    def attend(self, q, k, v, mask):
-        return self.rule(k, q, v, mask)
+@exercise.mistake(step="attend", raises=RuntimeError)
+def keys_ask(self, q, k, v, mask):
+    """Queries and keys have changed places: each word is looked at where it should look. That shows
+    at once when there are not as many queries as keys."""
+    return self.rule(k, q, v, mask)
 
 
-@exercise.mistake(
-    "Keys and values have changed places before they were projected: w_k met the values, and w_v "
-    "the keys."
-)
-class WordsExchanged(InSteps):
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_k(value), self.w_v(key)
+@exercise.mistake(step="project")
+def words_exchanged(self, query, key, value):
+    """Keys and values have changed places before they were projected: w_k met the values, and w_v
+    the keys."""
+    return self.w_q(query), self.w_k(value), self.w_v(key)
 
 
-@exercise.mistake(
-    "The queries' words served as keys and values as well. That is self-attention: here, who is "
-    "looked at may be somebody else.",
-    raises=RuntimeError,
-)
-class QueryForAll(InSteps):
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_k(query), self.w_v(query)
+@exercise.mistake(step="project", raises=RuntimeError)
+def query_for_all(self, query, key, value):
+    """The queries' words served as keys and values as well. That is self-attention: here, who is
+    looked at may be somebody else."""
+    return self.w_q(query), self.w_k(query), self.w_v(query)
 
 
-@exercise.mistake(
-    "The keys' words served as values as well, and `value` was never used. What is found by its "
-    "key need not be the key."
-)
-class KeyForValue(InSteps):
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_k(key), self.w_v(key)
+@exercise.mistake(step="project")
+def key_for_value(self, query, key, value):
+    """The keys' words served as values as well, and `value` was never used. What is found by its
+    key need not be the key."""
+    return self.w_q(query), self.w_k(key), self.w_v(key)
 
 
-@exercise.mistake("One matrix made queries, keys and values. Which two were never used?")
-class OneMatrix(InSteps):
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_q(key), self.w_q(value)
+@exercise.mistake(step="project")
+def one_matrix(self, query, key, value):
+    """One matrix made queries, keys and values. Which two were never used?"""
+    return self.w_q(query), self.w_q(key), self.w_q(value)
 
 
-@exercise.mistake(
-    "The biases are missing. `nn.Linear` keeps one beside its matrix: what does it do when it is "
-    "called, rather than its `weight` taken out?"
-)
+@exercise.mistake
 class BiasesDropped(InSteps):
+    """The biases are missing. `nn.Linear` keeps one beside its matrix: what does it do when it is
+    called, rather than its `weight` taken out?"""
+
     def project(self, query, key, value):
         words = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
         return (x @ linear.weight.mT for x, linear in words)
@@ -325,11 +289,11 @@ class BiasesDropped(InSteps):
         return found @ self.w_o.weight.mT
 
 
-@exercise.mistake(
-    "The matrices were met the wrong way round, and without their biases. `nn.Linear` keeps its "
-    "matrix turned over: what does it do when it is called?"
-)
+@exercise.mistake
 class WeightsTurnedOver(InSteps):
+    """The matrices were met the wrong way round, and without their biases. `nn.Linear` keeps its
+    matrix turned over: what does it do when it is called?"""
+
     def project(self, query, key, value):
         words = zip((query, key, value), (self.w_q, self.w_k, self.w_v), strict=True)
         return (x @ linear.weight for x, linear in words)
@@ -338,13 +302,11 @@ class WeightsTurnedOver(InSteps):
         return found @ self.w_o.weight
 
 
-@exercise.mistake(
-    "For each pair of words, the weights of the heads sum to one: the heads compete. Along which "
-    "axis does a query share its attention out?"
-)
-class OverHeads(InSteps):
-    def attend(self, q, k, v, mask):
-        return F.softmax(_masked_scores(q, k, mask), dim=-3) @ v
+@exercise.mistake(step="attend")
+def over_heads(self, q, k, v, mask):
+    """For each pair of words, the weights of the heads sum to one: the heads compete. Along which
+    axis does a query share its attention out?"""
+    return F.softmax(_masked_scores(q, k, mask), dim=-3) @ v
 
 
 def _masked_scores(q, k, mask, hidden=float("-inf")):
@@ -352,55 +314,45 @@ def _masked_scores(q, k, mask, hidden=float("-inf")):
     return scores if mask is None else scores.masked_fill(~mask, hidden)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of the number of heads. A head's dot products have d_k "
-    "terms: which size of the head's queries is that?"
-)
-class ScaledByHeads(InSteps):
-    def attend(self, q, k, v, mask):
-        return self.rule(q * (q.shape[-1] / self.heads) ** 0.5, k, v, mask)
+@exercise.mistake(step="attend")
+def scaled_by_heads(self, q, k, v, mask):
+    """The scores were divided by the root of the number of heads. A head's dot products have d_k
+    terms: which size of the head's queries is that?"""
+    return self.rule(q * (q.shape[-1] / self.heads) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The heads were split in one order and merged in another: the columns of the heads take turns "
-    "in the result, and the output matrix expects each head's d_k columns side by side."
-)
-class MergedInTurn(InSteps):
-    def merge(self, found):
-        return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
+@exercise.mistake(step="merge")
+def merged_in_turn(self, found):
+    """The heads were split in one order and merged in another: the columns of the heads take turns
+    in the result, and the output matrix expects each head's d_k columns side by side."""
+    return rearrange(found, "... heads n d_k -> ... n (d_k heads)")
 
 
-@exercise.mistake(
-    "The heads came back in the reverse order, the last one first. The output matrix expects them "
-    "in the order in which they were split."
-)
-class HeadsReversed(InSteps):
-    def merge(self, found):
-        return super().merge(found.flip(-3))
+@exercise.mistake(step="merge")
+def heads_reversed(self, found):
+    """The heads came back in the reverse order, the last one first. The output matrix expects them
+    in the order in which they were split."""
+    return InSteps.merge(self, found.flip(-3))
 
 
-@exercise.mistake(
-    "The queries' words were added to what the heads found: this is a residual connection, which "
-    "belongs to the block around the layer."
-)
-class Residual(InSteps):
-    def forward(self, query, key, value, mask=None):
-        return query + super().forward(query, key, value, mask)
+@exercise.mistake
+def residual(self, query, key, value, mask=None):
+    """The queries' words were added to what the heads found: this is a residual connection, which
+    belongs to the block around the layer."""
+    return query + InSteps.forward(self, query, key, value, mask)
 
 
-@exercise.mistake("Two matrices have changed places: w_v made the keys, and w_k the values.")
-class MatricesExchanged(InSteps):
-    def project(self, query, key, value):
-        return self.w_q(query), self.w_v(key), self.w_k(value)
+@exercise.mistake(step="project")
+def matrices_exchanged(self, query, key, value):
+    """Two matrices have changed places: w_v made the keys, and w_k the values."""
+    return self.w_q(query), self.w_v(key), self.w_k(value)
 
 
-@exercise.mistake(
-    "Every head got the columns of the first one, so all heads found the same. In a loop over "
-    "heads, which columns are those of the next head?"
-)
-class FirstHeadForAll(InSteps):
-    def split(self, x):
-        return super().split(x)[..., :1, :, :].expand(*x.shape[:-2], self.heads, -1, -1)
+@exercise.mistake(step="split")
+def first_head_for_all(self, x):
+    """Every head got the columns of the first one, so all heads found the same. In a loop over
+    heads, which columns are those of the next head?"""
+    return InSteps.split(self, x)[..., :1, :, :].expand(*x.shape[:-2], self.heads, -1, -1)
 
 
 stock.ignored(exercise)
@@ -409,6 +361,18 @@ stock.mask_as_condition(exercise)
 stock.over_queries(exercise)
 stock.nowhere_is_nan(exercise)
 stock.nowhere_is_everywhere(exercise)
+
+
+@exercise.mistake
+def weights_from_the_left(self, query, key, value, mask=None):
+    """The words met `weight` as it is kept: x @ weight. A Linear keeps its matrix turned over, and
+    computes x @ weight.T + bias. Why not call the layer itself?"""
+    q, k, v = (
+        split_heads(x @ w.weight + w.bias, self.heads)
+        for x, w in ((query, self.w_q), (key, self.w_k), (value, self.w_v))
+    )
+    mask = None if mask is None else mask.unsqueeze(-3)
+    return self.w_o(merge_heads(self.rule(q, k, v, mask)))
 
 
 @exercise.alternative

@@ -49,91 +49,83 @@ def scaled_alike(answer, draw: Draw):
     )
 
 
-@exercise.mistake(
-    "Where nothing is scaled, this is the standard deviation. What is its square, the variance?"
-)
+@exercise.mistake
 def standard_deviation(d_k, scaled):
+    """Where nothing is scaled, this is the standard deviation. What is its square, the variance?"""
     return 1.0 if scaled else d_k**0.5
 
 
-@exercise.mistake(
-    "The variance came out as d_k squared. There are d_k products, and each adds its variance "
-    "once; it is the scale's square that you may have in mind."
-)
+@exercise.mistake
 def squared(d_k, scaled):
+    """The variance came out as d_k squared. There are d_k products, and each adds its variance
+    once; it is the scale's square that you may have in mind."""
     return 1.0 if scaled else float(d_k**2)
 
 
-@exercise.mistake(
-    "This says 1 whether or not the scores are scaled. 1 is the variance of one product: how many "
-    "of them does a dot product add up?"
-)
+@exercise.mistake
 def always_one(d_k, scaled):
+    """This says 1 whether or not the scores are scaled. 1 is the variance of one product: how many
+    of them does a dot product add up?"""
     return 1.0
 
 
-@exercise.mistake(
-    "The scaled variance is too small, and the other one does not grow: 1 is the variance of one "
-    "product. How many of them does a dot product add up, before it is divided?"
-)
+@exercise.mistake
 def one_product(d_k, scaled):
+    """The scaled variance is too small, and the other one does not grow: 1 is the variance of one
+    product. How many of them does a dot product add up, before it is divided?"""
     return 1 / d_k if scaled else 1.0
 
 
-@exercise.mistake(
-    "The variance was divided by sqrt(d_k), as the scores are. What does a variance do when its "
-    "variable is divided by a number?"
-)
+@exercise.mistake
 def divided_by_the_root(d_k, scaled):
+    """The variance was divided by sqrt(d_k), as the scores are. What does a variance do when its
+    variable is divided by a number?"""
     return d_k / d_k**0.5 if scaled else float(d_k)
 
 
-@exercise.mistake(
-    "The scaled variance is too small by a factor of d_k: the scale was applied twice. The dot "
-    "product is divided by sqrt(d_k) once, not q and k each."
-)
+@exercise.mistake
 def divided_twice(d_k, scaled):
+    """The scaled variance is too small by a factor of d_k: the scale was applied twice. The dot
+    product is divided by sqrt(d_k) once, not q and k each."""
     return 1 / d_k if scaled else float(d_k)
 
 
-@exercise.mistake(
-    "Where the scores are scaled, this is too large: they were multiplied by sqrt(d_k). Which way "
-    "does the scale of attention go?"
-)
+@exercise.mistake
 def multiplied(d_k, scaled):
+    """Where the scores are scaled, this is too large: they were multiplied by sqrt(d_k). Which way
+    does the scale of attention go?"""
     return float(d_k**2) if scaled else float(d_k)
 
 
-@exercise.mistake("The scale changes nothing: `scaled` is accepted and never asked.")
+@exercise.mistake
 def scale_ignored(d_k, scaled):
+    """The scale changes nothing: `scaled` is accepted and never asked."""
     return float(d_k)
 
 
-@exercise.mistake("The two have changed places: `scaled` says that the division has happened.")
+@exercise.mistake
 def the_other_way_round(d_k, scaled):
+    """The two have changed places: `scaled` says that the division has happened."""
     return float(d_k) if scaled else 1.0
 
 
-@exercise.mistake(
-    "Twice too large: the variances of q and k were added for each product. That is the rule for "
-    "q + k; what is the variance of q times k, where both have mean 0?"
-)
+@exercise.mistake
 def variances_of_a_product_added(d_k, scaled):
+    """Twice too large: the variances of q and k were added for each product. That is the rule for q
+    + k; what is the variance of q times k, where both have mean 0?"""
     return 2.0 if scaled else 2.0 * d_k
 
 
-@exercise.mistake(
-    "The right numbers, but as tensors. Nothing here needs one: the signature promises a float."
-)
+@exercise.mistake
 def as_a_tensor(d_k, scaled):
+    """The right numbers, but as tensors. Nothing here needs one: the signature promises a float."""
     return torch.tensor(1.0 if scaled else float(d_k))
 
 
-@exercise.mistake(
-    "This was measured on drawn numbers, so it is near the variance and never quite there. Which "
-    "number does it come near, for d_k = 4?"
-)
+@exercise.mistake
 def measured(d_k, scaled):
+    """This was measured on drawn numbers, so it is near the variance and never quite there. Which
+    number does it come near, for d_k = 4?"""
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 1000, d_k, generator=generator)
     scores = (q * k).sum(-1) / (d_k**0.5 if scaled else 1.0)

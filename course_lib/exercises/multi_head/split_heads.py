@@ -49,104 +49,90 @@ def own_row(answer, draw: Draw):
     return changed.tolist() == [3 * [[False, True, False, False, False]]]
 
 
-@exercise.mistake(
-    "The shape is right, but the heads got whole words, and words that belong to other heads: "
-    "`reshape` deals the numbers out as they lie in memory. First cut each word, then move the "
-    "axis of heads."
-)
+@exercise.mistake
 def reshaped_at_once(x, heads):
+    """The shape is right, but the heads got whole words, and words that belong to other heads:
+    `reshape` deals the numbers out as they lie in memory. First cut each word, then move the axis
+    of heads."""
     *batch, n, d_model = x.shape
     return x.reshape(*batch, heads, n, d_model // heads)
 
 
-@exercise.mistake(
-    "The columns were dealt out one by one: head 1 got the first, head 2 the second, and so on in "
-    "turn. Head 1 is to have the first d_k columns. Which axis comes first when the last one is "
-    "cut?"
-)
+@exercise.mistake
 def dealt_in_turn(x, heads):
+    """The columns were dealt out one by one: head 1 got the first, head 2 the second, and so on in
+    turn. Head 1 is to have the first d_k columns. Which axis comes first when the last one is
+    cut?"""
     return rearrange(x, "... n (d_k heads) -> ... heads n d_k", heads=heads)
 
 
-@exercise.mistake(
-    "The words are cut well, but the axis of heads still comes after the words. A head is to be a "
-    "batch dimension: where do those come?"
-)
+@exercise.mistake
 def heads_not_moved(x, heads):
+    """The words are cut well, but the axis of heads still comes after the words. A head is to be a
+    batch dimension: where do those come?"""
     return rearrange(x, "... n (heads d_k) -> ... n heads d_k", heads=heads)
 
 
-@exercise.mistake(
-    "In each head, words became columns and columns became rows. Which axis was moved too far?"
-)
+@exercise.mistake
 def turned_over(x, heads):
+    """In each head, words became columns and columns became rows. Which axis was moved too far?"""
     return rearrange(x, "... n (heads d_k) -> ... heads d_k n", heads=heads)
 
 
-@exercise.mistake(
-    "The number of heads was taken for the size of a part. With 2 heads, how many numbers of a "
-    "word of size 8 does each get?"
-)
+@exercise.mistake
 def heads_as_size(x, heads):
+    """The number of heads was taken for the size of a part. With 2 heads, how many numbers of a
+    word of size 8 does each get?"""
     return rearrange(x, "... n (heads d_k) -> ... heads n d_k", d_k=heads)
 
 
-@exercise.mistake(
-    "The heads came to the very front. Before the words, but behind the batch: each sentence has "
-    "heads of its own."
-)
+@exercise.mistake
 def before_the_batch(x, heads):
+    """The heads came to the very front. Before the words, but behind the batch: each sentence has
+    heads of its own."""
     return torch.stack(x.chunk(heads, dim=-1))
 
 
-@exercise.mistake(
-    "The parts are right, but they came one by one in a tuple. What makes one tensor of them, "
-    "with a new axis?"
-)
+@exercise.mistake
 def parts_in_a_tuple(x, heads):
+    """The parts are right, but they came one by one in a tuple. What makes one tensor of them, with
+    a new axis?"""
     return x.chunk(heads, dim=-1)
 
 
-@exercise.mistake(
-    "The parts are right, but they came one by one in a list. What makes one tensor of them, "
-    "with a new axis?"
-)
+@exercise.mistake
 def parts_in_a_list(x, heads):
+    """The parts are right, but they came one by one in a list. What makes one tensor of them, with
+    a new axis?"""
     return list(x.chunk(heads, dim=-1))
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the axes to be exchanged were counted from the "
-    "front. From where would you count, so that batch dimensions do not matter?"
-)
+@exercise.mistake
 def counted_without_a_batch(x, heads):
+    """Right for one sentence, not for a batch: the axes to be exchanged were counted from the
+    front. From where would you count, so that batch dimensions do not matter?"""
     return rearrange(x, "... n (heads d_k) -> ... n heads d_k", heads=heads).transpose(0, 1)
 
 
-@exercise.mistake(
-    "Right for a batch of sentences, not for one sentence or for two batch dimensions: the axes "
-    "to be exchanged were counted from the front. From where would you count?"
-)
+@exercise.mistake
 def counted_behind_one_batch(x, heads):
+    """Right for a batch of sentences, not for one sentence or for two batch dimensions: the axes to
+    be exchanged were counted from the front. From where would you count?"""
     return rearrange(x, "... n (heads d_k) -> ... n heads d_k", heads=heads).transpose(1, 2)
 
 
-@exercise.mistake(
-    "The sizes were unpacked as if there were always one batch dimension. There may be none, or "
-    "two: what can take the place of `batch`, and take as many as there are?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 def one_batch_dimension(x, heads):
+    """The sizes were unpacked as if there were always one batch dimension. There may be none, or
+    two: what can take the place of `batch`, and take as many as there are?"""
     batch, n, d_model = x.shape
     return x.reshape(batch, n, heads, d_model // heads).transpose(1, 2)
 
 
-@exercise.mistake(
-    "The sizes were unpacked as if there were never a batch. There may be one batch dimension, or "
-    "two: which of Python's stars takes as many as there are?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 def no_batch_dimension(x, heads):
+    """The sizes were unpacked as if there were never a batch. There may be one batch dimension, or
+    two: which of Python's stars takes as many as there are?"""
     n, d_model = x.shape
     return x.reshape(n, heads, d_model // heads).transpose(0, 1)
 

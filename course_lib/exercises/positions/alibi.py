@@ -78,107 +78,105 @@ def falling(slopes, distance):
     return -slopes[:, None, None] * distance
 
 
-@exercise.mistake(
-    "The scores grow with distance: far words would be looked at most. Is the bias to be added to "
-    "the scores positive or negative?"
-)
+@exercise.mistake
 def growing(n_q, n_k, heads):
+    """The scores grow with distance: far words would be looked at most. Is the bias to be added to
+    the scores positive or negative?"""
     return -alibi(n_q, n_k, heads)
 
 
-@exercise.mistake(
-    "The first head has the slope 1, and every other one that of the head before it. From which "
-    "number does the docstring count h?"
-)
+@exercise.mistake
 def heads_from_zero(n_q, n_k, heads):
+    """The first head has the slope 1, and every other one that of the head before it. From which
+    number does the docstring count h?"""
     return falling(slopes(heads, first=0), distances(n_q, n_k).abs())
 
 
-@exercise.mistake(
-    "Words on one side are taken down and those on the other are raised: the distance has kept its "
-    "sign. Which two bars stand around i - j?"
-)
+@exercise.mistake
 def sign_kept(n_q, n_k, heads):
+    """Words on one side are taken down and those on the other are raised: the distance has kept its
+    sign. Which two bars stand around i - j?"""
     return falling(slopes(heads), -distances(n_q, n_k))
 
 
-@exercise.mistake(
-    "Words on the left are raised and those on the right are taken down: the distance has kept its "
-    "sign. Which two bars stand around i - j?"
-)
+@exercise.mistake
 def sign_kept_and_turned(n_q, n_k, heads):
+    """Words on the left are raised and those on the right are taken down: the distance has kept its
+    sign. Which two bars stand around i - j?"""
     return falling(slopes(heads), distances(n_q, n_k))
 
 
-@exercise.mistake(
-    "Both queries and keys were counted from 0. When there are more keys, the queries are the last "
-    "of them: where does a single query stand?"
-)
+@exercise.mistake
 def queries_from_zero(n_q, n_k, heads):
+    """Both queries and keys were counted from 0. When there are more keys, the queries are the last
+    of them: where does a single query stand?"""
     distance = (torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)).abs()
     return falling(slopes(heads), distance)
 
 
-@exercise.mistake(
-    "The slopes are 1/2, 1/4, 1/8 for any number of heads. That is right for eight: which slope "
-    "has the last head, however many there are?"
-)
+@exercise.mistake
 def slopes_of_eight_heads(n_q, n_k, heads):
+    """The slopes are 1/2, 1/4, 1/8 for any number of heads. That is right for eight: which slope
+    has the last head, however many there are?"""
     return falling(2.0 ** -(torch.arange(heads) + 1.0), distances(n_q, n_k).abs())
 
 
-@exercise.mistake(
-    "The exponents themselves, 8h / heads, serve as slopes, so they grow from head to head. What "
-    "is raised to this power?"
-)
+@exercise.mistake
 def exponents_for_slopes(n_q, n_k, heads):
+    """The exponents themselves, 8h / heads, serve as slopes, so they grow from head to head. What
+    is raised to this power?"""
     exponents = 8 * (torch.arange(heads) + 1) / heads
     return falling(exponents, distances(n_q, n_k).abs())
 
 
-@exercise.mistake("The slopes are powers of e. Which number does the formula raise?")
+@exercise.mistake
 def powers_of_e(n_q, n_k, heads):
+    """The slopes are powers of e. Which number does the formula raise?"""
     exponents = -8 * (torch.arange(heads) + 1) / heads
     return falling(torch.exp(exponents), distances(n_q, n_k).abs())
 
 
-@exercise.mistake(
-    "The heads are in the wrong order, the flattest first. As h grows, does 2^(-8h / heads) grow "
-    "or fall?"
-)
+@exercise.mistake
 def flattest_first(n_q, n_k, heads):
+    """The heads are in the wrong order, the flattest first. As h grows, does 2^(-8h / heads) grow
+    or fall?"""
     return alibi(n_q, n_k, heads).flip(0)
 
 
-@exercise.mistake(
-    "Queries and keys have changed axes. In a table of scores, each row is what one query sees."
-)
+@exercise.mistake
 def transposed(n_q, n_k, heads):
+    """Queries and keys have changed axes. In a table of scores, each row is what one query sees."""
     return alibi(n_q, n_k, heads).mT
 
 
-@exercise.mistake(
-    "The heads are on the last axis. Scores have the shape (heads, query, key): which axis must "
-    "the slopes be on?"
-)
+@exercise.mistake
 def heads_last(n_q, n_k, heads):
+    """The heads are on the last axis. Scores have the shape (heads, query, key): which axis must
+    the slopes be on?"""
     return alibi(n_q, n_k, heads).movedim(0, -1)
 
 
-@exercise.mistake(
-    "Words to the right were given minus infinity, as a causal mask does. Here they are treated "
-    "like those to the left; whoever wants a mask adds one."
-)
+@exercise.mistake
 def masked_as_well(n_q, n_k, heads):
+    """Words to the right were given minus infinity, as a causal mask does. Here they are treated
+    like those to the left; whoever wants a mask adds one."""
     return alibi(n_q, n_k, heads).masked_fill(distances(n_q, n_k) > 0, -torch.inf)
 
 
-@exercise.mistake(
-    "Words to the right cost nothing, however far they are. The paper never sees them; here they "
-    "are treated like those to the left."
-)
+@exercise.mistake
 def right_side_free(n_q, n_k, heads):
+    """Words to the right cost nothing, however far they are. The paper never sees them; here they
+    are treated like those to the left."""
     return falling(slopes(heads), (-distances(n_q, n_k)).clamp(min=0))
+
+
+@exercise.mistake
+def exponents_rounded_down(n_q, n_k, heads):
+    """The exponents -8 h / heads are whole numbers: `//` rounds them down. With up to 8 heads
+    nothing shows. What has the second of 16 heads, and what the first?"""
+    places = torch.arange(n_k - n_q, n_k).unsqueeze(-1) - torch.arange(n_k)
+    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) // heads)
+    return -slopes[:, None, None] * places.abs()
 
 
 @exercise.alternative

@@ -48,67 +48,52 @@ def first_words(answer, draw: Draw):
     return not torch.allclose(short, x[:2], atol=1e-4) and torch.allclose(long[:2], short)
 
 
-@exercise.mistake(
-    "The last rows of the table were added, not the first. Which position does the first word of "
-    "a sentence have, whether the sentence is short or long?"
-)
-class FromTheEnd(LearnedPositions):
-    def forward(self, x):
-        return x + self.table[len(self.table) - x.shape[-2] :]
+@exercise.mistake
+def from_the_end(self, x):
+    """The last rows of the table were added, not the first. Which position does the first word of a
+    sentence have, whether the sentence is short or long?"""
+    return x + self.table[len(self.table) - x.shape[-2] :]
 
 
-@exercise.mistake(
-    "The whole table was added: it fits a sentence that fills it, and one word is copied to every "
-    "position. How many of its rows does a sentence need?",
-    raises=RuntimeError,
-)
-class WholeTable(LearnedPositions):
-    def forward(self, x):
-        return x + self.table
+@exercise.mistake(raises=RuntimeError)
+def whole_table(self, x):
+    """The whole table was added: it fits a sentence that fills it, and one word is copied to every
+    position. How many of its rows does a sentence need?"""
+    return x + self.table
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from "
-    "the end, are the words on?",
-    raises=RuntimeError,
-)
-class SentencesCounted(LearnedPositions):
-    def forward(self, x):
-        return x + self.table[: len(x)]
+@exercise.mistake(raises=RuntimeError)
+def sentences_counted(self, x):
+    """Right for one sentence, not for a batch: `len(x)` counts sentences there. Which axis, from
+    the end, are the words on?"""
+    return x + self.table[: len(x)]
 
 
-@exercise.mistake(
-    "`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; "
-    "for a sentence alone it is the width of a word. Which axis, from the end, are the words on?",
-    raises=RuntimeError,
-)
-class SecondAxisCounted(LearnedPositions):
-    def forward(self, x):
-        return x + self.table[: x.shape[1]]
+@exercise.mistake(raises=RuntimeError)
+def second_axis_counted(self, x):
+    """`x.shape[1]` was taken for the number of words. That is right for one batch of sentences; for
+    a sentence alone it is the width of a word. Which axis, from the end, are the words on?"""
+    return x + self.table[: x.shape[1]]
 
 
-@exercise.mistake(
-    "The words were multiplied by their positions' vectors. The formula has another sign between "
-    "x_i and p_i."
-)
-class Multiplied(LearnedPositions):
-    def forward(self, x):
-        return x * self.table[: x.shape[-2]]
+@exercise.mistake
+def multiplied(self, x):
+    """The words were multiplied by their positions' vectors. The formula has another sign between
+    x_i and p_i."""
+    return x * self.table[: x.shape[-2]]
 
 
-@exercise.mistake("These are the positions alone, without the words. What are they to be added to?")
-class PositionsAlone(LearnedPositions):
-    def forward(self, x):
-        return self.table[: x.shape[-2]].expand_as(x)
+@exercise.mistake
+def positions_alone(self, x):
+    """These are the positions alone, without the words. What are they to be added to?"""
+    return self.table[: x.shape[-2]].expand_as(x)
 
 
-@exercise.mistake(
-    "Word and position stand side by side, so each word has become twice as wide. The formula "
-    "makes one vector of the two."
-)
-class SideBySide(LearnedPositions):
-    def forward(self, x):
-        return torch.cat([x, self.table[: x.shape[-2]].expand_as(x)], dim=-1)
+@exercise.mistake
+def side_by_side(self, x):
+    """Word and position stand side by side, so each word has become twice as wide. The formula
+    makes one vector of the two."""
+    return torch.cat([x, self.table[: x.shape[-2]].expand_as(x)], dim=-1)
 
 
 @exercise.alternative

@@ -96,75 +96,66 @@ def attend(q, k, v, key_table, value_table, mask=None, index=None, scale=None, f
     return weights @ v + torch.einsum("...qk,qkd->...qd", weights, value_table[index])
 
 
-@exercise.mistake(
-    "The distances entered the scores unscaled, so they count sqrt(d_k) times too much. Which "
-    "terms does the division in the formula stand under?"
-)
+@exercise.mistake
 def distances_unscaled(q, k, v, key_table, value_table, mask=None):
+    """The distances entered the scores unscaled, so they count sqrt(d_k) times too much. Which
+    terms does the division in the formula stand under?"""
     return attend(q, k, v, key_table, value_table, mask, far=q.shape[-1] ** 0.5)
 
 
-@exercise.mistake(
-    "The distances move no score: key_table is accepted and never used. What is added to k_j "
-    "before q_i meets it?"
-)
+@exercise.mistake
 def key_table_unused(q, k, v, key_table, value_table, mask=None):
+    """The distances move no score: key_table is accepted and never used. What is added to k_j
+    before q_i meets it?"""
     return attend(q, k, v, key_table, value_table, mask, far=0.0)
 
 
-@exercise.mistake(
-    "The weights know the distances, and the results do not: value_table is accepted and never "
-    "used. What is added to v_j before it is averaged?"
-)
+@exercise.mistake
 def value_table_unused(q, k, v, key_table, value_table, mask=None):
+    """The weights know the distances, and the results do not: value_table is accepted and never
+    used. What is added to v_j before it is averaged?"""
     return attend(q, k, v, key_table, 0 * value_table, mask)
 
 
-@exercise.mistake(
-    "Left and right have changed places: the rows were looked up by i - j. Which row is that of "
-    "the next word, the one before the middle or the one after it?"
-)
+@exercise.mistake
 def turned_round(q, k, v, key_table, value_table, mask=None):
+    """Left and right have changed places: the rows were looked up by i - j. Which row is that of
+    the next word, the one before the middle or the one after it?"""
     return attend(q, k, v, key_table.flip(0), value_table.flip(0), mask)
 
 
-@exercise.mistake(
-    "Words beyond the largest distance were looked up past the ends of the tables, or from the "
-    "wrong end. Which row do all words share that are further to the right?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def not_clipped(q, k, v, key_table, value_table, mask=None):
+    """Words beyond the largest distance were looked up past the ends of the tables, or from the
+    wrong end. Which row do all words share that are further to the right?"""
     middle = len(key_table) // 2
     index = torch.arange(k.shape[-2]) - torch.arange(q.shape[-2]).unsqueeze(-1) + middle
     return attend(q, k, v, key_table, value_table, mask, index=index)
 
 
-@exercise.mistake(
-    "The distances were not moved to begin with 0, so those to the left were looked up from the "
-    "end of the tables. Which row is that of distance 0?"
-)
+@exercise.mistake
 def not_moved(q, k, v, key_table, value_table, mask=None):
+    """The distances were not moved to begin with 0, so those to the left were looked up from the
+    end of the tables. Which row is that of distance 0?"""
     middle = len(key_table) // 2
     index = relative_index(q.shape[-2], k.shape[-2], middle) - middle
     return attend(q, k, v, key_table, value_table, mask, index=index)
 
 
-@exercise.mistake(
-    "The queries were taken to be the last words among the keys. Here, as in `relative_index`, i "
-    "and j both count from 0."
-)
+@exercise.mistake
 def queries_at_the_end(q, k, v, key_table, value_table, mask=None):
+    """The queries were taken to be the last words among the keys. Here, as in `relative_index`, i
+    and j both count from 0."""
     n_q, n_k, middle = q.shape[-2], k.shape[-2], len(key_table) // 2
     distance = torch.arange(n_k) - torch.arange(n_k - n_q, n_k).unsqueeze(-1)
     index = distance.clamp(-middle, middle) + middle
     return attend(q, k, v, key_table, value_table, mask, index=index)
 
 
-@exercise.mistake(
-    "The keys met the vectors of the distances, where the formula has q_i . a_ij. Who asks how far "
-    "away a word stands?"
-)
+@exercise.mistake
 def keys_meet_distances(q, k, v, key_table, value_table, mask=None):
+    """The keys met the vectors of the distances, where the formula has q_i . a_ij. Who asks how far
+    away a word stands?"""
     rows, d_k = key_table.shape
     index = relative_index(q.shape[-2], k.shape[-2], rows // 2)
     distances = torch.einsum("...kd,qkd->...qk", k, key_table[index])
@@ -172,30 +163,27 @@ def keys_meet_distances(q, k, v, key_table, value_table, mask=None):
     return weights @ v + torch.einsum("...qk,qkd->...qd", weights, value_table[index])
 
 
-@exercise.mistake(
-    "The vectors of value_table were added up without weights, all equally, also those of words "
-    "that a query hardly looks at. What belongs in front of v_j + b_ij?"
-)
+@exercise.mistake
 def distances_unweighted(q, k, v, key_table, value_table, mask=None):
+    """The vectors of value_table were added up without weights, all equally, also those of words
+    that a query hardly looks at. What belongs in front of v_j + b_ij?"""
     index = relative_index(q.shape[-2], k.shape[-2], len(key_table) // 2)
     words_alone = attend(q, k, v, key_table, 0 * value_table, mask)
     return words_alone + value_table[index].sum(-2)
 
 
-@exercise.mistake(
-    "The vectors of value_table were averaged as if all words weighed the same, also those that a "
-    "query hardly looks at. What belongs in front of v_j + b_ij?"
-)
+@exercise.mistake
 def distances_averaged(q, k, v, key_table, value_table, mask=None):
+    """The vectors of value_table were averaged as if all words weighed the same, also those that a
+    query hardly looks at. What belongs in front of v_j + b_ij?"""
     index = relative_index(q.shape[-2], k.shape[-2], len(key_table) // 2)
     return attend(q, k, v, key_table, 0 * value_table, mask) + value_table[index].mean(-2)
 
 
-@exercise.mistake(
-    "The number of rows was taken for the largest distance, and the numbers that no row has were "
-    "cut off. For 2m + 1 rows, what is m, and which row is that of distance 0?"
-)
+@exercise.mistake
 def rows_as_distance(q, k, v, key_table, value_table, mask=None):
+    """The number of rows was taken for the largest distance, and the numbers that no row has were
+    cut off. For 2m + 1 rows, what is m, and which row is that of distance 0?"""
     rows = len(key_table)
     index = relative_index(q.shape[-2], k.shape[-2], rows).clamp(max=rows - 1)
     return attend(q, k, v, key_table, value_table, mask, index=index)
@@ -209,6 +197,13 @@ stock.nowhere_is_nan(
     "A query that may look nowhere gives NaN: torch.softmax shares out nothing but minus "
     "infinities. Your own softmax of lesson 02 knows such rows.",
 )
+
+
+@exercise.mistake(raises=RuntimeError)
+def key_table_for_both(q, k, v, key_table, value_table, mask=None):
+    """key_table was looked up for the values as well, and value_table never. Which of the two has
+    vectors of d_v numbers?"""
+    return relative_attention(q, k, v, key_table, key_table, mask)
 
 
 @exercise.alternative

@@ -44,14 +44,14 @@ def equally_far(answer, draw: Draw):
 
 @exercise.property("as many steps left as right lie equally far from the middle row")
 def mirrored(answer, draw: Draw):
-    n, furthest = draw.number(3, 50), draw.number(1, 50)
+    n, furthest = draw.number(3, 100), draw.number(1, 100)
     index = answer(n, n, furthest)
     return index[0, 1] != index[1, 0] and torch.equal(index.mT, 2 * furthest - index)
 
 
 @exercise.property("all rows of the table are used, and no others")
 def rows_used(answer, draw: Draw):
-    n, furthest = draw.number(50, 99), draw.number(3, 50)
+    n, furthest = draw.number(100, 200), draw.number(3, 100)
     return torch.equal(answer(n, n, furthest).unique(), torch.arange(2 * furthest + 1))
 
 
@@ -59,127 +59,112 @@ def differences(n_q, n_k):
     return torch.arange(n_k) - torch.arange(n_q).unsqueeze(-1)
 
 
-@exercise.mistake(
-    "Left and right have changed places: this is i - j. A key on the right of its query has the "
-    "larger j; on which side of the middle should its number lie?"
-)
+@exercise.mistake
 def turned_round(n_q, n_k, max_distance):
+    """Left and right have changed places: this is i - j. A key on the right of its query has the
+    larger j; on which side of the middle should its number lie?"""
     return (-differences(n_q, n_k)).clamp(-max_distance, max_distance) + max_distance
 
 
-@exercise.mistake(
-    "Queries and keys have changed axes. Row i is to hold what query i sees: how many rows are "
-    "there?"
-)
+@exercise.mistake
 def transposed(n_q, n_k, max_distance):
+    """Queries and keys have changed axes. Row i is to hold what query i sees: how many rows are
+    there?"""
     return relative_index(n_q, n_k, max_distance).mT
 
 
-@exercise.mistake(
-    "Distances past the largest have numbers of their own, and a table of 2m + 1 rows has no row "
-    "for them. What does `clip` do in the formula?"
-)
+@exercise.mistake
 def not_clipped(n_q, n_k, max_distance):
+    """Distances past the largest have numbers of their own, and a table of 2m + 1 rows has no row
+    for them. What does `clip` do in the formula?"""
     return differences(n_q, n_k) + max_distance
 
 
-@exercise.mistake(
-    "Words on the left have negative numbers. As an index, -1 is the last row of a table: which "
-    "number should the largest distance to the left have?"
-)
+@exercise.mistake
 def not_moved(n_q, n_k, max_distance):
+    """Words on the left have negative numbers. As an index, -1 is the last row of a table: which
+    number should the largest distance to the left have?"""
     return differences(n_q, n_k).clamp(-max_distance, max_distance)
 
 
-@exercise.mistake(
-    "The distances were moved first and clipped to -m and m afterwards. Which numbers can the "
-    "moved ones have, and which of them did the clip take away?"
-)
+@exercise.mistake
 def moved_before_the_clip(n_q, n_k, max_distance):
+    """The distances were moved first and clipped to -m and m afterwards. Which numbers can the
+    moved ones have, and which of them did the clip take away?"""
     return (differences(n_q, n_k) + max_distance).clamp(-max_distance, max_distance)
 
 
-@exercise.mistake(
-    "Distances to the right were clipped, those to the left were not. The formula has two limits: "
-    "-m and m."
-)
+@exercise.mistake
 def clipped_on_one_side(n_q, n_k, max_distance):
+    """Distances to the right were clipped, those to the left were not. The formula has two limits:
+    -m and m."""
     return differences(n_q, n_k).clamp(max=max_distance) + max_distance
 
 
-@exercise.mistake(
-    "Left and right have the same number: the sign of the distance is lost. Is the word before the "
-    "same to a query as the word after?"
-)
+@exercise.mistake
 def sign_lost(n_q, n_k, max_distance):
+    """Left and right have the same number: the sign of the distance is lost. Is the word before the
+    same to a query as the word after?"""
     return differences(n_q, n_k).abs().clamp(max=max_distance) + max_distance
 
 
-@exercise.mistake(
-    "All numbers are one too large: the largest distance to the left is to have row 0. How many "
-    "rows lie before the middle one?"
-)
+@exercise.mistake
 def counted_from_one(n_q, n_k, max_distance):
+    """All numbers are one too large: the largest distance to the left is to have row 0. How many
+    rows lie before the middle one?"""
     return relative_index(n_q, n_k, max_distance) + 1
 
 
-@exercise.mistake(
-    "The limits are one too close: m words away is already the same as m - 1. How many rows has "
-    "the table if all distances from -m to m have their own?"
-)
+@exercise.mistake
 def limits_too_close(n_q, n_k, max_distance):
+    """The limits are one too close: m words away is already the same as m - 1. How many rows has
+    the table if all distances from -m to m have their own?"""
     if max_distance == 0:
         return relative_index(n_q, n_k, 0)
     near = max_distance - 1
     return differences(n_q, n_k).clamp(-near, near) + max_distance
 
 
-@exercise.mistake(
-    "The queries were taken to be the last words among the keys. That is right for a text read "
-    "further and further; here i and j both count from 0."
-)
+@exercise.mistake
 def queries_at_the_end(n_q, n_k, max_distance):
+    """The queries were taken to be the last words among the keys. That is right for a text read
+    further and further; here i and j both count from 0."""
     distance = differences(n_q, n_k) - (n_k - n_q)
     return distance.clamp(-max_distance, max_distance) + max_distance
 
 
-@exercise.mistake(
-    "The right numbers, but as floats, and no table has a row 2.0. Which torch function makes "
-    "whole numbers?"
-)
+@exercise.mistake
 def as_floats(n_q, n_k, max_distance):
+    """The right numbers, but as floats, and no table has a row 2.0. Which torch function makes
+    whole numbers?"""
     return relative_index(n_q, n_k, max_distance).float()
 
 
-@exercise.mistake(
-    "The right numbers, but in lists of Python's. What is to be returned is one tensor: which "
-    "function of torch makes it from them?"
-)
+@exercise.mistake
 def as_lists(n_q, n_k, max_distance):
+    """The right numbers, but in lists of Python's. What is to be returned is one tensor: which
+    function of torch makes it from them?"""
     return relative_index(n_q, n_k, max_distance).tolist()
 
 
-@exercise.mistake(
-    "These are distances without their sign, from 0 to m: left and right have the same number. "
-    "Which number should the largest distance to the left have, and which the one to the right?"
-)
+@exercise.mistake
 def distances_alone(n_q, n_k, max_distance):
+    """These are distances without their sign, from 0 to m: left and right have the same number.
+    Which number should the largest distance to the left have, and which the one to the right?"""
     return differences(n_q, n_k).abs().clamp(max=max_distance)
 
 
-@exercise.mistake(
-    "Distances to the left are all alike: they were clipped to 0 and 2m before they were moved. "
-    "Between which two numbers does a distance lie before m is added?"
-)
+@exercise.mistake
 def clipped_as_if_moved(n_q, n_k, max_distance):
+    """Distances to the left are all alike: they were clipped to 0 and 2m before they were moved.
+    Between which two numbers does a distance lie before m is added?"""
     return differences(n_q, n_k).clamp(0, 2 * max_distance) + max_distance
 
 
-@exercise.mistake(
-    "The places were clipped, and not the distances: two words far down the text seem to be in one "
-    "place. How far apart are the words 8 and 9, for a largest distance of 2?"
-)
+@exercise.mistake
 def places_clipped(n_q, n_k, max_distance):
+    """The places were clipped, and not the distances: two words far down the text seem to be in one
+    place. How far apart are the words 8 and 9, for a largest distance of 2?"""
     places = torch.arange(max(n_q, n_k)).clamp(max=max_distance)
     return places[:n_k] - places[:n_q].unsqueeze(-1) + max_distance
 

@@ -102,77 +102,69 @@ def neighbours_of_halves(x):
     return torch.stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
-@exercise.mistake(
-    "Neighbouring columns were turned as pairs, 2c with 2c + 1, as in the paper. Here, as in most "
-    "models whose weights you can load, column c has its partner half a width away."
-)
+@exercise.mistake
 def neighbours_paired(x, positions, base=10000.0):
+    """Neighbouring columns were turned as pairs, 2c with 2c + 1, as in the paper. Here, as in most
+    models whose weights you can load, column c has its partner half a width away."""
     b = angles(x, positions, base)
     return neighbours_of_halves(turned(halves_of_neighbours(x), b))
 
 
-@exercise.mistake(
-    "The pairs were taken from the two halves and laid down side by side. Which column of the "
-    "result does the formula give to the second partner?"
-)
+@exercise.mistake
 def laid_side_by_side(x, positions, base=10000.0):
+    """The pairs were taken from the two halves and laid down side by side. Which column of the
+    result does the formula give to the second partner?"""
     return neighbours_of_halves(turned(x, angles(x, positions, base)))
 
 
-@exercise.mistake(
-    "All pairs turn the other way, by minus the angle. Where does the point (1, 0) go by a quarter "
-    "turn: is its new second entry 1 or -1?"
-)
+@exercise.mistake
 def turned_the_other_way(x, positions, base=10000.0):
+    """All pairs turn the other way, by minus the angle. Where does the point (1, 0) go by a quarter
+    turn: is its new second entry 1 or -1?"""
     return turned(x, -angles(x, positions, base))
 
 
-@exercise.mistake(
-    "The positions were added, not turned by: sinusoids change the length of a word, and mix with "
-    "what it means."
-)
+@exercise.mistake
 def added(x, positions, base=10000.0):
+    """The positions were added, not turned by: sinusoids change the length of a word, and mix with
+    what it means."""
     table = sinusoidal(1 + int(positions.max()), x.shape[-1]).to(x)
     return x + table[positions]
 
 
-@exercise.mistake(
-    "Sine and cosine have changed places. At position 0 the angle is 0: is a word then left as it "
-    "is?"
-)
+@exercise.mistake
 def sine_for_cosine(x, positions, base=10000.0):
+    """Sine and cosine have changed places. At position 0 the angle is 0: is a word then left as it
+    is?"""
     b = angles(x, positions, base)
     sine, cosine = b.sin().to(x.dtype), b.cos().to(x.dtype)
     left, right = x.chunk(2, dim=-1)
     return torch.cat([left * sine - right * cosine, left * cosine + right * sine], dim=-1)
 
 
-@exercise.mistake(
-    "Both entries are sums, so lengths do not stay: this is no turn. One of the four products "
-    "has a minus before it. Which one?"
-)
+@exercise.mistake
 def no_minus(x, positions, base=10000.0):
+    """Both entries are sums, so lengths do not stay: this is no turn. One of the four products has
+    a minus before it. Which one?"""
     b = angles(x, positions, base)
     sine, cosine = b.sin().to(x.dtype), b.cos().to(x.dtype)
     left, right = x.chunk(2, dim=-1)
     return torch.cat([left * cosine + right * sine, left * sine + right * cosine], dim=-1)
 
 
-@exercise.mistake(
-    "Both entries were given a sine or a cosine alone, without their partner: each column was made "
-    "shorter, none was turned. What does x_(c + d/2) bring into column c?"
-)
+@exercise.mistake
 def without_the_partner(x, positions, base=10000.0):
+    """Both entries were given a sine or a cosine alone, without their partner: each column was made
+    shorter, none was turned. What does x_(c + d/2) bring into column c?"""
     b = angles(x, positions, base)
     left, right = x.chunk(2, dim=-1)
     return torch.cat([left * b.cos().to(x.dtype), right * b.sin().to(x.dtype)], dim=-1)
 
 
-@exercise.mistake(
-    "The second entry was made from the first one as it was after the turn. Which x_c does the "
-    "formula mean there, the old or the new?"
-)
+@exercise.mistake
 def first_partner_overwritten(x, positions, base=10000.0):
+    """The second entry was made from the first one as it was after the turn. Which x_c does the
+    formula mean there, the old or the new?"""
     b = angles(x, positions, base)
     sine, cosine = b.sin().to(x.dtype), b.cos().to(x.dtype)
     left, right = x.chunk(2, dim=-1)
@@ -180,58 +172,51 @@ def first_partner_overwritten(x, positions, base=10000.0):
     return torch.cat([left, left * sine + right * cosine], dim=-1)
 
 
-@exercise.mistake(
-    "The words were turned by 0, 1, 2 and so on, whatever `positions` says. When a text is read "
-    "further, where does the next word stand?"
-)
+@exercise.mistake
 def positions_ignored(x, positions, base=10000.0):
+    """The words were turned by 0, 1, 2 and so on, whatever `positions` says. When a text is read
+    further, where does the next word stand?"""
     return turned(x, angles(x, torch.arange(x.shape[-2], device=x.device), base))
 
 
-@exercise.mistake(
-    "All positions are one too far on. Which position leaves its word as it is, and did it?"
-)
+@exercise.mistake
 def positions_from_one(x, positions, base=10000.0):
+    """All positions are one too far on. Which position leaves its word as it is, and did it?"""
     return turned(x, angles(x, positions + 1, base))
 
 
-@exercise.mistake(
-    "The speeds fall half as fast as they should: the exponent is c / d. What stands before c in "
-    "the formula?"
-)
+@exercise.mistake
 def exponent_halved(x, positions, base=10000.0):
+    """The speeds fall half as fast as they should: the exponent is c / d. What stands before c in
+    the formula?"""
     return turned(x, angles(x, positions, base, speed=1.0))
 
 
-@exercise.mistake(
-    "The speeds fall twice as fast as they should: if c is counted as 0, 2, 4, it has been doubled "
-    "already. How often should the 2 of the formula be there?"
-)
+@exercise.mistake
 def exponent_doubled(x, positions, base=10000.0):
+    """The speeds fall twice as fast as they should: if c is counted as 0, 2, 4, it has been doubled
+    already. How often should the 2 of the formula be there?"""
     return turned(x, angles(x, positions, base, speed=4.0))
 
 
-@exercise.mistake(
-    "The first exponent is 2 / d, so no pair turns by one radian a position. From which number "
-    "does c count, if column c = 0 is the first?"
-)
+@exercise.mistake
 def counted_from_one(x, positions, base=10000.0):
+    """The first exponent is 2 / d, so no pair turns by one radian a position. From which number
+    does c count, if column c = 0 is the first?"""
     return turned(x, angles(x, positions, base, first=1))
 
 
-@exercise.mistake(
-    "All pairs turn at the same speed, one radian a position. Which part of the formula makes "
-    "later pairs slower?"
-)
+@exercise.mistake
 def one_speed_for_all(x, positions, base=10000.0):
+    """All pairs turn at the same speed, one radian a position. Which part of the formula makes
+    later pairs slower?"""
     return turned(x, angles(x, positions, base, speed=0.0))
 
 
-@exercise.mistake(
-    "Sines and cosines were added to x, which is how absolute positions are given. Here each pair "
-    "of columns is turned: what is the cosine multiplied by?"
-)
+@exercise.mistake
 def added_in_halves(x, positions, base=10000.0):
+    """Sines and cosines were added to x, which is how absolute positions are given. Here each pair
+    of columns is turned: what is the cosine multiplied by?"""
     b = angles(x, positions, base)
     return x + torch.cat([b.sin(), b.cos()], dim=-1).to(x.dtype)
 

@@ -80,97 +80,86 @@ def turning(b):
     return torch.block_diag(*blocks(b.cos(), -b.sin(), b.sin(), b.cos()))
 
 
-@exercise.mistake(
-    "M turns the other way: it moves positions back. Positions are rows here, p M and not M p, so "
-    "the new sine is made by the first column of a block, not by its first row."
-)
+@exercise.mistake
 def turned_backwards(offset, d_model):
+    """M turns the other way: it moves positions back. Positions are rows here, p M and not M p, so
+    the new sine is made by the first column of a block, not by its first row."""
     return shift_matrix(-offset, d_model)
 
 
-@exercise.mistake(
-    "Every wave was turned by the same angle, `offset`. A slow wave has moved on less: by how "
-    "much, for wave c?"
-)
+@exercise.mistake
 def one_angle_for_all(offset, d_model):
+    """Every wave was turned by the same angle, `offset`. A slow wave has moved on less: by how
+    much, for wave c?"""
     return turning(angles(offset, d_model, speed=0.0))
 
 
-@exercise.mistake(
-    "The first wave turns too slowly, and so do all others: the exponents begin with 2 / d_model, "
-    "as most of the lectures print them. From which number does c count?"
-)
+@exercise.mistake
 def counted_from_one(offset, d_model):
+    """The first wave turns too slowly, and so do all others: the exponents begin with 2 / d_model,
+    as most of the lectures print them. From which number does c count?"""
     return turning(angles(offset, d_model, first=1))
 
 
-@exercise.mistake(
-    "The angles fall half as fast as they should: the exponent is c / d_model. What stands before "
-    "c in the formula?"
-)
+@exercise.mistake
 def exponent_halved(offset, d_model):
+    """The angles fall half as fast as they should: the exponent is c / d_model. What stands before
+    c in the formula?"""
     return turning(angles(offset, d_model, speed=1.0))
 
 
-@exercise.mistake(
-    "The angles fall twice as fast as they should: if c is counted as 0, 2, 4, it has been doubled "
-    "already. How often should the 2 of the formula be there?"
-)
+@exercise.mistake
 def exponent_doubled(offset, d_model):
+    """The angles fall twice as fast as they should: if c is counted as 0, 2, 4, it has been doubled
+    already. How often should the 2 of the formula be there?"""
     return turning(angles(offset, d_model, speed=4.0))
 
 
-@exercise.mistake(
-    "Right for sines in the left half and cosines in the right half. Here they take turns: which "
-    "two columns belong to the first wave?"
-)
+@exercise.mistake
 def in_halves(offset, d_model):
+    """Right for sines in the left half and cosines in the right half. Here they take turns: which
+    two columns belong to the first wave?"""
     b = angles(offset, d_model)
     cosine, sine = torch.diag(b.cos()), torch.diag(b.sin())
     return torch.cat([torch.cat([cosine, -sine], 1), torch.cat([sine, cosine], 1)])
 
 
-@exercise.mistake(
-    "No entry is negative where a sine should be: sin(a + b) and cos(a + b) are both sums, but one "
-    "of them has a minus. Which one?"
-)
+@exercise.mistake
 def no_minus(offset, d_model):
+    """No entry is negative where a sine should be: sin(a + b) and cos(a + b) are both sums, but one
+    of them has a minus. Which one?"""
     b = angles(offset, d_model)
     return torch.block_diag(*blocks(b.cos(), b.sin(), b.sin(), b.cos()))
 
 
-@exercise.mistake(
-    "The minus stands before a cosine: each block is a mirror, and two mirrors undo each other, "
-    "whereas two shifts add up. What should no shift at all leave on the diagonal?"
-)
+@exercise.mistake
 def mirrored(offset, d_model):
+    """The minus stands before a cosine: each block is a mirror, and two mirrors undo each other,
+    whereas two shifts add up. What should no shift at all leave on the diagonal?"""
     b = angles(offset, d_model)
     return torch.block_diag(*blocks(b.cos(), b.sin(), b.sin(), -b.cos()))
 
 
-@exercise.mistake(
-    "Sine and cosine have changed places in the blocks. For offset 0 every position stays where "
-    "it is: which matrix does that, and what are sin 0 and cos 0?"
-)
+@exercise.mistake
 def sine_on_the_diagonal(offset, d_model):
+    """Sine and cosine have changed places in the blocks. For offset 0 every position stays where it
+    is: which matrix does that, and what are sin 0 and cos 0?"""
     b = angles(offset, d_model)
     return torch.block_diag(*blocks(b.sin(), -b.cos(), b.cos(), b.sin()))
 
 
-@exercise.mistake(
-    "The blocks are right, and still lie in a stack, one above another. A matrix that meets a row "
-    "of d_model numbers has d_model rows: where does block c belong in it?"
-)
+@exercise.mistake
 def blocks_in_a_stack(offset, d_model):
+    """The blocks are right, and still lie in a stack, one above another. A matrix that meets a row
+    of d_model numbers has d_model rows: where does block c belong in it?"""
     b = angles(offset, d_model)
     return blocks(b.cos(), -b.sin(), b.sin(), b.cos())
 
 
-@exercise.mistake(
-    "This moves the columns along, not the positions: position i + offset is another row of the "
-    "table, and its columns are the same waves, turned."
-)
+@exercise.mistake
 def columns_moved(offset, d_model):
+    """This moves the columns along, not the positions: position i + offset is another row of the
+    table, and its columns are the same waves, turned."""
     return torch.eye(d_model).roll(offset, dims=1)
 
 

@@ -76,104 +76,93 @@ def speeds(d_model, factor=1.0, base=10000.0):
     return base ** (-factor * torch.arange(0, d_model, 2) / d_model)
 
 
-@exercise.mistake(
-    "The first exponent is 2 / d_model, as most of the lectures print it, so the fastest wave is "
-    "missing. From which number does the docstring count c?"
-)
+@exercise.mistake
 def counted_from_one(n, d_model):
+    """The first exponent is 2 / d_model, as most of the lectures print it, so the fastest wave is
+    missing. From which number does the docstring count c?"""
     return table(torch.arange(n), 10000.0 ** (-torch.arange(2, d_model + 1, 2) / d_model))
 
 
-@exercise.mistake(
-    "The sines fill the left half and the cosines the right half. The formula names the columns "
-    "2c and 2c + 1: where does the cosine of the first wave stand?"
-)
+@exercise.mistake
 def halves(n, d_model):
+    """The sines fill the left half and the cosines the right half. The formula names the columns 2c
+    and 2c + 1: where does the cosine of the first wave stand?"""
     angles = torch.arange(n).unsqueeze(-1) * speeds(d_model)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
-@exercise.mistake(
-    "The right numbers in the wrong places: `reshape` and `view` read a tensor in its order and "
-    "move no axis. Which axis must be the last, so that sine and cosine of one wave are read "
-    "together?"
-)
+@exercise.mistake
 def read_in_the_wrong_order(n, d_model):
+    """The right numbers in the wrong places: `reshape` and `view` read a tensor in its order and
+    move no axis. Which axis must be the last, so that sine and cosine of one wave are read
+    together?"""
     angles = torch.arange(n).unsqueeze(-1) * speeds(d_model)
     return torch.stack([angles.sin(), angles.cos()]).reshape(n, d_model)
 
 
-@exercise.mistake(
-    "Every column has a speed of its own. A sine and the cosine on its right are to be the same "
-    "wave: how many speeds are there in d_model columns?"
-)
+@exercise.mistake
 def a_speed_for_every_column(n, d_model):
+    """Every column has a speed of its own. A sine and the cosine on its right are to be the same
+    wave: how many speeds are there in d_model columns?"""
     columns = torch.arange(d_model)
     angles = torch.arange(n).unsqueeze(-1) * 10000.0 ** (-columns / d_model)
     return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
 
 
-@exercise.mistake(
-    "Even columns hold cosines and odd ones sines. At position 0 every angle is 0: should the row "
-    "begin with 0 or with 1?"
-)
+@exercise.mistake
 def cosine_first(n, d_model):
+    """Even columns hold cosines and odd ones sines. At position 0 every angle is 0: should the row
+    begin with 0 or with 1?"""
     found = table(torch.arange(n), speeds(d_model))
     return found.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
 
 
-@exercise.mistake(
-    "The slowest waves are too fast: behaves as if the base were 1000. How many zeros has the "
-    "number in the formula?"
-)
+@exercise.mistake
 def base_of_a_thousand(n, d_model):
+    """The slowest waves are too fast: behaves as if the base were 1000. How many zeros has the
+    number in the formula?"""
     return table(torch.arange(n), speeds(d_model, base=1000.0))
 
 
-@exercise.mistake(
-    "The first row is that of position 1. Which row has nothing but zeros and ones, and is it here?"
-)
+@exercise.mistake
 def positions_from_one(n, d_model):
+    """The first row is that of position 1. Which row has nothing but zeros and ones, and is it
+    here?"""
     return table(torch.arange(1, n + 1), speeds(d_model))
 
 
-@exercise.mistake(
-    "The exponents are c / d_model, half of what they should be: the waves slow down to 100 and "
-    "not nearly to 10000. What stands before c in the formula?"
-)
+@exercise.mistake
 def exponent_halved(n, d_model):
+    """The exponents are c / d_model, half of what they should be: the waves slow down to 100 and
+    not nearly to 10000. What stands before c in the formula?"""
     return table(torch.arange(n), speeds(d_model, factor=0.5))
 
 
-@exercise.mistake(
-    "The exponents are 4c / d_model. If c is counted in steps of two, as 0, 2, 4, it has been "
-    "doubled already: how often should the 2 of the formula be there?"
-)
+@exercise.mistake
 def exponent_doubled(n, d_model):
+    """The exponents are 4c / d_model. If c is counted in steps of two, as 0, 2, 4, it has been
+    doubled already: how often should the 2 of the formula be there?"""
     return table(torch.arange(n), speeds(d_model, factor=2.0))
 
 
-@exercise.mistake(
-    "The waves become faster from pair to pair, by thousands. Does the formula divide the "
-    "position by the power of 10000, or multiply it?"
-)
+@exercise.mistake
 def multiplied_by_the_power(n, d_model):
+    """The waves become faster from pair to pair, by thousands. Does the formula divide the position
+    by the power of 10000, or multiply it?"""
     return table(torch.arange(n), speeds(d_model, factor=-1.0))
 
 
-@exercise.mistake(
-    "The table lies on its side: each column is a position. The words it will be added to stand "
-    "in rows."
-)
+@exercise.mistake
 def positions_in_columns(n, d_model):
+    """The table lies on its side: each column is a position. The words it will be added to stand in
+    rows."""
     return table(torch.arange(n), speeds(d_model)).mT
 
 
-@exercise.mistake(
-    "The waves are 57 times too slow: the angles were taken to be degrees. In which unit do sine "
-    "and cosine expect them, and in which is i / 10000^(...)?"
-)
+@exercise.mistake
 def degrees(n, d_model):
+    """The waves are 57 times too slow: the angles were taken to be degrees. In which unit do sine
+    and cosine expect them, and in which is i / 10000^(...)?"""
     return table(torch.arange(n) * torch.pi / 180, speeds(d_model))
 
 

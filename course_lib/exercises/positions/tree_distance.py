@@ -89,115 +89,102 @@ def compared(heads, measure):
     return torch.tensor(rows, dtype=torch.long)
 
 
-@exercise.mistake(
-    "This is the difference of the two depths. Two words that hang on one head are equally deep: "
-    "is there no way between them?"
-)
+@exercise.mistake
 def difference_of_depths(heads):
+    """This is the difference of the two depths. Two words that hang on one head are equally deep:
+    is there no way between them?"""
     return compared(heads, lambda i, j, a, b: abs(len(a) - len(b)))
 
 
-@exercise.mistake(
-    "The way was led over the root, whoever the two words are. If one stands above the other, or "
-    "both below a third, where can the way turn back sooner?"
-)
+@exercise.mistake
 def over_the_root(heads):
+    """The way was led over the root, whoever the two words are. If one stands above the other, or
+    both below a third, where can the way turn back sooner?"""
     return compared(heads, lambda i, j, a, b: len(a) + len(b) - 2 if i != j else 0)
 
 
-@exercise.mistake(
-    "Only ways upwards were counted: between a word and one that is not above it stands 0. A path "
-    "may climb and come down again: what do the words above i and above j share?"
-)
+@exercise.mistake
 def upwards_only(heads):
+    """Only ways upwards were counted: between a word and one that is not above it stands 0. A path
+    may climb and come down again: what do the words above i and above j share?"""
     return compared(heads, lambda i, j, a, b: a.index(j) if j in a else 0)
 
 
-@exercise.mistake(
-    "Right where one word stands above the other, and 0 for all others. Two words on different "
-    "branches have a path too: where do the ways upwards meet?"
-)
+@exercise.mistake
 def one_line_only(heads):
+    """Right where one word stands above the other, and 0 for all others. Two words on different
+    branches have a path too: where do the ways upwards meet?"""
     return compared(heads, lambda i, j, a, b: abs(len(a) - len(b)) if j in a or i in b else 0)
 
 
-@exercise.mistake(
-    "These are the distances in the sentence, |i - j|. The heads play no part: which words are far "
-    "apart in the sentence, and near in the tree?"
-)
+@exercise.mistake
 def distance_in_the_sentence(heads):
+    """These are the distances in the sentence, |i - j|. The heads play no part: which words are far
+    apart in the sentence, and near in the tree?"""
     return compared(heads, lambda i, j, a, b: abs(i - j))
 
 
-@exercise.mistake(
-    "The words on the path were counted, both ends included. How many edges are there between a "
-    "word and itself?"
-)
+@exercise.mistake
 def words_on_the_path(heads):
+    """The words on the path were counted, both ends included. How many edges are there between a
+    word and itself?"""
     return tree_distance(heads) + 1
 
 
-@exercise.mistake(
-    "All words above the two were counted, also those that both have in common. How far does the "
-    "path climb, when it reaches the first word they share?"
-)
+@exercise.mistake
 def all_words_above(heads):
+    """All words above the two were counted, also those that both have in common. How far does the
+    path climb, when it reaches the first word they share?"""
     return compared(heads, lambda i, j, a, b: len(set(a) | set(b)))
 
 
-@exercise.mistake(
-    "The words that both have above them were counted, which is how much of the way upwards they "
-    "share. Is the path made of what they share, or of the rest?"
-)
+@exercise.mistake
 def words_shared(heads):
+    """The words that both have above them were counted, which is how much of the way upwards they
+    share. Is the path made of what they share, or of the rest?"""
     return compared(heads, lambda i, j, a, b: len(set(a) & set(b)))
 
 
-@exercise.mistake(
-    "Here is who is joined by an edge, 1 or 0. What of words whose path has two edges, or three?"
-)
+@exercise.mistake
 def neighbours_only(heads):
+    """Here is who is joined by an edge, 1 or 0. What of words whose path has two edges, or
+    three?"""
     return tree_distance(heads).eq(1).long()
 
 
-@exercise.mistake(
-    "Distances to words further left are negative. The docstring counts edges, and there are never "
-    "fewer than none."
-)
+@exercise.mistake
 def signed(heads):
+    """Distances to words further left are negative. The docstring counts edges, and there are never
+    fewer than none."""
     words = torch.arange(len(heads))
     return tree_distance(heads) * torch.sign(words - words.unsqueeze(-1))
 
 
-@exercise.mistake(
-    "The right numbers, but as floats: 3.0 is not a count. If infinity stood for `no way yet`, "
-    "what is to be done once all ways are known?"
-)
+@exercise.mistake
 def as_floats(heads):
+    """The right numbers, but as floats: 3.0 is not a count. If infinity stood for `no way yet`,
+    what is to be done once all ways are known?"""
     return tree_distance(heads).float()
 
 
-CUT = (
-    "The way up was cut off after a few heads, so tokens far below the root have lost some that "
-    "are above them. How many steps up can a token need, among n?"
-)
-
-
-@exercise.mistake(CUT)
+@exercise.mistake
 def two_steps_up(heads):
+    """The way up was cut off after a few heads, so tokens far below the root have lost some that
+    are above them. How many steps up can a token need, among n?"""
     return compared(heads, lambda i, j, a, b: len(set(a[:3]) ^ set(b[:3])))
 
 
-@exercise.mistake(CUT)
+@exercise.mistake
 def three_steps_up(heads):
+    """The way up was cut off after a few heads, so tokens far below the root have lost some that
+    are above them. How many steps up can a token need, among n?"""
     return compared(heads, lambda i, j, a, b: len(set(a[:4]) ^ set(b[:4])))
 
 
-@exercise.mistake(
-    "A token and its head are 1 apart, and all other tokens 2. Two edges lead to the head's head: "
-    "how many lead on from there?"
-)
+@exercise.mistake
 def one_or_two(heads):
+    """A token and its head are 1 apart, and all other tokens 2. Two edges lead to the head's head:
+    how many lead on from there?"""
     return tree_distance(heads).clamp(max=2)
 
 

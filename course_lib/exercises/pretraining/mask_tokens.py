@@ -172,115 +172,105 @@ def asked(tokens, inputs, chosen):
     return inputs, torch.where(chosen, tokens, -100)
 
 
-@exercise.mistake(
-    "All chosen tokens are masked. Later the model reads texts without a mask: what becomes of the "
-    "other 20 %?"
-)
+@exercise.mistake
 def all_masked(tokens, share, mask, vocab, special, seed):
+    """All chosen tokens are masked. Later the model reads texts without a mask: what becomes of the
+    other 20 %?"""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, masked=1.0))
 
 
-@exercise.mistake(
-    "The chosen tokens are masked or random, and none stays as it is: 80 %, 10 %, and what is left?"
-)
+@exercise.mistake
 def none_stays(tokens, share, mask, vocab, special, seed):
+    """The chosen tokens are masked or random, and none stays as it is: 80 %, 10 %, and what is
+    left?"""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noisy=1.0))
 
 
-@exercise.mistake("A chosen token is masked or stays, and none becomes a random one.")
+@exercise.mistake
 def no_noise(tokens, share, mask, vocab, special, seed):
+    """A chosen token is masked or stays, and none becomes a random one."""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noisy=0.8))
 
 
-@exercise.mistake(
-    "Masked and random have changed places: 10 % of the chosen are masked. Which of the two is the "
-    "rule, and which the exception?"
-)
+@exercise.mistake
 def exchanged(tokens, share, mask, vocab, special, seed):
+    """Masked and random have changed places: 10 % of the chosen are masked. Which of the two is the
+    rule, and which the exception?"""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, masked=0.1))
 
 
-@exercise.mistake(
-    "Special tokens were chosen too: the model would be asked for the padding and for the ends of "
-    "sentences."
-)
+@exercise.mistake
 def special_too(tokens, share, mask, vocab, special, seed):
+    """Special tokens were chosen too: the model would be asked for the padding and for the ends of
+    sentences."""
     return asked(tokens, *hidden(tokens, share, mask, vocab, (), seed))
 
 
-@exercise.mistake(
-    "Only the first of the special tokens is left alone. `special` is a tuple: how do you compare "
-    "each token with all of them?"
-)
+@exercise.mistake
 def first_special_alone(tokens, share, mask, vocab, special, seed):
+    """Only the first of the special tokens is left alone. `special` is a tuple: how do you compare
+    each token with all of them?"""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special[:1], seed))
 
 
-@exercise.mistake(
-    "The tokens that are not chosen are the ones asked for. Where is the target -100?"
-)
+@exercise.mistake
 def targets_of_the_others(tokens, share, mask, vocab, special, seed):
+    """The tokens that are not chosen are the ones asked for. Where is the target -100?"""
     inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
     return asked(tokens, inputs, ~chosen)
 
 
-@exercise.mistake(
-    "Every token is asked for, chosen or not: a model that sees a token can copy it. Where is the "
-    "target -100?"
-)
+@exercise.mistake
 def all_targets(tokens, share, mask, vocab, special, seed):
+    """Every token is asked for, chosen or not: a model that sees a token can copy it. Where is the
+    target -100?"""
     inputs, _ = hidden(tokens, share, mask, vocab, special, seed)
     return inputs, tokens.clone()
 
 
-@exercise.mistake(
-    "The targets were taken from the inputs, after they were hidden: the model is asked to say "
-    "the mask. What was there before?"
-)
+@exercise.mistake
 def hidden_targets(tokens, share, mask, vocab, special, seed):
+    """The targets were taken from the inputs, after they were hidden: the model is asked to say the
+    mask. What was there before?"""
     inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
     return inputs, torch.where(chosen, inputs, -100)
 
 
-@exercise.mistake(
-    "Chosen tokens that stay as they are were not asked for. They are chosen like the others: the "
-    "model cannot know which of the tokens it sees are right."
-)
+@exercise.mistake
 def changed_targets_alone(tokens, share, mask, vocab, special, seed):
+    """Chosen tokens that stay as they are were not asked for. They are chosen like the others: the
+    model cannot know which of the tokens it sees are right."""
     inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
     return asked(tokens, inputs, chosen & (inputs != tokens))
 
 
-@exercise.mistake(
-    "The targets of tokens that are not asked for are 0, which is a token like any other. Which "
-    "number does torch's cross-entropy ignore?"
-)
+@exercise.mistake
 def zero_ignored(tokens, share, mask, vocab, special, seed):
+    """The targets of tokens that are not asked for are 0, which is a token like any other. Which
+    number does torch's cross-entropy ignore?"""
     inputs, chosen = hidden(tokens, share, mask, vocab, special, seed)
     return inputs, torch.where(chosen, tokens, 0)
 
 
-@exercise.mistake(
-    "The seed changes nothing: the choice is another one at each call, or the same for every seed. "
-    "Where is the generator made, and is it used?"
-)
+@exercise.mistake
 def own_seed(tokens, share, mask, vocab, special, seed):
+    """The seed changes nothing: the choice is another one at each call, or the same for every seed.
+    Where is the generator made, and is it used?"""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, 0))
 
 
-@exercise.mistake(
-    "One choice was made for all rows: a place is hidden in every sentence or in none. How many "
-    "numbers must be drawn?"
-)
+@exercise.mistake
 def one_row_for_all(tokens, share, mask, vocab, special, seed):
+    """One choice was made for all rows: a place is hidden in every sentence or in none. How many
+    numbers must be drawn?"""
     inputs, chosen = hidden(tokens, share, mask, vocab, special, seed, rows=tokens.shape[-1:])
     return asked(tokens, inputs, chosen)
 
 
-@exercise.mistake(
-    "One random token serves the whole text. Each is drawn by itself, from the ids below `vocab`."
-)
+@exercise.mistake
 def one_noise_for_all(tokens, share, mask, vocab, special, seed):
+    """One random token serves the whole text. Each is drawn by itself, from the ids below
+    `vocab`."""
     return asked(tokens, *hidden(tokens, share, mask, vocab, special, seed, noises=()))
 
 

@@ -82,21 +82,20 @@ def proposing(x, h, w_x, w_h, b_x, b_h, propose):
     return (1 - z) * n + z * h
 
 
-@exercise.mistake(
-    "The mixture is the other way round, as in Chung et al. 2014: here z is the share of the old "
-    "state. Which of the two does your z multiply?"
-)
+@exercise.mistake
 def mixed_the_other_way_round(x, h, w_x, w_h, b_x, b_h):
+    """The mixture is the other way round, as in Chung et al. 2014: here z is the share of the old
+    state. Which of the two does your z multiply?"""
     r, z = gates_of(x, h, w_x, w_h, b_x, b_h)
     n = torch.tanh(parts(x, w_x, b_x)[2] + r * parts(h, w_h, b_h)[2])
     return z * n + (1 - z) * h
 
 
-@exercise.mistake(
-    "Reset and update have changed places: the first third was taken for z. In which order do "
-    "the three stand along the last axis?"
-)
+@exercise.mistake
 def update_gate_first(x, h, w_x, w_h, b_x, b_h):
+    """Reset and update have changed places: the first third was taken for z. In which order do the
+    three stand along the last axis?"""
+
     def swapped(w):
         r, z, n = w.chunk(3, dim=-1)
         return torch.cat([z, r, n], dim=-1)
@@ -104,11 +103,11 @@ def update_gate_first(x, h, w_x, w_h, b_x, b_h):
     return gru_cell(x, h, *map(swapped, (w_x, w_h, b_x, b_h)))
 
 
-@exercise.mistake(
-    "Update and new have changed places: the parts were read in the order r n z. In which order "
-    "do the three stand along the last axis?"
-)
+@exercise.mistake
 def new_before_update(x, h, w_x, w_h, b_x, b_h):
+    """Update and new have changed places: the parts were read in the order r n z. In which order do
+    the three stand along the last axis?"""
+
     def swapped(w):
         r, z, n = w.chunk(3, dim=-1)
         return torch.cat([r, n, z], dim=-1)
@@ -116,92 +115,82 @@ def new_before_update(x, h, w_x, w_h, b_x, b_h):
     return gru_cell(x, h, *map(swapped, (w_x, w_h, b_x, b_h)))
 
 
-@exercise.mistake(
-    "The state was reset before the product, as in Cho et al. 2014. Here the gate acts on what "
-    "the product gives: what is the difference when r is not the same everywhere?"
-)
+@exercise.mistake
 def reset_before_the_product(x, h, w_x, w_h, b_x, b_h):
+    """The state was reset before the product, as in Cho et al. 2014. Here the gate acts on what the
+    product gives: what is the difference when r is not the same everywhere?"""
     r, _ = gates_of(x, h, w_x, w_h, b_x, b_h)
     h_n = parts(r * h, w_h, b_h)[2]
     return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, _, r: torch.tanh(x_n + h_n))
 
 
-@exercise.mistake(
-    "The recurrent bias of n escaped the reset gate: it was added to the word's part. Does the "
-    "gate act on the recurrent term before its bias or after it?"
-)
+@exercise.mistake
 def reset_without_the_bias(x, h, w_x, w_h, b_x, b_h):
+    """The recurrent bias of n escaped the reset gate: it was added to the word's part. Does the
+    gate act on the recurrent term before its bias or after it?"""
     b = b_h.chunk(3)[2]
     return proposing(
         x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.tanh(x_n + b + r * (h_n - b))
     )
 
 
-@exercise.mistake(
-    "The reset gate plays no part: the proposal uses all of the past. How much of it should reach "
-    "n when r is 0?"
-)
+@exercise.mistake
 def reset_gate_unused(x, h, w_x, w_h, b_x, b_h):
+    """The reset gate plays no part: the proposal uses all of the past. How much of it should reach
+    n when r is 0?"""
     return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.tanh(x_n + h_n))
 
 
-@exercise.mistake(
-    "The reset gate held back the word as well as the past. What should n know of the word when "
-    "r is 0?"
-)
+@exercise.mistake
 def word_reset_too(x, h, w_x, w_h, b_x, b_h):
+    """The reset gate held back the word as well as the past. What should n know of the word when r
+    is 0?"""
     return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.tanh(r * (x_n + h_n)))
 
 
-@exercise.mistake(
-    "The proposal went through a sigmoid like the gates, so no entry of the state can be pushed "
-    "below zero. Is n a share or a content?"
-)
+@exercise.mistake
 def proposal_through_a_sigmoid(x, h, w_x, w_h, b_x, b_h):
+    """The proposal went through a sigmoid like the gates, so no entry of the state can be pushed
+    below zero. Is n a share or a content?"""
     return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: torch.sigmoid(x_n + r * h_n))
 
 
-@exercise.mistake(
-    "The proposal was not squashed: without its tanh, states can grow from step to step."
-)
+@exercise.mistake
 def proposal_not_squashed(x, h, w_x, w_h, b_x, b_h):
+    """The proposal was not squashed: without its tanh, states can grow from step to step."""
     return proposing(x, h, w_x, w_h, b_x, b_h, lambda x_n, h_n, r: x_n + r * h_n)
 
 
-@exercise.mistake(
-    "The new state is the proposal alone: z was computed, and nothing was mixed. How should an "
-    "old state survive many steps?"
-)
+@exercise.mistake
 def nothing_mixed(x, h, w_x, w_h, b_x, b_h):
+    """The new state is the proposal alone: z was computed, and nothing was mixed. How should an old
+    state survive many steps?"""
     r, _ = gates_of(x, h, w_x, w_h, b_x, b_h)
     return torch.tanh(parts(x, w_x, b_x)[2] + r * parts(h, w_h, b_h)[2])
 
 
-@exercise.mistake(
-    "b_h plays no part: one of the two biases was left out. In a plain cell one bias would do; "
-    "what does the reset gate do to b_h and not to b_x?"
-)
+@exercise.mistake
 def recurrent_bias_forgotten(x, h, w_x, w_h, b_x, b_h):
+    """b_h plays no part: one of the two biases was left out. In a plain cell one bias would do;
+    what does the reset gate do to b_h and not to b_x?"""
     return gru_cell(x, h, w_x, w_h, b_x, torch.zeros_like(b_h))
 
 
-@exercise.mistake(
-    "The three parts were cut as if their entries took turns: r z n, r z n, ... Each part's d_h "
-    "numbers lie together. Which of the two varies slower along the axis?"
-)
+@exercise.mistake
 def parts_interleaved(x, h, w_x, w_h, b_x, b_h):
+    """The three parts were cut as if their entries took turns: r z n, r z n, ... Each part's d_h
+    numbers lie together. Which of the two varies slower along the axis?"""
+
     def sorted_out(w):
         return rearrange(w, "... (d_h gate) -> ... (gate d_h)", gate=3)
 
     return gru_cell(x, h, *map(sorted_out, (w_x, w_h, b_x, b_h)))
 
 
-@exercise.mistake(
-    "Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are "
-    "told which. On which axis do the parts stand?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 def cut_along_the_batch(x, h, w_x, w_h, b_x, b_h):
+    """Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are
+    told which. On which axis do the parts stand?"""
     x_r, x_z, x_n = torch.chunk(x @ w_x + b_x, 3)
     h_r, h_z, h_n = torch.chunk(h @ w_h + b_h, 3)
     z = torch.sigmoid(x_z + h_z)
@@ -209,14 +198,23 @@ def cut_along_the_batch(x, h, w_x, w_h, b_x, b_h):
     return (1 - z) * n + z * h
 
 
-@exercise.mistake(
-    "As z grows, the new state moves away from the old one: there is a sign too many between n and "
-    "h, as in n + z (n - h). With z = 1, what should be left?"
-)
+@exercise.mistake
 def away_from_the_old_state(x, h, w_x, w_h, b_x, b_h):
+    """As z grows, the new state moves away from the old one: there is a sign too many between n and
+    h, as in n + z (n - h). With z = 1, what should be left?"""
     r, z = gates_of(x, h, w_x, w_h, b_x, b_h)
     n = torch.tanh(parts(x, w_x, b_x)[2] + r * parts(h, w_h, b_h)[2])
     return n + z * (n - h)
+
+
+@exercise.mistake
+def gates_through_a_tanh(x, h, w_x, w_h, b_x, b_h):
+    """The gates went through a tanh, from -1 to 1. A gate says how much passes: which function
+    gives numbers from 0 to 1?"""
+    x_r, x_z, x_n = (x @ w_x + b_x).chunk(3, dim=-1)
+    h_r, h_z, h_n = (h @ w_h + b_h).chunk(3, dim=-1)
+    r, z = torch.tanh(x_r + h_r), torch.tanh(x_z + h_z)
+    return (1 - z) * torch.tanh(x_n + r * h_n) + z * h
 
 
 @exercise.alternative

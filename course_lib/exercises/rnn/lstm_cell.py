@@ -77,144 +77,129 @@ def gates_of(x, h, w_x, w_h, b):
     return i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
 
 
-@exercise.mistake(
-    "Input and forget gate have changed places: the memory forgets where it should take in. In "
-    "which order do the gates stand along the last axis?"
-)
+@exercise.mistake
 def forget_gate_first(x, h, c, w_x, w_h, b):
+    """Input and forget gate have changed places: the memory forgets where it should take in. In
+    which order do the gates stand along the last axis?"""
     return reordered(x, h, c, w_x, w_h, b, order=(1, 0, 2, 3))
 
 
-@exercise.mistake(
-    "Candidate and output gate have changed places: the third quarter was taken for a gate, and "
-    "the fourth for what is written."
-)
+@exercise.mistake
 def output_gate_third(x, h, c, w_x, w_h, b):
+    """Candidate and output gate have changed places: the third quarter was taken for a gate, and
+    the fourth for what is written."""
     return reordered(x, h, c, w_x, w_h, b, order=(0, 1, 3, 2))
 
 
-@exercise.mistake(
-    "The gates were read in the order i g f o, which is that of TensorFlow and Keras. In which "
-    "order does the docstring say that they stand?"
-)
+@exercise.mistake
 def order_of_tensorflow(x, h, c, w_x, w_h, b):
+    """The gates were read in the order i g f o, which is that of TensorFlow and Keras. In which
+    order does the docstring say that they stand?"""
     return reordered(x, h, c, w_x, w_h, b, order=(0, 2, 1, 3))
 
 
-@exercise.mistake(
-    "The gates were cut as if their entries took turns: i f g o, i f g o, ... Each gate's d_h "
-    "numbers lie together. Which of the two varies slower along the axis?"
-)
+@exercise.mistake
 def gates_interleaved(x, h, c, w_x, w_h, b):
+    """The gates were cut as if their entries took turns: i f g o, i f g o, ... Each gate's d_h
+    numbers lie together. Which of the two varies slower along the axis?"""
     parts = [rearrange(w, "... (d_h gate) -> ... (gate d_h)", gate=4) for w in (w_x, w_h, b)]
     return lstm_cell(x, h, c, *parts)
 
 
-@exercise.mistake(
-    "Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are "
-    "told which. On which axis do the gates stand?",
-    raises=(RuntimeError, ValueError),
-)
+@exercise.mistake(raises=(RuntimeError, ValueError))
 def cut_along_the_batch(x, h, c, w_x, w_h, b):
+    """Right for one word, not for a batch: `chunk` and `split` cut the first axis unless they are
+    told which. On which axis do the gates stand?"""
     i, f, g, o = torch.chunk(x @ w_x + h @ w_h + b, 4)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
 
-@exercise.mistake(
-    "All four parts went through a sigmoid, so nothing negative can ever be written. Which of "
-    "the four is no gate?"
-)
+@exercise.mistake
 def candidate_through_a_sigmoid(x, h, c, w_x, w_h, b):
+    """All four parts went through a sigmoid, so nothing negative can ever be written. Which of the
+    four is no gate?"""
     i, f, g, o = (x @ w_x + h @ w_h + b).sigmoid().chunk(4, dim=-1)
     c = f * c + i * g
     return o * c.tanh(), c
 
 
-@exercise.mistake(
-    "The candidate was written as it came, without its tanh, so one word can write more than 1 "
-    "into the memory."
-)
+@exercise.mistake
 def candidate_without_tanh(x, h, c, w_x, w_h, b):
+    """The candidate was written as it came, without its tanh, so one word can write more than 1
+    into the memory."""
     i, f, _, o = gates_of(x, h, w_x, w_h, b)
     c = f * c + i * (x @ w_x + h @ w_h + b).chunk(4, dim=-1)[2]
     return o * c.tanh(), c
 
 
-@exercise.mistake(
-    "The memory is right, but it was shown without its tanh, so h grows as the memory does. What "
-    "does the formula do to c' before it is shown?"
-)
+@exercise.mistake
 def shown_without_tanh(x, h, c, w_x, w_h, b):
+    """The memory is right, but it was shown without its tanh, so h grows as the memory does. What
+    does the formula do to c' before it is shown?"""
     _, c = lstm_cell(x, h, c, w_x, w_h, b)
     return gates_of(x, h, w_x, w_h, b)[3] * c, c
 
 
-@exercise.mistake(
-    "The memory is right, but h shows the old one: what this word has just written is not yet in "
-    "it. Which line comes first?"
-)
+@exercise.mistake
 def old_memory_shown(x, h, c, w_x, w_h, b):
+    """The memory is right, but h shows the old one: what this word has just written is not yet in
+    it. Which line comes first?"""
     o = gates_of(x, h, w_x, w_h, b)[3]
     return o * c.tanh(), lstm_cell(x, h, c, w_x, w_h, b)[1]
 
 
-@exercise.mistake(
-    "Nothing is ever forgotten, as in the LSTM of 1997: the old memory was added whole. What may "
-    "the forget gate do to it?"
-)
+@exercise.mistake
 def forget_gate_unused(x, h, c, w_x, w_h, b):
+    """Nothing is ever forgotten, as in the LSTM of 1997: the old memory was added whole. What may
+    the forget gate do to it?"""
     i, _, g, o = gates_of(x, h, w_x, w_h, b)
     c = c + i * g
     return o * c.tanh(), c
 
 
-@exercise.mistake(
-    "What is taken in was tied to what is forgotten: one gate and its rest to 1. Here the two "
-    "decide apart, each with weights of its own."
-)
+@exercise.mistake
 def gates_tied(x, h, c, w_x, w_h, b):
+    """What is taken in was tied to what is forgotten: one gate and its rest to 1. Here the two
+    decide apart, each with weights of its own."""
     _, f, g, o = gates_of(x, h, w_x, w_h, b)
     c = f * c + (1 - f) * g
     return o * c.tanh(), c
 
 
-@exercise.mistake(
-    "The bias plays no part. With a word and a state of zeros, all gates are half open; what "
-    "should b change about that?"
-)
+@exercise.mistake
 def bias_forgotten(x, h, c, w_x, w_h, b):
+    """The bias plays no part. With a word and a state of zeros, all gates are half open; what
+    should b change about that?"""
     return lstm_cell(x, h, c, w_x, w_h, torch.zeros_like(b))
 
 
-@exercise.mistake(
-    "Right numbers in the wrong order: the memory came back first. Which of the two comes first "
-    "in the arguments, and in the docstring?"
-)
+@exercise.mistake
 def returned_the_other_way_round(x, h, c, w_x, w_h, b):
+    """Right numbers in the wrong order: the memory came back first. Which of the two comes first in
+    the arguments, and in the docstring?"""
     h, c = lstm_cell(x, h, c, w_x, w_h, b)
     return c, h
 
 
-@exercise.mistake("Only h came back. What would the next step do for its memory?")
+@exercise.mistake
 def memory_not_returned(x, h, c, w_x, w_h, b):
+    """Only h came back. What would the next step do for its memory?"""
     return lstm_cell(x, h, c, w_x, w_h, b)[0]
 
 
-@exercise.mistake(
-    "A 1 was added to the forget gate before its sigmoid, as TensorFlow does in each step. Here b "
-    "already holds every bias: where would a network that should remember at first get its 1?"
-)
+@exercise.mistake
 def forget_bias_of_one(x, h, c, w_x, w_h, b):
+    """A 1 was added to the forget gate before its sigmoid, as TensorFlow does in each step. Here b
+    already holds every bias: where would a network that should remember at first get its 1?"""
     d_h = h.shape[-1]
     return lstm_cell(x, h, c, w_x, w_h, b + F.pad(b.new_ones(d_h), (d_h, 2 * d_h)))
 
 
-@exercise.mistake(
-    "What is forgotten was tied to what is taken in, as in a GRU: the old memory was multiplied by "
-    "1 - sigma(i), and f plays no part. Here the two decide apart."
-)
+@exercise.mistake
 def forgotten_as_taken_in(x, h, c, w_x, w_h, b):
+    """What is forgotten was tied to what is taken in, as in a GRU: the old memory was multiplied by
+    1 - sigma(i), and f plays no part. Here the two decide apart."""
     i, _, g, o = gates_of(x, h, w_x, w_h, b)
     c = (1 - i) * c + i * g
     return o * c.tanh(), c

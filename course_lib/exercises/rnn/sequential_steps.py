@@ -41,13 +41,13 @@ def cases(draw: Draw):
 
 @exercise.property("attention needs as many steps for a thousand words as for two")
 def attention_is_flat(answer, draw: Draw):
-    short, long = answer("attention", 2), answer("attention", 1000 + draw.number(0, 9000))
+    short, long = answer("attention", 2), answer("attention", draw.number(1000, 10**6))
     return long == short > 0
 
 
 @exercise.property("ten times the words are ten times the steps for an RNN, and for windows")
 def linear(answer, draw: Draw):
-    n = draw.number(2, 1000)
+    n = draw.number(2, 10**5)
     rnn = answer("rnn", n), answer("rnn", 10 * n)
     window = answer("window", 2 * n + 1, 3), answer("window", 20 * n + 1, 3)
     return all(many == 10 * few > 0 for few, many in (rnn, window))
@@ -58,99 +58,87 @@ def corrected(kind, n, width, wrong):
     return wrong(n, width) if kind == "window" else sequential_steps(kind, n, width)
 
 
-@exercise.mistake(
-    "For an RNN, one step is missing. The last word is n - 1 words away from the first, but the "
-    "first word has to be read as well: how many steps does a sentence of one word take?"
-)
+@exercise.mistake
 def steps_between_words(kind, n, width=None):
+    """For an RNN, one step is missing. The last word is n - 1 words away from the first, but the
+    first word has to be read as well: how many steps does a sentence of one word take?"""
     return n - 1 if kind == "rnn" else sequential_steps(kind, n, width)
 
 
-@exercise.mistake(
-    "For windows this is n / window, as lecture L1 prints it. Each layer lets a state see "
-    "width - 1 words more, not width: how many words do two layers of width 3 reach?"
-)
+@exercise.mistake
 def as_the_lecture_prints_it(kind, n, width=None):
+    """For windows this is n / window, as lecture L1 prints it. Each layer lets a state see width -
+    1 words more, not width: how many words do two layers of width 3 reach?"""
     return corrected(kind, n, width, lambda n, width: ceil(n / width))
 
 
-@exercise.mistake(
-    "The windows were stacked for words that stand n apart. In a sentence of n words, how far is "
-    "the last from the first?"
-)
+@exercise.mistake
 def distance_n(kind, n, width=None):
+    """The windows were stacked for words that stand n apart. In a sentence of n words, how far is
+    the last from the first?"""
     return corrected(kind, n, width, layers_needed)
 
 
-@exercise.mistake(
-    "The windows were stacked until the last word's own state sees the first word. Some state "
-    "between the two sees both sooner: which one?"
-)
+@exercise.mistake
 def to_one_side(kind, n, width=None):
+    """The windows were stacked until the last word's own state sees the first word. Some state
+    between the two sees both sooner: which one?"""
     return corrected(kind, n, width, lambda n, width: ceil((n - 1) / (width // 2)))
 
 
-@exercise.mistake(
-    "For windows one step came back, however long the sentence. All places of one layer run side "
-    "by side, but can its states see the whole sentence?"
-)
+@exercise.mistake
 def one_layer_of_windows(kind, n, width=None):
+    """For windows one step came back, however long the sentence. All places of one layer run side
+    by side, but can its states see the whole sentence?"""
     return corrected(kind, n, width, lambda n, width: 1)
 
 
-@exercise.mistake(
-    "One word alone still got a layer of windows. It has nobody to meet: how many pairs does a "
-    "sentence of one word have, and how many layers does distance 0 need?"
-)
+@exercise.mistake
 def at_least_one_layer(kind, n, width=None):
+    """One word alone still got a layer of windows. It has nobody to meet: how many pairs does a
+    sentence of one word have, and how many layers does distance 0 need?"""
     return corrected(kind, n, width, lambda n, width: max(1, layers_needed(n - 1, width)))
 
 
-@exercise.mistake(
-    "For attention all pairs were counted. That is its work, and the work is done side by side: "
-    "how much of it has to wait for the rest?"
-)
+@exercise.mistake
 def work_of_attention(kind, n, width=None):
+    """For attention all pairs were counted. That is its work, and the work is done side by side:
+    how much of it has to wait for the rest?"""
     return n * n if kind == "attention" else sequential_steps(kind, n, width)
 
 
-@exercise.mistake(
-    "For attention the words were counted, as if they were read in turn. Which word has to wait "
-    "for another one here?"
-)
+@exercise.mistake
 def attention_in_turn(kind, n, width=None):
+    """For attention the words were counted, as if they were read in turn. Which word has to wait
+    for another one here?"""
     return n if kind == "attention" else sequential_steps(kind, n, width)
 
 
-@exercise.mistake(
-    "For windows the division was left as it is, so the result is a float, and now and then a "
-    "fraction. Can a network have two and a quarter layers?"
-)
+@exercise.mistake
 def not_rounded(kind, n, width=None):
+    """For windows the division was left as it is, so the result is a float, and now and then a
+    fraction. Can a network have two and a quarter layers?"""
     return corrected(kind, n, width, lambda n, width: (n - 1) / (width - 1))
 
 
-@exercise.mistake(
-    "For windows the division was rounded down, so where something is left over the first word "
-    "and the last have not met yet."
-)
+@exercise.mistake
 def rounded_down(kind, n, width=None):
+    """For windows the division was rounded down, so where something is left over the first word and
+    the last have not met yet."""
     return corrected(kind, n, width, lambda n, width: (n - 1) // (width - 1))
 
 
-@exercise.mistake(
-    "The right number for windows, but as a float: 3.0 is not a count. Which division of Python "
-    "gives whole numbers?"
-)
+@exercise.mistake
 def as_a_float(kind, n, width=None):
+    """The right number for windows, but as a float: 3.0 is not a count. Which division of Python
+    gives whole numbers?"""
     return corrected(kind, n, width, lambda n, width: float(layers_needed(n - 1, width)))
 
 
-@exercise.mistake(
-    "For windows the layers grew with the logarithm of n, as if each saw `width` times as far as "
-    "the one below, as dilated windows do. How many words does the third layer add?"
-)
+@exercise.mistake
 def growing_as_a_power(kind, n, width=None):
+    """For windows the layers grew with the logarithm of n, as if each saw `width` times as far as
+    the one below, as dilated windows do. How many words does the third layer add?"""
     return corrected(kind, n, width, lambda n, width: ceil(log(n, width)))
 
 

@@ -60,60 +60,52 @@ def causal(answer, draw: Draw):
     return moved.tolist() == [False, False, False, True, True]
 
 
-@exercise.mistake(
-    "There is a state too many: the initial one came back with the others. Which state exists "
-    "before any word has been read?"
-)
+@exercise.mistake
 def initial_state_too(xs, h, w_x, w_h, b):
+    """There is a state too many: the initial one came back with the others. Which state exists
+    before any word has been read?"""
     return torch.cat([h.unsqueeze(-2), unroll(xs, h, w_x, w_h, b)], dim=-2)
 
 
-@exercise.mistake(
-    "As many states as words, but each stands one place late: the first is the initial state and "
-    "the last is missing. Was the state kept before the step or after it?"
-)
+@exercise.mistake
 def kept_before_the_step(xs, h, w_x, w_h, b):
+    """As many states as words, but each stands one place late: the first is the initial state and
+    the last is missing. Was the state kept before the step or after it?"""
     return initial_state_too(xs, h, w_x, w_h, b)[..., :-1, :]
 
 
-@exercise.mistake(
-    "Only the last state came back. The step is right; what happened to the states on the way "
-    "there?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def last_state_only(xs, h, w_x, w_h, b):
+    """Only the last state came back. The step is right; what happened to the states on the way
+    there?"""
     return unroll(xs, h, w_x, w_h, b)[..., -1, :]
 
 
-@exercise.mistake(
-    "Every word met the initial state, as if each were the first. Which variable should have "
-    "changed from one step to the next?"
-)
+@exercise.mistake
 def not_carried_on(xs, h, w_x, w_h, b):
+    """Every word met the initial state, as if each were the first. Which variable should have
+    changed from one step to the next?"""
     return torch.stack([rnn_cell(x, h, w_x, w_h, b) for x in xs.unbind(-2)], dim=-2)
 
 
-@exercise.mistake(
-    "The initial state plays no part: the network always starts from zeros, whatever it was given."
-)
+@exercise.mistake
 def started_from_zeros(xs, h, w_x, w_h, b):
+    """The initial state plays no part: the network always starts from zeros, whatever it was
+    given."""
     return unroll(xs, torch.zeros_like(h), w_x, w_h, b)
 
 
-@exercise.mistake(
-    "The sentence was read from its end. Which state should have seen the first word alone, and "
-    "which of yours has?"
-)
+@exercise.mistake
 def backwards(xs, h, w_x, w_h, b):
+    """The sentence was read from its end. Which state should have seen the first word alone, and
+    which of yours has?"""
     return unroll(xs.flip(-2), h, w_x, w_h, b)
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: a `for` loop over a tensor takes its first axis, "
-    "which in a batch is the sentences. On which axis are the words always?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def looped_over_sentences(xs, h, w_x, w_h, b):
+    """Right for one sentence, not for a batch: a `for` loop over a tensor takes its first axis,
+    which in a batch is the sentences. On which axis are the words always?"""
     states = []
     for x in xs:
         h = rnn_cell(x, h, w_x, w_h, b)
@@ -121,12 +113,10 @@ def looped_over_sentences(xs, h, w_x, w_h, b):
     return torch.stack(states)
 
 
-@exercise.mistake(
-    "Right for one batch dimension, not without one: the words were counted as axis 1 from the "
-    "front. From which end do they always stand in the same place?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def words_on_axis_one(xs, h, w_x, w_h, b):
+    """Right for one batch dimension, not without one: the words were counted as axis 1 from the
+    front. From which end do they always stand in the same place?"""
     states = []
     for t in range(xs.shape[1]):
         h = rnn_cell(xs[:, t], h, w_x, w_h, b)
@@ -134,12 +124,10 @@ def words_on_axis_one(xs, h, w_x, w_h, b):
     return torch.stack(states, dim=1)
 
 
-@exercise.mistake(
-    "Right for one batch dimension, not without one: `[:, t, :]` needs exactly three axes. How "
-    "can the words' axis be named when nobody knows how many stand before it?",
-    raises=(IndexError, RuntimeError),
-)
+@exercise.mistake(raises=(IndexError, RuntimeError))
 def words_between_two_axes(xs, h, w_x, w_h, b):
+    """Right for one batch dimension, not without one: `[:, t, :]` needs exactly three axes. How can
+    the words' axis be named when nobody knows how many stand before it?"""
     states = []
     for t in range(xs.shape[1]):
         h = rnn_cell(xs[:, t, :], h, w_x, w_h, b)
@@ -147,12 +135,10 @@ def words_between_two_axes(xs, h, w_x, w_h, b):
     return torch.stack(states, dim=1)
 
 
-@exercise.mistake(
-    "Right for one batch dimension, not without one: xs was taken to have three sizes. A sentence "
-    "may come alone, or under two batch dimensions: which of its sizes do you need?",
-    raises=ValueError,
-)
+@exercise.mistake(raises=ValueError)
 def three_sizes_unpacked(xs, h, w_x, w_h, b):
+    """Right for one batch dimension, not without one: xs was taken to have three sizes. A sentence
+    may come alone, or under two batch dimensions: which of its sizes do you need?"""
     _, n, _ = xs.shape
     states = []
     for t in range(n):
@@ -161,29 +147,24 @@ def three_sizes_unpacked(xs, h, w_x, w_h, b):
     return torch.stack(states, dim=1)
 
 
-@exercise.mistake(
-    "The steps are right, but in a batch the states lie with the words' axis in front of the "
-    "batch. Where were the words in xs, and where does `torch.stack` put a new axis by itself?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def stacked_in_front(xs, h, w_x, w_h, b):
+    """The steps are right, but in a batch the states lie with the words' axis in front of the
+    batch. Where were the words in xs, and where does `torch.stack` put a new axis by itself?"""
     return unroll(xs, h, w_x, w_h, b).movedim(-2, 0)
 
 
-@exercise.mistake(
-    "All states lie end to end in one long row. Joining along an axis that is there already "
-    "makes no axis of words: what does?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def end_to_end(xs, h, w_x, w_h, b):
+    """All states lie end to end in one long row. Joining along an axis that is there already makes
+    no axis of words: what does?"""
     return unroll(xs, h, w_x, w_h, b).flatten(-2)
 
 
-@exercise.mistake(
-    "Every row holds the last state: one tensor was written over at each step and kept n times. "
-    "How many tensors must there be at the end?"
-)
+@exercise.mistake
 def written_over(xs, h, w_x, w_h, b):
+    """Every row holds the last state: one tensor was written over at each step and kept n times.
+    How many tensors must there be at the end?"""
     states = []
     for x in xs.unbind(-2):
         h[...] = rnn_cell(x, h, w_x, w_h, b)
@@ -191,16 +172,22 @@ def written_over(xs, h, w_x, w_h, b):
     return torch.stack(states, dim=-2)
 
 
-@exercise.mistake(
-    "The states are right, but no gradient goes back further than one step: `detach()` and "
-    "`.data` cut each state off from the words before. Which words could the network learn from?"
-)
+@exercise.mistake
 def detached_at_each_step(xs, h, w_x, w_h, b):
+    """The states are right, but no gradient goes back further than one step: `detach()` and `.data`
+    cut each state off from the words before. Which words could the network learn from?"""
     states = []
     for x in xs.unbind(-2):
         states.append(rnn_cell(x, h, w_x, w_h, b))
         h = states[-1].detach()
     return torch.stack(states, dim=-2)
+
+
+@exercise.mistake
+def read_from_the_right(xs, h, w_x, w_h, b):
+    """The words were read from the last to the first. Each state should know the words to its
+    left: at which end does the loop begin?"""
+    return unroll(xs.flip(-2), h, w_x, w_h, b).flip(-2)
 
 
 @exercise.alternative

@@ -63,77 +63,73 @@ def ranked(logits, k, **how):
     return torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order[..., :k], True)
 
 
-@exercise.mistake("The k smallest logits stayed. Which ones are the likeliest?")
+@exercise.mistake
 def smallest(logits, k):
+    """The k smallest logits stayed. Which ones are the likeliest?"""
     return hide(logits, ranked(logits, k, descending=False))
 
 
-@exercise.mistake(
-    "Tokens as large as the k-th stayed all, so there can be more than k. Of equals the lower ids "
-    "stay: how do you keep exactly k?"
-)
+@exercise.mistake
 def equals_stay(logits, k):
+    """Tokens as large as the k-th stayed all, so there can be more than k. Of equals the lower ids
+    stay: how do you keep exactly k?"""
     least = logits.topk(k).values[..., -1:]
     return hide(logits, logits >= least)
 
 
-@exercise.mistake(
-    "Of equal logits the higher ids stayed. Sorting upwards and reading from the end turns equals "
-    "round too: what does `stable` promise?"
-)
+@exercise.mistake
 def higher_ids(logits, k):
+    """Of equal logits the higher ids stayed. Sorting upwards and reading from the end turns equals
+    round too: what does `stable` promise?"""
     return hide(logits.flip(-1), ranked(logits.flip(-1), k)).flip(-1)
 
 
-@exercise.mistake(
-    "Hidden tokens have the logit 0, which is a logit like any other: exp(0) is 1. What has the "
-    "probability 0?"
-)
+@exercise.mistake
 def filled_with_zero(logits, k):
+    """Hidden tokens have the logit 0, which is a logit like any other: exp(0) is 1. What has the
+    probability 0?"""
     return hide(logits, ranked(logits, k), 0.0)
 
 
-@exercise.mistake(
-    "Hidden tokens have a large negative logit. Where all logits are as low, that is no longer "
-    "nothing: which number is below all others?"
-)
+@exercise.mistake
 def large_negative(logits, k):
+    """Hidden tokens have a large negative logit. Where all logits are as low, that is no longer
+    nothing: which number is below all others?"""
     return hide(logits, ranked(logits, k), -1e9)
 
 
-@exercise.mistake("One token too few stays: the k-th largest is one of k.")
+@exercise.mistake
 def one_too_few(logits, k):
+    """One token too few stays: the k-th largest is one of k."""
     order = logits.argsort(dim=-1, descending=True, stable=True)
     kept = torch.zeros_like(logits, dtype=torch.bool)
     return hide(logits, kept.scatter(-1, order[..., : k - 1], True))
 
 
-@exercise.mistake("One token too many stays.")
+@exercise.mistake
 def one_too_many(logits, k):
+    """One token too many stays."""
     return top_k(logits, k + 1)
 
 
-@exercise.mistake(
-    "The kept logits came back alone, without the others' places. Which token would the first of "
-    "them be?"
-)
+@exercise.mistake
 def values_alone(logits, k):
+    """The kept logits came back alone, without the others' places. Which token would the first of
+    them be?"""
     return logits.topk(k).values
 
 
-@exercise.mistake(
-    "Probabilities were returned. The temperature and the next filter take logits, so leave the "
-    "kept ones as they are."
-)
+@exercise.mistake
 def probabilities(logits, k):
+    """Probabilities were returned. The temperature and the next filter take logits, so leave the
+    kept ones as they are."""
     return torch.softmax(top_k(logits, k), -1)
 
 
-@exercise.mistake(
-    "k of all tokens of the batch stayed, and not k for each text. Along which axis are they "
-    "ranked?"
-)
+@exercise.mistake
 def over_the_batch(logits, k):
+    """k of all tokens of the batch stayed, and not k for each text. Along which axis are they
+    ranked?"""
     return top_k(logits.flatten(), k).view_as(logits)
 
 

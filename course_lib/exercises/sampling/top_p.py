@@ -74,104 +74,99 @@ def hide(logits, p, needed, filler=-torch.inf, shares=None, sign=-1):
     return logits.masked_fill(~torch.zeros_like(kept).scatter(-1, order, kept), filler)
 
 
-@exercise.mistake(
-    "The token that takes the sum past p was hidden, so those that stay have less than p. Compare "
-    "p with the sum *before* each token."
-)
+@exercise.mistake
 def the_last_is_missing(logits, p):
+    """The token that takes the sum past p was hidden, so those that stay have less than p. Compare
+    p with the sum *before* each token."""
     return hide(logits, p, lambda share, total: (total < p) | (total == share))
 
 
-@exercise.mistake(
-    "Where the likeliest token alone has more than p, nothing is left to draw from. What is the "
-    "sum of all tokens before the first?"
-)
+@exercise.mistake
 def nothing_left(logits, p):
+    """Where the likeliest token alone has more than p, nothing is left to draw from. What is the
+    sum of all tokens before the first?"""
     return hide(logits, p, lambda share, total: total <= p)
 
 
-@exercise.mistake("One token more stays than is needed: the sum of those before it is p already.")
+@exercise.mistake
 def at_most(logits, p):
+    """One token more stays than is needed: the sum of those before it is p already."""
     return hide(logits, p, lambda share, total: total - share <= p)
 
 
-@exercise.mistake("The least likely tokens stayed. From which end is the sum taken?")
+@exercise.mistake
 def least_likely(logits, p):
+    """The least likely tokens stayed. From which end is the sum taken?"""
     return hide(logits, p, lambda share, total: total - share < p, sign=1)
 
 
-@exercise.mistake(
-    "Tokens with a probability of at least p stayed. It is the *sum* that is to reach p: with "
-    "twenty likely tokens none of them has that much alone."
-)
+@exercise.mistake
 def threshold(logits, p):
+    """Tokens with a probability of at least p stayed. It is the *sum* that is to reach p: with
+    twenty likely tokens none of them has that much alone."""
+
     def likely(share, total):
         return share >= share.amax(-1, keepdim=True).clamp(max=p)
 
     return hide(logits, p, likely)
 
 
-@exercise.mistake(
-    "The sum ran over the vocabulary as it is ordered, and not from the likeliest down."
-)
+@exercise.mistake
 def not_sorted(logits, p):
+    """The sum ran over the vocabulary as it is ordered, and not from the likeliest down."""
     shares = torch.softmax(logits, -1)
     return logits.masked_fill(shares.cumsum(-1) - shares >= p, -torch.inf)
 
 
-@exercise.mistake(
-    "The marks were left in sorted order: the first places of the vocabulary were kept, whatever "
-    "tokens are there. How do they get back?"
-)
+@exercise.mistake
 def not_brought_back(logits, p):
+    """The marks were left in sorted order: the first places of the vocabulary were kept, whatever
+    tokens are there. How do they get back?"""
     shares = torch.softmax(logits, -1).sort(dim=-1, descending=True).values
     return logits.masked_fill(shares.cumsum(-1) - shares >= p, -torch.inf)
 
 
-@exercise.mistake(
-    "The sorted logits were returned. Token 0 is then whichever was likeliest: how does each one "
-    "get back to its place?"
-)
+@exercise.mistake
 def sorted_logits(logits, p):
+    """The sorted logits were returned. Token 0 is then whichever was likeliest: how does each one
+    get back to its place?"""
     ordered = logits.sort(dim=-1, descending=True, stable=True).values
     shares = torch.softmax(ordered, -1)
     return ordered.masked_fill(shares.cumsum(-1) - shares >= p, -torch.inf)
 
 
-@exercise.mistake(
-    "Large logits give NaN: exp(90) no longer fits into a float32, and then nothing or everything "
-    "is hidden. What can be subtracted from all logits without changing a probability?"
-)
+@exercise.mistake
 def no_peak(logits, p):
+    """Large logits give NaN: exp(90) no longer fits into a float32, and then nothing or everything
+    is hidden. What can be subtracted from all logits without changing a probability?"""
     shares = logits.exp() / logits.exp().sum(-1, keepdim=True)
     return hide(logits, p, lambda share, total: total - share < p, shares=shares)
 
 
-@exercise.mistake("Of equally likely tokens the higher ids stayed: the lower ones come first.")
+@exercise.mistake
 def higher_ids(logits, p):
+    """Of equally likely tokens the higher ids stayed: the lower ones come first."""
     return top_p(logits.flip(-1), p).flip(-1)
 
 
-@exercise.mistake(
-    "Hidden tokens have the logit 0, which is a logit like any other. What has the probability 0?"
-)
+@exercise.mistake
 def filled_with_zero(logits, p):
+    """Hidden tokens have the logit 0, which is a logit like any other. What has the probability
+    0?"""
     return hide(logits, p, lambda share, total: total - share < p, filler=0.0)
 
 
-@exercise.mistake(
-    "Probabilities were returned, and hidden tokens have 0. Logits are asked for: leave the kept "
-    "ones as they are."
-)
+@exercise.mistake
 def probabilities(logits, p):
+    """Probabilities were returned, and hidden tokens have 0. Logits are asked for: leave the kept
+    ones as they are."""
     return torch.softmax(top_p(logits, p), -1)
 
 
-@exercise.mistake(
-    "The logits were summed, and not their probabilities: logits can be negative, and sum to "
-    "anything."
-)
+@exercise.mistake
 def logits_summed(logits, p):
+    """The logits were summed, and not their probabilities: logits can be negative, and sum to
+    anything."""
     return hide(logits, p, lambda share, total: total - share < p, shares=logits)
 
 

@@ -60,69 +60,64 @@ def least(answer, draw: Draw):
     return True
 
 
-@exercise.mistake(
-    "Tokens and parameters have changed places. The docstring says in which order they are "
-    "returned."
-)
+@exercise.mistake
 def exchanged(flops, a, b, alpha, beta):
+    """Tokens and parameters have changed places. The docstring says in which order they are
+    returned."""
     return compute_optimal(flops, a, b, alpha, beta)[::-1]
 
 
-@exercise.mistake(
-    "The two terms of the loss were made equal. Equal are their derivatives by the logarithm of "
-    "the size: where do alpha and beta come in?"
-)
+@exercise.mistake
 def equal_terms(flops, a, b, alpha, beta):
+    """The two terms of the loss were made equal. Equal are their derivatives by the logarithm of
+    the size: where do alpha and beta come in?"""
     parameters = (a / b) ** (1 / (alpha + beta)) * (flops / 6) ** (beta / (alpha + beta))
     return parameters, flops / 6 / parameters
 
 
-@exercise.mistake("The 6 is missing: a training takes 6 operations for each parameter and token.")
+@exercise.mistake
 def without_the_six(flops, a, b, alpha, beta):
+    """The 6 is missing: a training takes 6 operations for each parameter and token."""
     return compute_optimal(6 * flops, a, b, alpha, beta)
 
 
-@exercise.mistake(
-    "The power of the budget is alpha / (alpha + beta). If the data's term falls slowly, so that "
-    "beta is small, should the model or the data get more of a larger budget?"
-)
+@exercise.mistake
 def exponents_exchanged(flops, a, b, alpha, beta):
+    """The power of the budget is alpha / (alpha + beta). If the data's term falls slowly, so that
+    beta is small, should the model or the data get more of a larger budget?"""
     balance = compute_optimal(6, a, b, alpha, beta)[0]
     parameters = balance * (flops / 6) ** (alpha / (alpha + beta))
     return parameters, flops / 6 / parameters
 
 
-@exercise.mistake(
-    "The budget was shared out in equal parts, N = D. Which of the two terms is the larger one "
-    "then, and which falls faster?"
-)
+@exercise.mistake
 def equal_shares(flops, a, b, alpha, beta):
+    """The budget was shared out in equal parts, N = D. Which of the two terms is the larger one
+    then, and which falls faster?"""
     return (flops / 6) ** 0.5, (flops / 6) ** 0.5
 
 
-@exercise.mistake(
-    "a and b are in the wrong places of the balance: where the model's term is the larger one, the "
-    "model should be larger."
-)
+@exercise.mistake
 def coefficients_exchanged(flops, a, b, alpha, beta):
+    """a and b are in the wrong places of the balance: where the model's term is the larger one, the
+    model should be larger."""
     balance = (alpha * b / (beta * a)) ** (1 / (alpha + beta))
     parameters = balance * (flops / 6) ** (beta / (alpha + beta))
     return parameters, flops / 6 / parameters
 
 
-@exercise.mistake(
-    "Twenty tokens for each parameter, whatever the law says. That rule of thumb is the answer for "
-    "one law and one budget: which numbers of the law has this asked?"
-)
+@exercise.mistake
 def twenty_tokens(flops, a, b, alpha, beta):
+    """Twenty tokens for each parameter, whatever the law says. That rule of thumb is the answer for
+    one law and one budget: which numbers of the law has this asked?"""
     parameters = (flops / 6 / 20) ** 0.5
     return parameters, 20 * parameters
 
 
-@exercise.mistake(
-    "The balance has lost its root: it is (alpha a / (beta b)) to the power of 1 / (alpha + beta)."
-)
+@exercise.mistake
 def balance_without_root(flops, a, b, alpha, beta):
+    """The balance has lost its root: it is (alpha a / (beta b)) to the power of 1 / (alpha +
+    beta)."""
     parameters = alpha * a / (beta * b) * (flops / 6) ** (beta / (alpha + beta))
     return parameters, flops / 6 / parameters
 

@@ -83,122 +83,112 @@ def slope(x, y):
     return (d_x * (y - y.mean())).sum() / d_x.square().sum()
 
 
-@exercise.mistake(
-    "The exponent has the wrong sign. The line falls, so its slope is negative; the formula has "
-    "the minus already."
-)
+@exercise.mistake
 def slope_as_exponent(x, y):
+    """The exponent has the wrong sign. The line falls, so its slope is negative; the formula has
+    the minus already."""
     coefficient, exponent = fit_power_law(x, y)
     return coefficient, -exponent
 
 
-@exercise.mistake(
-    "The coefficient is its own logarithm: the height of the line at log x = 0 is log c. What is c?"
-)
+@exercise.mistake
 def logarithm_of_the_coefficient(x, y):
+    """The coefficient is its own logarithm: the height of the line at log x = 0 is log c. What is
+    c?"""
     coefficient, exponent = fit_power_law(x, y)
     return coefficient.log(), exponent
 
 
-@exercise.mistake(
-    "This is a straight line through x and y themselves. Between which two quantities is a power "
-    "law a straight line?"
-)
+@exercise.mistake
 def without_logarithms(x, y):
+    """This is a straight line through x and y themselves. Between which two quantities is a power
+    law a straight line?"""
     falls = slope(x, y)
     return y.mean() - falls * x.mean(), -falls
 
 
-@exercise.mistake(
-    "The logarithm of y was taken, that of x was not: that is an exponential law, y = c exp(-a x)."
-)
+@exercise.mistake
 def exponential_law(x, y):
+    """The logarithm of y was taken, that of x was not: that is an exponential law, y = c exp(-a
+    x)."""
     falls = slope(x, y.log())
     return (y.log().mean() - falls * x.mean()).exp(), -falls
 
 
-@exercise.mistake(
-    "The line goes through the origin: the deviations were measured from 0 and not from the means. "
-    "Then c would be 1."
-)
+@exercise.mistake
 def through_the_origin(x, y):
+    """The line goes through the origin: the deviations were measured from 0 and not from the means.
+    Then c would be 1."""
     return fitted(x, y, (x.log() * y.log()).sum() / x.log().square().sum())
 
 
-@exercise.mistake(
-    "The sum of products was divided by the squares of y's deviations: that is the line that "
-    "predicts x from y, turned around. Whose errors does the fit make least?"
-)
+@exercise.mistake
 def other_regression(x, y):
+    """The sum of products was divided by the squares of y's deviations: that is the line that
+    predicts x from y, turned around. Whose errors does the fit make least?"""
     return fitted(x, y, slope(y.log(), x.log()))
 
 
-@exercise.mistake(
-    "The slope was taken from the first and the last run alone. What do the runs between them say?"
-)
+@exercise.mistake
 def first_and_last(x, y):
+    """The slope was taken from the first and the last run alone. What do the runs between them
+    say?"""
     log_x, log_y = x.log(), y.log()
     return fitted(x, y, (log_y[-1] - log_y[0]) / (log_x[-1] - log_x[0]))
 
 
-@exercise.mistake(
-    "The slope was taken from the smallest and the largest run alone. What do the runs between "
-    "them say?"
-)
+@exercise.mistake
 def smallest_and_largest(x, y):
+    """The slope was taken from the smallest and the largest run alone. What do the runs between
+    them say?"""
     log_x, log_y = x.log(), y.log()
     least, most = x.argmin(), x.argmax()
     return fitted(x, y, (log_y[most] - log_y[least]) / (log_x[most] - log_x[least]))
 
 
-@exercise.mistake(
-    "This is the line through the first and the last run alone. What do the runs between them say?"
-)
+@exercise.mistake
 def line_through_first_and_last(x, y):
+    """This is the line through the first and the last run alone. What do the runs between them
+    say?"""
     log_x, log_y = x.log(), y.log()
     slope = (log_y[-1] - log_y[0]) / (log_x[-1] - log_x[0])
     return (log_y[0] - slope * log_x[0]).exp(), -slope
 
 
-@exercise.mistake(
-    "This is the line through the smallest and the largest run alone. What do the runs between "
-    "them say?"
-)
+@exercise.mistake
 def line_through_smallest_and_largest(x, y):
+    """This is the line through the smallest and the largest run alone. What do the runs between
+    them say?"""
     order = x.argsort()
     return line_through_first_and_last(x[order], y[order])
 
 
-@exercise.mistake(
-    "Logarithms to base 10 went in, and the coefficient came back with base e: undo the logarithm "
-    "that was taken."
-)
+@exercise.mistake
 def two_bases(x, y):
+    """Logarithms to base 10 went in, and the coefficient came back with base e: undo the logarithm
+    that was taken."""
     coefficient, exponent = fit_power_law(x, y)
     return coefficient.log10().exp(), exponent
 
 
-@exercise.mistake(
-    "The slope was divided by the number of runs twice: a mean of products over a sum of squares. "
-    "Take the mean of both, or the sum of both."
-)
+@exercise.mistake
 def mean_over_sum(x, y):
+    """The slope was divided by the number of runs twice: a mean of products over a sum of squares.
+    Take the mean of both, or the sum of both."""
     return fitted(x, y, slope(x.log(), y.log()) / len(x))
 
 
-@exercise.mistake(
-    "Exponent and coefficient have changed places. The docstring says in which order they are "
-    "returned."
-)
+@exercise.mistake
 def exchanged(x, y):
+    """Exponent and coefficient have changed places. The docstring says in which order they are
+    returned."""
     return fit_power_law(x, y)[::-1]
 
 
-@exercise.mistake(
-    "The mean of y was taken before its logarithm. The line goes through the mean of the "
-    "logarithms: which of the two comes first?"
-)
+@exercise.mistake
 def logarithm_of_the_mean(x, y):
+    """The mean of y was taken before its logarithm. The line goes through the mean of the
+    logarithms: which of the two comes first?"""
     _, exponent = fit_power_law(x, y)
     return (y.mean().log() + exponent * x.log().mean()).exp(), exponent
 

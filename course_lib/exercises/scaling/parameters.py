@@ -44,72 +44,67 @@ def layers_alike(answer, draw: Draw):
 
 @exercise.property("with d_ff = 4 d_model, a layer has 12 d_model^2 weights")
 def twelve(answer, draw: Draw):
-    d = draw.number(2, 500)
+    d = draw.number(2, 10**6)
     return answer(1, d, d, 4 * d) == 12 * d * d
 
 
-@exercise.mistake(
-    "This is 12 layers d_model^2, whatever the other sizes. It holds where attention is as wide as "
-    "the model and the network four times as wide: what if they are not?"
-)
+@exercise.mistake
 def twelve_always(layers, d_model, d_attention, d_ff):
+    """This is 12 layers d_model^2, whatever the other sizes. It holds where attention is as wide as
+    the model and the network four times as wide: what if they are not?"""
     return 12 * layers * d_model**2
 
 
-@exercise.mistake(
-    "Three matrices of attention were counted. Queries, keys and values are three: which one comes "
-    "after the heads?"
-)
+@exercise.mistake
 def no_output_matrix(layers, d_model, d_attention, d_ff):
+    """Three matrices of attention were counted. Queries, keys and values are three: which one comes
+    after the heads?"""
     return layers * d_model * (3 * d_attention + 2 * d_ff)
 
 
-@exercise.mistake(
-    "One matrix of the feed-forward network was counted. It widens each token: which one brings it "
-    "back?"
-)
+@exercise.mistake
 def one_matrix_in_networks(layers, d_model, d_attention, d_ff):
+    """One matrix of the feed-forward network was counted. It widens each token: which one brings it
+    back?"""
     return layers * d_model * (4 * d_attention + d_ff)
 
 
-@exercise.mistake(
-    "The result is half of what it should be: the factor 2 in front of the formula is missing. "
-    "How often does each of the two shapes, d_model x d_attention and d_model x d_ff, occur?"
-)
+@exercise.mistake
 def half(layers, d_model, d_attention, d_ff):
+    """The result is half of what it should be: the factor 2 in front of the formula is missing. How
+    often does each of the two shapes, d_model x d_attention and d_model x d_ff, occur?"""
     return layers * d_model * (2 * d_attention + d_ff)
 
 
-@exercise.mistake(
-    "`d_attention` and `d_ff` have changed places. Which of them occurs in four matrices?"
-)
+@exercise.mistake
 def exchanged(layers, d_model, d_attention, d_ff):
+    """`d_attention` and `d_ff` have changed places. Which of them occurs in four matrices?"""
     return 2 * layers * d_model * (d_attention + 2 * d_ff)
 
 
-@exercise.mistake(
-    "Attention was counted as wide as the model. What comes out of W_Q has d_attention columns, "
-    "which need not be d_model."
-)
+@exercise.mistake
 def attention_like_the_model(layers, d_model, d_attention, d_ff):
+    """Attention was counted as wide as the model. What comes out of W_Q has d_attention columns,
+    which need not be d_model."""
     return 2 * layers * d_model * (2 * d_model + d_ff)
 
 
-@exercise.mistake(
-    "The feed-forward network was counted as four times as wide as the model. `d_ff` says how wide "
-    "it is."
-)
+@exercise.mistake
 def four_times_as_wide(layers, d_model, d_attention, d_ff):
+    """The feed-forward network was counted as four times as wide as the model. `d_ff` says how wide
+    it is."""
     return 2 * layers * d_model * (2 * d_attention + 4 * d_model)
 
 
-@exercise.mistake("One layer was counted. Do the blocks of a stack share their matrices?")
+@exercise.mistake
 def one_layer(layers, d_model, d_attention, d_ff):
+    """One layer was counted. Do the blocks of a stack share their matrices?"""
     return 2 * d_model * (2 * d_attention + d_ff)
 
 
-@exercise.mistake("The biases were counted too. The formula is an estimate, of the matrices alone.")
+@exercise.mistake
 def biases_too(layers, d_model, d_attention, d_ff):
+    """The biases were counted too. The formula is an estimate, of the matrices alone."""
     biases = 3 * d_attention + d_model + d_ff + d_model
     return estimate_parameters(layers, d_model, d_attention, d_ff) + layers * biases
 

@@ -46,79 +46,72 @@ def six_a_weight(answer, draw: Draw):
     return more - fewer == 6 * tokens
 
 
-@exercise.mistake(
-    "This is the forward pass alone. What does a training do after it, and how much work is that "
-    "compared with the forward pass?"
-)
+@exercise.mistake
 def forward_alone(parameters, tokens, layers=0, context=0, d_attention=0):
+    """This is the forward pass alone. What does a training do after it, and how much work is that
+    compared with the forward pass?"""
     return training_flops(parameters, tokens, layers, context, d_attention) // 3
 
 
-@exercise.mistake(
-    "The backward pass was counted like one forward pass. For each product it computes two "
-    "gradients: of the weight, and of what the weight multiplied."
-)
+@exercise.mistake
 def backward_once(parameters, tokens, layers=0, context=0, d_attention=0):
+    """The backward pass was counted like one forward pass. For each product it computes two
+    gradients: of the weight, and of what the weight multiplied."""
     return training_flops(parameters, tokens, layers, context, d_attention) // 3 * 2
 
 
-@exercise.mistake(
-    "Multiply-adds were counted. One of them is two operations, a product and a sum: in the "
-    "matrices, and in attention."
-)
+@exercise.mistake
 def multiply_adds(parameters, tokens, layers=0, context=0, d_attention=0):
+    """Multiply-adds were counted. One of them is two operations, a product and a sum: in the
+    matrices, and in attention."""
     return 3 * (parameters + layers * context * d_attention) * tokens
 
 
-@exercise.mistake(
-    "This is 6 N D, whatever the context. What do the scores and the averages of attention add, "
-    "where layers, context and d_attention are given?"
-)
+@exercise.mistake
 def without_attention(parameters, tokens, layers=0, context=0, d_attention=0):
+    """This is 6 N D, whatever the context. What do the scores and the averages of attention add,
+    where layers, context and d_attention are given?"""
     return 6 * parameters * tokens
 
 
-@exercise.mistake(
-    "The matrices are right, and attention's share is twice what the paper counts. It has "
-    "2 layers context d_attention operations in a forward pass: under a causal mask a token sees "
-    "half of the context on average."
-)
+@exercise.mistake
 def attention_twice(parameters, tokens, layers=0, context=0, d_attention=0):
+    """The matrices are right, and attention's share is twice what the paper counts. It has 2 layers
+    context d_attention operations in a forward pass: under a causal mask a token sees half of the
+    context on average."""
     return 3 * (2 * parameters + 4 * layers * context * d_attention) * tokens
 
 
-@exercise.mistake(
-    "The matrices are right, and attention's share is half of what it should be: the 2 of "
-    "2 layers context d_attention is missing."
-)
+@exercise.mistake
 def attention_once(parameters, tokens, layers=0, context=0, d_attention=0):
+    """The matrices are right, and attention's share is half of what it should be: the 2 of 2 layers
+    context d_attention is missing."""
     return 3 * (2 * parameters + layers * context * d_attention) * tokens
 
 
-@exercise.mistake(
-    "The matrices are right, and attention was counted in one direction alone: the backward pass "
-    "goes through it too."
-)
+@exercise.mistake
 def attention_forward_alone(parameters, tokens, layers=0, context=0, d_attention=0):
+    """The matrices are right, and attention was counted in one direction alone: the backward pass
+    goes through it too."""
     return (6 * parameters + 2 * layers * context * d_attention) * tokens
 
 
-@exercise.mistake(
-    "The matrices are right, and attention was counted for one layer. Every layer has its scores."
-)
+@exercise.mistake
 def one_layer(parameters, tokens, layers=0, context=0, d_attention=0):
+    """The matrices are right, and attention was counted for one layer. Every layer has its
+    scores."""
     return training_flops(parameters, tokens, min(layers, 1), context, d_attention)
 
 
-@exercise.mistake(
-    "Attention was counted once, and not once for each token: tokens must multiply both parts."
-)
+@exercise.mistake
 def attention_for_one_token(parameters, tokens, layers=0, context=0, d_attention=0):
+    """Attention was counted once, and not once for each token: tokens must multiply both parts."""
     return 6 * parameters * tokens + 6 * layers * context * d_attention
 
 
-@exercise.mistake("The tokens play no part: this is what one of them takes.")
+@exercise.mistake
 def one_token(parameters, tokens, layers=0, context=0, d_attention=0):
+    """The tokens play no part: this is what one of them takes."""
     return training_flops(parameters, 1, layers, context, d_attention)
 
 

@@ -61,90 +61,83 @@ def wider_is_slower(answer, draw: Draw):
     return math.isclose(rates[1], rates[0] / 2) and rates[0] > 0
 
 
-@exercise.mistake(
-    "The larger of the two terms was taken: it starts high and grows forever. Which one is meant "
-    "to win at the beginning?"
-)
+@exercise.mistake
 def larger_of_both(step, d_model, warm_up):
+    """The larger of the two terms was taken: it starts high and grows forever. Which one is meant
+    to win at the beginning?"""
     return d_model**-0.5 * max(step * warm_up**-1.5, step**-0.5)
 
 
-@exercise.mistake(
-    "The two branches do not meet at the end of the warm-up: the curve jumps. To which power must "
-    "warm_up be, so that both give the same at step = warm_up?"
-)
+@exercise.mistake
 def power_of_a_half(step, d_model, warm_up):
+    """The two branches do not meet at the end of the warm-up: the curve jumps. To which power must
+    warm_up be, so that both give the same at step = warm_up?"""
     return d_model**-0.5 * min(step * warm_up**-0.5, step**-0.5)
 
 
-@exercise.mistake(
-    "There is no warm-up: the rate only falls, and is highest at step 1. Which term is the smaller "
-    "one there?"
-)
+@exercise.mistake
 def no_warm_up(step, d_model, warm_up):
+    """There is no warm-up: the rate only falls, and is highest at step 1. Which term is the smaller
+    one there?"""
     return d_model**-0.5 * step**-0.5
 
 
-@exercise.mistake("After the warm-up the rate goes on rising. Where is the term that falls?")
+@exercise.mistake
 def never_falls(step, d_model, warm_up):
+    """After the warm-up the rate goes on rising. Where is the term that falls?"""
     return d_model**-0.5 * step * warm_up**-1.5
 
 
-@exercise.mistake(
-    "After the warm-up the rate stays where it is. With which power of the step should it fall?"
-)
+@exercise.mistake
 def stays_up(step, d_model, warm_up):
+    """After the warm-up the rate stays where it is. With which power of the step should it fall?"""
     return d_model**-0.5 * min(step * warm_up**-1.5, warm_up**-0.5)
 
 
-@exercise.mistake(
-    "The fall counts its steps from the end of the warm-up. The formula counts all steps from the "
-    "beginning of training."
-)
+@exercise.mistake
 def falls_from_the_top(step, d_model, warm_up):
+    """The fall counts its steps from the end of the warm-up. The formula counts all steps from the
+    beginning of training."""
     return d_model**-0.5 * min(step * warm_up**-1.5, max(1, step - warm_up) ** -0.5)
 
 
-@exercise.mistake("The width of the model plays no part. Which factor makes it slower?")
+@exercise.mistake
 def width_forgotten(step, d_model, warm_up):
+    """The width of the model plays no part. Which factor makes it slower?"""
     return min(step * warm_up**-1.5, step**-0.5)
 
 
-@exercise.mistake(
-    "A wider model gets a higher rate here, where it should get a lower one. What sign has the "
-    "power of d_model?"
-)
+@exercise.mistake
 def wider_is_faster(step, d_model, warm_up):
+    """A wider model gets a higher rate here, where it should get a lower one. What sign has the
+    power of d_model?"""
     return d_model**0.5 * min(step * warm_up**-1.5, step**-0.5)
 
 
-@exercise.mistake(
-    "Divided by d_model, where the formula divides by its root. By how much do the two differ for "
-    "d_model = 512?"
-)
+@exercise.mistake
 def width_without_root(step, d_model, warm_up):
+    """Divided by d_model, where the formula divides by its root. By how much do the two differ for
+    d_model = 512?"""
     return min(step * warm_up**-1.5, step**-0.5) / d_model
 
 
-@exercise.mistake(
-    "Everything is one step late: the step was counted from 0, and 1 was added once more. In this "
-    "function the first step is 1."
-)
+@exercise.mistake
 def one_step_late(step, d_model, warm_up):
+    """Everything is one step late: the step was counted from 0, and 1 was added once more. In this
+    function the first step is 1."""
     return noam(step + 1, d_model, warm_up)
 
 
-@exercise.mistake(
-    "It falls in proportion to the step, which is too fast. With which power should it fall?"
-)
+@exercise.mistake
 def falls_as_one_over_the_step(step, d_model, warm_up):
+    """It falls in proportion to the step, which is too fast. With which power should it fall?"""
     return d_model**-0.5 * min(step * warm_up**-1.5, warm_up**0.5 / step)
 
 
-@exercise.mistake(
-    "The right number, but as a tensor. An optimiser takes a float, and the signature promises one."
-)
+@exercise.mistake
 def as_a_tensor(step, d_model, warm_up):
+    """The right number, but as a tensor. An optimiser takes a float, and the signature promises
+    one."""
     return torch.tensor(noam(step, d_model, warm_up))
 
 

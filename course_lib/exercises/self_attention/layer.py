@@ -63,131 +63,120 @@ def hidden_word(answer, draw: Draw):
     return plain.abs().max() > 0 and torch.allclose(again[seen], plain[seen], atol=1e-6)
 
 
-@exercise.mistake(
-    "Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they "
-    "should be."
-)
-class Unscaled(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q * q.shape[-1] ** 0.5, k, v, mask)
+@exercise.mistake
+def unscaled(self, x, mask=None):
+    """Behaves as if the scores were not divided by sqrt(d_k): the weights are sharper than they
+    should be."""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q * q.shape[-1] ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "Queries and keys have changed places: the scores are transposed, so each word gives "
-    "attention where it should receive it."
-)
-class Swapped(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(k, q, v, mask)
+@exercise.mistake
+def swapped(self, x, mask=None):
+    """Queries and keys have changed places: the scores are transposed, so each word gives attention
+    where it should receive it."""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(k, q, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_model), the size of a word. It is the size of a query, "
-    "d_k, that makes dot products grow."
-)
-class ScaledByModel(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-1]) ** 0.5, k, v, mask)
+@exercise.mistake
+def scaled_by_model(self, x, mask=None):
+    """The scores were divided by sqrt(d_model), the size of a word. It is the size of a query, d_k,
+    that makes dot products grow."""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-1]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The values were not projected: the words themselves were averaged, so the result has the "
-    "size d_model and not d_v."
-)
-class WordsAsValues(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q, k, x, mask)
+@exercise.mistake
+def words_as_values(self, x, mask=None):
+    """The values were not projected: the words themselves were averaged, so the result has the size
+    d_model and not d_v."""
+    q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q, k, x, mask)
 
 
-@exercise.mistake(
-    "The keys served as values as well: the result has the size d_k, and w_v was never used."
-)
-class KeysAsValues(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q, k, k, mask)
+@exercise.mistake
+def keys_as_values(self, x, mask=None):
+    """The keys served as values as well: the result has the size d_k, and w_v was never used."""
+    q, k, _ = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q, k, k, mask)
 
 
-@exercise.mistake(
-    "The words themselves served as keys: w_k was never used, and a query of size d_k cannot meet "
-    "a word of size d_model.",
-    raises=RuntimeError,
-)
-class WordsAsKeys(SelfAttention):
-    def forward(self, x, mask=None):
-        q, _, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q, x, v, mask)
+@exercise.mistake(raises=RuntimeError)
+def words_as_keys(self, x, mask=None):
+    """The words themselves served as keys: w_k was never used, and a query of size d_k cannot meet
+    a word of size d_model."""
+    q, _, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q, x, v, mask)
 
 
-@exercise.mistake(
-    "The three roles were returned, and nobody has looked at anybody yet. What turns q, k and v "
-    "into one result?"
-)
-class RolesAlone(SelfAttention):
-    def forward(self, x, mask=None):
-        return project(x, self.w_q, self.w_k, self.w_v)
+@exercise.mistake
+def roles_alone(self, x, mask=None):
+    """The three roles were returned, and nobody has looked at anybody yet. What turns q, k and v
+    into one result?"""
+    return project(x, self.w_q, self.w_k, self.w_v)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score: "
-    "which size do its two vectors have?"
-)
-class ScaledByValues(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, mask)
+@exercise.mistake
+def scaled_by_values(self, x, mask=None):
+    """The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score:
+    which size do its two vectors have?"""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of the number of words. A score is one dot product: how "
-    "many terms does it sum?"
-)
-class ScaledByWords(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-2]) ** 0.5, k, v, mask)
+@exercise.mistake
+def scaled_by_words(self, x, mask=None):
+    """The scores were divided by the root of the number of words. A score is one dot product: how
+    many terms does it sum?"""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q * (q.shape[-1] / x.shape[-2]) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of `len(x)`, the first axis: the number of words, or of "
-    "sentences in a batch. Which axis holds the numbers that a dot product sums?"
-)
-class ScaledByLen(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q * (q.shape[-1] / len(x)) ** 0.5, k, v, mask)
+@exercise.mistake
+def scaled_by_len(self, x, mask=None):
+    """The scores were divided by the root of `len(x)`, the first axis: the number of words, or of
+    sentences in a batch. Which axis holds the numbers that a dot product sums?"""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q * (q.shape[-1] / len(x)) ** 0.5, k, v, mask)
 
 
-@exercise.mistake(
-    "Keys and values have changed places: the queries were compared with the values, and the keys "
-    "were averaged. Which of the two says where to look?",
-    raises=RuntimeError,
-)
-class KeysAndValuesExchanged(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q, self.w_k, self.w_v)
-        return scaled_dot_product_attention(q, v, k, mask)
+@exercise.mistake(raises=RuntimeError)
+def keys_and_values_exchanged(self, x, mask=None):
+    """Keys and values have changed places: the queries were compared with the values, and the keys
+    were averaged. Which of the two says where to look?"""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q, v, k, mask)
 
 
-@exercise.mistake(
-    "The three matrices were turned over. Their rows are as many as a word has numbers: does "
-    "`x @ w` need another turn?",
-    raises=RuntimeError,
-)
-class MatricesTurnedOver(SelfAttention):
-    def forward(self, x, mask=None):
-        q, k, v = project(x, self.w_q.mT, self.w_k.mT, self.w_v.mT)
-        return scaled_dot_product_attention(q, k, v, mask)
+@exercise.mistake(raises=RuntimeError)
+def matrices_turned_over(self, x, mask=None):
+    """The three matrices were turned over. Their rows are as many as a word has numbers: does `x @
+    w` need another turn?"""
+    q, k, v = project(x, self.w_q.mT, self.w_k.mT, self.w_v.mT)
+    return scaled_dot_product_attention(q, k, v, mask)
 
 
 stock.mask_inverted(exercise)
 stock.ignored(exercise)
 stock.over_queries(exercise)
 stock.over_axis(exercise, 1)
+
+
+@exercise.mistake
+def scaled_twice(self, x, mask=None):
+    """The scores were divided by sqrt(d_k) twice, so the weights are too much alike. What does
+    `scaled_dot_product_attention` do already?"""
+    q, k, v = project(x, self.w_q, self.w_k, self.w_v)
+    return scaled_dot_product_attention(q / q.shape[-1] ** 0.5, k, v, mask)
+
+
+@exercise.mistake
+def residual(self, x, mask=None):
+    """Where the sizes allow it, the words were added to what they found. A block does that, in
+    lesson 06; the layer returns what was found."""
+    found = SelfAttention.forward(self, x, mask)
+    return found + x if found.shape == x.shape else found
 
 
 @exercise.alternative

@@ -70,91 +70,80 @@ def square(x):
     return torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d). Version 1 has no scale: what is the score of the word "
-    "[1, 1] with itself, and what is it in yours?"
-)
+@exercise.mistake
 def scaled(x, causal=False):
+    """The scores were divided by sqrt(d). Version 1 has no scale: what is the score of the word [1,
+    1] with itself, and what is it in yours?"""
     return attend(x, square(x).tril() if causal else None, x.shape[-1] ** 0.5)
 
 
-@exercise.mistake(
-    "Words look at the past alone even where nobody asked for it: without `causal`, the first "
-    "word sees the last one too."
-)
+@exercise.mistake
 def causal_always(x, causal=False):
+    """Words look at the past alone even where nobody asked for it: without `causal`, the first word
+    sees the last one too."""
     return attend(x, square(x).tril())
 
 
-@exercise.mistake(
-    "Each word sees itself and what comes after it. Causal is the other half: in row 1, which "
-    "columns may be looked at?"
-)
+@exercise.mistake
 def looks_ahead(x, causal=False):
+    """Each word sees itself and what comes after it. Causal is the other half: in row 1, which
+    columns may be looked at?"""
     return attend(x, square(x).triu() if causal else None)
 
 
-@exercise.mistake(
-    "When causal, each word is hidden from itself, so the first one sees nothing and gets zeros. "
-    "Word i averages words 1 to i: does that include i?"
-)
+@exercise.mistake
 def hides_itself(x, causal=False):
+    """When causal, each word is hidden from itself, so the first one sees nothing and gets zeros.
+    Word i averages words 1 to i: does that include i?"""
     return attend(x, square(x).tril(-1) if causal else None)
 
 
-@exercise.mistake(
-    "The first word is NaN: when causal, each word is hidden from itself, and the first one is "
-    "left with no word at all. Which diagonal belongs to the past?"
-)
+@exercise.mistake
 def hides_itself_nan(x, causal=False):
+    """The first word is NaN: when causal, each word is hidden from itself, and the first one is
+    left with no word at all. Which diagonal belongs to the past?"""
     scores = x @ x.mT
     if causal:
         scores = scores.masked_fill(~square(x).tril(-1), -torch.inf)
     return torch.softmax(scores, -1) @ x
 
 
-@exercise.mistake(
-    "Each word sees one word too many when causal, the next one. In row 1, how many columns may "
-    "be looked at?"
-)
+@exercise.mistake
 def one_too_many(x, causal=False):
+    """Each word sees one word too many when causal, the next one. In row 1, how many columns may be
+    looked at?"""
     return attend(x, square(x).tril(1) if causal else None)
 
 
-@exercise.mistake(
-    "When causal, everything is NaN: 0 times minus infinity is neither 0 nor minus infinity. How "
-    "can minus infinity be put in some places without a product?"
-)
+@exercise.mistake
 def zero_times_infinity(x, causal=False):
+    """When causal, everything is NaN: 0 times minus infinity is neither 0 nor minus infinity. How
+    can minus infinity be put in some places without a product?"""
     scores = x @ x.mT
     if causal:
         scores = scores + torch.ones_like(scores).triu(1) * -torch.inf
     return torch.softmax(scores, -1) @ x
 
 
-@exercise.mistake(
-    "These are the weights, one for each pair of words. What do they average, and what shape does "
-    "that have?"
-)
+@exercise.mistake
 def weights_only(x, causal=False):
+    """These are the weights, one for each pair of words. What do they average, and what shape does
+    that have?"""
     return softmax(x @ x.mT, square(x).tril() if causal else None)
 
 
-@exercise.mistake(
-    "Right for one sentence, but the causal mask does not fit a batch: its size was read off the "
-    "first axis, which is the batch there. Where do the words always stand?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def counts_the_batch(x, causal=False):
+    """Right for one sentence, but the causal mask does not fit a batch: its size was read off the
+    first axis, which is the batch there. Where do the words always stand?"""
     shown = torch.ones(len(x), len(x), dtype=torch.bool, device=x.device).tril()
     return attend(x, shown if causal else None)
 
 
-@exercise.mistake(
-    "Columns were compared with columns, X^T X, and mixed: no token has met another one. Which "
-    "product of x with itself has one score for each pair of tokens?"
-)
+@exercise.mistake
 def columns_compared(x, causal=False):
+    """Columns were compared with columns, X^T X, and mixed: no token has met another one. Which
+    product of x with itself has one score for each pair of tokens?"""
     return attend(x.mT, square(x.mT).tril() if causal else None).mT
 
 
@@ -183,6 +172,15 @@ stock.masked_after(
     "When causal, the weights of a row sum to less than one: they were cut off after the softmax "
     "had shared them out. What should it have seen instead?",
 )
+
+
+@exercise.mistake
+def never_itself(x, causal=False):
+    """No word looked at itself: the diagonal was hidden. A word is one of those that it may look
+    at, and the only one if it is alone."""
+    n = x.shape[-2]
+    mask = ~torch.eye(n, dtype=torch.bool, device=x.device)
+    return softmax(x @ x.mT, mask.tril() if causal else mask) @ x
 
 
 @exercise.alternative

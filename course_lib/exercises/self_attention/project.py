@@ -63,94 +63,96 @@ def own_matrix(answer, draw: Draw):
     return True
 
 
-@exercise.mistake(
-    "The right three came back in a list. Its length may change, and that of a tuple cannot: "
-    "what does Python make of three values with commas between them and no brackets?"
-)
+@exercise.mistake
 def in_a_list(x, w_q, w_k, w_v):
+    """The right three came back in a list. Its length may change, and that of a tuple cannot: what
+    does Python make of three values with commas between them and no brackets?"""
     return [x @ w_q, x @ w_k, x @ w_v]
 
 
-@exercise.mistake(
-    "The keys came back before the queries. Whoever calls this writes `q, k, v = project(...)` "
-    "and trusts the order."
-)
+@exercise.mistake
 def keys_first(x, w_q, w_k, w_v):
+    """The keys came back before the queries. Whoever calls this writes `q, k, v = project(...)` and
+    trusts the order."""
     return x @ w_k, x @ w_q, x @ w_v
 
 
-@exercise.mistake(
-    "The values came back first. Whoever calls this writes `q, k, v = project(...)` and trusts "
-    "the order."
-)
+@exercise.mistake
 def values_first(x, w_q, w_k, w_v):
+    """The values came back first. Whoever calls this writes `q, k, v = project(...)` and trusts the
+    order."""
     return x @ w_v, x @ w_k, x @ w_q
 
 
-@exercise.mistake(
-    "Keys and values have changed places at the end. Whoever calls this writes "
-    "`q, k, v = project(...)` and trusts the order."
-)
+@exercise.mistake
 def values_before_keys(x, w_q, w_k, w_v):
+    """Keys and values have changed places at the end. Whoever calls this writes `q, k, v =
+    project(...)` and trusts the order."""
     return x @ w_q, x @ w_v, x @ w_k
 
 
-@exercise.mistake(
-    "The matrices were turned over, as torch's own layers keep them. Here a matrix has d_model "
-    "rows: does it fit x as it is?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def matrices_transposed(x, w_q, w_k, w_v):
+    """The matrices were turned over, as torch's own layers keep them. Here a matrix has d_model
+    rows: does it fit x as it is?"""
     return x @ w_q.mT, x @ w_k.mT, x @ w_v.mT
 
 
-@exercise.mistake(
-    "Each product was taken the other way round, matrix times words. Rows are tokens here: on "
-    "which side must the words stand, for each row to be projected?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def matrices_to_the_left(x, w_q, w_k, w_v):
+    """Each product was taken the other way round, matrix times words. Rows are tokens here: on
+    which side must the words stand, for each row to be projected?"""
     return w_q @ x, w_k @ x, w_v @ x
 
 
-@exercise.mistake(
-    "The three were joined into one tensor along the last axis. They are to come apart: whoever "
-    "calls this gives each of them a name."
-)
+@exercise.mistake
 def joined(x, w_q, w_k, w_v):
+    """The three were joined into one tensor along the last axis. They are to come apart: whoever
+    calls this gives each of them a name."""
     return torch.cat([x @ w_q, x @ w_k, x @ w_v], dim=-1)
 
 
-@exercise.mistake(
-    "The three were stacked into one tensor, which only works while d_v happens to equal d_k.",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def stacked(x, w_q, w_k, w_v):
+    """The three were stacked into one tensor, which only works while d_v happens to equal d_k."""
     return torch.stack([x @ w_q, x @ w_k, x @ w_v])
 
 
-@exercise.mistake("Queries and keys are the same: which matrix did the keys meet?")
+@exercise.mistake
 def one_matrix_twice(x, w_q, w_k, w_v):
+    """Queries and keys are the same: which matrix did the keys meet?"""
     return x @ w_q, x @ w_q, x @ w_v
 
 
-@exercise.mistake(
-    "The values were made with the matrix of the keys. d_v may differ from d_k, and it is w_v "
-    "that knows it."
-)
+@exercise.mistake
 def values_from_keys_matrix(x, w_q, w_k, w_v):
+    """The values were made with the matrix of the keys. d_v may differ from d_k, and it is w_v that
+    knows it."""
     return x @ w_q, x @ w_k, x @ w_k
 
 
-@exercise.mistake(
-    "Each role was made from the one before. All three come from the word itself: what does w_k "
-    "have as many rows as?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def one_after_another(x, w_q, w_k, w_v):
+    """Each role was made from the one before. All three come from the word itself: what does w_k
+    have as many rows as?"""
     q = x @ w_q
     k = q @ w_k
     return q, k, k @ w_v
+
+
+@exercise.mistake(raises=RuntimeError)
+def values_from_keys(x, w_q, w_k, w_v):
+    """The values were made of the keys, x w_k w_v. What do all three matrices meet?"""
+    keys = x @ w_k
+    return x @ w_q, keys, keys @ w_v
+
+
+@exercise.mistake
+def of_length_one(x, w_q, w_k, w_v):
+    """Queries and keys were brought to length one, as for a cosine. Here they are what the matrices
+    make of the tokens, and long ones ask more loudly."""
+    q, k = (torch.nn.functional.normalize(x @ w, dim=-1) for w in (w_q, w_k))
+    return q, k, x @ w_v
 
 
 @exercise.alternative

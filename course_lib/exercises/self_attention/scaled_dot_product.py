@@ -84,120 +84,105 @@ def attend(q, k, v, mask=None, scale=None):
     return softmax(q @ k.mT / (scale or q.shape[-1] ** 0.5), mask) @ v
 
 
-@exercise.mistake(
-    "The scores were divided by d_k itself, which makes the weights too much alike. A sum of d_k "
-    "independent products grows as what of d_k?"
-)
+@exercise.mistake
 def scaled_by_size(q, k, v, mask=None):
+    """The scores were divided by d_k itself, which makes the weights too much alike. A sum of d_k
+    independent products grows as what of d_k?"""
     return attend(q, k, v, mask, scale=q.shape[-1])
 
 
-@exercise.mistake(
-    "The scores were multiplied by sqrt(d_k), where the formula divides: large scores grew larger."
-)
+@exercise.mistake
 def multiplied(q, k, v, mask=None):
+    """The scores were multiplied by sqrt(d_k), where the formula divides: large scores grew
+    larger."""
     return attend(q, k, v, mask, scale=q.shape[-1] ** -0.5)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of the number of keys. A score is one dot product: how "
-    "many terms does it sum, and does it know how many keys there are?"
-)
+@exercise.mistake
 def scaled_by_keys(q, k, v, mask=None):
+    """The scores were divided by the root of the number of keys. A score is one dot product: how
+    many terms does it sum, and does it know how many keys there are?"""
     return attend(q, k, v, mask, scale=k.shape[-2] ** 0.5)
 
 
-@exercise.mistake(
-    "The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score: "
-    "which size do its two vectors have?"
-)
+@exercise.mistake
 def scaled_by_values(q, k, v, mask=None):
+    """The scores were divided by sqrt(d_v), the size of a value. Values play no part in a score:
+    which size do its two vectors have?"""
     return attend(q, k, v, mask, scale=v.shape[-1] ** 0.5)
 
 
-@exercise.mistake(
-    "The division by sqrt(d_k) came after the softmax, so each row of weights sums to less than "
-    "one. What was it meant to keep small?"
-)
+@exercise.mistake
 def scaled_after(q, k, v, mask=None):
+    """The division by sqrt(d_k) came after the softmax, so each row of weights sums to less than
+    one. What was it meant to keep small?"""
     return attend(q, k, v, mask, scale=1.0) / q.shape[-1] ** 0.5
 
 
-@exercise.mistake(
-    "These are the weights, one for each query and key. What do they average, and what shape does "
-    "that have?"
-)
+@exercise.mistake
 def weights_only(q, k, v, mask=None):
+    """These are the weights, one for each query and key. What do they average, and what shape does
+    that have?"""
     return softmax(q @ k.mT / q.shape[-1] ** 0.5, mask)
 
 
-@exercise.mistake(
-    "The results are right, but a query that may look nowhere has NaN as its gradient: "
-    "`nan_to_num` hides a NaN that was made before it. Where does it arise, and can you keep it "
-    "from arising?"
-)
+@exercise.mistake
 def nan_hidden(q, k, v, mask=None):
+    """The results are right, but a query that may look nowhere has NaN as its gradient:
+    `nan_to_num` hides a NaN that was made before it. Where does it arise, and can you keep it from
+    arising?"""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if mask is not None:
         scores = scores + torch.zeros_like(mask, dtype=q.dtype).masked_fill(~mask, -torch.inf)
     return torch.softmax(scores, dim=-1).nan_to_num() @ v
 
 
-@exercise.mistake(
-    "The scores were divided by the root of `len(q)`, which is the first axis: the number of "
-    "queries, or of sentences in a batch. Which axis holds the numbers that a dot product sums?"
-)
+@exercise.mistake
 def scaled_by_len(q, k, v, mask=None):
+    """The scores were divided by the root of `len(q)`, which is the first axis: the number of
+    queries, or of sentences in a batch. Which axis holds the numbers that a dot product sums?"""
     return attend(q, k, v, mask, scale=len(q) ** 0.5)
 
 
-@exercise.mistake(
-    "The scores were divided by the root of the number of queries. A score is one dot product: how "
-    "many terms does it sum, and does it know how many queries there are?"
-)
+@exercise.mistake
 def scaled_by_queries(q, k, v, mask=None):
+    """The scores were divided by the root of the number of queries. A score is one dot product: how
+    many terms does it sum, and does it know how many queries there are?"""
     return attend(q, k, v, mask, scale=q.shape[-2] ** 0.5)
 
 
-@exercise.mistake(
-    "The scores were divided by d_k / 2: a power binds before a division, so `d ** 1 / 2` is "
-    "(d ** 1) / 2. How else can you write the exponent of a root?"
-)
+@exercise.mistake
 def half_of_d(q, k, v, mask=None):
+    """The scores were divided by d_k / 2: a power binds before a division, so `d ** 1 / 2` is (d **
+    1) / 2. How else can you write the exponent of a root?"""
     return attend(q, k, v, mask, scale=q.shape[-1] / 2)
 
 
-@exercise.mistake(
-    "The scores were divided by 2 d_k: `scores / d ** 1 / 2` divides by d and then by 2, since a "
-    "power binds before a division. How else can you write the exponent of a root?"
-)
+@exercise.mistake
 def twice_d(q, k, v, mask=None):
+    """The scores were divided by 2 d_k: `scores / d ** 1 / 2` divides by d and then by 2, since a
+    power binds before a division. How else can you write the exponent of a root?"""
     return attend(q, k, v, mask, scale=2 * q.shape[-1])
 
 
-@exercise.mistake(
-    "Queries met the keys as they lie, `q @ k`, which fits only where there are d_k keys. A dot "
-    "product of each query with each key needs the keys as columns: what turns them over?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def keys_not_transposed(q, k, v, mask=None):
+    """Queries met the keys as they lie, `q @ k`, which fits only where there are d_k keys. A dot
+    product of each query with each key needs the keys as columns: what turns them over?"""
     return attend(q, k.mT, v, mask)
 
 
-@exercise.mistake(
-    "The weights were turned over before they met the values: each query took the weights that "
-    "others gave it. A row of weights belongs to one query: what does it multiply?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def weights_transposed(q, k, v, mask=None):
+    """The weights were turned over before they met the values: each query took the weights that
+    others gave it. A row of weights belongs to one query: what does it multiply?"""
     return softmax(q @ k.mT / q.shape[-1] ** 0.5, mask).mT @ v
 
 
-@exercise.mistake(
-    "The scores were divided by the fourth root of d_k. Where queries and keys are scaled apart, "
-    "each of the two is divided by the fourth root: was one of them left out?"
-)
+@exercise.mistake
 def fourth_root_once(q, k, v, mask=None):
+    """The scores were divided by the fourth root of d_k. Where queries and keys are scaled apart,
+    each of the two is divided by the fourth root: was one of them left out?"""
     return attend(q, k, v, mask, scale=q.shape[-1] ** 0.25)
 
 
@@ -229,13 +214,19 @@ stock.exchanged(
 )
 
 
-@exercise.mistake(
-    "Queries and keys have changed places in the product: the rows belong to keys, and meet the "
-    "values with one weight for each query. Whose rows should they be?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def transposed(q, k, v, mask=None):
+    """Queries and keys have changed places in the product: the rows belong to keys, and meet the
+    values with one weight for each query. Whose rows should they be?"""
     return attend(k, q, v, mask)
+
+
+@exercise.mistake
+def root_rounded_down(q, k, v, mask=None):
+    """The root of d_k was rounded down to a whole number, as `math.isqrt` does: right for 4 or 64,
+    and for no number between two squares."""
+    root = int(q.shape[-1] ** 0.5)
+    return scaled_dot_product_attention(q * (q.shape[-1] ** 0.5 / root), k, v, mask)
 
 
 @exercise.alternative

@@ -81,34 +81,30 @@ def decode(step, state, start, stop, most, keep_start=False, carry=True, freeze=
     return torch.stack(written, dim=1)
 
 
-@exercise.mistake(
-    "The start token is in the result. It opens what the decoder reads, and is no part of what it "
-    "writes."
-)
+@exercise.mistake
 def start_kept(step, state, start, stop, most):
+    """The start token is in the result. It opens what the decoder reads, and is no part of what it
+    writes."""
     return decode(step, state, start, stop, most, keep_start=True)
 
 
-@exercise.mistake(
-    "Every step begins with the first state again: the new state that `step` returns is thrown "
-    "away. What would the decoder remember of what it has written?"
-)
+@exercise.mistake
 def state_forgotten(step, state, start, stop, most):
+    """Every step begins with the first state again: the new state that `step` returns is thrown
+    away. What would the decoder remember of what it has written?"""
     return decode(step, state, start, stop, most, carry=False)
 
 
-@exercise.mistake(
-    "A row that has stopped goes on writing. After its first stop, everything in it should be "
-    "`stop`."
-)
+@exercise.mistake
 def goes_on(step, state, start, stop, most):
+    """A row that has stopped goes on writing. After its first stop, everything in it should be
+    `stop`."""
     return decode(step, state, start, stop, most, freeze=False)
 
 
-@exercise.mistake(
-    "Writing ends when the first row stops, and the other rows are cut off. When may it end?"
-)
+@exercise.mistake
 def ends_with_the_first(step, state, start, stop, most):
+    """Writing ends when the first row stops, and the other rows are cut off. When may it end?"""
     tokens, written = torch.full((len(state),), start), []
     while len(written) < most and not (tokens == stop).any():
         logits, state = step(tokens, state)
@@ -117,19 +113,17 @@ def ends_with_the_first(step, state, start, stop, most):
     return torch.stack(written, dim=1)
 
 
-@exercise.mistake(
-    "It always writes `most` tokens. When every row has its stop, nothing is left to be said."
-)
+@exercise.mistake
 def never_ends_early(step, state, start, stop, most):
+    """It always writes `most` tokens. When every row has its stop, nothing is left to be said."""
     written = decode_greedy(step, state, start, stop, most)
     missing = written.new_full((len(state), most - written.shape[1]), stop)
     return torch.cat([written, missing], dim=1)
 
 
-@exercise.mistake(
-    "Every step reads the start token, and not the token that was written last.",
-)
+@exercise.mistake
 def always_start(step, state, start, stop, most):
+    """Every step reads the start token, and not the token that was written last."""
     tokens, written = torch.full((len(state),), start), []
     stopped = torch.zeros(len(state), dtype=torch.bool)
     while len(written) < most and not stopped.all():
@@ -140,35 +134,36 @@ def always_start(step, state, start, stop, most):
     return torch.stack(written, dim=1)
 
 
-@exercise.mistake("Writing opens with the token `stop`, where it should open with `start`.")
+@exercise.mistake
 def opens_with_stop(step, state, start, stop, most):
+    """Writing opens with the token `stop`, where it should open with `start`."""
     return decode(step, state, start, stop, most, first=stop)
 
 
-@exercise.mistake(
-    "The stop itself is missing. It is written once where a row ends, and repeated as long as "
-    "another row goes on."
-)
+@exercise.mistake
 def stop_left_out(step, state, start, stop, most):
+    """The stop itself is missing. It is written once where a row ends, and repeated as long as
+    another row goes on."""
     written = decode_greedy(step, state, start, stop, most)
     return written[:, :-1] if (written[:, -1] == stop).all() else written
 
 
-@exercise.mistake(
-    "The tokens are laid under each other, a step a row. The result has a row for each row of "
-    "the state: which axis is new?"
-)
+@exercise.mistake
 def steps_as_rows(step, state, start, stop, most):
+    """The tokens are laid under each other, a step a row. The result has a row for each row of the
+    state: which axis is new?"""
     return decode_greedy(step, state, start, stop, most).T
 
 
-@exercise.mistake("One token too many is written. How many are there after the first step?")
+@exercise.mistake
 def one_too_many(step, state, start, stop, most):
+    """One token too many is written. How many are there after the first step?"""
     return decode_greedy(step, state, start, stop, most + 1)
 
 
-@exercise.mistake("The least likely token is taken. Which end of the logits is the likeliest?")
+@exercise.mistake
 def least_likely(step, state, start, stop, most):
+    """The least likely token is taken. Which end of the logits is the likeliest?"""
     return decode_greedy(lambda *x: (-(y := step(*x))[0], y[1]), state, start, stop, most)
 
 

@@ -99,77 +99,72 @@ def judged(drafted, draft, target, uniform, test=None, rest=None, runs=None):
     return count, missing / missing.sum()
 
 
-@exercise.mistake(
-    "After a refusal the next token was drawn from the target itself. What the draft offers often "
-    "has had its chance: the text would have too much of it."
-)
+@exercise.mistake
 def target_after_a_refusal(drafted, draft, target, uniform):
+    """After a refusal the next token was drawn from the target itself. What the draft offers often
+    has had its chance: the text would have too much of it."""
     return judged(drafted, draft, target, uniform, rest=lambda p, q: p)
 
 
-@exercise.mistake("The rest is not divided by its sum, so these are no probabilities.")
+@exercise.mistake
 def not_normalised(drafted, draft, target, uniform):
+    """The rest is not divided by its sum, so these are no probabilities."""
     return judged(drafted, draft, target, uniform, rest=lambda p, q: (p - q).clamp(min=0))
 
 
-@exercise.mistake(
-    "Differences below 0 were not cut off: there are negative probabilities where the draft offers "
-    "a token too often."
-)
+@exercise.mistake
 def negative_probabilities(drafted, draft, target, uniform):
+    """Differences below 0 were not cut off: there are negative probabilities where the draft offers
+    a token too often."""
     return judged(drafted, draft, target, uniform, rest=lambda p, q: (p - q) / (p - q).abs().sum())
 
 
-@exercise.mistake(
-    "The difference is the wrong way round: draw from where the *target* wants more than the draft."
-)
+@exercise.mistake
 def wrong_way_round(drafted, draft, target, uniform):
+    """The difference is the wrong way round: draw from where the *target* wants more than the
+    draft."""
+
     def rest(p, q):
         return (q - p).clamp(min=0) / (q - p).clamp(min=0).sum()
 
     return judged(drafted, draft, target, uniform, rest=rest)
 
 
-@exercise.mistake(
-    "The quotient is upside down: a token is safe where the target finds it *likelier* than the "
-    "draft."
-)
+@exercise.mistake
 def upside_down(drafted, draft, target, uniform):
+    """The quotient is upside down: a token is safe where the target finds it *likelier* than the
+    draft."""
     return judged(drafted, draft, target, uniform, test=lambda u, p, q: u * p < q)
 
 
-@exercise.mistake(
-    "A token was accepted where the target's probability alone is above the uniform number. It has "
-    "already been drawn by the draft: by which probability is that to be divided?"
-)
+@exercise.mistake
 def not_divided(drafted, draft, target, uniform):
+    """A token was accepted where the target's probability alone is above the uniform number. It has
+    already been drawn by the draft: by which probability is that to be divided?"""
     return judged(drafted, draft, target, uniform, test=lambda u, p, q: u < p)
 
 
-@exercise.mistake(
-    "A token was accepted if the target finds it at least as likely as the draft, and never "
-    "otherwise: what are the uniform numbers for?"
-)
+@exercise.mistake
 def without_chance(drafted, draft, target, uniform):
+    """A token was accepted if the target finds it at least as likely as the draft, and never
+    otherwise: what are the uniform numbers for?"""
     return judged(drafted, draft, target, uniform, test=lambda u, p, q: q <= p)
 
 
-@exercise.mistake(
-    "Every token that passes was counted, those after a refusal too. They follow a token that is "
-    "not in the text."
-)
+@exercise.mistake
 def all_that_pass(drafted, draft, target, uniform):
+    """Every token that passes was counted, those after a refusal too. They follow a token that is
+    not in the text."""
     rows = torch.arange(len(drafted))
     passes = uniform * draft[rows, drafted] < target[rows, drafted]
     _, rest = judged(drafted, draft, target, uniform)
     return int(passes.sum()), rest
 
 
-@exercise.mistake(
-    "Every token that passes was counted, those after a refusal too, and the next distribution was "
-    "taken at that count. The first refusal ends the draft."
-)
+@exercise.mistake
 def all_that_pass_and_their_rest(drafted, draft, target, uniform):
+    """Every token that passes was counted, those after a refusal too, and the next distribution was
+    taken at that count. The first refusal ends the draft."""
     rows = torch.arange(len(drafted))
     count = int((uniform * draft[rows, drafted] < target[rows, drafted]).sum())
     if count == len(drafted):
@@ -178,20 +173,18 @@ def all_that_pass_and_their_rest(drafted, draft, target, uniform):
     return count, missing / missing.sum()
 
 
-@exercise.mistake(
-    "Where nothing was refused, the draft's last row was used again. The large model has one row "
-    "more than the draft: what is it for?"
-)
+@exercise.mistake
 def last_row_of_the_draft(drafted, draft, target, uniform):
+    """Where nothing was refused, the draft's last row was used again. The large model has one row
+    more than the draft: what is it for?"""
     count, rest = judged(drafted, draft, target, uniform)
     return count, draft[-1] if count == len(drafted) else rest
 
 
-@exercise.mistake(
-    "The distribution is that of the place after the refusal. The refused token is to be replaced, "
-    "at its own place."
-)
+@exercise.mistake
 def one_place_later(drafted, draft, target, uniform):
+    """The distribution is that of the place after the refusal. The refused token is to be replaced,
+    at its own place."""
     count, rest = judged(drafted, draft, target, uniform)
     if count == len(drafted):
         return count, rest
@@ -200,8 +193,9 @@ def one_place_later(drafted, draft, target, uniform):
     return count, missing / missing.sum()
 
 
-@exercise.mistake("The refused token was counted as accepted.")
+@exercise.mistake
 def refused_is_counted(drafted, draft, target, uniform):
+    """The refused token was counted as accepted."""
     count, rest = judged(drafted, draft, target, uniform)
     return min(count + 1, len(drafted)), rest
 

@@ -31,65 +31,63 @@ def additive(answer, draw: Draw):
     return both.allclose(answer(x) + answer(y), atol=1e-5) and both.abs().max() > 0
 
 
-@exercise.mistake(
-    "The result is the square of the input. Squaring and doubling agree at 2, and nearly nowhere "
-    "else: which sign stands for multiplication, and which for a power?"
-)
+@exercise.mistake
 def squared(x):
+    """The result is the square of the input. Squaring and doubling agree at 2, and nearly nowhere
+    else: which sign stands for multiplication, and which for a power?"""
     return x**2
 
 
-@exercise.mistake(
-    "Right numbers, but the input was changed as well: `*=`, `mul_` and `add_` write into the "
-    "tensor that the caller still holds. Make a new one."
-)
+@exercise.mistake
 def in_place(x):
+    """Right numbers, but the input was changed as well: `*=`, `mul_` and `add_` write into the
+    tensor that the caller still holds. Make a new one."""
     return x.mul_(2)
 
 
-@exercise.mistake("The input came back as it was: nothing has been multiplied yet.")
+@exercise.mistake
 def unchanged(x):
+    """The input came back as it was: nothing has been multiplied yet."""
     return x
 
 
-@exercise.mistake(
-    "Two was added to each element instead of multiplying by it: doubling 1 should give 2, not 3."
-)
+@exercise.mistake
 def plus_two(x):
+    """Two was added to each element instead of multiplying by it: doubling 1 should give 2, not
+    3."""
     return x + 2
 
 
-@exercise.mistake("The input was halved: which operator multiplies?")
+@exercise.mistake
 def halved(x):
+    """The input was halved: which operator multiplies?"""
     return x / 2
 
 
-@exercise.mistake(
-    "Two was raised to the power of the input: `2 ** x` grows ever faster. Which operator "
-    "multiplies?"
-)
+@exercise.mistake
 def power_of_two(x):
+    """Two was raised to the power of the input: `2 ** x` grows ever faster. Which operator
+    multiplies?"""
     return 2**x
 
 
-@exercise.mistake("One was added to each element, where each should be multiplied by two.")
+@exercise.mistake
 def plus_one(x):
+    """One was added to each element, where each should be multiplied by two."""
     return x + 1
 
 
-@exercise.mistake(
-    "A result of numpy's, which knows nothing of gradients. `2 * x` needs no numpy: torch "
-    "multiplies tensors itself."
-)
+@exercise.mistake
 def numpy_array(x):
+    """A result of numpy's, which knows nothing of gradients. `2 * x` needs no numpy: torch
+    multiplies tensors itself."""
     return 2 * x.detach().numpy()
 
 
-@exercise.mistake(
-    "Each element was multiplied by the size of the first axis. Twice as much is the same factor "
-    "for a tensor of any size: which?"
-)
+@exercise.mistake
 def times_the_size(x):
+    """Each element was multiplied by the size of the first axis. Twice as much is the same factor
+    for a tensor of any size: which?"""
     return x * x.shape[0]
 
 

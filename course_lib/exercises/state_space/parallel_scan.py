@@ -73,12 +73,10 @@ def rounds(a, b, before=1.0, grow=lambda reach: 2 * reach, keep_a=False, swap=Fa
     return b
 
 
-@exercise.mistake(
-    "Right, but there are as many rounds as tokens. Join all pairs of neighbours in one call, "
-    "then stretches of two, then of four: how many rounds is that?",
-    raises=TooManyCalls,
-)
+@exercise.mistake(raises=TooManyCalls)
 def token_by_token(a, b):
+    """Right, but there are as many rounds as tokens. Join all pairs of neighbours in one call, then
+    stretches of two, then of four: how many rounds is that?"""
     state, states = torch.zeros_like(b[..., 0, :]), []
     for t in range(b.shape[-2]):
         state = a[..., t, :] * state + b[..., t, :]
@@ -86,62 +84,54 @@ def token_by_token(a, b):
     return torch.stack(states, dim=-2)
 
 
-@exercise.mistake(
-    "The decays were not joined: after the first round a place stands for two tokens, and its "
-    "decay is the product of both."
-)
+@exercise.mistake
 def decays_not_joined(a, b):
+    """The decays were not joined: after the first round a place stands for two tokens, and its
+    decay is the product of both."""
     return rounds(a, b, keep_a=True)
 
 
-@exercise.mistake(
-    "The two steps were joined in the wrong order: what the earlier one left is multiplied by the "
-    "decay of the later one."
-)
+@exercise.mistake
 def wrong_order(a, b):
+    """The two steps were joined in the wrong order: what the earlier one left is multiplied by the
+    decay of the later one."""
     return rounds(a, b, swap=True)
 
 
-@exercise.mistake(
-    "Only neighbours were joined, so each state has seen two tokens. What should the second round "
-    "join?"
-)
+@exercise.mistake
 def one_round(a, b):
+    """Only neighbours were joined, so each state has seen two tokens. What should the second round
+    join?"""
     return rounds(a, b, grow=lambda reach: 10**9)
 
 
-@exercise.mistake(
-    "The reach grows by one in each round, and the stretches double: 1, 2, 4, 8. Some tokens were "
-    "joined twice. How long is every stretch after a round?",
-    raises=TooManyCalls,
-)
+@exercise.mistake(raises=TooManyCalls)
 def one_further_each_round(a, b):
+    """The reach grows by one in each round, and the stretches double: 1, 2, 4, 8. Some tokens were
+    joined twice. How long is every stretch after a round?"""
     return rounds(a, b, grow=lambda reach: reach + 1)
 
 
-@exercise.mistake(
-    "The reach is tripled, but the stretches are only twice as long after a round: tokens between "
-    "them are left out."
-)
+@exercise.mistake
 def three_times(a, b):
+    """The reach is tripled, but the stretches are only twice as long after a round: tokens between
+    them are left out."""
     return rounds(a, b, grow=lambda reach: 3 * reach)
 
 
-@exercise.mistake(
-    "In closed form, h_t is the product of all decays times a sum of b_t divided by such products. "
-    "A decay of 0 makes this 0 divided by 0, and a long text makes the products too small for a "
-    "float."
-)
+@exercise.mistake
 def closed_form(a, b):
+    """In closed form, h_t is the product of all decays times a sum of b_t divided by such products.
+    A decay of 0 makes this 0 divided by 0, and a long text makes the products too small for a
+    float."""
     products = a.cumprod(-2)
     return products * (b / products).cumsum(-2)
 
 
-@exercise.mistake(
-    "`torch.roll` brings the last places round to the front, so the first tokens have read the "
-    "end of the text. What is before the first token?"
-)
+@exercise.mistake
 def rolled(a, b):
+    """`torch.roll` brings the last places round to the front, so the first tokens have read the end
+    of the text. What is before the first token?"""
     n, reach = b.shape[-2], 1
     while reach < n:
         b = b + a * b.roll(reach, dims=-2)

@@ -61,16 +61,16 @@ def steps(a, b, first=0.0, join=lambda a, state, b: a * state + b):
     return torch.stack(states, dim=-2)
 
 
-@exercise.mistake("What is new was multiplied by the decay too. The decay is for the state before.")
+@exercise.mistake
 def both_decay(a, b):
+    """What is new was multiplied by the decay too. The decay is for the state before."""
     return steps(a, b, join=lambda a, state, b: a * (state + b))
 
 
-@exercise.mistake(
-    "The decay of the token before was used: a_t belongs to the step that reads b_t. Does it act "
-    "before or after the addition?"
-)
+@exercise.mistake
 def decays_afterwards(a, b):
+    """The decay of the token before was used: a_t belongs to the step that reads b_t. Does it act
+    before or after the addition?"""
     state, states = torch.zeros_like(b[..., 0, :]), []
     for t in range(b.shape[-2]):
         states.append(state + b[..., t, :])
@@ -78,35 +78,36 @@ def decays_afterwards(a, b):
     return torch.stack(states, dim=-2)
 
 
-@exercise.mistake("The state before is forgotten: what did a_t multiply?")
+@exercise.mistake
 def no_memory(a, b):
+    """The state before is forgotten: what did a_t multiply?"""
     return steps(a, b, join=lambda a, state, b: a * b)
 
 
-@exercise.mistake("The first state is 1. Before the first token there is nothing: zeros.")
+@exercise.mistake
 def begins_with_one(a, b):
+    """The first state is 1. Before the first token there is nothing: zeros."""
     return steps(a, b, first=1.0)
 
 
-@exercise.mistake("Only the last state was returned. Keep the state after every token.")
+@exercise.mistake
 def last_alone(a, b):
+    """Only the last state was returned. Keep the state after every token."""
     return steps(a, b)[..., -1, :]
 
 
-@exercise.mistake(
-    "The states are those before each token. The first of them is zeros, and the last token has "
-    "changed none."
-)
+@exercise.mistake
 def states_before(a, b):
+    """The states are those before each token. The first of them is zeros, and the last token has
+    changed none."""
     states = steps(a, b)
     return torch.cat([torch.zeros_like(states[..., :1, :]), states[..., :-1, :]], dim=-2)
 
 
-@exercise.mistake(
-    "Right for one text, not for a batch: the loop went along the first axis, and tokens are on "
-    "the last but one."
-)
+@exercise.mistake
 def along_the_first_axis(a, b):
+    """Right for one text, not for a batch: the loop went along the first axis, and tokens are on
+    the last but one."""
     state, states = torch.zeros_like(b[0]), []
     for decay, new in zip(a, b, strict=True):
         state = decay * state + new
@@ -114,12 +115,11 @@ def along_the_first_axis(a, b):
     return torch.stack(states)
 
 
-@exercise.mistake(
-    "In closed form, h_t is the product of all decays times a sum of b_t divided by such products. "
-    "A decay of 0 makes this 0 divided by 0, and a long text makes the products too small for a "
-    "float."
-)
+@exercise.mistake
 def closed_form(a, b):
+    """In closed form, h_t is the product of all decays times a sum of b_t divided by such products.
+    A decay of 0 makes this 0 divided by 0, and a long text makes the products too small for a
+    float."""
     products = a.cumprod(-2)
     return products * (b / products).cumsum(-2)
 

@@ -78,27 +78,24 @@ def run(x, delta, a, b, c, step=None, decay=None, read=None):
     return torch.stack(found, dim=-2)
 
 
-@exercise.mistake(
-    "delta was left out where something is written: it opens the gate for what comes in, as it "
-    "says how much is forgotten."
-)
+@exercise.mistake
 def delta_for_the_decay_alone(x, delta, a, b, c):
+    """delta was left out where something is written: it opens the gate for what comes in, as it
+    says how much is forgotten."""
     return run(x, delta, a, b, c, step=lambda gate, b, x: b * x)
 
 
-@exercise.mistake(
-    "The decay is exp(a) at every token, so the state forgets at the same pace whatever is read. "
-    "What makes the state space selective?"
-)
+@exercise.mistake
 def the_same_decay(x, delta, a, b, c):
+    """The decay is exp(a) at every token, so the state forgets at the same pace whatever is read.
+    What makes the state space selective?"""
     return run(x, delta, a, b, c, decay=lambda gate, a: a.exp().expand_as(gate * a))
 
 
-@exercise.mistake(
-    "What enters is (exp(delta a) - 1) / a times b x, the exact zero-order hold. The docstring "
-    "takes the simpler delta b x, as the authors' code does."
-)
+@exercise.mistake
 def zero_order_hold(x, delta, a, b, c):
+    """What enters is (exp(delta a) - 1) / a times b x, the exact zero-order hold. The docstring
+    takes the simpler delta b x, as the authors' code does."""
     held = x[..., None] * b[..., None, :] * ((delta[..., None] * a).exp() - 1) / a
     states, state = [], torch.zeros_like(held[..., 0, :, :])
     for t in range(x.shape[-2]):
@@ -107,37 +104,36 @@ def zero_order_hold(x, delta, a, b, c):
     return torch.stack(states, dim=-2)
 
 
-@exercise.mistake(
-    "The decay is delta times a, without the exponential: a is negative, and the state changes its "
-    "sign at every token."
-)
+@exercise.mistake
 def no_exponential(x, delta, a, b, c):
+    """The decay is delta times a, without the exponential: a is negative, and the state changes its
+    sign at every token."""
     return run(x, delta, a, b, c, decay=lambda gate, a: gate * a)
 
 
-@exercise.mistake(
-    "The exponential has the wrong sign: a is negative, and a state that grows at every token is "
-    "soon infinite."
-)
+@exercise.mistake
 def grows(x, delta, a, b, c):
+    """The exponential has the wrong sign: a is negative, and a state that grows at every token is
+    soon infinite."""
     return run(x, delta, a, b, c, decay=lambda gate, a: (-gate * a).exp())
 
 
-@exercise.mistake("The state was read by b. b says where a token is written, c where it reads.")
+@exercise.mistake
 def read_by_b(x, delta, a, b, c):
+    """The state was read by b. b says where a token is written, c where it reads."""
     return run(x, delta, a, b, c, read=b)
 
 
-@exercise.mistake("b and c are exchanged: the one writes, the other reads.")
+@exercise.mistake
 def exchanged(x, delta, a, b, c):
+    """b and c are exchanged: the one writes, the other reads."""
     return run(x, delta, a, c, b)
 
 
-@exercise.mistake(
-    "The decays of all tokens were multiplied, and what is written was divided by these products. "
-    "They are soon 0: use a scan, which never divides."
-)
+@exercise.mistake
 def closed_form(x, delta, a, b, c):
+    """The decays of all tokens were multiplied, and what is written was divided by these products.
+    They are soon 0: use a scan, which never divides."""
     kept = (delta[..., None] * a).exp()
     written = (delta * x)[..., None] * b[..., None, :]
     products = kept.cumprod(-3)
@@ -145,18 +141,18 @@ def closed_form(x, delta, a, b, c):
     return (states * c[..., None, :]).sum(-1)
 
 
-@exercise.mistake(
-    "There is no recurrence: each token reads what it has written itself, and nothing from before."
-)
+@exercise.mistake
 def no_memory(x, delta, a, b, c):
+    """There is no recurrence: each token reads what it has written itself, and nothing from
+    before."""
     written = (delta * x)[..., None] * b[..., None, :]
     return (written * c[..., None, :]).sum(-1)
 
 
-@exercise.mistake(
-    "The states were averaged in place of summed: y_t is the dot product of c_t and each channel."
-)
+@exercise.mistake
 def averaged(x, delta, a, b, c):
+    """The states were averaged in place of summed: y_t is the dot product of c_t and each
+    channel."""
     return run(x, delta, a, b, c) / a.shape[-1]
 
 

@@ -90,6 +90,7 @@ def hidden_source_word(answer, draw: Draw):
     return moved == [[False] * 4, [True] * 4]
 
 
+@exercise.steps
 class InSteps(Transformer):
     """The model in steps, so that a mistake is one step gone wrong."""
 
@@ -107,207 +108,160 @@ class InSteps(Transformer):
         return self.score(self.write(target, memory, source_mask))
 
 
-@exercise.mistake(
-    "The encoder read the target, so the target was found in the memory, and the source was lost. "
-    "Who reads which?",
-    raises=ValueError,
-)
-class TargetRead(InSteps):
-    def forward(self, source, target, source_mask=None):
-        return super().forward(target, target, source_mask)
+@exercise.mistake(raises=ValueError)
+def target_read(self, source, target, source_mask=None):
+    """The encoder read the target, so the target was found in the memory, and the source was lost.
+    Who reads which?"""
+    return InSteps.forward(self, target, target, source_mask)
 
 
-@exercise.mistake(
-    "Source and target have changed places: the encoder read what is to be written. Which of the "
-    "two has a score at each of its places?",
-    raises=ValueError,
-)
-class Exchanged(InSteps):
-    def forward(self, source, target, source_mask=None):
-        return super().forward(target, source, source_mask)
+@exercise.mistake(raises=ValueError)
+def exchanged(self, source, target, source_mask=None):
+    """Source and target have changed places: the encoder read what is to be written. Which of the
+    two has a score at each of its places?"""
+    return InSteps.forward(self, target, source, source_mask)
 
 
-@exercise.mistake(
-    "The decoder was given the source's tokens as its own. What is it to write on, and what has "
-    "it in the memory already?"
-)
-class SourceTwice(InSteps):
-    def forward(self, source, target, source_mask=None):
-        return super().forward(source, source, source_mask)
+@exercise.mistake
+def source_twice(self, source, target, source_mask=None):
+    """The decoder was given the source's tokens as its own. What is it to write on, and what has it
+    in the memory already?"""
+    return InSteps.forward(self, source, source, source_mask)
 
 
-@exercise.mistake(
-    "The encoder was not given `source_mask`: real words looked at padding while the source was "
-    "being read. Hiding it from the decoder comes too late."
-)
-class EncoderUnmasked(InSteps):
-    def read(self, source, mask):
-        return self.encoder(source)
+@exercise.mistake(step="read")
+def encoder_unmasked(self, source, mask):
+    """The encoder was not given `source_mask`: real words looked at padding while the source was
+    being read. Hiding it from the decoder comes too late."""
+    return self.encoder(source)
 
 
-@exercise.mistake(
-    "The decoder was not given `source_mask`: its words looked at the source's padding. A place "
-    "that the encoder hid still has a state in the memory."
-)
-class DecoderUnmasked(InSteps):
-    def write(self, target, memory, mask):
-        return self.decoder(target, memory)
+@exercise.mistake(step="write")
+def decoder_unmasked(self, target, memory, mask):
+    """The decoder was not given `source_mask`: its words looked at the source's padding. A place
+    that the encoder hid still has a state in the memory."""
+    return self.decoder(target, memory)
 
 
 stock.ignored(exercise, "source_mask")
 stock.mask_inverted(exercise, "source_mask")
 
 
-@exercise.mistake(
-    "The source was read under a causal mask. All of it is there before the first word is "
-    "written: is there a future to hide?"
-)
-class SourceReadCausally(InSteps):
-    def read(self, source, mask):
-        causal = causal_mask(source.shape[-1])
-        return self.encoder(source, causal if mask is None else causal & mask)
+@exercise.mistake(step="read")
+def source_read_causally(self, source, mask):
+    """The source was read under a causal mask. All of it is there before the first word is written:
+    is there a future to hide?"""
+    causal = causal_mask(source.shape[-1])
+    return self.encoder(source, causal if mask is None else causal & mask)
 
 
-@exercise.mistake(
-    "The decoder was given one argument too many, such as a causal mask. Read its `forward`: it "
-    "hides the future itself, and asks for the memory's mask only.",
-    raises=TypeError,
-)
-class CausalMaskHandedOver(InSteps):
-    def write(self, target, memory, mask):
-        causal = causal_mask(target.shape[-1])
-        return self.decoder(target, memory, causal, mask)
+@exercise.mistake(step="write", raises=TypeError)
+def causal_mask_handed_over(self, target, memory, mask):
+    """The decoder was given one argument too many, such as a causal mask. Read its `forward`: it
+    hides the future itself, and asks for the memory's mask only."""
+    causal = causal_mask(target.shape[-1])
+    return self.decoder(target, memory, causal, mask)
 
 
-@exercise.mistake(
-    "States went in where tokens were expected: encoder and decoder look their tokens up "
-    "themselves. Which comes first in `Decoder.forward`, the target or the memory?",
-    raises=(IndexError, ValueError),
-)
-class MemoryFirst(InSteps):
-    def write(self, target, memory, mask):
-        return self.decoder(memory, target, mask)
+@exercise.mistake(step="write", raises=(IndexError, ValueError))
+def memory_first(self, target, memory, mask):
+    """States went in where tokens were expected: encoder and decoder look their tokens up
+    themselves. Which comes first in `Decoder.forward`, the target or the memory?"""
+    return self.decoder(memory, target, mask)
 
 
-@exercise.mistake(
-    "The target saw its future: its words looked at each other without a causal mask. `Decoder` "
-    "makes one when it is called; who makes it when its blocks are called one by one?"
-)
-class FutureSeen(InSteps):
-    def write(self, target, memory, mask):
-        x = self.decoder.embedding(target)
-        for block in self.decoder.blocks:
-            x = block(x, memory, None, mask)
-        return self.decoder.last_norm(x)
+@exercise.mistake(step="write")
+def future_seen(self, target, memory, mask):
+    """The target saw its future: its words looked at each other without a causal mask. `Decoder`
+    makes one when it is called; who makes it when its blocks are called one by one?"""
+    x = self.decoder.embedding(target)
+    for block in self.decoder.blocks:
+        x = block(x, memory, None, mask)
+    return self.decoder.last_norm(x)
 
 
-@exercise.mistake(
-    "The source was looked up, and not read: the memory is the embedding alone, and no block of "
-    "the encoder was called."
-)
-class EmbeddingAsMemory(InSteps):
-    def read(self, source, mask):
-        return self.encoder.embedding(source)
+@exercise.mistake(step="read")
+def embedding_as_memory(self, source, mask):
+    """The source was looked up, and not read: the memory is the embedding alone, and no block of
+    the encoder was called."""
+    return self.encoder.embedding(source)
 
 
-@exercise.mistake(
-    "The source's states were scored, and the decoder was left out. Which words are to be written, "
-    "and where have they looked?"
-)
-class MemoryScored(InSteps):
-    def write(self, target, memory, mask):
-        return memory
+@exercise.mistake(step="write")
+def memory_scored(self, target, memory, mask):
+    """The source's states were scored, and the decoder was left out. Which words are to be written,
+    and where have they looked?"""
+    return memory
 
 
-@exercise.mistake(
-    "The decoder's states were returned: each has d_model numbers. How do they become a score for "
-    "every token of the vocabulary?"
-)
-class StatesReturned(InSteps):
-    def score(self, states):
-        return states
+@exercise.mistake(step="score")
+def states_returned(self, states):
+    """The decoder's states were returned: each has d_model numbers. How do they become a score for
+    every token of the vocabulary?"""
+    return states
 
 
-@exercise.mistake(
-    "The scores were made into probabilities. The loss takes the scores as they are, and does that "
-    "itself: what does the docstring ask for?"
-)
-class Probabilities(InSteps):
-    def score(self, states):
-        return self.output(states).softmax(-1)
+@exercise.mistake(step="score")
+def probabilities(self, states):
+    """The scores were made into probabilities. The loss takes the scores as they are, and does that
+    itself: what does the docstring ask for?"""
+    return self.output(states).softmax(-1)
 
 
-@exercise.mistake(
-    "The scores were made into logarithms of probabilities. The loss takes the scores as they are, "
-    "and does that itself: what does the docstring ask for?"
-)
-class LogProbabilities(InSteps):
-    def score(self, states):
-        return self.output(states).log_softmax(-1)
+@exercise.mistake(step="score")
+def log_probabilities(self, states):
+    """The scores were made into logarithms of probabilities. The loss takes the scores as they are,
+    and does that itself: what does the docstring ask for?"""
+    return self.output(states).log_softmax(-1)
 
 
-@exercise.mistake(
-    "One token was chosen at each place. The scores are asked for: training needs to know how far "
-    "away the others were."
-)
-class Chosen(InSteps):
-    def score(self, states):
-        return self.output(states).argmax(-1)
+@exercise.mistake(step="score")
+def chosen(self, states):
+    """One token was chosen at each place. The scores are asked for: training needs to know how far
+    away the others were."""
+    return self.output(states).argmax(-1)
 
 
-@exercise.mistake(
-    "Only the last place was scored. In training, all places are predicted at once: what keeps "
-    "them from seeing what they are to predict?"
-)
-class LastPlaceAlone(InSteps):
-    def score(self, states):
-        return self.output(states)[..., -1, :]
+@exercise.mistake(step="score")
+def last_place_alone(self, states):
+    """Only the last place was scored. In training, all places are predicted at once: what keeps
+    them from seeing what they are to predict?"""
+    return self.output(states)[..., -1, :]
 
 
-@exercise.mistake(
-    "Right where the matrices are tied. Where they are not, the scores have a matrix of their own: "
-    "under which name does the model keep it?"
-)
-class ScoredByTheTable(InSteps):
-    def score(self, states):
-        return states @ self.encoder.embedding.table.mT
+@exercise.mistake(step="score")
+def scored_by_the_table(self, states):
+    """Right where the matrices are tied. Where they are not, the scores have a matrix of their own:
+    under which name does the model keep it?"""
+    return states @ self.encoder.embedding.table.mT
 
 
-@exercise.mistake(
-    "Right where the matrices are tied. Where they are not, the decoder's table is for reading "
-    "tokens: under which name does the model keep the matrix that scores them?"
-)
-class ScoredByTheDecodersTable(InSteps):
-    def score(self, states):
-        return states @ self.decoder.embedding.table.mT
+@exercise.mistake(step="score")
+def scored_by_the_decoders_table(self, states):
+    """Right where the matrices are tied. Where they are not, the decoder's table is for reading
+    tokens: under which name does the model keep the matrix that scores them?"""
+    return states @ self.decoder.embedding.table.mT
 
 
-@exercise.mistake(
-    "The target was shifted right once more, so each place sees one token too few. What does the "
-    "docstring say of the target that comes in?"
-)
-class ShiftedAgain(InSteps):
-    def write(self, target, memory, mask):
-        return self.decoder(shift_right(target, 0), memory, mask)
+@exercise.mistake(step="write")
+def shifted_again(self, target, memory, mask):
+    """The target was shifted right once more, so each place sees one token too few. What does the
+    docstring say of the target that comes in?"""
+    return self.decoder(shift_right(target, 0), memory, mask)
 
 
-@exercise.mistake(
-    "The target was shifted right once more, with its own first token in front: each place but the "
-    "first sees one token too few. What does the docstring say of the target that comes in?"
-)
-class ShiftedBehindItsFirst(InSteps):
-    def write(self, target, memory, mask):
-        return self.decoder(torch.cat([target[..., :1], target[..., :-1]], -1), memory, mask)
+@exercise.mistake(step="write")
+def shifted_behind_its_first(self, target, memory, mask):
+    """The target was shifted right once more, with its own first token in front: each place but the
+    first sees one token too few. What does the docstring say of the target that comes in?"""
+    return self.decoder(torch.cat([target[..., :1], target[..., :-1]], -1), memory, mask)
 
 
-@exercise.mistake(
-    "The last target token was cut off, so its place has no score. Whoever calls this has shifted "
-    "the target already: how many places come in, and how many should come out?",
-    raises=IndexError,
-)
-class LastTokenCutOff(InSteps):
-    def write(self, target, memory, mask):
-        return self.decoder(target[..., :-1], memory, mask)
+@exercise.mistake(step="write", raises=IndexError)
+def last_token_cut_off(self, target, memory, mask):
+    """The last target token was cut off, so its place has no score. Whoever calls this has shifted
+    the target already: how many places come in, and how many should come out?"""
+    return self.decoder(target[..., :-1], memory, mask)
 
 
 @exercise.alternative

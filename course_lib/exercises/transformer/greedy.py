@@ -110,71 +110,71 @@ def write(
     return target
 
 
-@exercise.mistake(
-    "The start is in the result. It tells the decoder to begin, and is no word of the translation."
-)
+@exercise.mistake
 def start_kept(model, source, start, stop, most, source_mask=None):
+    """The start is in the result. It tells the decoder to begin, and is no word of the
+    translation."""
     return write(model, source, start, stop, most, source_mask, source_mask)
 
 
-@exercise.mistake(
-    "The next token was read from the first place of the target. Each place predicts the token "
-    "after it: which place predicts the one that is still missing?"
-)
+@exercise.mistake
 def first_place(model, source, start, stop, most, source_mask=None):
+    """The next token was read from the first place of the target. Each place predicts the token
+    after it: which place predicts the one that is still missing?"""
     return write(model, source, start, stop, most, source_mask, source_mask, place=0)[:, 1:]
 
 
-@exercise.mistake(
-    "The decoder was shown the last token alone, as an RNN would be. It keeps no state: how does "
-    "it know the rest of what has been written?"
-)
+@exercise.mistake
 def last_token_alone(model, source, start, stop, most, source_mask=None):
+    """The decoder was shown the last token alone, as an RNN would be. It keeps no state: how does
+    it know the rest of what has been written?"""
     found = write(
         model, source, start, stop, most, source_mask, source_mask, read=lambda x: x[:, -1:]
     )
     return found[:, 1:]
 
 
-@exercise.mistake(
-    "Writing ended when the first row had its stop. The others had more to say: when is the whole "
-    "batch finished?"
-)
+@exercise.mistake
 def first_stop_ends_all(model, source, start, stop, most, source_mask=None):
+    """Writing ended when the first row had its stop. The others had more to say: when is the whole
+    batch finished?"""
+
     def ended(target, stop):
         return (target[:, 1:] == stop).any()
 
     return write(model, source, start, stop, most, source_mask, source_mask, ended=ended)[:, 1:]
 
 
-@exercise.mistake(
-    "Writing ends only when all rows stop in the same step. A row that stopped earlier is finished "
-    "as well: how do you remember it?"
-)
+@exercise.mistake
 def all_at_once(model, source, start, stop, most, source_mask=None):
+    """Writing ends only when all rows stop in the same step. A row that stopped earlier is finished
+    as well: how do you remember it?"""
+
     def ended(target, stop):
         return target.shape[1] > 1 and (target[:, -1] == stop).all()
 
     return write(model, source, start, stop, most, source_mask, source_mask, ended=ended)[:, 1:]
 
 
-@exercise.mistake(
-    "It always writes `most` tokens. When every row has a stop, nothing is left to be said."
-)
+@exercise.mistake
 def never_stops(model, source, start, stop, most, source_mask=None):
+    """It always writes `most` tokens. When every row has a stop, nothing is left to be said."""
+
     def ended(target, stop):
         return False
 
     return write(model, source, start, stop, most, source_mask, source_mask, ended=ended)[:, 1:]
 
 
-@exercise.mistake("It ends one token early: `most` counts what is written, and the start is not.")
+@exercise.mistake
 def one_too_few(model, source, start, stop, most, source_mask=None):
+    """It ends one token early: `most` counts what is written, and the start is not."""
     return write(model, source, start, stop, most - 1, source_mask, source_mask)[:, 1:]
 
 
-@exercise.mistake("It writes one token more than `most`. Is the start among those that you count?")
+@exercise.mistake
 def one_too_many(model, source, start, stop, most, source_mask=None):
+    """It writes one token more than `most`. Is the start among those that you count?"""
     return write(model, source, start, stop, most + 1, source_mask, source_mask)[:, 1:]
 
 
@@ -186,35 +186,31 @@ stock.ignored(
 )
 
 
-@exercise.mistake(
-    "The encoder was not told which words are padding: its states of real words have read them. "
-    "The decoder's mask comes too late for that."
-)
+@exercise.mistake
 def encoder_without_mask(model, source, start, stop, most, source_mask=None):
+    """The encoder was not told which words are padding: its states of real words have read them.
+    The decoder's mask comes too late for that."""
     return write(model, source, start, stop, most, None, source_mask)[:, 1:]
 
 
-@exercise.mistake(
-    "The decoder was not told which of the encoder's states are padding, and looked at them. Its "
-    "cross-attention needs the source's mask too."
-)
+@exercise.mistake
 def decoder_without_mask(model, source, start, stop, most, source_mask=None):
+    """The decoder was not told which of the encoder's states are padding, and looked at them. Its
+    cross-attention needs the source's mask too."""
     return write(model, source, start, stop, most, source_mask, None)[:, 1:]
 
 
-@exercise.mistake(
-    "It stops on the token 0, or another fixed one, and not on `stop`. Every vocabulary has its "
-    "own: which argument says which?"
-)
+@exercise.mistake
 def stop_is_zero(model, source, start, stop, most, source_mask=None):
+    """It stops on the token 0, or another fixed one, and not on `stop`. Every vocabulary has its
+    own: which argument says which?"""
     return write(model, source, start, 0, most, source_mask, source_mask)[:, 1:]
 
 
-@exercise.mistake(
-    "It begins with the first word of the source, not with the start: a decoder that has written "
-    "nothing has only the start to read."
-)
+@exercise.mistake
 def begins_with_the_source(model, source, start, stop, most, source_mask=None):
+    """It begins with the first word of the source, not with the start: a decoder that has written
+    nothing has only the start to read."""
     memory = model.encoder(source, source_mask)
     target = source[:, :1]
     for _ in range(most):

@@ -74,205 +74,189 @@ def network(d_model, d_ff):
     return 2 * d_model * d_ff + d_ff + d_model
 
 
-@exercise.mistake(
-    "There are no biases in attention and networks, only matrices. The layers of this course have "
-    "biases as torch's do: how long is each of them?"
-)
+@exercise.mistake
 def no_biases(layers, d_model, d_ff, vocab):
+    """There are no biases in attention and networks, only matrices. The layers of this course have
+    biases as torch's do: how long is each of them?"""
     without = 3 * 4 * d_model + 2 * (d_ff + d_model)
     return parameter_count(layers, d_model, d_ff, vocab) - layers * without
 
 
-@exercise.mistake(
-    "These are the matrices alone, which is most of it. What else learns: what is added after each "
-    "matrix, and what stands around each layer?"
-)
+@exercise.mistake
 def matrices_alone(layers, d_model, d_ff, vocab):
+    """These are the matrices alone, which is most of it. What else learns: what is added after each
+    matrix, and what stands around each layer?"""
     return vocab * d_model + layers * (12 * d_model**2 + 4 * d_model * d_ff)
 
 
-@exercise.mistake(
-    "`d_ff` plays no part: the networks were counted as four times as wide as a word. The paper's "
-    "are; what if others are not?"
-)
+@exercise.mistake
 def four_times_as_wide(layers, d_model, d_ff, vocab):
+    """`d_ff` plays no part: the networks were counted as four times as wide as a word. The paper's
+    are; what if others are not?"""
     return parameter_count(layers, d_model, 4 * d_model, vocab)
 
 
-@exercise.mistake(
-    "The biases of attention are missing. Each of its four matrices has one: how long?"
-)
+@exercise.mistake
 def no_biases_in_attention(layers, d_model, d_ff, vocab):
+    """The biases of attention are missing. Each of its four matrices has one: how long?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 3 * 4 * d_model
 
 
-@exercise.mistake(
-    "The biases of the feed-forward networks are missing. Each of the two matrices has one: how "
-    "long are they?"
-)
+@exercise.mistake
 def no_biases_in_networks(layers, d_model, d_ff, vocab):
+    """The biases of the feed-forward networks are missing. Each of the two matrices has one: how
+    long are they?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 2 * (d_ff + d_model)
 
 
-@exercise.mistake(
-    "Both biases of a network were counted as long as d_model. A bias is as long as what comes out "
-    "of its matrix: what comes out of the first?"
-)
+@exercise.mistake
 def biases_of_the_model(layers, d_model, d_ff, vocab):
+    """Both biases of a network were counted as long as d_model. A bias is as long as what comes out
+    of its matrix: what comes out of the first?"""
     return parameter_count(layers, d_model, d_ff, vocab) + layers * 2 * (d_model - d_ff)
 
 
-@exercise.mistake(
-    "One matrix of the feed-forward network is missing. There is a way to d_ff, and a way back."
-)
+@exercise.mistake
 def one_matrix_in_networks(layers, d_model, d_ff, vocab):
+    """One matrix of the feed-forward network is missing. There is a way to d_ff, and a way back."""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 2 * d_model * d_ff
 
 
-@exercise.mistake(
-    "The matrix that mixes the heads is missing, with its bias. Queries, keys and values make "
-    "three: what comes after the heads have been laid side by side?"
-)
+@exercise.mistake
 def no_output_matrix(layers, d_model, d_ff, vocab):
+    """The matrix that mixes the heads is missing, with its bias. Queries, keys and values make
+    three: what comes after the heads have been laid side by side?"""
     missing = 3 * (d_model * d_model + d_model)
     return parameter_count(layers, d_model, d_ff, vocab) - layers * missing
 
 
-@exercise.mistake(
-    "Two matrices of the vocabulary were counted: one for the source and one for the target, or "
-    "one embedding and an output layer. Where they are tied, all three are one and the same."
-)
+@exercise.mistake
 def two_embeddings(layers, d_model, d_ff, vocab):
+    """Two matrices of the vocabulary were counted: one for the source and one for the target, or
+    one embedding and an output layer. Where they are tied, all three are one and the same."""
     return parameter_count(layers, d_model, d_ff, vocab) + vocab * d_model
 
 
-@exercise.mistake(
-    "Source, target and output layer were each given a matrix. Where they are tied, all three are "
-    "one and the same."
-)
+@exercise.mistake
 def three_embeddings(layers, d_model, d_ff, vocab):
+    """Source, target and output layer were each given a matrix. Where they are tied, all three are
+    one and the same."""
     return parameter_count(layers, d_model, d_ff, vocab) + 2 * vocab * d_model
 
 
-@exercise.mistake(
-    "The embedding is missing: these are the blocks alone. Which matrix has a row for each token?"
-)
+@exercise.mistake
 def no_embedding(layers, d_model, d_ff, vocab):
+    """The embedding is missing: these are the blocks alone. Which matrix has a row for each
+    token?"""
     return parameter_count(layers, d_model, d_ff, 0)
 
 
-@exercise.mistake(
-    "The output layer was given a bias, one number for each token. Look into `__init__` of the "
-    "Transformer: has it one?"
-)
+@exercise.mistake
 def output_bias(layers, d_model, d_ff, vocab):
+    """The output layer was given a bias, one number for each token. Look into `__init__` of the
+    Transformer: has it one?"""
     return parameter_count(layers, d_model, d_ff, vocab) + vocab
 
 
-@exercise.mistake(
-    "There is one attention in each decoder block, with three norms around the layers. The decoder "
-    "looks back, and it looks at the source: do the two share their matrices?"
-)
+@exercise.mistake
 def one_attention_in_the_decoder(layers, d_model, d_ff, vocab):
+    """There is one attention in each decoder block, with three norms around the layers. The decoder
+    looks back, and it looks at the source: do the two share their matrices?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * attention(d_model)
 
 
-@exercise.mistake(
-    "The decoder's blocks were counted like the encoder's. Which layer have they got beside those "
-    "two, and what stands around each layer?"
-)
+@exercise.mistake
 def decoder_like_encoder(layers, d_model, d_ff, vocab):
+    """The decoder's blocks were counted like the encoder's. Which layer have they got beside those
+    two, and what stands around each layer?"""
     missing = attention(d_model) + 2 * d_model
     return parameter_count(layers, d_model, d_ff, vocab) - layers * missing
 
 
-@exercise.mistake(
-    "Two norms were counted in each decoder block. It has three layers: what stands around each?"
-)
+@exercise.mistake
 def two_norms_in_the_decoder(layers, d_model, d_ff, vocab):
+    """Two norms were counted in each decoder block. It has three layers: what stands around
+    each?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 2 * d_model
 
 
-@exercise.mistake(
-    "One norm was counted in each block. There is one around each layer: how many layers has a "
-    "block of the encoder, and one of the decoder?"
-)
+@exercise.mistake
 def one_norm_in_a_block(layers, d_model, d_ff, vocab):
+    """One norm was counted in each block. There is one around each layer: how many layers has a
+    block of the encoder, and one of the decoder?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 3 * 2 * d_model
 
 
-@exercise.mistake(
-    "The norms are missing. What does a norm learn, and how many of them are there in a block?"
-)
+@exercise.mistake
 def no_norms(layers, d_model, d_ff, vocab):
+    """The norms are missing. What does a norm learn, and how many of them are there in a block?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 5 * 2 * d_model
 
 
-@exercise.mistake(
-    "Each norm was counted with one vector of d_model numbers. A layer norm stretches, and then it "
-    "shifts: how many vectors are those?"
-)
+@exercise.mistake
 def norms_without_bias(layers, d_model, d_ff, vocab):
+    """Each norm was counted with one vector of d_model numbers. A layer norm stretches, and then it
+    shifts: how many vectors are those?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 5 * d_model
 
 
-@exercise.mistake(
-    "Each norm was counted as two numbers. It stretches and shifts every column by a number of its "
-    "own: how many columns are there?"
-)
+@exercise.mistake
 def two_numbers_a_norm(layers, d_model, d_ff, vocab):
+    """Each norm was counted as two numbers. It stretches and shifts every column by a number of its
+    own: how many columns are there?"""
     return parameter_count(layers, d_model, d_ff, vocab) - layers * 5 * (2 * d_model - 2)
 
 
-@exercise.mistake(
-    "A last norm was counted for each of the two stacks. Pre-norm needs them; which norm is asked "
-    "for here?"
-)
+@exercise.mistake
 def last_norms(layers, d_model, d_ff, vocab):
+    """A last norm was counted for each of the two stacks. Pre-norm needs them; which norm is asked
+    for here?"""
     return parameter_count(layers, d_model, d_ff, vocab) + 4 * d_model
 
 
-@exercise.mistake(
-    "Attention was counted eight times, once for each of the paper's heads. The heads share the "
-    "columns of four matrices out: does their number change the sizes?"
-)
+@exercise.mistake
 def times_heads(layers, d_model, d_ff, vocab):
+    """Attention was counted eight times, once for each of the paper's heads. The heads share the
+    columns of four matrices out: does their number change the sizes?"""
     more = 7 * 3 * attention(d_model)
     return parameter_count(layers, d_model, d_ff, vocab) + layers * more
 
 
-@exercise.mistake(
-    "Only the encoder's blocks were counted. What stands on the right side of the figure?"
-)
+@exercise.mistake
 def encoder_alone(layers, d_model, d_ff, vocab):
+    """Only the encoder's blocks were counted. What stands on the right side of the figure?"""
     block = attention(d_model) + network(d_model, d_ff) + 2 * 2 * d_model
     return vocab * d_model + layers * block
 
 
-@exercise.mistake(
-    "Only the decoder's blocks were counted. What stands on the left side of the figure?"
-)
+@exercise.mistake
 def decoder_alone(layers, d_model, d_ff, vocab):
+    """Only the decoder's blocks were counted. What stands on the left side of the figure?"""
     block = 2 * attention(d_model) + network(d_model, d_ff) + 3 * 2 * d_model
     return vocab * d_model + layers * block
 
 
-@exercise.mistake(
-    "The blocks were counted once, however many layers there are. Do the layers of a stack share "
-    "their weights?"
-)
+@exercise.mistake
 def one_layer_for_all(layers, d_model, d_ff, vocab):
+    """The blocks were counted once, however many layers there are. Do the layers of a stack share
+    their weights?"""
     return parameter_count(1, d_model, d_ff, vocab)
 
 
-@exercise.mistake(
-    "The embedding was counted once in each layer. Where in the figure is it, and how often?"
-)
+@exercise.mistake
 def embedding_in_each_layer(layers, d_model, d_ff, vocab):
+    """The embedding was counted once in each layer. Where in the figure is it, and how often?"""
     return layers * parameter_count(1, d_model, d_ff, vocab)
 
 
 stock.as_float(exercise)
+
+
+@exercise.mistake
+def second_bias_like_the_first(layers, d_model, d_ff, vocab):
+    """Both biases of the networks were counted with d_ff numbers. The second is added to what comes
+    out of the second matrix: how many numbers is that?"""
+    return parameter_count(layers, d_model, d_ff, vocab) + 2 * layers * (d_ff - d_model)
 
 
 @exercise.alternative

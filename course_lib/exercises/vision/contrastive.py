@@ -73,109 +73,103 @@ def sides(images, texts, temperature):
     return F.cross_entropy(scores, own), F.cross_entropy(scores.mT, own)
 
 
-@exercise.mistake(
-    "The vectors were not brought to length one, so these are dot products and not cosines: a long "
-    "vector would win every comparison."
-)
+@exercise.mistake
 def dot_products(images, texts, temperature):
+    """The vectors were not brought to length one, so these are dot products and not cosines: a long
+    vector would win every comparison."""
     scores = images @ texts.mT / temperature
     own = torch.arange(len(scores))
     return (F.cross_entropy(scores, own) + F.cross_entropy(scores.mT, own)) / 2
 
 
-@exercise.mistake(
-    "Only the rows are asked: each image looks for its text. Each text also looks for its image."
-)
+@exercise.mistake
 def rows_alone(images, texts, temperature):
+    """Only the rows are asked: each image looks for its text. Each text also looks for its
+    image."""
     return sides(images, texts, temperature)[0]
 
 
-@exercise.mistake(
-    "Only the columns are asked: each text looks for its image. Each image also looks for its text."
-)
+@exercise.mistake
 def columns_alone(images, texts, temperature):
+    """Only the columns are asked: each text looks for its image. Each image also looks for its
+    text."""
     return sides(images, texts, temperature)[1]
 
 
-@exercise.mistake("The two losses were added. What is asked for is their mean.")
+@exercise.mistake
 def added(images, texts, temperature):
+    """The two losses were added. What is asked for is their mean."""
     return sum(sides(images, texts, temperature))
 
 
-@exercise.mistake(
-    "The cosines were multiplied by the temperature. A low temperature is to make the softmax "
-    "sharper: is that dividing or multiplying?"
-)
+@exercise.mistake
 def multiplied(images, texts, temperature):
+    """The cosines were multiplied by the temperature. A low temperature is to make the softmax
+    sharper: is that dividing or multiplying?"""
     return sum(sides(images, texts, 1 / temperature)) / 2
 
 
-@exercise.mistake(
-    "The cosines were multiplied by exp(temperature), as in CLIP's code, which learns the "
-    "logarithm of 1 / temperature. Here `temperature` is the divisor itself."
-)
+@exercise.mistake
 def times_its_exponential(images, texts, temperature):
+    """The cosines were multiplied by exp(temperature), as in CLIP's code, which learns the
+    logarithm of 1 / temperature. Here `temperature` is the divisor itself."""
     return sum(sides(images, texts, torch.tensor(-float(temperature)).exp())) / 2
 
 
-@exercise.mistake(
-    "A low temperature gives infinity or NaN: exp(cosine / temperature) no longer fits into a "
-    "float32. Which function takes logits, and subtracts the largest of a row by itself?"
-)
+@exercise.mistake
 def log_of_a_quotient(images, texts, temperature):
+    """A low temperature gives infinity or NaN: exp(cosine / temperature) no longer fits into a
+    float32. Which function takes logits, and subtracts the largest of a row by itself?"""
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
     shares = [x.exp() / x.exp().sum(-1, keepdim=True) for x in (scores, scores.mT)]
     return -sum(x.diagonal().log().mean() for x in shares) / 2
 
 
-@exercise.mistake("The temperature is accepted and never used.")
+@exercise.mistake
 def no_temperature(images, texts, temperature):
+    """The temperature is accepted and never used."""
     return sum(sides(images, texts, 1.0)) / 2
 
 
-@exercise.mistake(
-    "The lengths were taken over the batch, along the wrong axis: which axis are the numbers of "
-    "one vector on?"
-)
+@exercise.mistake
 def normalised_over_the_batch(images, texts, temperature):
+    """The lengths were taken over the batch, along the wrong axis: which axis are the numbers of
+    one vector on?"""
     scores = F.normalize(images, dim=0) @ F.normalize(texts, dim=0).mT / temperature
     own = torch.arange(len(scores))
     return (F.cross_entropy(scores, own) + F.cross_entropy(scores.mT, own)) / 2
 
 
-@exercise.mistake(
-    "A low temperature gives infinity: the logarithm of a sum of exp(cosine / temperature), which "
-    "no longer fits into a float32. Which function subtracts the largest of a row by itself?"
-)
+@exercise.mistake
 def log_of_a_sum(images, texts, temperature):
+    """A low temperature gives infinity: the logarithm of a sum of exp(cosine / temperature), which
+    no longer fits into a float32. Which function subtracts the largest of a row by itself?"""
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
     sums = [x.exp().sum(-1).log() for x in (scores, scores.mT)]
     return sum((x - scores.diagonal()).mean() for x in sums) / 2
 
 
-@exercise.mistake(
-    "A softmax ran before the cross-entropy, which has one inside it. It wants logits."
-)
+@exercise.mistake
 def softmax_twice(images, texts, temperature):
+    """A softmax ran before the cross-entropy, which has one inside it. It wants logits."""
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
     own = torch.arange(len(scores))
     rows, columns = (F.cross_entropy(x.softmax(-1), own) for x in (scores, scores.mT))
     return (rows + columns) / 2
 
 
-@exercise.mistake(
-    "One softmax runs over all b x b pairs. Each row, and each column, is a question of its own."
-)
+@exercise.mistake
 def over_all_pairs(images, texts, temperature):
+    """One softmax runs over all b x b pairs. Each row, and each column, is a question of its
+    own."""
     scores = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
     return -scores.flatten().log_softmax(0).unflatten(0, scores.shape).diagonal().mean()
 
 
-@exercise.mistake(
-    "The right pairs are pulled together, and nothing pushes the others apart: every encoder that "
-    "gives one vector to all reaches the best loss."
-)
+@exercise.mistake
 def pulled_alone(images, texts, temperature):
+    """The right pairs are pulled together, and nothing pushes the others apart: every encoder that
+    gives one vector to all reaches the best loss."""
     return -(F.normalize(images, dim=-1) * F.normalize(texts, dim=-1)).sum(-1).mean() / temperature
 
 

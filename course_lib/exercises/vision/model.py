@@ -51,6 +51,7 @@ def images_apart(answer, draw: Draw):
     return together.std() > 0 and torch.allclose(together[2], alone, atol=1e-5)
 
 
+@exercise.steps
 class InSteps(VisionTransformer):
     """The model in steps, so that a mistake is one step gone wrong."""
 
@@ -76,20 +77,18 @@ class InSteps(VisionTransformer):
         return self.answer(self.run(self.placed(self.joined(self.tokens(images)))))
 
 
-@exercise.mistake(
-    "No patch knows where it is, so the model sees a bag of patches. Which part under `self` holds "
-    "the positions?"
-)
-class NoPositions(InSteps):
-    def placed(self, x):
-        return x
+@exercise.mistake(step="placed")
+def no_positions(self, x):
+    """No patch knows where it is, so the model sees a bag of patches. Which part under `self` holds
+    the positions?"""
+    return x
 
 
-@exercise.mistake(
-    "The class token was put after the patches, and the positions are learned for one in front. "
-    "The head then reads a patch, or the positions are all one off."
-)
+@exercise.mistake
 class ClassTokenLast(InSteps):
+    """The class token was put after the patches, and the positions are learned for one in front.
+    The head then reads a patch, or the positions are all one off."""
+
     def joined(self, tokens):
         last = self.class_token.expand(*tokens.shape[:-2], 1, -1)
         return torch.cat([tokens, last], dim=-2)
@@ -98,11 +97,11 @@ class ClassTokenLast(InSteps):
         return self.head(self.last_norm(x[..., -1, :]))
 
 
-@exercise.mistake(
-    "The class token has no position, and each patch has that of the one before it. The table of "
-    "positions has a row more than there are patches: for whom is the first row?"
-)
+@exercise.mistake
 class PositionsBeforeTheClassToken(InSteps):
+    """The class token has no position, and each patch has that of the one before it. The table of
+    positions has a row more than there are patches: for whom is the first row?"""
+
     def joined(self, tokens):
         return super().joined(self.positions(tokens))
 
@@ -110,72 +109,57 @@ class PositionsBeforeTheClassToken(InSteps):
         return x
 
 
-@exercise.mistake(
-    "The head read the mean of all states. That is a good model too, but this one reads the state "
-    "of the class token."
-)
-class MeanOfAll(InSteps):
-    def answer(self, x):
-        return self.head(self.last_norm(x).mean(-2))
+@exercise.mistake(step="answer")
+def mean_of_all(self, x):
+    """The head read the mean of all states. That is a good model too, but this one reads the state
+    of the class token."""
+    return self.head(self.last_norm(x).mean(-2))
 
 
-@exercise.mistake(
-    "The head read the last patch. On which place of the sequence is the class token?"
-)
-class LastPatch(InSteps):
-    def answer(self, x):
-        return self.head(self.last_norm(x[..., -1, :]))
+@exercise.mistake(step="answer")
+def last_patch(self, x):
+    """The head read the last patch. On which place of the sequence is the class token?"""
+    return self.head(self.last_norm(x[..., -1, :]))
 
 
-@exercise.mistake(
-    "The last norm was not used: pre-norm blocks leave their stream as it is, so what the head "
-    "reads has no fixed size."
-)
-class NoLastNorm(InSteps):
-    def answer(self, x):
-        return self.head(x[..., 0, :])
+@exercise.mistake(step="answer")
+def no_last_norm(self, x):
+    """The last norm was not used: pre-norm blocks leave their stream as it is, so what the head
+    reads has no fixed size."""
+    return self.head(x[..., 0, :])
 
 
-@exercise.mistake(
-    "The head was used on every state, so there are logits for each token. An image has one answer."
-)
-class LogitsForEachToken(InSteps):
-    def answer(self, x):
-        return self.head(self.last_norm(x))
+@exercise.mistake(step="answer")
+def logits_for_each_token(self, x):
+    """The head was used on every state, so there are logits for each token. An image has one
+    answer."""
+    return self.head(self.last_norm(x))
 
 
-@exercise.mistake(
-    "Right for one image, not for a batch: the class token has one axis for its numbers, and "
-    "`torch.cat` wants the batch's axes too.",
-    raises=RuntimeError,
-)
-class ClassTokenOfOneImage(InSteps):
-    def joined(self, tokens):
-        return torch.cat([self.class_token[None], tokens], dim=-2)
+@exercise.mistake(step="joined", raises=RuntimeError)
+def class_token_of_one_image(self, tokens):
+    """Right for one image, not for a batch: the class token has one axis for its numbers, and
+    `torch.cat` wants the batch's axes too."""
+    return torch.cat([self.class_token[None], tokens], dim=-2)
 
 
-@exercise.mistake(
-    "No block was called: the class token alone went to the head, and it has seen no patch."
-)
-class NoBlocks(InSteps):
-    def run(self, x):
-        return x
+@exercise.mistake(step="run")
+def no_blocks(self, x):
+    """No block was called: the class token alone went to the head, and it has seen no patch."""
+    return x
 
 
-@exercise.mistake("Only the first block was used. Does a `return` end the loop in its first round?")
-class FirstBlockAlone(InSteps):
-    def run(self, x):
-        return self.blocks[0](x)
+@exercise.mistake(step="run")
+def first_block_alone(self, x):
+    """Only the first block was used. Does a `return` end the loop in its first round?"""
+    return self.blocks[0](x)
 
 
-@exercise.mistake(
-    "The patches went into the blocks as pixels. A token has d_model numbers: which part under "
-    "`self` makes them of a patch's?",
-    raises=RuntimeError,
-)
-class PixelsAsTokens(InSteps):
-    def tokens(self, images):
-        return patches(images, self.patch)
+@exercise.mistake(step="tokens", raises=RuntimeError)
+def pixels_as_tokens(self, images):
+    """The patches went into the blocks as pixels. A token has d_model numbers: which part under
+    `self` makes them of a patch's?"""
+    return patches(images, self.patch)
 
 
 @exercise.alternative

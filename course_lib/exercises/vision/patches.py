@@ -58,48 +58,45 @@ def cut(images, size, order="rows", inside="channel a b"):
     return x.flatten(-3).flatten(-3, -2)
 
 
-@exercise.mistake(
-    "The patches are in the order of columns: the second one is below the first. Read an image as "
-    "you read a page."
-)
+@exercise.mistake
 def column_by_column(images, size):
+    """The patches are in the order of columns: the second one is below the first. Read an image as
+    you read a page."""
     return cut(images, size, order="columns")
 
 
-@exercise.mistake(
-    "Inside a patch the channels come last: red, green and blue of one pixel, then of the next. "
-    "The whole patch of the first channel is to come first."
-)
+@exercise.mistake
 def channels_last(images, size):
+    """Inside a patch the channels come last: red, green and blue of one pixel, then of the next.
+    The whole patch of the first channel is to come first."""
     return cut(images, size, inside="a b channel")
 
 
-@exercise.mistake("Inside a patch the pixels are read column by column.")
+@exercise.mistake
 def patches_turned(images, size):
+    """Inside a patch the pixels are read column by column."""
     return cut(images, size, inside="channel b a")
 
 
-@exercise.mistake(
-    "`reshape` alone cuts the image into runs of pixels, not into squares: neighbours above each "
-    "other are `width` numbers apart in memory. Which axes have to change places?"
-)
+@exercise.mistake
 def runs_of_pixels(images, size):
+    """`reshape` alone cuts the image into runs of pixels, not into squares: neighbours above each
+    other are `width` numbers apart in memory. Which axes have to change places?"""
     return images.reshape(*images.shape[:-3], -1, images.shape[-3] * size * size)
 
 
-@exercise.mistake(
-    "Each channel has patches of its own. A patch is all channels of one square: its vector has "
-    "channels x size x size numbers."
-)
+@exercise.mistake
 def channels_apart(images, size):
+    """Each channel has patches of its own. A patch is all channels of one square: its vector has
+    channels x size x size numbers."""
     patched = cut(images, size).unflatten(-1, (images.shape[-3], size * size))
     return patched.transpose(-2, -3).flatten(-3, -2)
 
 
-@exercise.mistake(
-    "The patches overlap: one begins at every pixel. The next patch begins where the last one ends."
-)
+@exercise.mistake
 def one_at_every_pixel(images, size):
+    """The patches overlap: one begins at every pixel. The next patch begins where the last one
+    ends."""
     windows = images.unfold(-2, size, 1).unfold(-2, size, 1)
     return windows.movedim(-5, -3).flatten(-3).flatten(-3, -2)
 

@@ -39,7 +39,7 @@ def cases(draw: Draw):
 
 @exercise.property("so many layers see both words, and one layer less does not")
 def least(answer, draw: Draw):
-    stacks = [(draw.number(1, 500), 2 * draw.number(1, 9) + 1) for _ in range(5)]
+    stacks = [(draw.number(1, 10**5), 2 * draw.number(1, 9) + 1) for _ in range(5)]
     layers = [answer(distance, width) for distance, width in stacks]
     return all(
         receptive_field(enough - 1, width) <= distance < receptive_field(enough, width)
@@ -49,77 +49,75 @@ def least(answer, draw: Draw):
 
 @exercise.property("ten times the distance takes ten times the layers")
 def linear(answer, draw: Draw):
-    side, layers = draw.number(1, 30), draw.number(2, 500)
+    side, layers = draw.number(1, 300), draw.number(2, 10**4)
     distance, width = 2 * side * layers, 2 * side + 1
     near, far = answer(distance, width), answer(10 * distance, width)
     return far == 10 * near > 0
 
 
-@exercise.mistake(
-    "This is n / window, as lecture L1 prints it, rounded up. A layer shows a state width - 1 "
-    "words more, not width, since one was in sight before: try distance 12 with width 5."
-)
+@exercise.mistake
 def as_the_lecture_prints_it(distance, width):
+    """This is n / window, as lecture L1 prints it, rounded up. A layer shows a state width - 1
+    words more, not width, since one was in sight before: try distance 12 with width 5."""
     return ceil(distance / width)
 
 
-@exercise.mistake(
-    "Rounded down: where something is left over, the last layer is missing. Does half a layer "
-    "bring the words together?"
-)
+@exercise.mistake
 def rounded_down(distance, width):
+    """Rounded down: where something is left over, the last layer is missing. Does half a layer
+    bring the words together?"""
     return distance // (width - 1)
 
 
-@exercise.mistake(
-    "One layer too many where the division comes out even. Was one added in every case, or were "
-    "the words counted, both ends included, instead of the steps between them?"
-)
+@exercise.mistake
 def always_one_more(distance, width):
+    """One layer too many where the division comes out even. Was one added in every case, or were
+    the words counted, both ends included, instead of the steps between them?"""
     return distance // (width - 1) + 1
 
 
-@exercise.mistake(
-    "Counted until the one word's own state sees the other. Some state halfway between them sees "
-    "both earlier: how far is it from each?"
-)
+@exercise.mistake
 def to_one_side(distance, width):
+    """Counted until the one word's own state sees the other. Some state halfway between them sees
+    both earlier: how far is it from each?"""
     return ceil(distance / (width // 2))
 
 
-@exercise.mistake(
-    "The division was left as it is: the result is a float, and now and then a fraction. Can a "
-    "network have one and a third layers?"
-)
+@exercise.mistake
 def not_rounded(distance, width):
+    """The division was left as it is: the result is a float, and now and then a fraction. Can a
+    network have one and a third layers?"""
     return distance / (width - 1)
 
 
-@exercise.mistake(
-    "The layers grew with the logarithm, as if each saw a multiple of the one below. How many "
-    "words does the second layer add, and how many the third?"
-)
+@exercise.mistake
 def growing_as_a_power(distance, width):
+    """The layers grew with the logarithm, as if each saw a multiple of the one below. How many
+    words does the second layer add, and how many the third?"""
     return ceil(log(distance + 1, width))
 
 
-TILES = (
-    "The words from one to the other, distance + 1 of them, were cut into windows side by side. "
-    "Stacked windows overlap: how many words more does each layer show a state?"
-)
-
-
-@exercise.mistake(TILES)
+@exercise.mistake
 def tiles(distance, width):
+    """The words from one to the other, distance + 1 of them, were cut into windows side by side.
+    Stacked windows overlap: how many words more does each layer show a state?"""
     return ceil((distance + 1) / width)
 
 
-@exercise.mistake(TILES)
+@exercise.mistake
 def tiles_but_for_the_word_itself(distance, width):
+    """The words from one to the other, distance + 1 of them, were cut into windows side by side.
+    Stacked windows overlap: how many words more does each layer show a state?"""
     return ceil((distance + 1) / width) if distance else 0
 
 
 stock.as_float(exercise)
+
+
+@exercise.mistake
+def one_at_least(distance, width):
+    """A word sees itself before any layer: for the distance 0 no layer is needed."""
+    return max(1, layers_needed(distance, width))
 
 
 @exercise.alternative

@@ -31,14 +31,14 @@ def cases(draw: Draw):
 
 @exercise.property("each layer adds as many words as the one before it")
 def even_growth(answer, draw: Draw):
-    first, width = draw.number(1, 100), odd(draw, 100)
+    first, width = draw.number(1, 100), odd(draw, 10**6)
     one, two, three = (answer(first + more, width) for more in range(3))
     return three - two == two - one > 0
 
 
 @exercise.property("one layer sees as many words as its window is wide")
 def one_window(answer, draw: Draw):
-    widths = [odd(draw, 500) for _ in range(3)]
+    widths = [odd(draw, 10**6) for _ in range(3)]
     return [answer(1, width) for width in widths] == widths
 
 
@@ -47,61 +47,69 @@ def odd(draw, most):
     return 2 * draw.number(1, most) + 1
 
 
-@exercise.mistake(
-    "The windows were laid end to end, which is lecture L1's n / window turned round. But stacked "
-    "windows overlap: two layers of width 3 see 5 words, not 6."
-)
+@exercise.mistake
 def end_to_end(layers, width):
+    """The windows were laid end to end, which is lecture L1's n / window turned round. But stacked
+    windows overlap: two layers of width 3 see 5 words, not 6."""
     return layers * width
 
 
-@exercise.mistake(
-    "The field grew as a power, as if every layer looked further apart than the one below. The "
-    "windows are all of one width: how many words does the third layer add, and how many the "
-    "second?"
-)
+@exercise.mistake
 def growing_as_a_power(layers, width):
+    """The field grew as a power, as if every layer looked further apart than the one below. The
+    windows are all of one width: how many words does the third layer add, and how many the
+    second?"""
     return width**layers
 
 
-@exercise.mistake(
-    "This is the reach to one side. The state looks left and right, and it sees its own word too."
-)
+@exercise.mistake
 def reach_to_one_side(layers, width):
+    """This is the reach to one side. The state looks left and right, and it sees its own word
+    too."""
     return layers * (width // 2)
 
 
-@exercise.mistake(
-    "The state's own word and one side were counted. Windows look both ways: how wide is one "
-    "layer's window?"
-)
+@exercise.mistake
 def one_side_and_itself(layers, width):
+    """The state's own word and one side were counted. Windows look both ways: how wide is one
+    layer's window?"""
     return 1 + layers * (width // 2)
 
 
-@exercise.mistake(
-    "One word is missing, even with no layer at all: which word does a state see then?"
-)
+@exercise.mistake
 def itself_forgotten(layers, width):
+    """One word is missing, even with no layer at all: which word does a state see then?"""
     return layers * (width - 1)
 
 
-@exercise.mistake(
-    "Each layer was counted as `width` new words. One of them was in sight before: which one?"
-)
+@exercise.mistake
 def middle_counted_again(layers, width):
+    """Each layer was counted as `width` new words. One of them was in sight before: which one?"""
     return 1 + layers * width
 
 
-@exercise.mistake(
-    "The layers play no part: this is what one layer sees. What do the neighbours know, when they "
-    "have looked at their own neighbours before?"
-)
+@exercise.mistake
 def layers_ignored(layers, width):
+    """The layers play no part: this is what one layer sees. What do the neighbours know, when they
+    have looked at their own neighbours before?"""
     return width
 
 
 stock.as_float(exercise)
+
+
+@exercise.mistake
+def one_added_too_early(layers, width):
+    """This is (1 + layers) (width - 1). Which comes first, the product or the sum? Try no layer at
+    all: what does a word see then?"""
+    return (1 + layers) * (width - 1)
+
+
+@exercise.mistake
+def width_of_three(layers, width):
+    """Right for windows of three words: each layer was given two words more, whatever `width` is.
+    How many does a layer with a window of five add?"""
+    return 1 + 2 * layers
 
 
 @exercise.alternative

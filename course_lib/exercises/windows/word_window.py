@@ -68,107 +68,101 @@ def shifted(x, offset, fill=0.0):
     return x[..., places.clamp(0, n - 1), :].masked_fill(outside, fill)
 
 
-@exercise.mistake(
-    "The window is mirrored: weight[0] met the word furthest to the right. That is convolution "
-    "as mathematicians write it; which end does the docstring give to weight[0]?"
-)
+@exercise.mistake
 def mirrored(x, weight, bias):
+    """The window is mirrored: weight[0] met the word furthest to the right. That is convolution as
+    mathematicians write it; which end does the docstring give to weight[0]?"""
     return word_window(x, weight.flip(0), bias)
 
 
-@exercise.mistake(
-    "There are fewer results than words: the sentence was not padded, so the windows at its ends "
-    "did not fit. How many words of zeros does each end need?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def not_padded(x, weight, bias):
+    """There are fewer results than words: the sentence was not padded, so the windows at its ends
+    did not fit. How many words of zeros does each end need?"""
     return torch.einsum("...dk,kdo->...o", x.unfold(-2, weight.shape[0], 1), weight) + bias
 
 
-@exercise.mistake(
-    "All the zeros went in front of the sentence, so each word sees only what stands left of it. "
-    "Where in its window should a word itself stand?"
-)
+@exercise.mistake
 def padded_in_front_only(x, weight, bias):
+    """All the zeros went in front of the sentence, so each word sees only what stands left of it.
+    Where in its window should a word itself stand?"""
     width = weight.shape[0]
     places = [shifted(x, k - width + 1) @ weight[k] for k in range(width)]
     return sum(places) + bias
 
 
-@exercise.mistake(
-    "The sentence was closed to a ring: the first word sees the last one as its neighbour. "
-    "`torch.roll` brings back on one side what it pushes out on the other."
-)
+@exercise.mistake
 def closed_to_a_ring(x, weight, bias):
+    """The sentence was closed to a ring: the first word sees the last one as its neighbour.
+    `torch.roll` brings back on one side what it pushes out on the other."""
     width = weight.shape[0]
     places = [x.roll(width // 2 - k, dims=-2) @ weight[k] for k in range(width)]
     return sum(places) + bias
 
 
-@exercise.mistake(
-    "Beyond its ends the sentence was continued by its first and last word. What does the "
-    "docstring put there?"
-)
+@exercise.mistake
 def ends_repeated(x, weight, bias):
+    """Beyond its ends the sentence was continued by its first and last word. What does the
+    docstring put there?"""
     width, n = weight.shape[0], x.shape[-2]
     places = torch.arange(n, device=x.device)
     around = [(places + k - width // 2).clamp(0, n - 1) for k in range(width)]
     return sum(x[..., place, :] @ weight[k] for k, place in enumerate(around)) + bias
 
 
-@exercise.mistake(
-    "The zeros were put at both ends of every word, not of the sentence: `F.pad` begins with the "
-    "last axis. Which axis are the words on?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def words_padded(x, weight, bias):
+    """The zeros were put at both ends of every word, not of the sentence: `F.pad` begins with the
+    last axis. Which axis are the words on?"""
     width, n = weight.shape[0], x.shape[-2]
     padded = F.pad(x, (width // 2, width // 2))
     return sum(padded[..., k : k + n, :] @ weight[k] for k in range(width)) + bias
 
 
-@exercise.mistake("The bias plays no part. What should a sentence of zeros give?")
+@exercise.mistake
 def bias_forgotten(x, weight, bias):
+    """The bias plays no part. What should a sentence of zeros give?"""
     return word_window(x, weight, torch.zeros_like(bias))
 
 
-@exercise.mistake(
-    "The bias was added once for each place of the window. How many biases does the formula have "
-    "for one result?"
-)
+@exercise.mistake
 def bias_at_every_place(x, weight, bias):
+    """The bias was added once for each place of the window. How many biases does the formula have
+    for one result?"""
     return word_window(x, weight, weight.shape[0] * bias)
 
 
-@exercise.mistake(
-    "All places of the window share one matrix, so a left neighbour counts like a right one. "
-    "How many matrices does `weight` hold?"
-)
+@exercise.mistake
 def one_matrix_for_all(x, weight, bias):
+    """All places of the window share one matrix, so a left neighbour counts like a right one. How
+    many matrices does `weight` hold?"""
     return word_window(x, weight[:1].expand_as(weight), bias)
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: the words were taken to be on the first axis. "
-    "Which axis from the end are they always on?",
-    raises=RuntimeError,
-)
+@exercise.mistake(raises=RuntimeError)
 def words_on_the_first_axis(x, weight, bias):
+    """Right for one sentence, not for a batch: the words were taken to be on the first axis. Which
+    axis from the end are they always on?"""
     width, n = weight.shape[0], len(x)
     padded = F.pad(x, (0, 0, width // 2, width // 2))
     return sum(padded[k : k + n] @ weight[k] for k in range(width)) + bias
 
 
-@exercise.mistake(
-    "Right for one sentence, not for a batch: word by word, the window was cut out of the first "
-    "axis, where a batch has its sentences. Which axis are the words always on?",
-    raises=IndexError,
-)
+@exercise.mistake(raises=IndexError)
 def word_by_word(x, weight, bias):
+    """Right for one sentence, not for a batch: word by word, the window was cut out of the first
+    axis, where a batch has its sentences. Which axis are the words always on?"""
     width = weight.shape[0]
     padded = F.pad(x, (0, 0, width // 2, width // 2))
     words = [sum(padded[i + k] @ weight[k] for k in range(width)) for i in range(len(x))]
     return torch.stack(words) + bias
+
+
+@exercise.mistake
+def averaged(x, weight, bias):
+    """What the places of a window say was averaged, where it is to be summed: the result, but for
+    the bias, is width times too small."""
+    return (word_window(x, weight, bias) - bias) / len(weight) + bias
 
 
 @exercise.alternative

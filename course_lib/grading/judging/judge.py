@@ -13,7 +13,7 @@ from course_lib.checking.notebook.answers import (
     unanswered,
 )
 from course_lib.checking.telling.panel import failing_case
-from course_lib.checking.trying import forbidden_names
+from course_lib.checking.trying.forbidden import in_source
 from course_lib.checking.trying.source_names import names_in
 from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
@@ -110,7 +110,7 @@ class Judge:
         exercise = attempt.exercise
         sandbox, banned = self._sandboxes[lesson_of(exercise.lesson)], exercise.forbidden
         # what one answer may call, it could leave behind for another that may not
-        if any(forbidden_names.in_source(source, {}, banned) for source in sandbox.executed):
+        if any(in_source(source, {}, banned) for source in sandbox.executed):
             sandbox.clear()
         alone = not sandbox.executed
         judged = judge_attempt(attempt, sandbox, self._rules.seed)

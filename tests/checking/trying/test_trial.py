@@ -165,15 +165,15 @@ def test_a_reference_that_large_numbers_break_violates_a_law():
 def test_an_exception_that_nobody_foresaw_violates_a_law():
     exercise = exercise_of(weights, (X,))
 
-    @exercise.mistake("reads beyond the end")
+    @exercise.mistake
     def beyond(x):
         return x[7]
 
-    @exercise.mistake("the same, foreseen", raises=IndexError)
+    @exercise.mistake(raises=IndexError)
     def foreseen(x):
         return x[7]
 
-    @exercise.mistake("a name that is not there", raises=NameError)
+    @exercise.mistake(raises=NameError)
     def nameless(x):
         return y + x  # noqa: F821, on purpose
 
@@ -192,7 +192,7 @@ def test_a_mutant_is_tried_up_to_its_first_failing_call():
 
 def test_a_known_mistake_is_tried_once():
     exercise = exercise_of(weights, (X,))
-    exercise.mistake("overflows")(overflowing)
+    exercise.mistake(overflowing)
     [mistake] = exercise.mistakes
     assert known(exercise, mistake, 0) is known(exercise, mistake, 0)
 

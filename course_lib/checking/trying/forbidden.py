@@ -1,14 +1,29 @@
-"""Calls that an answer may not make, looked for in its source."""
+"""What an answer may not call: looked for in its source, and while it runs."""
 
 import types
 from collections.abc import Iterator
 from functools import lru_cache
 
-from course_lib.answers.dotted_names import loaded
+from course_lib.answers.source import loaded
+from course_lib.answers.watch import ATEN
+from course_lib.checking import ready_made
+from course_lib.checking.exercise import Exercise
 from course_lib.checking.trying.source_names import names_in
 
 # whose objects one knows by what they are, not by how a source names them
 KNOWN_PACKAGES = ("torch", "course_lib", "einops", "numpy", "jaxtyping", "math")
+
+
+def named(exercise: Exercise) -> tuple[str, ...]:
+    """List the names that an answer may not use: those forbidden, then other ways to the same."""
+    same = " ".join(ready_made.SAME.get(name, "") for name in exercise.forbidden).split()
+    return tuple(dict.fromkeys([*exercise.forbidden, *same]))
+
+
+def watched(exercise: Exercise) -> tuple[str, ...]:
+    """List what is watched for while an answer runs: names, then kinds of operations."""
+    kinds = (ready_made.OPERATIONS.get(name) for name in exercise.forbidden)
+    return (*named(exercise), *dict.fromkeys(f"{ATEN}{kind}" for kind in kinds if kind))
 
 
 def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) -> list[str]:
@@ -19,10 +34,10 @@ def in_source(source: str, known: dict[str, str], forbidden: tuple[str, ...]) ->
     """
     names = {f".{name.rpartition('.')[2]}": name for name in forbidden if ".Tensor." in name}
     names |= {_canonical(name): name for name in forbidden}
-    return list(dict.fromkeys(names[x] for x in _named(source, known) if x in names))
+    return list(dict.fromkeys(names[x] for x in _mentioned(source, known) if x in names))
 
 
-def _named(source: str, known: dict[str, str]) -> Iterator[str]:
+def _mentioned(source: str, known: dict[str, str]) -> Iterator[str]:
     """Yield what a source names: canonical names, and `.name` for each attribute."""
     found = names_in(source, known)
     for given in found.imports:

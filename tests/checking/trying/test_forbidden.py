@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib.answers.source import source_of
+from course_lib.answers.source import loaded, source_of
+from course_lib.answers.watch import Watch
+from course_lib.checking import ready_made
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.trying import forbidden_names
-from course_lib.checking.trying.forbidden_operations import named
+from course_lib.checking.trying import forbidden
 
 PLACES = {
     "torch": torch, "torch.linalg": torch.linalg, "torch.special": torch.special,
@@ -52,7 +53,7 @@ def result(function, arguments, in_numpy):
 def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_too():
     every, missed = dict(functions()), []
     exercises = [load(exercise_id) for exercise_id in ids()]
-    forbidden = {name for x in exercises for name in x.forbidden} & every.keys()
+    banned = {name for x in exercises for name in x.forbidden} & every.keys()
     for arguments in ARGUMENTS:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
@@ -62,7 +63,7 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
                 if (found := result(function, arguments, name.startswith("numpy"))) is not None
             }
         # a mean over everything is no exercise: what is asked is the mask
-        for name in (forbidden & results.keys()) - {"torch.masked.mean"}:
+        for name in (banned & results.keys()) - {"torch.masked.mean"}:
             right = results[name]
             same = {
                 other
@@ -71,11 +72,11 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
             }
             for exercise in exercises:
                 if name in exercise.forbidden:
-                    known = {forbidden_names._canonical(x) for x in named(exercise)}
+                    known = {forbidden._canonical(x) for x in forbidden.named(exercise)}
                     missed += [
                         (exercise.id, name, other)
                         for other in same
-                        if forbidden_names._canonical(other) not in known
+                        if forbidden._canonical(other) not in known
                     ]
     assert sorted(missed) == []
 
@@ -93,10 +94,22 @@ def test_every_function_of_torch_and_numpy_with_the_same_results_is_forbidden_to
 )
 def test_a_sister_of_what_is_forbidden_is_named(exercise_id, answer):
     source = f"import numpy, torch\nimport torch.nn.functional as F\ndef f(a, y):\n    {answer}"
-    assert forbidden_names.in_source(source, {}, named(load(exercise_id)))
+    assert forbidden.in_source(source, {}, forbidden.named(load(exercise_id)))
+
+
+@pytest.mark.parametrize("name", ready_made.OPERATIONS)
+def test_an_operation_of_the_table_is_computed_by_its_function(name):
+    given = {
+        "conv1d": (X, torch.ones(1, 6, 1)), "logaddexp": (X, X), "solve_ex": (SQUARE, SQUARE),
+        "scaled_dot_product_attention": (X[None], X[None], X[None]), "layer_norm": (X, [4]),
+        "group_norm": (X, 2), "batch_norm": (X, None, None, None, None, True),
+    }  # fmt: skip
+    with Watch(kinds=(ready_made.OPERATIONS[name],)) as computed:
+        loaded(name)(*given.get(name.rpartition(".")[2], (X, -1)))
+    assert computed.seen
 
 
 def test_no_alternative_uses_what_is_forbidden():
     for exercise in map(load, ids()):
         for answer in exercise.alternatives:
-            assert not forbidden_names.in_source(source_of(answer), {}, named(exercise))
+            assert not forbidden.in_source(source_of(answer), {}, forbidden.named(exercise))
