@@ -17,8 +17,9 @@ from nbformat.v4 import new_markdown_cell
 
 from book import exercises
 from course_lib.files import course_map
-from course_lib.files.course_map import Lesson
+from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import without_solution_links
 
 HERE = Path(__file__).parent
 XRAYS = HERE / "xray"
@@ -84,6 +85,7 @@ def explorations(lesson: Path) -> list[str]:
 def for_readers(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook for readers: with what is folded below each stub, and with its panels."""
     cells: list[NotebookNode] = []
+    without_solution_links(notebook)
     for cell in notebook.cells:
         cells.append(cell)
         if cell.cell_type != "code":
@@ -124,7 +126,7 @@ def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
                 yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
 
 
-def components() -> dict[Lesson, list[str]]:
+def components() -> dict[Page, list[str]]:
     """Name the modules of each lesson that has some, as their docstrings say."""
     of_lesson: dict[str, list[str]] = {}
     files = [*(ROOT / "course_lib").glob("[!_]*.py"), *(ROOT / "course_lib/efficient").glob("*.py")]

@@ -125,7 +125,7 @@ def _said(attempt: "Attempt") -> tuple[str | None, str | None]:
 
 def notebooks(path: Path) -> list[Path]:
     """List the notebooks to watch."""
-    return sorted(path.glob("*.ipynb")) if path.is_dir() else [path]
+    return ipynb.listed(path) if path.is_dir() else [path]
 
 
 def saves(path: Path) -> Iterator[Path]:
