@@ -23,7 +23,6 @@ WHAT = "judge what you have changed each time that you save a notebook, until Ct
 EXAMPLE = "workspace/02_attention.ipynb"
 
 PAUSE = 0.2  # seconds between two looks at the files
-Stamp = tuple[int, int]
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -170,6 +170,9 @@ def test_a_level_shows_python_and_its_packages_alone(sandbox):
         "fcntl.fcntl(3, 8, os.getppid())",  # whom a socket signals
         "ctypes.CDLL(None).prctl(1, 0) == 0 or os.open('nowhere', 0)",  # to outlive its parent
         "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+        # to mark memory as broken, which root may: refused by us, and not as unknown
+        "ctypes.CDLL(None, use_errno=True).madvise(None, 0, 100)"
+        "; ctypes.get_errno() == 1 and os.open('nowhere', 0)",
     ],
 )
 def test_a_level_refuses(sandbox, call):
