@@ -47,7 +47,7 @@ bench: .venv/.test
 	@$(BIN)/python -m benchmarks.generation
 	@$(BIN)/python -m benchmarks.efficient
 
-# lessons/*.py become notebooks/*.ipynb, executed: all of them, or LESSON=02
+# lessons and explorations become notebooks, executed: all of them, or LESSON=02 or 04_trees
 notebooks: .venv/.test
 	@$(BIN)/python -m lessons $(LESSON)
 

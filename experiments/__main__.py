@@ -41,7 +41,7 @@ def main() -> None:
     """Run the experiments one after another, or several at a time, each on one thread."""
     lessons = found()
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="two digits; all by default")
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 05; all by default")
     parser.add_argument(
         "--jobs", type=int, default=1, help="so many at a time; not where a clock is compared (1)"
     )

@@ -268,6 +268,7 @@ def test_progress_shows_what_is_begun_by_exercise_and_names_what_is_next(workspa
     points = catalogue.outline("attention/softmax").points
     assert f"✗ attention/softmax 3 of {points} points" in said
     assert "self_attention/project" not in said
+    assert "exploration: Positions in a tree ○ 0 of 1 05 " in said
     assert f"1 of {len(every)} exercises have passed." in said
     assert said.endswith(f"Next: {second}, in lesson 01 ({catalogue.outline(second).effort}).")
 
@@ -289,6 +290,7 @@ def test_progress_goes_past_optional_exercises_and_comes_back_to_them(workspace,
             workspace.note_check(x.id, "passed", 10, 10)
     assert main(["progress"]) == 0
     assert f"Next: {optional.id}, in lesson 01" in capsys.readouterr().out
+    assert "✓&nbsp;[Positions in a tree](explorations/04_trees.ipynb)" in course_map()
 
 
 def test_a_certificate_shows_what_was_built_and_predicted_with_every_string_escaped(
@@ -308,6 +310,7 @@ def test_a_certificate_shows_what_was_built_and_predicted_with_every_string_esca
     assert "(0 right, 1 near, 0 off, 1 for you to judge)" in said
     page = (workspace.folder / "certificate.html").read_text("utf8")
     assert "&lt;script&gt;7&lt;/script&gt;" in page
+    assert "<td>exploration: Positions in a tree</td>" in page
     assert "<script" not in page
     assert "http" not in page
 
