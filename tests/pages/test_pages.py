@@ -331,9 +331,9 @@ def test_contributing_says_everything_that_an_exercise_may_say():
     page = read("CONTRIBUTING.md").split("### Everything that an exercise file may say")[1]
     page = page.split("\n## ")[0]
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
-    filled = {"id", "module", "properties", "mistakes", "alternatives", "draw"}  # by the engine
+    filled = {"id", "properties", "mistakes", "alternatives", "draw", "in_steps"}  # by the engine
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
-    for name in ("cases", "property", "mistake", "alternative"):
+    for name in ("cases", "property", "mistake", "steps", "alternative"):
         assert f"`@exercise.{name}" in page
         arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
         assert said.issuperset(x.name for x in arguments if x.default != x.empty), name
