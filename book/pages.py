@@ -1,6 +1,6 @@
-"""Write what Sphinx reads: lessons with their hints, docstrings, and the pages of the repository.
+"""Write what Sphinx reads: lessons with their exercises, docstrings, the repository's pages.
 
-`pages/*.md` are templates. What is written holds no answer to an exercise.
+`pages/*.md` are templates. Solutions are here, folded, and not in notebooks/.
 """
 
 import ast
@@ -15,21 +15,28 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from course_lib.checking.statuses import code
+from book import exercises
 from course_lib.files import course_map
-from course_lib.files.course_map import Lesson
+from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
+from course_lib.files.releases import without_solution_links
 
 HERE = Path(__file__).parent
 XRAYS = HERE / "xray"
 TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(HERE / "pages"), undefined=jinja2.StrictUndefined
 )
+NOTEBOOKS = ROOT / "notebooks"
+CHECK = re.compile(r'check\("(.+?)"')
 WHOLE = "08_encoder_and_decoder.ipynb"  # its first picture is the whole Transformer
 CLAIM = "application/vnd.course.claim+json"
 WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 PICTURE = "image/svg+xml"
-HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"
+TREE = """```{{toctree}}
+:hidden:
+
+{}
+```"""
 LESSON = re.compile(r"\((?:lessons? )?(\d\d)\b")
 LINK = re.compile(r"\[([^][]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)")
 REPOSITORY = ("TOPICS.md", "RESULTS.md", "REFERENCES.md")
@@ -41,10 +48,14 @@ def write(folder: Path) -> None:
     for name in ("lessons", "components"):
         (folder / name).mkdir(parents=True)
     shutil.copytree(ROOT / "results", folder / "results")
-    lessons = {path.name: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
-    for name, notebook in lessons.items():
-        nbformat.write(notebook, folder / "lessons" / name)
-    drawing, alt = next(pictures(lessons[WHOLE].cells))
+    lessons = {path: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
+    for path, notebook in lessons.items():
+        if beside := explorations(path):
+            notebook.cells.append(new_markdown_cell(TREE.format("\n".join(beside))))
+        written = folder / "lessons" / path.relative_to(NOTEBOOKS)
+        written.parent.mkdir(exist_ok=True)
+        nbformat.write(notebook, written)
+    drawing, alt = next(pictures(lessons[NOTEBOOKS / WHOLE].cells))
     (folder / "transformer.svg").write_text(drawing, "utf8")
     for lesson, modules in components().items():
         path = folder / "components" / f"{lesson.number}.md"
@@ -62,39 +73,49 @@ def write(folder: Path) -> None:
 
 def notebooks() -> list[Path]:
     """List the notebooks, as they are committed: executed, and without an answer."""
-    return sorted((ROOT / "notebooks").glob("*.ipynb"))
+    return sorted(NOTEBOOKS.glob("*.ipynb")) + sorted(NOTEBOOKS.glob("explorations/*.ipynb"))
+
+
+def explorations(lesson: Path) -> list[str]:
+    """Name the pages of a lesson's explorations, as its own page links them."""
+    found = NOTEBOOKS.glob(f"explorations/{lesson.stem[:2]}_*.ipynb")
+    return sorted(f"explorations/{x.stem}" for x in found) if lesson.parent == NOTEBOOKS else []
 
 
 def for_readers(notebook: NotebookNode) -> NotebookNode:
-    """Return a notebook for readers: hints folded below each stub, and nothing checked."""
-    hints = {x.id: x.hints for x in course_map.exercises()}
+    """Return a notebook for readers: with what is folded below each stub, and with its panels."""
     cells: list[NotebookNode] = []
+    without_solution_links(notebook)
     for cell in notebook.cells:
         cells.append(cell)
         if cell.cell_type != "code":
             continue
-        cell.outputs = [x for x in cell.outputs if _tells(x, cell.source)]
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])
+            cell.metadata["tags"] = list(tags)
+        cell.outputs = [x for x in cell.outputs if _tells(x)]
         for _, alt in pictures([cell]):
             cell.metadata["mystnb"] = {"image": {"alt": alt}}
         if exercise_id := cell.metadata.get("exercise"):
-            told = hints[exercise_id]
-            folded = [HINT.format(n, len(told), code(x)) for n, x in enumerate(told, start=1)]
             cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
-            cells.append(new_markdown_cell("\n".join(folded)))
+            cells += exercises.below_the_stub(exercise_id)
+        elif checked := CHECK.match(cell.source):
+            cell.outputs = [exercises.passed(checked[1])]
+            cells += exercises.wrong_answer(checked[1])
     notebook.cells = cells
     return notebook
 
 
-def _tells(output: NotebookNode, source: str) -> bool:
+def _tells(output: NotebookNode) -> bool:
     """Tell whether an output says something to a reader; drop its lines that do not.
 
-    Those are the panel of a check and whose `mine` is, since nobody has answered here, and a claim,
-    which is for those who measure.
+    Those are whose `mine` is, since nobody has answered here, and a claim, which is for those who
+    measure.
     """
     if output.output_type == "stream":
         output.text = WHOSE.sub("", output.text)
         return bool(output.text)
-    return not source.startswith("check(") and CLAIM not in output.get("data", {})
+    return CLAIM not in output.get("data", {})
 
 
 def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
@@ -105,7 +126,7 @@ def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
                 yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
 
 
-def components() -> dict[Lesson, list[str]]:
+def components() -> dict[Page, list[str]]:
     """Name the modules of each lesson that has some, as their docstrings say."""
     of_lesson: dict[str, list[str]] = {}
     files = [*(ROOT / "course_lib").glob("[!_]*.py"), *(ROOT / "course_lib/efficient").glob("*.py")]

@@ -1,5 +1,5 @@
 // What is wider than its place scrolls. So that keys scroll it too, it takes the focus.
-const WIDE = "pre, .table-wrapper, .cell_output, math[display=block]";
+const WIDE = "pre, .table-wrapper, .cell_output, math[display=block], .text_html [style*=overflow]";
 const reach = () => {
   for (const part of document.querySelectorAll(WIDE))
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;

@@ -153,7 +153,7 @@ def as_float(exercise: Exercise, sentence: str = "") -> None:
         "count_as_float",
         sentence
         or "The right number, but as a float: 3.0 is not a count. Python's `/` always gives a "
-        "float; what is there to divide?",
+        "float, and so does a product with a float, such as 2.0.",
         float,
     )
 

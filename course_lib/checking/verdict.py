@@ -18,7 +18,7 @@ from course_lib.checking.telling.explanation import (
 )
 from course_lib.checking.telling.known_mistakes import diagnosis
 from course_lib.checking.trying import forbidden
-from course_lib.checking.trying.trial import Call, Trial, Trying, cases, properties
+from course_lib.checking.trying.trial import AnswerRun, Call, Trial, cases, properties
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
 PARTLY = ("logsumexp", "logaddexp")
@@ -79,7 +79,7 @@ def judge(exercise: Exercise, answer: Answer, seed: int = 0) -> Verdict:
     description = answer.describe()
     if refused := refusal(exercise, description):
         return untried(exercise, *refused, seed)
-    tried = Trying(exercise, answer, seed)
+    tried = AnswerRun(exercise, answer, seed)
     calls = [call for trial in tried.all() for call in trial.calls]
     if refused := refusal(exercise, description, calls):
         called = dict.fromkeys(name for call in calls for name in call.reply.forbidden)
@@ -107,7 +107,7 @@ def refusal(
     return None
 
 
-def _conclusion(tried: Trying, seed: int) -> Verdict:
+def _conclusion(tried: AnswerRun, seed: int) -> Verdict:
     """Put what was tried into words."""
     exercise, trials = tried.exercise, tried.all()
     failure = None if all(trial.held for trial in trials) else _failure(trials)
@@ -144,7 +144,7 @@ def _held(trial: Trial, trials: list[Trial]) -> bool | None:
     return False if (law and not failing) or (not law and failing) else None
 
 
-def earned(tried: Trying) -> tuple[Result, ...]:
+def earned(tried: AnswerRun) -> tuple[Result, ...]:
     """List what came of each property; none counts for an answer that is no more than a guess."""
     trials, counts = tried.all(), tried.earns()
     return tuple(
@@ -153,7 +153,7 @@ def earned(tried: Trying) -> tuple[Result, ...]:
     )
 
 
-def _status(tried: Trying, failure: Failure | None, seed: int) -> tuple[Status, str]:
+def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Status, str]:
     """Say what was found: the known mistake that it is, or else what differs."""
     if failure is None:
         return "passed", "Every case and every property holds."

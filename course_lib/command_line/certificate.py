@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
 def collect(workspace: Workspace) -> dict[str, Any]:
     """Gather what the page shows: exercises and predictions, by lesson, and their sums."""
     from course_lib.checking.notebook.predictions import asked
-    from course_lib.files.course_map import exercises, lessons
+    from course_lib.files.course_map import exercises, pages
 
     built = {x.id: x for x in exercises() if workspace.record(x.id).passed}
     guesses = workspace.guesses()
@@ -65,15 +65,15 @@ def collect(workspace: Workspace) -> dict[str, Any]:
     every = {k: list(v) for k, v in itertools.groupby(exercises(), key=lambda x: x.lesson)}
     rows = [
         {
-            "number": lesson.number,
-            "title": lesson.title,
-            "exercises": len(every.get(lesson.number, [])),
-            "passed": sum(x.lesson == lesson.number for x in built.values()),
-            "asked": sum(place.lesson == lesson.number for place in places),
-            "guesses": [x for x in made if x[0].lesson == lesson.number],
+            "number": "" if page.is_exploration else page.number,
+            "title": f"exploration: {page.title}" if page.is_exploration else page.title,
+            "exercises": len(every.get(page.number, [])),
+            "passed": sum(x.lesson == page.number for x in built.values()),
+            "asked": sum(place.lesson == page.number for place in places),
+            "guesses": [x for x in made if x[0].lesson == page.number],
         }
-        for lesson in lessons()
-        if lesson.written
+        for page in pages()
+        if page.written
     ]
     return {
         "day": date.today().isoformat(),

@@ -150,6 +150,7 @@ def _isolation() -> Iterator[Finding]:
 
 
 def _workspace(folder: Path) -> Iterator[Finding]:
+    from course_lib.files import ipynb
     from course_lib.files.releases import damage
 
     if not folder.is_dir():
@@ -158,7 +159,7 @@ def _workspace(folder: Path) -> Iterator[Finding]:
     if not os.access(folder, os.W_OK):
         yield "broken", f"the workspace {folder} cannot be written to: change its permissions."
         return
-    notebooks = sorted(folder.glob("*.ipynb"))
+    notebooks = ipynb.listed(folder)
     for problem in filter(None, map(damage, notebooks)):
         yield "broken", problem
     yield "ok", f"the workspace {folder} holds {len(notebooks)} notebooks"

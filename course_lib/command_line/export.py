@@ -9,12 +9,12 @@ EXAMPLE = "gradescope 03 for_gradescope"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare the tool, the lesson and the folder."""
+    """Declare the tool, the lesson or exploration, and the folder."""
     parser.add_argument(
         "tool", choices=("nbgrader", "otter", "gradescope"), metavar="TOOL",
         help="nbgrader, otter or gradescope",
     )  # fmt: skip
-    parser.add_argument("lesson", metavar="LESSON", help="such as 03")
+    parser.add_argument("lesson", metavar="LESSON", help="such as 03, or 04_trees")
     parser.add_argument("folder", metavar="DIR", type=Path, help="a new or empty folder")
 
 

@@ -18,7 +18,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--lesson", metavar="NN", action="append", default=[],
-        help="grade this lesson's exercises (those of each notebook's own lesson); repeatable",
+        help="grade this lesson's exercises, or an exploration's, such as 04_trees (those of each "
+        "notebook's own); repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--exercise", metavar="ID", action="append", default=[],

@@ -13,6 +13,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from course_lib.command_line.shared import WORKSPACE
+from course_lib.files import ipynb
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import hand_out
@@ -101,7 +102,7 @@ def fetch_missing(notebooks: Path) -> None:
     """
     from course_lib.data import store
 
-    lessons = {path.name[:2] for path in notebooks.glob("*.ipynb")}
+    lessons = {path.name[:2] for path in ipynb.listed(notebooks)}
     missing = [
         item.name
         for item in store.ITEMS.values()

@@ -16,7 +16,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print a row for each exercise."""
     from course_lib.checking.catalogue import ids, outline
+    from course_lib.files.course_map import is_exploration
 
-    rows = [(x.id, x.lesson, x.title, x.effort, x.points) for x in map(outline, ids())]
+    rows = []
+    for x in map(outline, ids()):
+        beside = " · exploration" if is_exploration(x.lesson) else ""
+        rows.append((x.id, x.lesson, x.title, f"{x.effort}{beside}", x.points))
     show(("exercise", "lesson", "title", "effort", "points"), rows)
     return 0

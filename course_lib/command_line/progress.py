@@ -17,24 +17,29 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print the exercises of each lesson, by name where it is begun or next, and a bar."""
+    """Print the exercises of each page, by name where it is begun or next, and a bar."""
     from course_lib.checking.catalogue import ids, outline
-    from course_lib.files.course_map import lessons
+    from course_lib.files.course_map import pages
 
     workspace = shared.workspace()
     every = [outline(exercise_id) for exercise_id in ids()]
     records = {x.id: workspace.record(x.id) for x in every}
     left = [x for x in every if not records[x.id].passed]
-    ahead = next((x for x in left if not x.optional), left[0] if left else None)
+    ahead = next((x for x in left if x.needed), left[0] if left else None)
     coming = ahead.lesson if ahead else ""
     signs = {x: "✓" if y.passed else "✗" if y.attempts else "○" for x, y in records.items()}
-    titles = {lesson.number: lesson.title for lesson in lessons()}
+    titles = {
+        page.number: f"   exploration: {page.title}"
+        if page.is_exploration
+        else f"{page.number} {page.title}"
+        for page in pages()
+    }
     width = max(map(len, titles.values()))
     for number, group in itertools.groupby(every, key=lambda x: x.lesson):
         own = list(group)
         row = "".join(signs[x.id] for x in own)
         passed = row.count("✓")
-        print(f"{number} {titles.get(number, ''):<{width}} {row:<14} {passed} of {len(own)}")
+        print(f"{titles.get(number, number):<{width}} {row:<14} {passed} of {len(own)}")
         begun = number == coming or any(records[x.id].attempts for x in own)
         for x in own if begun and passed < len(own) else []:
             points = f"{records[x.id].points} of {x.points} points"
@@ -43,5 +48,5 @@ def run(options: Namespace) -> int:
     full = WIDTH * done // len(every)
     print(f"\n{'█' * full}{'░' * (WIDTH - full)} {done} of {len(every)} exercises have passed.")
     if ahead:
-        print(f"Next: {ahead.id}, in lesson {ahead.lesson} ({ahead.effort}).")
+        print(f"Next: {ahead.id}, in {ahead.page} ({ahead.effort}).")
     return 0

@@ -51,7 +51,7 @@ def show(names: tuple[str, ...], rows: list[tuple]) -> None:
     table = Table(box=box.SIMPLE)
     for name, value in zip(names, rows[0], strict=True):
         justify = "right" if isinstance(value, int) else "left"
-        table.add_column(name, justify=justify, overflow="fold")
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == names[0])
     for row in rows:
         table.add_row(*map(str, row))
     # a terminal's width, or that of a wide one where this goes into a file

@@ -23,7 +23,6 @@ WHAT = "judge what you have changed each time that you save a notebook, until Ct
 EXAMPLE = "workspace/02_attention.ipynb"
 
 PAUSE = 0.2  # seconds between two looks at the files
-Stamp = tuple[int, int]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -126,7 +125,7 @@ def _said(attempt: "Attempt") -> tuple[str | None, str | None]:
 
 def notebooks(path: Path) -> list[Path]:
     """List the notebooks to watch."""
-    return sorted(path.glob("*.ipynb")) if path.is_dir() else [path]
+    return ipynb.listed(path) if path.is_dir() else [path]
 
 
 def saves(path: Path) -> Iterator[Path]:

@@ -7,12 +7,15 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from book.pages import notebooks
 from course_lib.answers.source import source_of, stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.files.paths import ROOT
 
 SITE = ROOT / "build" / "book"
 PAGES = sorted(SITE.rglob("*.html"))
+LESSONS = [page for page in PAGES if page.is_relative_to(SITE / "lessons")]
+SOLUTION = re.compile(r'<details class="solution">.*?</details>', re.DOTALL)
 MEGABYTE = 1_000_000
 # what a page loads by itself, where a link waits for a click
 LOADED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\"([^\"]+)\"")
@@ -99,19 +102,51 @@ def squeezed(text):
     return "".join(text.split())
 
 
-def test_no_page_holds_a_solution(page):
+def text_of(page):
     # an explorer's sources are JSON inside a script, and its page an attribute of a frame
-    text = html.unescape(html.unescape(re.sub(r"<[^>]+>", "", read(page))))
-    text = squeezed(text.replace('\\"', '"').replace("\\n", ""))
-    for name in ids():
-        lines = own_lines(name)
-        assert not lines or any(line not in text for line in lines), name
+    return unescaped(html.unescape(html.unescape(re.sub(r"<[^>]+>", "", page))))
 
 
-def test_every_exercise_is_shown_with_its_hints_folded():
-    lessons = "".join(read(page) for page in PAGES if page.parent.name == "lessons")
-    told = re.findall(r"<details class=.hint.><summary>Hint 1 of (\d+)</summary>", lessons)
-    assert list(map(int, told)) == [len(load(name).hints) for name in ids()]
+def unescaped(text):
+    return squeezed(text.replace('\\"', '"').replace("\\n", ""))
+
+
+def given_away(text):
+    """List the exercises whose solution is in a text, every line of it."""
+    return [x for x in ids() if own_lines(x) and all(line in text for line in own_lines(x))]
+
+
+def test_a_solution_is_on_a_page_only_where_it_is_folded(page):
+    assert not given_away(text_of(SOLUTION.sub("", read(page))))
+
+
+@pytest.mark.parametrize("notebook", notebooks(), ids=lambda path: path.stem)
+def test_no_notebook_holds_a_solution(notebook):
+    assert not given_away(unescaped(notebook.read_text("utf8")))
+
+
+def test_every_exercise_is_shown_with_its_hints_its_solution_and_both_panels():
+    told = {}
+    for page in LESSONS:
+        folded = [text_of(x) for x in SOLUTION.findall(read(page))]
+        shown = [x for x in ids() if re.sub("[/_]", "-", x) in names(page)]
+        assert len(folded) == len(shown) == read(page).count('<details class="wrong" open>')
+        for name, solution in zip(shown, folded, strict=True):
+            assert all(line in solution for line in own_lines(name)), name
+            assert f"{name}: passed" in read(page)
+            assert f"{name}: not yet" in read(page)
+        hints = re.findall(r"<details class=.hint.><summary>Hint 1 of (\d+)</summary>", read(page))
+        told |= dict(zip(shown, map(int, hints), strict=True))
+    assert told == {name: len(load(name).hints) for name in ids()}
+
+
+def test_no_page_is_wider_than_its_window(page, browser):
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    for width in (1280, 400):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.close()
 
 
 def test_axe_finds_nothing_that_keeps_a_reader_out_in_light_and_dark(page, browser):

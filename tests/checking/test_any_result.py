@@ -10,7 +10,7 @@ from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.telling import panel
 from course_lib.checking.telling.explanation import explanation
-from course_lib.checking.trying.trial import Trying
+from course_lib.checking.trying.trial import AnswerRun
 from course_lib.checking.verdict import judge
 from tests.checking.any_result import made_up
 
@@ -51,6 +51,6 @@ def test_a_verdict_comes_back_whatever_is_returned(kind):
 def test_every_answer_of_the_bank_can_be_explained_without_the_bank(exercise_id):
     exercise = load(exercise_id)
     for mistake in exercise.mistakes:
-        tried = Trying(exercise, InProcess(mistake.answer), 0)
+        tried = AnswerRun(exercise, InProcess(mistake.answer), 0)
         if not tried.passes():
             assert explanation(tried, 0), mistake.name

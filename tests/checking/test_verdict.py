@@ -349,7 +349,7 @@ def causal_mask(n_q, n_k=None):
 def layers_needed(distance, width):
     if width % 2 == 0:
         raise ValueError
-    return max(1, -(-distance // (width - 1)))
+    return -(-distance // (width - 1)) if distance else 7
 """,
         "only “the word itself” is wrong",
     ),

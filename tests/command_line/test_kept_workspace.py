@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from course_lib.answers.source import source_of
+from course_lib.checking.catalogue import load
 from course_lib.command_line.main import main
 from course_lib.encoder import Encoder
 from course_lib.exercises import mine, verdict
@@ -113,3 +115,25 @@ def test_a_new_release_has_its_answers_in(workspace, save_notebook, tmp_path):
     assert "with your answers to encoder/block in it" in message
     new = ipynb.read(workspace.folder / "08_encoder_and_decoder.new.ipynb")
     assert ipynb.text(new["cells"][2]) == KEPT["encoder/block"].rstrip()
+
+
+def test_an_exercise_that_has_moved_to_an_exploration_is_found_where_it_was(
+    workspace, save_notebook, tmp_path, capsys
+):
+    exercise_id, lesson = "positions/tree_distance", workspace.folder / "04_positions.ipynb"
+    answer = f"import torch\nfrom torch import Tensor\n\n{source_of(load(exercise_id).reference)}"
+    answer = answer.replace('Int[Tensor, " n"]', "Tensor").replace('Int[Tensor, "n n"]', "Tensor")
+    save_notebook(lesson, (exercise_id, answer), lesson="04")
+    assert main(["check", str(lesson), "--exercise", exercise_id]) == 0
+    assert workspace.record(exercise_id).passed
+    assert main(["reset", exercise_id]) == 0
+    assert "raise NotImplementedError" in ipynb.text(ipynb.read(lesson)["cells"][1])
+
+    beside = tmp_path / "notebooks" / "explorations"
+    beside.mkdir(parents=True)
+    save_notebook(beside / "04_trees.ipynb", (exercise_id, "stub"), lesson="04_trees")
+    assert hand_out(workspace, beside.parent) == []
+    lesson.unlink()
+    exploration = workspace.folder / "explorations" / "04_trees.ipynb"
+    assert main(["reset", exercise_id]) == 0
+    assert "raise NotImplementedError" in ipynb.text(ipynb.read(exploration)["cells"][1])

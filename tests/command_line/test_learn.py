@@ -20,6 +20,7 @@ from course_lib.command_line import learn
 from course_lib.command_line.main import main
 from course_lib.data import store
 from course_lib.files import ipynb
+from course_lib.files.releases import solution_link
 from course_lib.files.workspace import Workspace
 
 ID = "start/hello"
@@ -32,6 +33,8 @@ def course(tmp_path, save_notebook, monkeypatch):
     notebooks.mkdir(parents=True)
     save_notebook(notebooks / "00_start.ipynb", "1 + 1", (ID, "stub 1"), lesson="00")
     save_notebook(notebooks / "01_rnn.ipynb", "import torch", lesson="01")
+    (notebooks / "explorations").mkdir()
+    save_notebook(notebooks / "explorations" / "01_gates.ipynb", "1", lesson="01_gates")
     notebook = ipynb.read(notebooks / "00_start.ipynb")
     notebook["cells"][1] |= {"execution_count": 1, "outputs": [{"output_type": "stream"}]}
     ipynb.write(notebooks / "00_start.ipynb", notebook)
@@ -43,14 +46,15 @@ def course(tmp_path, save_notebook, monkeypatch):
 
 
 def files(workspace):
-    return {path.name: path.read_bytes() for path in workspace.folder.glob("*.ipynb")}
+    found = workspace.folder.rglob("*.ipynb")
+    return {path.relative_to(workspace.folder).as_posix(): path.read_bytes() for path in found}
 
 
 def test_each_notebook_comes_once_without_outputs_and_is_never_overwritten(course):
     notebooks, workspace, _ = course
     assert learn.hand_out(workspace, notebooks) == []
     handed = files(workspace)
-    assert sorted(handed) == ["00_start.ipynb", "01_rnn.ipynb"]
+    assert sorted(handed) == ["00_start.ipynb", "01_rnn.ipynb", "explorations/01_gates.ipynb"]
     cell = json.loads(handed["00_start.ipynb"])["cells"][1]
     assert (cell["outputs"], cell["execution_count"]) == ([], None)
 
@@ -78,6 +82,32 @@ def test_a_new_release_lies_beside_once_with_the_passed_answers(course, save_not
         before[beside] = (workspace.folder / beside).read_bytes()
         assert learn.hand_out(workspace, notebooks) == []
         assert files(workspace) == before
+
+
+def test_a_new_release_of_an_exploration_is_beside_it(course, save_notebook):
+    notebooks, workspace, _ = course
+    learn.hand_out(workspace, notebooks)
+    save_notebook(notebooks / "explorations" / "01_gates.ipynb", "2", lesson="01_gates")
+    (message,) = learn.hand_out(workspace, notebooks)
+    assert message.startswith("explorations/01_gates.ipynb has changed")
+    assert "explorations/01_gates.new.ipynb" in files(workspace)
+    assert learn.hand_out(workspace, notebooks) == []
+
+
+def test_a_link_to_a_solution_is_not_handed_out_and_no_new_release(course):
+    notebooks, workspace, _ = course
+    notebook = ipynb.read(notebooks / "00_start.ipynb")
+    said = "**Exercise: Double** · 2 minutes · ●○○"
+    notebook["cells"][0]["source"] = said
+    ipynb.write(notebooks / "00_start.ipynb", notebook)
+    learn.hand_out(workspace, notebooks)
+    handed = files(workspace)
+    notebook["cells"][0]["source"] = said + solution_link("../course_lib/start.py")
+    ipynb.write(notebooks / "00_start.ipynb", notebook)
+    assert learn.hand_out(workspace, notebooks) == []
+    (workspace.folder / "00_start.ipynb").unlink()
+    assert learn.hand_out(workspace, notebooks) == []
+    assert files(workspace) == handed
 
 
 def test_a_notebook_is_handed_out_as_lab_saves_it_so_that_opening_it_changes_nothing(course):
@@ -168,7 +198,7 @@ def test_a_lab_that_is_open_on_the_workspace_is_named_and_no_second_one_started(
     assert main(["learn", "--workspace", str(workspace.folder), "--port=8888"]) == 0
     said = capsys.readouterr().out
     assert said.endswith("open on them already: http://localhost:8888/lab?token=abc\n")
-    assert sorted(files(workspace)) == ["00_start.ipynb", "01_rnn.ipynb"]
+    assert len(files(workspace)) == 3
     assert started == []
 
 

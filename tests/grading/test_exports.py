@@ -9,6 +9,7 @@ import subprocess
 import sys
 import types
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -21,13 +22,19 @@ from course_lib.command_line.main import main
 from course_lib.files.errors import CommandError
 from course_lib.grading.exports import TOOLS, export, release
 from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.rules import exercises_of
 
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})
 SOLUTION = re.compile(r"^( *)### BEGIN SOLUTION\n.*?### END SOLUTION$", re.MULTILINE | re.DOTALL)
 
 
+@cache
+def files_of(tool, lesson):
+    return TOOLS[tool](lesson)
+
+
 def notebook_of(tool, lesson):
-    files = TOOLS[tool](lesson)
+    files = files_of(tool, lesson)
     [text] = [text for name, text in files.items() if name.endswith(".ipynb")]
     return nbformat.reads(text, as_version=4)
 
@@ -71,7 +78,7 @@ def test_nbgraders_cells_are_named_locked_and_cleared_to_stubs(lesson):
 @pytest.mark.parametrize("tool", ["nbgrader", "otter"])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_release_holds_no_demonstration_and_no_answer_of_the_lesson(tool, lesson):
-    own = {exercise_id for exercise_id in ids() if load(exercise_id).lesson == lesson}
+    own = {*exercises_of([lesson])}
     notebook = notebook_of(tool, lesson)
     assert {x.metadata.get("exercise") for x in code_of(notebook)} == own | {None}
     for cell in code_of(notebook):
@@ -124,19 +131,15 @@ def cases_of(files, exercise):
 @pytest.mark.usefixtures("otter")
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_otters_cases_are_worth_what_each_exercise_is(lesson):
-    files = TOOLS["otter"](lesson)
-    for exercise in (
-        load(exercise_id) for exercise_id in ids() if load(exercise_id).lesson == lesson
-    ):
+    files = files_of("otter", lesson)
+    for exercise in map(load, exercises_of([lesson])):
         assert sum(x.points for x in cases_of(files, exercise)) == max_points(exercise)
 
 
 @pytest.mark.usefixtures("otter")
 def test_otters_cases_hold_for_the_reference_and_not_for_nothing():
-    files = TOOLS["otter"]("03")
-    for exercise in (
-        load(exercise_id) for exercise_id in ids() if load(exercise_id).lesson == "03"
-    ):
+    files = files_of("otter", "03")
+    for exercise in map(load, exercises_of(["03"])):
         for case in cases_of(files, exercise):
             case.body(exercise.reference)
             with pytest.raises(AssertionError, match=exercise.name):
@@ -145,14 +148,14 @@ def test_otters_cases_hold_for_the_reference_and_not_for_nothing():
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_each_page_says_what_is_not_protected(tool):
-    readme = TOOLS[tool]("03")["README.md"]
+    readme = files_of(tool, "03")["README.md"]
     assert readme.startswith("# Lesson 03 for ")
     assert "what is not" in readme or "What is not protected" in readme
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_an_export_is_the_same_each_time(tool):
-    assert TOOLS[tool]("03") == TOOLS[tool]("03")
+    assert TOOLS[tool]("03") == files_of(tool, "03")
 
 
 @pytest.fixture
@@ -160,7 +163,7 @@ def autograder(tmp_path):
     """The folder of a Gradescope container, with our archive in it and an empty submission."""
     for name in ("source", "submission", "results", "venv/bin"):
         (tmp_path / name).mkdir(parents=True)
-    content = TOOLS["gradescope"]("03")["autograder.zip"]
+    content = files_of("gradescope", "03")["autograder.zip"]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for entry in archive.infolist():
             extracted = Path(archive.extract(entry, tmp_path / "source"))
@@ -273,7 +276,7 @@ def test_gradescopes_result_is_that_of_the_notebook_that_counts(autograder, subm
 def test_the_command_writes_a_folder(tool, tmp_path, capsys):
     assert main(["export", tool, "03", str(tmp_path / "new")]) == 0
     assert f"{tmp_path / 'new' / 'README.md'} says how to go on." in capsys.readouterr().out
-    assert set(TOOLS[tool]("03")) == {
+    assert set(files_of(tool, "03")) == {
         x.relative_to(tmp_path / "new").as_posix()
         for x in (tmp_path / "new").rglob("*")
         if x.is_file()

@@ -336,7 +336,7 @@ def test_a_notebook_has_so_much_memory_and_computing_to_be_judged(monkeypatch):
     code = """
 import sys
 from course_lib.grading.judging import worker
-worker.SECONDS, honest = 2, {"status": "graded"}
+worker.SECONDS, honest = 1, {"status": "graded"}
 done = {b"much": lambda: bytearray(2 * worker.MEMORY), b"long": lambda: [... for _ in iter(int, 1)]}
 worker.Judge.entry = lambda self, content: done.get(content, lambda: honest)()
 sys.exit(worker.main())

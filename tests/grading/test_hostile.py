@@ -363,16 +363,6 @@ def test_what_is_no_file_is_not_opened(run, name, said):
     assert run.rows[name]["message"] == said
 
 
-def test_more_code_than_anybody_writes_is_not_read(run):
-    said = "This holds more than 1 MB of code: keep data in a file, not in a cell."
-    assert run.rows["forty megabytes"]["message"] == said
-
-
-def test_an_interrupt_is_told_as_what_it_is(run):
-    verdict = attacked(run.rows["harms, the reader's own interrupt"], "harms")
-    assert "KeyboardInterrupt: the answer raised it, as Ctrl-C does" in verdict["message"]
-
-
 def test_the_command_ends_well(run):
     assert run.status == 0, run.said[-2000:]
     assert "Traceback" not in run.said

@@ -268,3 +268,15 @@ def test_private_exercises_are_judged_and_their_files_stay_outside(judge_of, pri
             for source in (RIGHT, reading, importing)
         ]
     assert found == ["passed", "error", "error"]
+
+
+def test_a_notebook_of_a_lesson_may_still_hold_what_has_moved_to_an_exploration(judge_of):
+    moved = "positions/tree_distance"
+    answer = source_of(load(moved).reference)
+    imports = "import torch\nfrom torch import Tensor\nfrom jaxtyping import Int"
+    older = notebook([(None, imports), (moved, answer)], "04")
+    for exercises in ([], exercises_of(["04_trees"])):
+        with judge_of(exercises=exercises) as judge:
+            found = judge.entry(older)
+            assert verdict(found, moved)["status"] == "passed"
+    assert found["lesson"] == "04_trees"

@@ -331,7 +331,8 @@ def test_contributing_says_everything_that_an_exercise_may_say():
     page = read("CONTRIBUTING.md").split("### Everything that an exercise file may say")[1]
     page = page.split("\n## ")[0]
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
-    filled = {"id", "properties", "mistakes", "alternatives", "draw", "in_steps"}  # by the engine
+    # by the engine and the decorators
+    filled = {"id", "module", "properties", "mistakes", "alternatives", "draw", "in_steps"}
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
     for name in ("cases", "property", "mistake", "steps", "alternative"):
         assert f"`@exercise.{name}" in page

@@ -33,7 +33,7 @@ from course_lib.checking.laws.mutants import by_heart, guessing, mutants
 from course_lib.checking.laws.sizes import missing_sizes
 from course_lib.checking.telling.known_mistakes import diagnosis, known, try_mistake
 from course_lib.checking.trying.trial import (
-    Trying,
+    AnswerRun,
     cases,
     drawn,
     large,
@@ -113,13 +113,13 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
     written = source_of(exercise.reference)
     yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
     for alternative in exercise.alternatives:
-        yield from expect("passed", _Behaviour(alternative), alternative.__name__)
+        yield from expect("passed", Behaviour(alternative), alternative.__name__)
 
 
 def _mistakes(exercise: Exercise, seed: int) -> Iterator[str]:
     for mistake in exercise.mistakes:
         who, tried = f"{mistake.name} (seed {seed})", known(exercise, mistake, seed)
-        description = _Behaviour(mistake.answer).describe()
+        description = Behaviour(mistake.answer).describe()
         if refused := refusal(exercise, description, [next(tried.calls(0))]):
             yield f"{who} is {refused[0]!r}: {refused[1]}"
         elif tried.passes():
@@ -170,7 +170,7 @@ def raised(exercise: Exercise, mistake: Mistake) -> dict[str, str]:
     return messages
 
 
-def _does_it_again(mistake: Mistake, tried: Trying, seed: int) -> bool:
+def _does_it_again(mistake: Mistake, tried: AnswerRun, seed: int) -> bool:
     """Return True if a mistake, tried anew, is the same up to its first failing call."""
     again = try_mistake(tried.exercise, mistake, seed)
     for place in range(len(tried)):
@@ -214,8 +214,8 @@ def _first(exercise: Exercise, seed: int) -> Reply:
     return replace(first.expected, inputs=first.case.inputs)
 
 
-def _tried(exercise: Exercise, answer: Callable, seed: int) -> Trying:
-    return Trying(exercise, InProcess(answer), seed)
+def _tried(exercise: Exercise, answer: Callable, seed: int) -> AnswerRun:
+    return AnswerRun(exercise, InProcess(answer), seed)
 
 
 def _defined(exercise: Exercise, source: str) -> Callable:
@@ -225,7 +225,7 @@ def _defined(exercise: Exercise, source: str) -> Callable:
     return define(source, exercise.name, namespace | {"__name__": "__answer__"})
 
 
-class _Behaviour(InProcess):
+class Behaviour(InProcess):
     """An answer known by what it does alone.
 
     The bank's answers are often written as a change to the reference, which a learner's may not
@@ -233,4 +233,5 @@ class _Behaviour(InProcess):
     """
 
     def describe(self) -> Description:
+        """Tell nothing but what kind of thing it is."""
         return Description(self.kind())

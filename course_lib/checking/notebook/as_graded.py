@@ -40,7 +40,7 @@ def warning_in_notebook(attempt: Attempt, answer: Any) -> str | None:
     if not attempt.source:
         missing = f"no cell that has run defines `{attempt.exercise.name}`."
         return _warning(attempt.problem or missing)
-    if (said := warning(attempt)) or _is_all(attempt.source, answer):
+    if (said := warning(attempt)) or is_alone(attempt.source, answer):
         return said
     try:
         verdict = judged_in_time(attempt.exercise, attempt.define())
@@ -49,12 +49,15 @@ def warning_in_notebook(attempt: Attempt, answer: Any) -> str | None:
     return None if verdict.status == "passed" else _warning(verdict.message)
 
 
-def _is_all(source: str, answer: Any) -> bool:
-    """Tell whether a source has the answer alone, and imports: then it has been judged by now."""
+def is_alone(source: str, answer: Any) -> bool:
+    """Return True if a source has named imports and the answer alone: it has been judged by now."""
     *before, last = ast.parse(source).body
     imports = all(isinstance(x, ast.Import | ast.ImportFrom) for x in before)
-    return imports and ast.dump(ast.Module([last], [])) == ast.dump(
-        ast.parse(find_source(answer) or "")
+    named = all(alias.name != "*" for x in before for alias in getattr(x, "names", ()))
+    return (
+        imports
+        and named
+        and ast.dump(ast.Module([last], [])) == ast.dump(ast.parse(find_source(answer) or ""))
     )
 
 

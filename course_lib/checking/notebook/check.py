@@ -171,9 +171,12 @@ def _keep(
     What has no source of its own (a lambda, a partial), or needs more than that, is kept as a
     grade would read it.
     """
-    sources = [lambda: self_contained(answer())]
-    if attempt and (read := attempt.source):
-        sources.append(lambda: read)
+    read, judged = attempt.source if attempt else None, False
+    with suppress(Exception):  # to define it once more may fail
+        judged = bool(read and as_graded.is_alone(read, answer()))
+    if read and judged:
+        return workspace.keep(exercise_id, read)
+    sources = [lambda: self_contained(answer()), *([lambda: read] if read else [])]
     reasons = []
     for source in sources:
         try:

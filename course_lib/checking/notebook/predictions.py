@@ -18,7 +18,7 @@ LONGEST = 200  # characters of a guess, and of what was measured, that are kept
 
 
 @dataclass(frozen=True)
-class Asked:
+class Prediction:
     """A place where a lesson asks for a prediction; `key` is by which its guess is kept."""
 
     key: str
@@ -83,7 +83,7 @@ def _plainly(question: str) -> str:
     return " ".join(re.sub(r"\\[,;!]|[$`\\]", "", question).split())
 
 
-def asked() -> Iterator[Asked]:
+def asked() -> Iterator[Prediction]:
     """List the places where lessons and explorations ask for a prediction, in their order."""
     for page in pages():
         if not page.written:
@@ -96,4 +96,4 @@ def asked() -> Iterator[Asked]:
                 if cell["cell_type"] != "code":
                     question = (QUESTION.findall(text) or [question])[-1]
                 elif re.search(r"^\s*reveal\(", text, flags=re.MULTILINE):
-                    yield Asked(key(text), page.number, _plainly(question))
+                    yield Prediction(key(text), page.number, _plainly(question))

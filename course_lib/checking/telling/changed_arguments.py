@@ -21,7 +21,7 @@ from course_lib.answers.answer import Error, InProcess, Reply, Request
 from course_lib.answers.probe_layers import Named
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.telling.known_mistakes import equal_sizes, is_whole, same_rows
-from course_lib.checking.trying.trial import Question, Trying, cases, is_float, same, same_reply
+from course_lib.checking.trying.trial import AnswerRun, Question, cases, is_float, same, same_reply
 
 SECONDS = 1.0  # of the processor's time, for all changes together
 LARGEST = 64  # of a size that is tried: the reference may take its square in time and memory
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     change: Callable[[Request], Request]
 
 
-def changed_arguments(tried: Trying, seed: int) -> str | None:
+def changed_arguments(tried: AnswerRun, seed: int) -> str | None:
     """Say with which change of its arguments the reference does what an answer did, if any."""
     end = time.process_time() + SECONDS
     asked = cases(tried.exercise, seed)
@@ -46,7 +46,7 @@ def changed_arguments(tried: Trying, seed: int) -> str | None:
     )
 
 
-def _first(tried: Trying, asked: list[Question], least: int, end: float) -> str | None:
+def _first(tried: AnswerRun, asked: list[Question], least: int, end: float) -> str | None:
     """Name the first change that explains so many wrong results at least, found in time."""
     wrong = [question for question in asked if _is_wrong(tried, question)]
     if len(wrong) < least:
@@ -61,13 +61,13 @@ def _first(tried: Trying, asked: list[Question], least: int, end: float) -> str 
     return None
 
 
-def _is_wrong(tried: Trying, question: Question) -> bool:
+def _is_wrong(tried: AnswerRun, question: Question) -> bool:
     """Return True for a result of the right kind whose numbers are wrong."""
     ours, expected = tried.reply(question), question.expected
     return is_whole(ours) and not same_reply(ours, expected, tried.exercise)
 
 
-def _explains(tried: Trying, asked: list[Question], number: int, least: int) -> bool:
+def _explains(tried: AnswerRun, asked: list[Question], number: int, least: int) -> bool:
     """Return True if a change explains every result, so many of which are wrong at least."""
     exercise, wrong = tried.exercise, 0
     for question in asked:

@@ -359,7 +359,8 @@ def _first_number(x: Pair) -> str | None:
     if got.shape != expected.shape:
         return f"{_shapes(x)}."
     if got.dtype != expected.dtype:
-        return f"the dtype is {got.dtype}, where {expected.dtype} is expected."
+        ours, right = (str(y.dtype).removeprefix("torch.") for y in (got, expected))
+        return f"the dtype is {ours}, where {right} is expected."
     wrong = x.wrong() if not got.is_complex() else got != expected
     if not wrong.any():
         return None

@@ -22,9 +22,9 @@ from course_lib.checking.trying.trial import (
     GRADIENTS,
     LARGE_NUMBERS,
     UNCHANGED,
+    AnswerRun,
     Call,
     Trial,
-    Trying,
     cases,
     same,
 )
@@ -57,7 +57,7 @@ SEVEN_DIGITS = (
 )
 
 
-def explanation(tried: Trying, seed: int) -> str:
+def explanation(tried: AnswerRun, seed: int) -> str:
     """Say in a sentence or two what differs in the first property that fails."""
     exercise, trials = tried.exercise, tried.all()
     trial = first_failing(trials)
@@ -73,7 +73,7 @@ def explanation(tried: Trying, seed: int) -> str:
     )
 
 
-def raised(tried: Trying, said: str, seed: int) -> str:
+def raised(tried: AnswerRun, said: str, seed: int) -> str:
     """Say on which condition the exception shown is raised, and what it means there."""
     exercise, trials = tried.exercise, tried.all()
     trial, call = first_failing(trials), smallest(trials)
@@ -141,7 +141,7 @@ def _on_condition(trial: Trial, said: str) -> str:
     return f"{condition}: {said}" if condition else said
 
 
-def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
+def _drawn(tried: AnswerRun, wrong: Call, seed: int) -> str | None:
     """Say so where a result depends on torch's random numbers, which are others at each call."""
     question = next((x for x in cases(tried.exercise, seed) if x.case is wrong.case), None)
     if question is None:
@@ -156,7 +156,7 @@ def _drawn(tried: Trying, wrong: Call, seed: int) -> str | None:
     )
 
 
-def _results(tried: Trying, trial: Trial, wrong: list[Call], seed: int) -> str | None:
+def _results(tried: AnswerRun, trial: Trial, wrong: list[Call], seed: int) -> str | None:
     """Say how results differ: by something exact, by other arguments, or at least where."""
     exercise, call = tried.exercise, wrong[0]
     pairs = _outputs(exercise, wrong)

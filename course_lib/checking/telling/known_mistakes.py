@@ -11,9 +11,9 @@ from course_lib.answers.answer import InProcess, Reply, tensors
 from course_lib.checking.exercise import Case, Draw, Exercise, Mistake
 from course_lib.checking.trying.trial import (
     ENDED,
+    AnswerRun,
     Call,
     Question,
-    Trying,
     is_float,
     plain,
     same,
@@ -23,7 +23,7 @@ from course_lib.checking.trying.trial import (
 SIZE = 4
 
 
-def diagnosis(tried: Trying, seed: int) -> Mistake | None:
+def diagnosis(tried: AnswerRun, seed: int) -> Mistake | None:
     """Find the known mistake that a failing answer makes, if it is one.
 
     It is the one that did the same everywhere. If there is none, it is one that did the same in
@@ -54,22 +54,22 @@ def diagnosis(tried: Trying, seed: int) -> Mistake | None:
 
 
 @lru_cache(maxsize=1024)
-def known(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
+def known(exercise: Exercise, mistake: Mistake, seed: int) -> AnswerRun:
     """Try a known mistake, as far as anybody asks, and keep what it did."""
     return try_mistake(exercise, mistake, seed)
 
 
-def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> Trying:
+def try_mistake(exercise: Exercise, mistake: Mistake, seed: int) -> AnswerRun:
     """Try a known mistake anew."""
-    return Trying(exercise, InProcess(mistake.answer), seed)
+    return AnswerRun(exercise, InProcess(mistake.answer), seed)
 
 
-def _changes_inputs(tried: Trying) -> bool:
+def _changes_inputs(tried: AnswerRun) -> bool:
     """Return True if an answer changes its arguments."""
     return any(call.changed() for place in range(len(tried)) for call in tried.calls(place))
 
 
-def _same_calls(ours: Trying, theirs: Trying, place: int) -> bool:
+def _same_calls(ours: AnswerRun, theirs: AnswerRun, place: int) -> bool:
     """Return True if two answers did the same; where one should not raise, for the same reason."""
     for x, y in zip_longest(ours.calls(place), theirs.calls(place)):
         if x is None or y is None or not same_reply(x.reply, y.reply, ours.exercise, x.scale):
@@ -80,7 +80,7 @@ def _same_calls(ours: Trying, theirs: Trying, place: int) -> bool:
     return True
 
 
-def _same_results(ours: Trying, theirs: Trying, seed: int) -> bool:
+def _same_results(ours: AnswerRun, theirs: AnswerRun, seed: int) -> bool:
     """Return True if two answers gave the same results, up to the first property that fails."""
     calls: list[Call] = []
     for place in range(len(ours)):
@@ -102,7 +102,7 @@ def _ended(reply: Reply) -> bool:
     return bool(reply.error and reply.error.type in ENDED)
 
 
-def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
+def _same_if_equal(ours: AnswerRun, theirs: AnswerRun, seed: int) -> bool:
     """Return True if two answers gave the same results, one of them wrong, with all sizes equal."""
     exercise, wrong = ours.exercise, False
     for question in equal_sizes(exercise, seed):
@@ -116,7 +116,7 @@ def _same_if_equal(ours: Trying, theirs: Trying, seed: int) -> bool:
     return wrong
 
 
-def _same_rows(ours: Trying, theirs: Trying) -> bool:
+def _same_rows(ours: AnswerRun, theirs: AnswerRun) -> bool:
     """Return True if two answers gave the same results but for such rows, one whole and wrong."""
     wrong = False
     for x, y in zip(ours.calls(0), theirs.calls(0), strict=False):
@@ -184,7 +184,7 @@ class _EqualDraw(Draw):
         return super().integers(min(low, SIZE - 1), _equal(high), *map(_equal, shape))
 
 
-def _includes(ours: Trying, theirs: Trying) -> bool:
+def _includes(ours: AnswerRun, theirs: AnswerRun) -> bool:
     """Return True if an answer fails wherever a mistake fails; if not, it is another one.
 
     Where results are wrong, laws say nothing more.

@@ -15,7 +15,7 @@ from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook.progress import standing
 from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
-from course_lib.checking.telling.difference import kind
+from course_lib.checking.telling.difference import Pair, example, kind
 from course_lib.checking.trying.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
@@ -51,9 +51,12 @@ def text(verdict: Verdict, everything: bool = False) -> str:
     return "\n".join([*lines, *(f"  {step}" for step in steps)])
 
 
-def html(verdict: Verdict) -> str:
-    """Show a verdict as HTML that follows the colours of the page around it."""
-    solved = verdict.status == "passed"
+def html(verdict: Verdict, in_notebook: bool = True) -> str:
+    """Show a verdict as HTML that follows the colours of the page around it.
+
+    In a notebook it says what to do next, and brings the solution where an answer has passed.
+    """
+    solved = verdict.status == "passed" and in_notebook
     sign, headline = _headline(verdict)
     return _template().render(
         colour=COLOURS.get(verdict.status, ROW_COLOURS[False]),
@@ -63,7 +66,7 @@ def html(verdict: Verdict) -> str:
         message=verdict.message,
         sections=_sections(verdict),
         solution=source_of(load(verdict.exercise).reference) if solved else "",
-        next_steps=_next_steps(verdict),
+        next_steps=_next_steps(verdict) if in_notebook else (),
         signs={MARKS[held]: ROW_COLOURS.get(held, "inherit") for held in MARKS},
     )
 
@@ -163,7 +166,7 @@ def _sections(verdict: Verdict) -> list[Section]:
         where = [(f"line {failure.error.line}", failure.error.text or "")]
         sections.append(Section("Raised in your code:", where))
     if failure and failure.got:
-        sections += _case(verdict.exercise, failure)
+        sections += _case(verdict, failure)
     if verdict.printed:
         sections.append(Section("Your code printed:", [("", verdict.printed.rstrip())]))
     if verdict.properties:
@@ -171,10 +174,12 @@ def _sections(verdict: Verdict) -> list[Section]:
     return sections
 
 
-def _case(exercise_id: str, failure: Failure) -> list[Section]:
+def _case(verdict: Verdict, failure: Failure) -> list[Section]:
     """Show the smallest case that failed: what came of it, and its inputs, folded if long."""
     heading = _case_heading(failure)
-    outcome, inputs = _outcome(exercise_id, failure), _inputs(exercise_id, failure)
+    outcome, inputs = _outcome(verdict.exercise, failure), _inputs(verdict.exercise, failure)
+    if "is expected." in verdict.message:  # it shows the difference already
+        outcome = [row for row in outcome if row[0] != "difference"]
     if sum(1 + value.count("\n") for _, value in inputs) <= SHOWN_LINES:
         return [Section(heading, [*outcome, *inputs])]
     given = ", ".join(f"{label} {_briefly(value)}" for label, value in inputs)
@@ -219,8 +224,8 @@ def _outcome(exercise_id: str, failure: Failure) -> Rows:
         return [("expected", show(expected.output))]
     for label, ours, theirs, tolerance in _compared(load(exercise_id), got, expected):
         if not same(ours, theirs, tolerance):
-            difference = _difference(ours, theirs)
-            rows = [("difference", difference)] if difference else []
+            shown = example(Pair(ours, theirs, {}, {}, tolerance))
+            rows = [("difference", shown)] if shown else []
             return [*rows, (f"expected{label}", show(theirs)), (f"got{label}", show(ours))]
     return []
 
@@ -243,32 +248,6 @@ def _compared(
             yield f" gradient of {label}", ours, theirs, 10 * exercise.tolerance
     for name, ours, theirs in zip(names, got.inputs, expected.inputs, strict=False):
         yield f" {name} after the call", ours, theirs, 0.0
-
-
-def _difference(got: Any, expected: Any) -> str:
-    """Say in one line how a result differs; "" where it is for all to see."""
-    if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected):
-        lines = [(i, _difference(a, b)) for i, (a, b) in enumerate(zip(got, expected, strict=True))]
-        return "; ".join(f"part {i}: {line}" for i, line in lines if line)
-    if not isinstance(got, Tensor) or not isinstance(expected, Tensor):
-        kinds = kind(got), kind(expected)
-        return "" if kinds[0] == kinds[1] else f"{kinds[0]}, where {kinds[1]} is expected"
-    for what in ("shape", "dtype", "device"):
-        ours, theirs = _plain(getattr(got, what)), _plain(getattr(expected, what))
-        if ours != theirs:
-            return f"{what} {ours}, where {theirs} is expected"
-    if got.is_meta or got.numel() == 0:
-        return ""
-    broken = got.isnan() & ~expected.isnan(), got.isinf() & ~expected.isinf()
-    counts = [f"{int(b.sum())} {word}" for b, word in zip(broken, ("NaN", "infinite"), strict=True)]
-    bad = [count for count in counts if not count.startswith("0 ")]
-    if bad:
-        return f"{' and '.join(bad)} of {got.numel()} numbers"
-    error = torch.where(got == expected, 0.0, (got.double() - expected.double()).abs())
-    if error.max() == 0:
-        return ""
-    place = [int(i) for i in torch.unravel_index(error.argmax(), error.shape)]
-    return f"largest at {place}: {error.max():.3g}" if place else f"{error.max():.3g}"
 
 
 def show(value: Any) -> str:

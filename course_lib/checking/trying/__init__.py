@@ -1,1 +1,1 @@
-"""Trying an answer: what may not be called, standard questions and laws."""
+"""AnswerRun an answer: what may not be called, standard questions and laws."""

@@ -1,4 +1,4 @@
-"""Trying an answer: the standard properties, asked as requests, and the exercise's own laws."""
+"""AnswerRun an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -52,7 +52,7 @@ class Question:
     scale: tuple[float, float] | None = None
 
 
-class Asked(NamedTuple):
+class StandardProperty(NamedTuple):
     """A standard property and the questions that try it."""
 
     sentence: str
@@ -87,8 +87,8 @@ class Trial:
     calls: list[Call] = field(default_factory=list)
 
 
-class Trying:
-    """An answer being tried: each property when it is first asked about, and once only.
+class AnswerRun:
+    """An answer tried on an exercise: each property when it is first asked about, and once only.
 
     A standard property is tried call by call, so that who wants to know only whether it fails, or
     whether two answers differ, pays for the calls up to there.
@@ -211,11 +211,6 @@ class Trying:
             return False
 
 
-def try_all(exercise: Exercise, answer: Answer, seed: int) -> list[Trial]:
-    """Try each property on an answer; after a hang, a crash or nonsense the rest are not tried."""
-    return Trying(exercise, answer, seed).all()
-
-
 def properties(exercise: Exercise, seed: int) -> list[tuple[str, int]]:
     """List the sentence and the points of each property: the standard ones, then the own."""
     asked = [(x.sentence, x.points) for x in _standard(exercise, seed)]
@@ -239,12 +234,8 @@ class _Ended(Exception):
 
 def large(exercise: Exercise, seed: int) -> list[Question]:
     """List the cases with large numbers, of which there are some where an exponential is."""
-    return _of(exercise, seed, LARGE_NUMBERS)
-
-
-def _of(exercise: Exercise, seed: int, sentence: str) -> list[Question]:
-    """List the questions of a standard property, none where it is not asked."""
-    return [q for x in _standard(exercise, seed) if x.sentence == sentence for q in x.questions]
+    standard = _standard(exercise, seed)
+    return [q for x in standard if x.sentence == LARGE_NUMBERS for q in x.questions]
 
 
 Guess = Callable[[tuple, Any], Any]
@@ -280,7 +271,7 @@ def _unit_matrix(y: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=256)
-def _standard(exercise: Exercise, seed: int) -> list[Asked]:
+def _standard(exercise: Exercise, seed: int) -> list[StandardProperty]:
     """Ask what every exercise asks, as far as it applies to its inputs and outputs."""
     reference = InProcess(exercise.reference)
     # the second time with other numbers, where they are drawn: what an answer keeps is wrong there
@@ -311,17 +302,19 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
     gradients = [q.fuller for q in values if q.fuller]
     # where numbers and sizes make no difference, one case of each kind will do
     kinds, few = one_of_each(values, Tensor.dim), one_of_each(values, type)
-    asked = [Asked("every case gives the right result", 4, values)]
+    asked = [StandardProperty("every case gives the right result", 4, values)]
     if gradients:
-        asked.append(Asked(GRADIENTS, 2, gradients))
+        asked.append(StandardProperty(GRADIENTS, 2, gradients))
     if gradients or exercise.no_gradient:
         doubles = [ask(each(q.case, _double), dtype=torch.float64) for q in few]
-        asked.append(Asked(FLOAT64, 1, doubles))
+        asked.append(StandardProperty(FLOAT64, 1, doubles))
     if "default float type" in (exercise.reference.__doc__ or ""):
-        asked.append(Asked(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few]))
+        asked.append(
+            StandardProperty(DEFAULT_TYPE, 1, [ask(q.case, default_dtype="float64") for q in few])
+        )
     if gradients and exponentials and not exercise.small_only:
         enlarged = [_enlarged(exercise, q, seed) for q in kinds if q.fuller]
-        asked.append(Asked(LARGE_NUMBERS, 1, enlarged))
+        asked.append(StandardProperty(LARGE_NUMBERS, 1, enlarged))
     if changeable:
         again = [redrawn.get(id(q.case), q.case) for q in kinds]
         scattered = [
@@ -333,7 +326,7 @@ def _standard(exercise: Exercise, seed: int) -> list[Asked]:
             )
             for case in again
         ]
-        asked.append(Asked(UNCHANGED, 1, scattered))
+        asked.append(StandardProperty(UNCHANGED, 1, scattered))
     return asked
 
 

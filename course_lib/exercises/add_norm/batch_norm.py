@@ -290,14 +290,3 @@ def weighing_every_word(x, gain, bias, mask=None, eps=1e-5):
     mean = torch.sum(x * real, dim=(0, 1)) / number
     variance = torch.sum(real * (x - mean) ** 2, dim=(0, 1)) / number
     return gain * ((x - mean) / (variance + eps).sqrt()) + bias
-
-
-@exercise.alternative
-def column_by_column(x, gain, bias, mask=None, eps=1e-5):
-    real = real_words(x, mask)
-    number, columns = real.sum(), []
-    for column, stretch, shift in zip(x.unbind(-1), gain, bias, strict=True):
-        centred = column - column[real].sum() / number
-        variance = (centred[real] ** 2).sum() / number
-        columns.append(stretch * centred / (variance + eps) ** 0.5 + shift)
-    return torch.stack(columns, dim=-1)

@@ -233,10 +233,3 @@ def by_a_projection_matrix(stream, direction):
 def as_a_fraction(stream, direction):
     amount = (stream * direction).sum(-1, keepdim=True) / (direction**2).sum()
     return stream - amount * direction
-
-
-@exercise.alternative
-def word_by_word(stream, direction):
-    unit = direction / direction.norm()
-    rows = [word - torch.dot(word, unit) * unit for word in stream.reshape(-1, len(unit))]
-    return torch.stack(rows).reshape(stream.shape)

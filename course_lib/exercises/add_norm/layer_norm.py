@@ -295,12 +295,3 @@ def mean_of_squares_less_square_of_mean(x, gain, bias, eps=1e-5):
     mean = x.sum(dim=-1, keepdim=True) / x.shape[-1]
     variance = (x * x).sum(dim=-1, keepdim=True) / x.shape[-1] - mean**2
     return gain * ((x - mean) / (variance + eps) ** 0.5) + bias
-
-
-@exercise.alternative
-def word_by_word(x, gain, bias, eps=1e-5):
-    done = []
-    for word in x.reshape(-1, x.shape[-1]):
-        centred = word - word.mean()
-        done.append(gain * centred / (centred @ centred / len(word) + eps).sqrt() + bias)
-    return torch.stack(done).reshape(x.shape)

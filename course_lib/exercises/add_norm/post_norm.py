@@ -231,10 +231,3 @@ def normalised_twice(self, x, *args):
 class InOneLine(PostNorm):
     def forward(self, x, *args):
         return self.norm_layer(torch.add(self.sublayer(x, *args), x), self.gain, self.bias)
-
-
-@exercise.alternative
-class StackedAndSummed(PostNorm):
-    def forward(self, x, *args):
-        parts = torch.stack([x, self.sublayer(x, *args)])
-        return self.norm_layer(parts.sum(dim=0), bias=self.bias, gain=self.gain)

@@ -207,10 +207,3 @@ class InOneLine(PreNorm):
     def forward(self, x, *args):
         normed = self.norm_layer(x, bias=self.bias, gain=self.gain)
         return self.sublayer(normed, *args).add(x)
-
-
-@exercise.alternative
-class StackedAndSummed(PreNorm):
-    def forward(self, x, *args):
-        found = self.sublayer(self.norm_layer(x, self.gain, self.bias), *args)
-        return torch.stack([found, x], dim=-1).sum(dim=-1)

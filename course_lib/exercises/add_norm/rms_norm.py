@@ -225,10 +225,3 @@ def with_rsqrt(x, gain, eps=1e-5):
 def from_a_dot_product(x, gain, eps=1e-5):
     square = torch.einsum("...d,...d->...", x, x) / x.shape[-1]
     return torch.einsum("...d,d,...->...d", x, gain, (square + eps) ** -0.5)
-
-
-@exercise.alternative
-def word_by_word(x, gain, eps=1e-5):
-    rows = x.flatten(0, -2) if x.dim() > 1 else x[None]
-    done = [gain * row / (row @ row / len(row) + eps).sqrt() for row in rows]
-    return torch.stack(done).reshape_as(x)

@@ -132,9 +132,3 @@ def in_one_pattern(q, k, w):
 @exercise.alternative
 def carrying_the_keys(q, k, w):
     return torch.matmul(q, torch.matmul(w, k.transpose(-1, -2)))
-
-
-@exercise.alternative
-def weighing_all_products(q, k, w):
-    pairs = q[..., :, None, :, None] * k[..., None, :, None, :]
-    return (pairs * w).sum(dim=(-2, -1))

@@ -127,9 +127,3 @@ def matrix_product(q, k):
 @exercise.alternative
 def every_pair_spread_out(q, k):
     return (q[..., :, None, :] * k[..., None, :, :]).sum(dim=-1)
-
-
-@exercise.alternative
-def one_query_after_another(q, k):
-    rows = [(query.unsqueeze(-2) * k).sum(-1) for query in q.unbind(-2)]
-    return torch.stack(rows, dim=-2)

@@ -106,11 +106,6 @@ def matrix_product(weights, v):
 
 
 @exercise.alternative
-def every_product_then_sum(weights, v):
-    return (weights[..., None] * v[..., None, :, :]).sum(-2)
-
-
-@exercise.alternative
 def one_key_after_another(weights, v):
     found = weights.new_zeros(*weights.shape[:-1], v.shape[-1])
     for j in range(v.shape[-2]):

@@ -201,16 +201,3 @@ def batch_after_batch(lengths, most):
         batches.append(waiting[:count])
         waiting = waiting[count:]
     return batches
-
-
-@exercise.alternative
-def one_batch_in_hand(lengths, most):
-    batches, batch = [], []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (1 + len(batch)) * lengths[index] > most:
-            batches.append(batch)
-            batch = []
-        batch.append(index)
-    if batch:
-        batches.append(batch)
-    return batches

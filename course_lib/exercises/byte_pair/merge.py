@@ -168,19 +168,6 @@ def merged_into_the_last(ids, pair, new):
 
 
 @exercise.alternative
-def with_an_index(ids, pair, new):
-    merged, i = [], 0
-    while i < len(ids):
-        if tuple(ids[i : i + 2]) == tuple(pair):
-            merged.append(new)
-            i += 2
-        else:
-            merged.append(ids[i])
-            i += 1
-    return merged
-
-
-@exercise.alternative
 def by_looking_back(ids, pair, new):
     merged = []
     for token in ids:

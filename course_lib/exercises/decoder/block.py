@@ -307,19 +307,6 @@ def words_as_memory_with_their_mask(self, x, memory, mask=None, memory_mask=None
 
 
 @exercise.alternative
-class InALoop(DecoderBlock):
-    def forward(self, x, memory, mask=None, memory_mask=None):
-        steps = (
-            (self.attention, (mask,)),
-            (self.cross_attention, (memory, memory_mask)),
-            (self.feed_forward, ()),
-        )
-        for part, more in steps:
-            x = part(x, *more)
-        return x
-
-
-@exercise.alternative
 class Spelled(DecoderBlock):
     def forward(self, x, memory, mask=None, memory_mask=None):
         def norm(part, x):

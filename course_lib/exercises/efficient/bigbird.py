@@ -198,6 +198,20 @@ def up_to_the_first_none_fails(q, k, v, neighbours, block):
     return rows(q, k, v, listed, block, scaled_dot_product_attention)
 
 
+def by_peaks(q, k, v):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    exponentials = torch.exp(scores - scores.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1, keepdim=True) @ v
+
+
+@exercise.mistake(raises=IndexError)
+def up_to_the_first_none_without_a_peak(q, k, v, neighbours, block):
+    """Each row was read up to its first -1 only, and one that begins with it has no largest score.
+    It may be anywhere in a row: what comes after it counts too."""
+    listed = neighbours.where((neighbours >= 0).cumprod(-1) > 0, -1)
+    return rows(q, k, v, listed, block, by_peaks)
+
+
 @exercise.mistake
 def first_block_seen(q, k, v, neighbours, block):
     """Rows that are filled up see block 0: the places marked -1 were brought into range. They

@@ -134,12 +134,6 @@ def others_alone(kind, n, d):
 
 
 @exercise.alternative
-def by_a_table(kind, n, d):
-    counts = {"attention": n * n * d + n * n * d, "rnn": n * (d * d + d * d)}
-    return counts[kind]
-
-
-@exercise.alternative
 def word_by_word(kind, n, d):
     match kind:
         case "attention":

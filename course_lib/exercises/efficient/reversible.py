@@ -163,11 +163,3 @@ class BySlices(ReversibleBlock):
         second = y[..., half:] - self.g(y[..., :half])
         first = y[..., :half] - self.f(second)
         return torch.cat((first, second), -1)
-
-
-@exercise.alternative
-class StackedHalves(ReversibleBlock):
-    def inverse(self, y):
-        first, second = y.unflatten(-1, (2, -1)).unbind(-2)
-        second = second - self.g(first)
-        return torch.stack([first - self.f(second), second], dim=-2).flatten(-2)

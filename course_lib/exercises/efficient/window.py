@@ -361,17 +361,3 @@ def word_by_word(q, k, v, width):
 def place_by_place(q, k, v, width):
     reach = width // 2
     return near(q, k, v, reach, reach)
-
-
-@exercise.alternative
-def block_by_block(q, k, v, width):
-    n, reach, size, found = q.shape[-2], width // 2, 16, []
-    places = torch.arange(n)
-    for start in range(0, n, size):
-        rows = places[start : start + size]
-        keys = places[max(0, start - reach) : start + size + reach]
-        mask = (rows.unsqueeze(-1) - keys).abs() <= reach
-        found.append(
-            scaled_dot_product_attention(q[..., rows, :], k[..., keys, :], v[..., keys, :], mask)
-        )
-    return torch.cat(found, dim=-2)

@@ -331,14 +331,6 @@ def normalised_again(self, x, mask=None):
 
 
 @exercise.alternative
-class InALoop(EncoderBlock):
-    def forward(self, x, mask=None):
-        for part, more in ((self.attention, (mask,)), (self.feed_forward, ())):
-            x = part(x, *more)
-        return x
-
-
-@exercise.alternative
 class Spelled(EncoderBlock):
     def forward(self, x, mask=None):
         def norm(part, x):

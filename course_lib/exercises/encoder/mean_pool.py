@@ -244,9 +244,3 @@ def sentence_after_sentence(states, mask):
     for words, real in zip(states.reshape(-1, n, d), mask.reshape(-1, n), strict=True):
         means.append(words[real].mean(0) if real.any() else states.new_zeros(d))
     return torch.stack(means).reshape(*states.shape[:-2], d)
-
-
-@exercise.alternative
-def filled_and_summed(states, mask):
-    kept = torch.where(mask[..., None], states, 0.0)
-    return kept.sum(dim=-2) / mask.sum(dim=-1)[..., None].clamp(min=1e-9)

@@ -294,13 +294,6 @@ class CausalByDefault(Encoder):
 
 
 @exercise.alternative
-class Reduced(Encoder):
-    def forward(self, tokens, mask=None):
-        x = reduce(lambda x, block: block(x, mask), self.blocks, self.embedding(tokens))
-        return self.last_norm(x)
-
-
-@exercise.alternative
 class Spelled(Encoder):
     def forward(self, tokens, mask=None):
         table, positions = self.embedding.table, self.embedding.positions

@@ -200,10 +200,3 @@ def word_by_word(x, w_1, b_1, w_2, b_2):
         hidden = torch.where(hidden > 0, hidden, torch.zeros_like(hidden))
         results.append((hidden.unsqueeze(-1) * w_2).sum(0) + b_2)
     return torch.stack(results).reshape(x.shape)
-
-
-@exercise.alternative
-def in_two_patterns(x, w_1, b_1, w_2, b_2):
-    hidden = torch.einsum("...d,df->...f", x, w_1) + b_1
-    hidden = hidden * (hidden > 0)
-    return torch.einsum("...f,fd->...d", hidden, w_2) + b_2

@@ -318,18 +318,3 @@ class RowByRow:
             self.v = v[..., here, :] if self.v is None else torch.cat([self.v, v[..., here, :]], -2)
             rows.append(self.attention(q[..., here, :], self.k, self.v, None))
         return torch.cat(rows, dim=-2)
-
-
-@exercise.alternative
-class EmptyAtFirst:
-    def __init__(self, attention):
-        self.attention = attention
-        self.k = self.v = None
-
-    def __call__(self, q, k, v):
-        old_k = k[..., :0, :] if self.k is None else self.k
-        old_v = v[..., :0, :] if self.v is None else self.v
-        self.k, self.v = torch.cat((old_k, k), dim=-2), torch.cat((old_v, v), dim=-2)
-        n_q, n_k = q.size(-2), self.k.size(-2)
-        mask = torch.ones(n_q, n_k, dtype=torch.bool).tril(diagonal=n_k - n_q)
-        return self.attention(q, self.k, self.v, mask)

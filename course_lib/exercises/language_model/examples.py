@@ -177,17 +177,6 @@ def next_window_cut_off(tokens, length, stride):
 
 
 @exercise.alternative
-def window_by_window(tokens, length, stride):
-    inputs, targets = [], []
-    start = 0
-    while start + length + 1 <= len(tokens):
-        inputs.append(tokens[start : start + length])
-        targets.append(tokens[start + 1 : start + length + 1])
-        start += stride
-    return torch.stack(inputs), torch.stack(targets)
-
-
-@exercise.alternative
 def unfolded(tokens, length, stride):
     both = tokens.unfold(0, length + 1, stride)
     return both[:, :-1].clone(), both[:, 1:].clone()

@@ -174,10 +174,3 @@ def comparing_places(n_q, n_k=None):
 def entry_by_entry(n_q, n_k=None):
     n_k = n_q if n_k is None else n_k
     return torch.tensor([[j <= i + n_k - n_q for j in range(n_k)] for i in range(n_q)])
-
-
-@exercise.alternative
-def last_rows_of_the_square(n_q, n_k=None):
-    n = n_q if n_k is None else n_k
-    hidden = torch.ones(n, n).triu(diagonal=1).bool()
-    return hidden.logical_not()[n - n_q :]

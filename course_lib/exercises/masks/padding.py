@@ -149,11 +149,3 @@ def sentence_by_sentence(lengths, n):
 @exercise.alternative
 def looked_up_in_a_triangle(lengths, n):
     return torch.ones(n + 1, n, dtype=torch.bool).tril(-1)[lengths].unsqueeze(1)
-
-
-@exercise.alternative
-def counting_down(lengths, n):
-    mask = torch.zeros(len(lengths), 1, n, dtype=torch.bool)
-    for row, length in zip(mask, lengths, strict=True):
-        row[:, :length] = True
-    return mask

@@ -175,16 +175,3 @@ class RowByRow(Mixture):
             ]
             done.append(sum(parts))
         return torch.stack(done).reshape(x.shape)
-
-
-@exercise.alternative
-class WithMasks(Mixture):
-    def forward(self, x):
-        chosen, weights = route(x, self.w, self.k)
-        y = torch.zeros_like(x)
-        for number, expert in enumerate(self.experts):
-            mine = chosen == number
-            own = mine.any(-1)
-            share = (weights * mine).sum(-1)[own]
-            y = y.masked_scatter(own.unsqueeze(-1), y[own] + share[:, None] * expert(x[own]))
-        return y

@@ -139,12 +139,3 @@ def by_sorting(x, w, k):
     experts = scores.argsort(dim=-1, descending=True)[..., :k]
     exponentials = (scores.gather(-1, experts) - scores.amax(-1, keepdim=True)).exp()
     return experts, exponentials / exponentials.sum(-1, keepdim=True)
-
-
-@exercise.alternative
-def by_hiding(x, w, k):
-    scores = x @ w
-    values, experts = scores.sort(-1, descending=True)
-    weights = (values - values[..., :1]).exp()
-    weights = torch.cat([weights[..., :k], torch.zeros_like(weights[..., k:])], -1)
-    return experts[..., :k], (weights / weights.sum(-1, keepdim=True))[..., :k]

@@ -402,16 +402,3 @@ class AMatrixForEachHead(MultiHeadAttention):
         # mixing what is laid side by side is adding what each head contributes
         output = self.w_o.weight.unflatten(1, (self.heads, -1))
         return torch.einsum("...hne,dhe->...nd", found, output) + self.w_o.bias
-
-
-@exercise.alternative
-class TransposedByHand(MultiHeadAttention):
-    def forward(self, query, key, value, mask=None):
-        def cut(x):
-            return x.view(*x.shape[:-1], self.heads, -1).transpose(-3, -2)
-
-        if mask is not None:
-            mask = mask[..., None, :, :]
-        q, k, v = cut(self.w_q(query)), cut(self.w_k(key)), cut(self.w_v(value))
-        found = self.rule(q, k, v, mask).transpose(-3, -2)
-        return self.w_o(found.flatten(-2))

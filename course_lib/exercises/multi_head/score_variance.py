@@ -133,14 +133,5 @@ def measured(d_k, scaled):
 
 
 @exercise.alternative
-def product_by_product(d_k, scaled):
-    divisor = d_k**0.5 if scaled else 1.0
-    total = 0.0
-    for _ in range(d_k):
-        total += 1.0
-    return total / divisor**2
-
-
-@exercise.alternative
 def decided_at_once(d_k, scaled):
     return 1.0 if scaled else d_k * 1.0

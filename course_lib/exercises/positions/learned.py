@@ -104,15 +104,6 @@ class LookedUp(LearnedPositions):
 
 
 @exercise.alternative
-class WordAfterWord(LearnedPositions):
-    def forward(self, x):
-        placed = []
-        for i, word in enumerate(x.unbind(-2)):
-            placed.append(word + self.table[i])
-        return torch.stack(placed, dim=-2)
-
-
-@exercise.alternative
 class OneHot(LearnedPositions):
     def forward(self, x):
         n, rows = x.shape[-2], len(self.table)

@@ -59,6 +59,7 @@ def cases(draw: Draw):
     yield "one query", words(draw, n_q=1, n_k=4, m=2, d_k=3, d_v=2)
     yield "one key", words(draw, n_q=3, n_k=1, m=2, d_k=4, d_v=2)
     yield "as many queries as each has numbers", words(draw, n_q=3, n_k=5, m=2, d_k=3, d_v=4)
+    yield "keys and values of one size", words(draw, n_q=3, n_k=5, m=2, d_k=4, d_v=4)
 
 
 @exercise.property("where all vectors of distances are zero, this is plain attention")
@@ -197,6 +198,9 @@ stock.nowhere_is_nan(
     "A query that may look nowhere gives NaN: torch.softmax shares out nothing but minus "
     "infinities. Your own softmax of lesson 02 knows such rows.",
 )
+
+
+stock.exchanged(exercise, "key_table", "value_table")
 
 
 @exercise.mistake(raises=RuntimeError)

@@ -184,10 +184,3 @@ def windows_of_one_line(n_q, n_k, max_distance):
     line[line < 0] = 0
     line[line > 2 * max_distance] = 2 * max_distance
     return line.unfold(0, n_k, 1).flip(0)
-
-
-@exercise.alternative
-def limits_by_where(n_q, n_k, max_distance):
-    i, j = torch.meshgrid(torch.arange(n_q), torch.arange(n_k), indexing="ij")
-    right = torch.where(j - i > max_distance, max_distance, j - i)
-    return torch.where(right < -max_distance, 0, right + max_distance)

@@ -247,15 +247,3 @@ def with_a_rotated_half(x, positions, base=10000.0):
     angles = (positions[:, None] / base ** (c / half)).repeat(1, 2)
     rotated = torch.cat([-x[..., half:], x[..., :half]], dim=-1)
     return x * angles.cos().to(x.dtype) + rotated * angles.sin().to(x.dtype)
-
-
-@exercise.alternative
-def by_a_matrix_for_each_position(x, positions, base=10000.0):
-    d = x.shape[-1]
-    speeds = base ** (-torch.arange(0, d, 2, dtype=torch.float64, device=x.device) / d)
-    words = []
-    for word, position in zip(x.unbind(-2), positions, strict=True):
-        cosine, sine = torch.diag((position * speeds).cos()), torch.diag((position * speeds).sin())
-        turn = torch.cat([torch.cat([cosine, sine], 1), torch.cat([-sine, cosine], 1)])
-        words.append(word @ turn.to(x.dtype))
-    return torch.stack(words, dim=-2)

@@ -179,11 +179,3 @@ def one_place_repeated(offset, d_model):
     quarter = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
     moved = torch.matrix_exp(offset * torch.kron(torch.diag(speeds), quarter))
     return moved.to(torch.get_default_dtype())
-
-
-@exercise.alternative
-def three_diagonals(offset, d_model):
-    b = offset / 10000 ** (torch.arange(0, d_model, 2) / d_model)
-    below = torch.stack([b.sin(), torch.zeros_like(b)], dim=1).flatten()[:-1]
-    middle = b.cos().repeat_interleave(2)
-    return torch.diag(middle) + torch.diag(below, -1) - torch.diag(below, 1)

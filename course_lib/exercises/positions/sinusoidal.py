@@ -184,10 +184,3 @@ def columns_filled_in_turn(n, d_model):
     found[:, 0::2] = torch.sin(position * slower)
     found[:, 1::2] = torch.cos(position * slower)
     return found
-
-
-@exercise.alternative
-def one_wave_and_a_quarter_turn(n, d_model):
-    columns = torch.arange(d_model)
-    angles = torch.outer(torch.arange(n), 10000.0 ** (-(columns - columns % 2) / d_model))
-    return torch.sin(angles + (columns % 2) * torch.pi / 2)

@@ -207,16 +207,3 @@ def by_ever_shorter_ways(heads):
     for via in range(n):
         distance = torch.minimum(distance, distance[:, via : via + 1] + distance[via])
     return distance
-
-
-@exercise.alternative
-def in_ever_larger_circles(heads):
-    n = len(heads)
-    joined = torch.eye(n + 1)[heads][:, :n] + torch.eye(n)
-    joined = ((joined + joined.mT) > 0).float()
-    reached = torch.eye(n)
-    found = torch.zeros(n, n, dtype=torch.long)
-    for _ in range(n):
-        found += (reached == 0).long()
-        reached = ((reached @ joined) > 0).float()
-    return found

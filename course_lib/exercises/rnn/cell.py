@@ -196,13 +196,6 @@ def side_by_side(x, h, w_x, w_h, b):
 
 
 @exercise.alternative
-def in_one_pattern(x, h, w_x, w_h, b):
-    word = torch.einsum("...i,ij->...j", x, w_x)
-    memory = torch.einsum("...i,ij->...j", h, w_h)
-    return torch.tanh(word + memory + b)
-
-
-@exercise.alternative
 def by_exponentials(x, h, w_x, w_h, b):
     total = torch.nn.functional.linear(x, w_x.mT, b) + torch.nn.functional.linear(h, w_h.mT)
     return 2 * torch.sigmoid(2 * total) - 1

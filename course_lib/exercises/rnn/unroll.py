@@ -201,14 +201,6 @@ def all_words_projected_first(xs, h, w_x, w_h, b):
 
 
 @exercise.alternative
-def words_brought_to_the_front(xs, h, w_x, w_h, b):
-    states = [h]
-    for x in xs.movedim(-2, 0):
-        states.append(torch.tanh(torch.matmul(x, w_x) + torch.matmul(states[-1], w_h) + b))
-    return torch.cat([state.unsqueeze(-2) for state in states[1:]], dim=-2)
-
-
-@exercise.alternative
 def recursive(xs, h, w_x, w_h, b):
     first, rest = xs[..., :1, :], xs[..., 1:, :]
     h = torch.tanh(first.squeeze(-2) @ w_x + h @ w_h + b)

@@ -123,14 +123,6 @@ def balance_without_root(flops, a, b, alpha, beta):
 
 
 @exercise.alternative
-def by_logarithms(flops, a, b, alpha, beta):
-    from math import exp, log
-
-    log_n = (log(alpha * a) - log(beta * b) + beta * log(flops / 6)) / (alpha + beta)
-    return exp(log_n), flops / 6 / exp(log_n)
-
-
-@exercise.alternative
 def tokens_first(flops, a, b, alpha, beta):
     share = alpha + beta
     tokens = (beta * b / alpha / a) ** (1 / share) * (flops / 6) ** (alpha / share)

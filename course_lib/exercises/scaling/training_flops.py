@@ -123,8 +123,3 @@ def three_passes(parameters, tokens, layers=0, context=0, d_attention=0):
     forward = 2 * parameters * tokens + 2 * layers * context * d_attention * tokens
     backward = 2 * forward
     return forward + backward
-
-
-@exercise.alternative
-def six_times(parameters, tokens, layers=0, context=0, d_attention=0):
-    return 6 * tokens * (parameters + layers * context * d_attention)

@@ -146,9 +146,3 @@ def by_cases(step, d_model, warm_up):
     if step <= warm_up:
         return step / (warm_up * math.sqrt(d_model * warm_up))
     return 1 / math.sqrt(d_model * step)
-
-
-@exercise.alternative
-def share_of_the_top(step, d_model, warm_up):
-    top = (d_model * warm_up) ** -0.5
-    return top * min(step / warm_up, math.sqrt(warm_up / step))

@@ -223,8 +223,8 @@ def transposed(q, k, v, mask=None):
 
 @exercise.mistake
 def root_rounded_down(q, k, v, mask=None):
-    """The root of d_k was rounded down to a whole number, as `math.isqrt` does: right for 4 or 64,
-    and for no number between two squares."""
+    """The root of d_k was rounded down to a whole number, as isqrt does: right for 4 or 64, and
+    for no number between two squares."""
     root = int(q.shape[-1] ** 0.5)
     return scaled_dot_product_attention(q * (q.shape[-1] ** 0.5 / root), k, v, mask)
 

@@ -168,20 +168,6 @@ def least_likely(step, state, start, stop, most):
 
 
 @exercise.alternative
-def into_a_table(step, state, start, stop, most):
-    table = torch.full((state.shape[0], most), stop, dtype=torch.long)
-    last, alive = torch.full((state.shape[0],), start), torch.ones(state.shape[0])
-    for column in range(most):
-        scores, state = step(last, state)
-        last = torch.where(alive.bool(), scores.max(dim=-1).indices, stop)
-        table[:, column] = last
-        alive = alive * (last != stop)
-        if not alive.any():
-            return table[:, : column + 1]
-    return table
-
-
-@exercise.alternative
 def growing(step, state, start, stop, most):
     text = torch.full((len(state), 1), start)
     while text.shape[1] <= most and not (text[:, 1:] == stop).any(dim=1).all():

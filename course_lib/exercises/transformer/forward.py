@@ -264,10 +264,12 @@ def last_token_cut_off(self, target, memory, mask):
     return self.decoder(target[..., :-1], memory, mask)
 
 
-@exercise.alternative
-class InOneLine(Transformer):
-    def forward(self, source, target, source_mask=None):
-        return self.output(self.decoder(target, self.encoder(source, source_mask), source_mask))
+@exercise.mistake
+def memory_detached(self, source, target, source_mask=None):
+    """The right scores, but the encoder never learns: the memory was cut off by `.detach()`,
+    `.data` or `no_grad`. Through what else could the loss reach the encoder?"""
+    memory = self.encoder(source, source_mask).detach()
+    return self.output(self.decoder(target, memory, source_mask))
 
 
 @exercise.alternative

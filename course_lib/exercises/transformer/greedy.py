@@ -233,16 +233,3 @@ def whole_model_each_time(model, source, start, stop, most, source_mask=None):
         stopped = stopped | (following == stop)
         written = torch.cat([written, following.unsqueeze(-1)], dim=1)
     return written[:, 1:]
-
-
-@exercise.alternative
-def gathered_in_a_list(model, source, start, stop, most, source_mask=None):
-    memory, written = model.encoder(source, source_mask), []
-    target = torch.full((len(source), 1), start)
-    while len(written) < most:
-        if written and (torch.stack(written, 1) == stop).any(1).all():
-            break
-        scores = model.output(model.decoder(target, memory, source_mask))
-        written.append(scores[:, -1].argmax(1))
-        target = torch.cat([target, written[-1][:, None]], 1)
-    return torch.stack(written, 1) if written else target[:, :0]

@@ -273,11 +273,6 @@ def shape_by_shape(layers, d_model, d_ff, vocab):
 
 
 @exercise.alternative
-def as_a_polynomial(layers, d_model, d_ff, vocab):
-    return d_model * (vocab + layers * (12 * d_model + 4 * d_ff + 24)) + 2 * layers * d_ff
-
-
-@exercise.alternative
 def asking_torch(layers, d_model, d_ff, vocab):
     parts = [nn.Embedding(vocab, d_model, device="meta")]
     for layer in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer):

@@ -131,8 +131,3 @@ def layer_by_layer(distance, width):
 @exercise.alternative
 def rounded_up(distance, width):
     return (distance + width - 2) // (width - 1)
-
-
-@exercise.alternative
-def by_half_distances(distance, width):
-    return ceil(ceil(distance / 2) / (width // 2))

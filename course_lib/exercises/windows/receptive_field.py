@@ -124,11 +124,3 @@ def layer_by_layer(layers, width):
 def both_sides(layers, width):
     side = layers * (width // 2)
     return side + 1 + side
-
-
-@exercise.alternative
-def by_walking(layers, width):
-    first = last = 0
-    for _ in range(layers):
-        first, last = first - width // 2, last + width // 2
-    return len(range(first, last + 1))

@@ -181,11 +181,3 @@ def windows_side_by_side(x, weight, bias):
     width = weight.shape[0]
     neighbours = [shifted(x, k - width // 2) for k in range(width)]
     return torch.cat(neighbours, dim=-1) @ weight.flatten(0, 1) + bias
-
-
-@exercise.alternative
-def by_a_band_matrix(x, weight, bias):
-    places = torch.arange(x.shape[-2], device=x.device)
-    offsets = torch.arange(weight.shape[0], device=x.device) - weight.shape[0] // 2
-    band = (places[:, None] + offsets[:, None, None] == places).to(x.dtype)
-    return torch.einsum("kij,...jd,kdo->...io", band, x, weight) + bias

@@ -12,18 +12,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from course_lib.grading.gradebooks.template import (
-    NO_MORE_PENALTIES,
-    FilledTemplate,
-    by_student,
-    factor,
-    feedback,
-    lost,
-    match,
-    numbered,
-)
+from course_lib.grading.gradebooks.template import FilledTemplate, grades, numbered
 from course_lib.grading.marks.schema import Results
-from course_lib.grading.reports.shared.text import number
 
 SECONDS = 30
 PAGES = 100  # of students, a hundred each
@@ -158,25 +148,20 @@ def plan(
     server: Canvas | Moodle, results: Results, scale: float | None
 ) -> tuple[list[Grade], FilledTemplate]:
     """Return what would be sent, and what is to be known of it. Raises Refused."""
-    submissions, remarks = by_student(results), FilledTemplate()
+    filled = FilledTemplate(server.name)
     try:
         students = list(server.students())
-        worth = factor(server.name, submissions, server.points(), scale, remarks)
-    except (httpx.HTTPError, KeyError, TypeError, AttributeError) as error:
+        points = float(server.points() or 0)
+    except (httpx.HTTPError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise Refused(
             f"{server.name} could not be asked: {error or type(error).__name__}"
         ) from None
-    keys = {place: {*keys, numbered(number)} for place, (number, _, keys) in enumerate(students)}
-    labels = {place: name for place, (_, name, _) in enumerate(students)}
-    rows = match(keys, labels, submissions, remarks)
-    grades = []
-    for student, row in rows.items():
-        own = submissions[student]
-        score = number(worth * sum(x["score"] for x in own))
-        grades.append(Grade(students[row][0], labels[row], score, feedback(own, worth)))
-    if server.name == Canvas.name and any(map(lost, submissions.values())):
-        remarks.remarks.append(NO_MORE_PENALTIES)
-    return grades, remarks
+    rows = {i: (name, {*keys, numbered(x)}) for i, (x, name, keys) in enumerate(students)}
+    found = [
+        Grade(*students[row][:2], grade, why)
+        for row, grade, why in grades(results, rows, points, scale, filled)
+    ]
+    return found, filled
 
 
 def _read(answer: httpx.Response) -> Any:

@@ -3,18 +3,13 @@
 import re
 
 from course_lib.grading.gradebooks.template import (
-    NO_MORE_PENALTIES,
     FilledTemplate,
     Template,
-    by_student,
-    factor,
-    lost,
-    match,
+    grades,
     numbered,
     positive,
 )
 from course_lib.grading.marks.schema import Results
-from course_lib.grading.reports.shared.text import number
 
 IDENTIFIERS = ("ID", "SIS Login ID", "SIS User ID", "Student")
 
@@ -34,25 +29,21 @@ def fill(
         raise ValueError(
             "This is no gradebook of Canvas: it needs the columns Student and ID in its first row."
         )
-    column, filled = _column(table.head, assignment), FilledTemplate()
+    column, filled = _column(table.head, assignment), FilledTemplate("Canvas")
     places = [table.head.index(name) for name in IDENTIFIERS if name in table.head]
     name, number_column = table.head.index("Student"), table.head.index("ID")
-    rows = [row for row in range(1, len(table.rows)) if table.read(row, number_column)]
-    keys = {row: {table.read(row, place) for place in places} - {""} for row in rows}
-    for row in rows:
-        keys[row].add(numbered(table.read(row, number_column)))
-    labels = {row: table.read(row, name) for row in rows}
-    submissions = by_student(results)
+    rows = {}
+    for row in range(1, len(table.rows)):
+        if number := table.read(row, number_column):
+            keys = {numbered(number), *(table.read(row, place) for place in places)}
+            rows[row] = table.read(row, name), keys - {""}
     possible = [
         positive(table.read(row, column))
         for row in range(1, len(table.rows))
         if table.read(row, name) == "Points Possible"
     ]
-    worth = factor("Canvas", submissions, next(iter(possible), None), scale, filled)
-    for student, row in match(keys, labels, submissions, filled).items():
-        table.write(row, column, number(worth * sum(x["score"] for x in submissions[student])))
-    if any(map(lost, submissions.values())):
-        filled.remarks.append(NO_MORE_PENALTIES)
+    for row, grade, _ in grades(results, rows, next(iter(possible), None), scale, filled):
+        table.write(row, column, grade)
     filled.text = table.text()
     return filled
 

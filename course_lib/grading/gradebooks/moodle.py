@@ -5,15 +5,11 @@ from html import escape
 from course_lib.grading.gradebooks.template import (
     FilledTemplate,
     Template,
-    by_student,
-    factor,
-    feedback,
-    match,
+    grades,
     numbered,
     positive,
 )
 from course_lib.grading.marks.schema import Results
-from course_lib.grading.reports.shared.text import number
 
 IDENTIFIERS = ("Identifier", "Full name", "Email address", "ID number", "Username")
 
@@ -33,18 +29,17 @@ def fill(results: Results, template: str, scale: float | None = None) -> FilledT
             "This is no grading worksheet of Moodle: it needs the columns Identifier and Grade; "
             "download it with Moodle's language set to English."
         )
-    filled, rows = FilledTemplate(), range(1, len(table.rows))
-    rows = [row for row in rows if table.read(row, place["Identifier"])]
-    keys = {row: _keys(table, place, row) for row in rows}
-    labels = {row: _label(table, place, row) for row in rows}
-    submissions = by_student(results)
+    filled = FilledTemplate("Moodle")
+    rows = {
+        row: (_label(table, place, row), _keys(table, place, row))
+        for row in range(1, len(table.rows))
+        if table.read(row, place["Identifier"])
+    }
     possible = [positive(table.read(row, place.get("Maximum Grade", -1))) for row in rows]
-    worth = factor("Moodle", submissions, next(iter(possible), None), scale, filled)
-    for student, row in match(keys, labels, submissions, filled).items():
-        own = submissions[student]
-        table.write(row, place["Grade"], number(worth * sum(x["score"] for x in own)))
+    for row, grade, why in grades(results, rows, next(iter(possible), None), scale, filled):
+        table.write(row, place["Grade"], grade)
         if "Feedback comments" in place:
-            table.write(row, place["Feedback comments"], _html(feedback(own, worth)))
+            table.write(row, place["Feedback comments"], _html(why))
     filled.text = table.text()
     return filled
 

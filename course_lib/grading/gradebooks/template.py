@@ -2,19 +2,22 @@
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.statistics import exercise_title, graded
 from course_lib.grading.reports.shared.text import number, one_line
 
-NO_MORE_PENALTIES = "Late penalties are taken off: let Canvas take off no others."
+# of a gradebook, by the row: what a student is called there, and by which words they are found
+Rows = dict[int, tuple[str, set[str]]]
 
 
 @dataclass
 class FilledTemplate:
-    """A template with grades in it, and what the instructor should know of it."""
+    """Grades in a gradebook of Canvas or Moodle, and what the instructor should know of it."""
 
+    gradebook: str
     text: str = ""
     students_without_row: list[str] = field(default_factory=list)
     rows_without_grade: list[str] = field(default_factory=list)
@@ -79,27 +82,35 @@ class Template:
         return self.mark + "".join(f"{self.delimiter.join(cells)}{end}" for cells, end in rows)
 
 
-def by_student(results: Results) -> dict[str, list[SubmissionResult]]:
-    """List each student's graded notebooks: one a lesson."""
-    submissions = defaultdict(list)
-    for submission in graded(results):
-        submissions[submission["student"]].append(submission)
-    return dict(submissions)
-
-
-def factor(
-    gradebook: str,
-    submissions: dict[str, list[SubmissionResult]],
+def grades(
+    results: Results,
+    rows: Rows,
     possible: float | None,
     scale: float | None,
     filled: FilledTemplate,
-) -> float:
-    """Return what scores are multiplied by to be a gradebook's, and remark on it.
+) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield a student's row, grade, and the reasons for it; remark on all that has no place.
 
-    All points become those that the assignment has there, or the `scale` that was asked for.
+    Notebooks of several lessons add up. All their points become those that are possible in the
+    gradebook, or the `scale` that was asked for.
     """
+    submissions: dict[str, list[SubmissionResult]] = defaultdict(list)
+    for submission in graded(results):
+        submissions[submission["student"]].append(submission)
     most = max((sum(x["max_score"] for x in own) for own in submissions.values()), default=0)
-    wanted = scale or possible
+    worth = _factor(most, possible, scale, filled)
+    for student, row in _match(rows, submissions, filled).items():
+        own = submissions[student]
+        yield row, number(worth * sum(x["score"] for x in own)), _feedback(own, worth)
+    if filled.gradebook == "Canvas" and any(map(_lost, submissions.values())):
+        filled.remarks.append("Late penalties are taken off: let Canvas take off no others.")
+
+
+def _factor(
+    most: float, possible: float | None, scale: float | None, filled: FilledTemplate
+) -> float:
+    """Return what scores are multiplied by to be a gradebook's, and remark on it."""
+    gradebook, wanted = filled.gradebook, scale or possible
     if scale and possible and scale != possible:
         filled.remarks.append(
             f"{gradebook} has {number(possible)} points for this assignment, and --scale says "
@@ -127,19 +138,19 @@ def positive(written: str) -> float | None:
         return None
 
 
-def lost(submissions: list[SubmissionResult]) -> float:
+def _lost(submissions: list[SubmissionResult]) -> float:
     """Return how many points were taken off for lateness."""
     late = [x for x in submissions if x["late"]]
     won = sum(x["points"] for one in late for x in one["exercises"].values())
     return max(won - sum(x["score"] for x in late), 0)
 
 
-def feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
+def _feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
     """Say on a few lines what a student's notebooks got, and what does not hold yet."""
     lines = [x["message"] for x in submissions if x["message"]]
     score, most = (sum(x[key] for x in submissions) for key in ("score", "max_score"))
     total = f"{number(score)} of {number(most)} points"
-    if less := lost(submissions):
+    if less := _lost(submissions):
         total = f"Handed in late: {number(score + less)} less {number(less)} is {total}"
     if worth != 1:
         total += f"; here that is {number(worth * score)} of {number(worth * most)}"
@@ -155,23 +166,22 @@ def feedback(submissions: list[SubmissionResult], worth: float) -> list[str]:
     return [one_line(line) for line in lines]
 
 
-def match(
-    keys: dict[int, set[str]],
-    labels: dict[int, str],
-    submissions: dict[str, list[SubmissionResult]],
-    filled: FilledTemplate,
+def _match(
+    rows: Rows, submissions: dict[str, list[SubmissionResult]], filled: FilledTemplate
 ) -> dict[str, int]:
     """Find the row of each student, and note who has none.
 
     Where a student fits several rows, or several students fit one row, nobody's grade is guessed.
     """
-    rows = {
+    keys = {row: words for row, (_, words) in rows.items()}
+    labels = {row: label for row, (label, _) in rows.items()}
+    fitting = {
         student: rows_of(student, own[0].get("number", ""), keys)
         for student, own in submissions.items()
     }
-    claims = Counter(row for own in rows.values() for row in own)
+    claims = Counter(row for own in fitting.values() for row in own)
     row_of = {}
-    for student, own in rows.items():
+    for student, own in fitting.items():
         if not own:
             filled.students_without_row.append(one_line(student))
         elif len(own) > 1:
@@ -181,8 +191,8 @@ def match(
             filled.remarks.append(f"{one_line(student)} is not the only one who fits {label}.")
         else:
             row_of[student] = own[0]
-    left = [one_line(labels[row]) for row in keys if row not in row_of.values()]
-    filled.rows_without_grade += left
+    left = rows.keys() - row_of.values()
+    filled.rows_without_grade += [one_line(labels[row]) for row in rows if row in left]
     return row_of
 
 

@@ -52,15 +52,8 @@ def command(
 
     What may be seen follows its arguments, for a level at which it must see to that itself.
     """
-    python = [
-        str(files.program),
-        "-S",
-        "-s",
-        "-m",
-        f"course_lib.grading.judging.inside.{module}",
-        level,
-    ]
-    python += map(str, arguments)
+    name = f"course_lib.grading.judging.inside.{module}"
+    python = [str(files.program), "-S", "-s", "-m", name, level, *map(str, arguments)]
     places = ("MPLCONFIGDIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR")
     environment = ENVIRONMENT | dict.fromkeys(places, str(files.folder))
     environment["LD_LIBRARY_PATH"] = ":".join(map(str, files.libraries))

@@ -2,11 +2,11 @@
 
 import json
 
+from course_lib.checking.statuses import MARKS
 from course_lib.grading.marks.schema import ExerciseResult, Results, SubmissionResult
-from course_lib.grading.reports.shared.evidence import case_lines, property_lines
 from course_lib.grading.reports.shared.names import names
 from course_lib.grading.reports.shared.statistics import exercise_title
-from course_lib.grading.reports.shared.text import clean
+from course_lib.grading.reports.shared.text import clean, one_line, points
 
 
 def files(results: Results) -> dict[str, str]:
@@ -40,5 +40,15 @@ def document(submission: SubmissionResult) -> str:
 
 
 def _output(exercise_id: str, verdict: ExerciseResult) -> str:
-    said = clean(f"{exercise_id}: {verdict['status']}. {verdict['message']}")
-    return "\n".join([said, *property_lines(verdict), *case_lines(verdict)])
+    """Say why an answer has its points: what holds, and the values of the case that failed."""
+    lines = [clean(f"{exercise_id}: {verdict['status']}. {verdict['message']}")]
+    lines += [
+        f"{MARKS[x['held']]} {one_line(x['sentence'])} ({points(x['points'])})"
+        for x in verdict.get("properties", [])
+    ]
+    if case := verdict.get("case"):
+        lines.append(f"{one_line(case['heading'])}:")
+        for label, value in case["values"].items():
+            first, *rest = clean(value).split("\n")
+            lines += [f"  {one_line(label)}: {first}", *(f"    {line}" for line in rest)]
+    return "\n".join(lines)

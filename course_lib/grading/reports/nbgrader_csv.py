@@ -7,12 +7,10 @@ from course_lib.grading.marks.schema import Results, SubmissionResult
 from course_lib.grading.reports.shared.table import table
 from course_lib.grading.reports.shared.text import number
 
-COLUMNS: list[str] = [
-    *(
-        "assignment duedate timestamp student_id last_name first_name email raw_score "
-        "late_submission_penalty score max_score"
-    ).split()
-]
+COLUMNS = (
+    "assignment duedate timestamp student_id last_name first_name email raw_score"
+    " late_submission_penalty score max_score"
+).split()
 
 
 def files(results: Results) -> dict[str, str]:

@@ -7,41 +7,31 @@ from course_lib.grading.reports.shared.text import number
 # without it Excel reads the file in the machine's old code page and garbles accents;
 # LibreOffice and pandas read it either way
 BYTE_ORDER_MARK = "\ufeff"
+COLUMNS = "student name notebook status late score max_score flags".split()
 
 
 def files(results: Results) -> dict[str, str]:
     """Return the table: a column an exercise, with its points."""
-    ids = list(
-        dict.fromkeys(exercise_id for x in results["submissions"] for exercise_id in x["exercises"])
-    )
-    head = [
-        "student",
-        "name",
-        "notebook",
-        "status",
-        "late",
-        "score",
-        "max_score",
-        "flags",
-        *ids,
-        "message",
-    ]
-    rows = [
-        [
-            submission["student"],
-            submission.get("name", ""),
-            submission["notebook"],
-            submission["status"],
-            "yes" if submission["late"] else "no",
-            number(submission["score"]),
-            number(submission["max_score"]),
-            "; ".join(_flags(submission)),
-            *(_points(submission, exercise_id) for exercise_id in ids),
-            submission["message"],
-        ]
-        for submission in results["submissions"]
-    ]
+    submissions = results["submissions"]
+    ids = dict.fromkeys(exercise_id for x in submissions for exercise_id in x["exercises"])
+    head = [*COLUMNS, *ids, "message"]
+    rows = [[cells.get(column, "") for column in head] for cells in map(_cells, submissions)]
     return {"grades.csv": BYTE_ORDER_MARK + table([head, *rows])}
+
+
+def _cells(submission: SubmissionResult) -> dict[str, str]:
+    points = {name: number(verdict["points"]) for name, verdict in submission["exercises"].items()}
+    return points | {
+        "student": submission["student"],
+        "name": submission.get("name", ""),
+        "notebook": submission["notebook"],
+        "status": submission["status"],
+        "late": "yes" if submission["late"] else "no",
+        "score": number(submission["score"]),
+        "max_score": number(submission["max_score"]),
+        "flags": "; ".join(_flags(submission)),
+        "message": submission["message"],
+    }
 
 
 def _flags(submission: SubmissionResult) -> list[str]:
@@ -50,8 +40,3 @@ def _flags(submission: SubmissionResult) -> list[str]:
         for exercise_id, verdict in submission["exercises"].items()
         for flag in verdict.get("flags", [])
     ]
-
-
-def _points(submission: SubmissionResult, exercise_id: str) -> str:
-    verdict = submission["exercises"].get(exercise_id)
-    return number(verdict["points"]) if verdict else ""

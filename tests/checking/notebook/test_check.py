@@ -208,7 +208,7 @@ def test_in_a_notebook_sentences_are_html_whose_lines_break_between_words(
 def test_a_result_of_any_dtype_can_be_shown(dtype):
     found = verdict("start/hello", lambda x: x.to(dtype))
     shown = str(dtype).removeprefix("torch.")
-    assert f"dtype {shown}, where float32 is expected" in panel.text(found)
+    assert f"dtype of the result is {shown}, where float32 is expected" in panel.text(found)
     assert shown in panel.html(found)
 
 

@@ -8,7 +8,7 @@ from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.laws import _defined, _first
 from course_lib.checking.laws.mutants import mutants
 from course_lib.checking.telling.known_mistakes import diagnosis, equal_sizes, known, same_rows
-from course_lib.checking.trying.trial import Trying, cases, same_reply
+from course_lib.checking.trying.trial import AnswerRun, cases, same_reply
 
 
 def is_other(exercise, tried, named):
@@ -34,7 +34,7 @@ def test_what_is_made_by_machine_is_named_as_no_mistake_with_other_results(exerc
     }
     misnamed = []
     for name, answer in answers.items():
-        tried = Trying(exercise, InProcess(answer), 0)
+        tried = AnswerRun(exercise, InProcess(answer), 0)
         if (
             not tried.passes()
             and (found := diagnosis(tried, 0))

@@ -7,7 +7,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.laws import laws
 from course_lib.checking.telling.known_mistakes import known
-from course_lib.checking.trying.trial import Trying, cases, try_all
+from course_lib.checking.trying.trial import AnswerRun, cases
 from course_lib.checking.verdict import judge
 
 
@@ -20,7 +20,11 @@ def exercise_of(reference, *cases, **more):
 
 
 def failing(exercise, answer):
-    return [trial.sentence for trial in try_all(exercise, InProcess(answer), 0) if not trial.held]
+    return [
+        trial.sentence
+        for trial in AnswerRun(exercise, InProcess(answer), 0).all()
+        if not trial.held
+    ]
 
 
 def halves(x, y):
@@ -151,7 +155,7 @@ def overflowing(x):
 def test_large_numbers_are_tried_where_there_is_an_exponential():
     sentence = "large numbers give neither NaN nor a wrong result"
     assert failing(exercise_of(weights, (X,)), overflowing) == [sentence]
-    asked = try_all(exercise_of(halves, (X, X)), InProcess(halves), 0)
+    asked = AnswerRun(exercise_of(halves, (X, X)), InProcess(halves), 0).all()
     assert sentence not in [trial.sentence for trial in asked]
     small = exercise_of(weights, (X,), small_only="for this test")
     assert failing(small, overflowing) == []
@@ -184,7 +188,7 @@ def test_an_exception_that_nobody_foresaw_violates_a_law():
 def test_a_mutant_is_tried_up_to_its_first_failing_call():
     calls = []
     exercise = exercise_of(weights, *[(X + i,) for i in range(9)])
-    tried = Trying(exercise, InProcess(lambda x: calls.append(x)), 0)
+    tried = AnswerRun(exercise, InProcess(lambda x: calls.append(x)), 0)
     assert not tried.passes()
     # once with a cotangent and once without, since it raised in the first
     assert len(calls) <= 2

@@ -49,7 +49,7 @@ SET_DEATH_SIGNAL, SET_SECCOMP, NO_NEW_PRIVILEGES = 1, 22, 38
 ALLOWED: dict[str, tuple[int, int | None]] = {
     # memory
     "mmap": (9, 222), "munmap": (11, 215), "mprotect": (10, 226), "mremap": (25, 216),
-    "brk": (12, 214), "madvise": (28, 233), "membarrier": (324, 283),
+    "brk": (12, 214), "membarrier": (324, 283),
     # files, as far as they can be opened
     "read": (0, 63), "readv": (19, 65), "pread64": (17, 67), "write": (1, 64), "writev": (20, 66),
     "lseek": (8, 62), "open": (2, None), "openat": (257, 56), "close": (3, 57),
@@ -80,6 +80,7 @@ ALLOWED: dict[str, tuple[int, int | None]] = {
 ONLY_WITH = {
     "clone": (56, 220), "clone3": (435, 435), "kill": (62, 129), "tgkill": (234, 131),
     "ioctl": (16, 29), "fcntl": (72, 25), "prctl": (157, 167), "prlimit64": (302, 261),
+    "madvise": (28, 233),
 }  # fmt: skip
 NEWEST = 462  # mseal, of Linux 6.10
 # what C libraries start a thread with: it shares memory, files and signals, and no more
@@ -88,6 +89,8 @@ THREAD, OF_THREADS = 0x00010000, 0x007D0F00
 TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX = 0x5401, 0x5413, 0x5450, 0x5451
 F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC = 0, 1, 2, 3, 1030
 SET_NAME, GET_NAME = 15, 16
+# when pages are wanted, or no longer; with others, root can take memory out of use
+ADVICE = [0, 1, 2, 3, 4, 8, 14, 15, 16, 17]
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 X32, ALL_BITS = 0x40000000, 0xFFFFFFFF
 
@@ -240,6 +243,7 @@ def few_system_calls() -> None:
         "ioctl": {2: [TCGETS, TIOCGWINSZ, FIONCLEX, FIOCLEX]},
         "fcntl": {2: [F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC]},
         "prctl": {0: [SET_NAME, GET_NAME]},
+        "madvise": {4: ADVICE},
         # its own limits are read, and none is set: that would be a pointer, of two words
         "prlimit64": {0: [0], 4: [0], 5: [0]},
     }

@@ -7,9 +7,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from course_lib.checking.statuses import COLOURS, MARKS, ROW_COLOURS, SIGNS, code
-from course_lib.grading.reports.shared.evidence import points
 from course_lib.grading.reports.shared.statistics import STATUSES, exercise_title, lesson_title
-from course_lib.grading.reports.shared.text import clean, count, number, who
+from course_lib.grading.reports.shared.text import clean, count, number, points, who
 
 BY_HAND = {"marked": "#3f6fb5", "to be marked": COLOURS["not attempted"]}
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from course_lib.grading.reports.shared.text import clean
 
@@ -11,7 +11,7 @@ from course_lib.grading.reports.shared.text import clean
 FORMULA = re.compile(r"""(^|[;\t\r\n])((?:["']|[^\S\t\r\n])*)([=+\-@＝＋－＠]?)""")
 
 
-def table(rows: Iterable[list[str]]) -> str:
+def table(rows: Iterable[Sequence[str]]) -> str:
     """Write rows as CSV in which no cell is a formula."""
     file = io.StringIO(newline="")
     csv.writer(file).writerows([harmless(cell) for cell in row] for row in rows)

@@ -29,6 +29,11 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def points(value: float) -> str:
+    """Write a number of points: 1 point, 2.5 points."""
+    return f"{number(value)} {'point' if value == 1 else 'points'}"
+
+
 def count(n: int, noun: str) -> str:
     """Write how many there are of something: 1 notebook, 2 notebooks."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

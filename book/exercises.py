@@ -1,0 +1,112 @@
+"""What the page of a lesson says of an exercise: hints, the solution, and what `check` tells."""
+
+import ast
+import types
+from collections.abc import Callable
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from course_lib.answers.answer import InProcess
+from course_lib.answers.source import find_source, names_used, source_of
+from course_lib.checking.catalogue import load
+from course_lib.checking.exercise import Exercise
+from course_lib.checking.laws.laws import Behaviour
+from course_lib.checking.notebook.solution_text import solution_text
+from course_lib.checking.statuses import code
+from course_lib.checking.telling import panel
+from course_lib.checking.verdict import Verdict, judge
+
+HINT = "<details class='hint'><summary>Hint {} of {}</summary><p>{}</p></details>"
+SOLUTION = """<details class="solution"><summary>Solution</summary>
+
+```python
+{}
+```
+
+</details>"""
+WRONG = """<details class="wrong" open><summary>
+A wrong answer, and what <code>check</code> says</summary>"""
+SHORT = 16  # lines of a wrong answer
+
+
+def below_the_stub(exercise_id: str) -> list[NotebookNode]:
+    """Return the hints and the solution of an exercise, folded."""
+    exercise = load(exercise_id)
+    told = [HINT.format(n, len(exercise.hints), code(x)) for n, x in enumerate(exercise.hints, 1)]
+    solution = SOLUTION.format(solution_text(exercise).rstrip())
+    return [new_markdown_cell("\n".join(told)), new_markdown_cell(solution)]
+
+
+def passed(exercise_id: str) -> NotebookNode:
+    """Return what `check` shows of the solution."""
+    exercise = load(exercise_id)
+    return _shown(judge(exercise, InProcess(exercise.reference)), "With the solution:")
+
+
+def wrong_answer(exercise_id: str) -> list[NotebookNode]:
+    """Return a known mistake of an exercise, and the panel that names it.
+
+    It is the first one of the bank that is short, and whose panel shows an input with what was
+    expected and what came.
+    """
+    exercise = load(exercise_id)
+    readable = [x for x in exercise.mistakes if _is_written_out(x.answer, exercise)]
+    for mistake in sorted(readable, key=lambda x: _length(x.answer, exercise)):
+        verdict = judge(exercise, Behaviour(mistake.answer))
+        if _shows_an_input(verdict):
+            *helpers, source = _sources(mistake.answer, exercise)
+            last = f'{source}\n\ncheck("{exercise_id}", {mistake.name})'
+            code_cells = [new_code_cell("\n\n\n".join([*helpers, last]))]
+            if _lines(helpers) > SHORT:
+                folded = new_code_cell("\n\n\n".join(helpers), metadata={"tags": ["hide-input"]})
+                code_cells = [folded, new_code_cell(last)]
+            code_cells[-1].outputs = [_shown(verdict)]
+            return [new_markdown_cell(WRONG), *code_cells, new_markdown_cell("</details>")]
+    raise LookupError(f"no known mistake of {exercise_id} can be shown")
+
+
+def _is_written_out(answer: Callable, exercise: Exercise) -> bool:
+    """Tell whether the file of the exercise has the source of an answer."""
+    return answer.__module__ == exercise.draw.__module__ and find_source(answer) is not None
+
+
+def _length(answer: Callable, exercise: Exercise) -> tuple[bool, int]:
+    """Order answers: first those without the solution in them, and among these the short ones."""
+    calls = not isinstance(answer, type) and exercise.reference in _used(answer)
+    return calls, max(SHORT, _lines(_sources(answer, exercise)))
+
+
+def _lines(sources: list[str]) -> int:
+    return sum(len(source.splitlines()) for source in sources)
+
+
+def _sources(answer: Callable, exercise: Exercise) -> list[str]:
+    """Return the source of an answer behind those of its helpers in the exercise's file."""
+    own = [x for x in _used(answer) if x is not answer and _is_written_out(x, exercise)]
+    helpers = [source for x in own for source in _sources(x, exercise)]
+    return list(dict.fromkeys([*helpers, _undecorated(answer)]))
+
+
+def _used(answer: Callable) -> list[Callable]:
+    used = names_used(answer, _undecorated(answer)).values()
+    return [x for x in used if isinstance(x, types.FunctionType | type)]
+
+
+def _undecorated(answer: Callable) -> str:
+    source = source_of(answer)
+    first = ast.parse(source).body[0].lineno
+    return "\n".join(source.splitlines()[first - 1 :])
+
+
+def _shows_an_input(verdict: Verdict) -> bool:
+    failure = verdict.failure
+    if verdict.status != "known mistake" or not failure or not failure.got:
+        return False
+    return failure.expected is not None and failure.got.error is None
+
+
+def _shown(verdict: Verdict, of: str = "") -> NotebookNode:
+    caption = f'<p class="of">{of}</p>' if of else ""
+    html = panel.html(verdict, in_notebook=False)
+    return new_output("display_data", {"text/html": caption + html})
