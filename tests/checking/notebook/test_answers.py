@@ -154,33 +154,33 @@ def test_the_exercises_own_cell_may_give_the_name_to_any_function(notebook, hand
 
 WEIGHTED = "def weighted_sum(weights, v):\n    return weights @ v"
 SOFTMAX = "def softmax(scores, mask=None):\n    return {}"
-LOOKUP = source_of(load("attention/soft_lookup").reference)
+ATTEND = source_of(load("attention/attend").reference)
 
 
 @pytest.mark.parametrize("body", ["scores * 0", "torch.softmax(scores, -1)", "not_there(scores)"])
 @pytest.mark.parametrize("between", ["", "softmax = mine('attention/softmax')"])
 def test_one_mistake_costs_once(save_notebook, tmp_path, handle, body, between):
     names = "from torch import Tensor\nfrom jaxtyping import Bool, Float\nfrom einops import *"
-    cells = [f"{SET_UP}\n{names}", SOFTMAX.format(body), between, WEIGHTED, LOOKUP]
+    cells = [f"{SET_UP}\n{names}", SOFTMAX.format(body), between, WEIGHTED, ATTEND]
     cells.insert(1, source_of(load("attention/dot_scores").reference))
     path = save_notebook(tmp_path / "02.ipynb", *cells, lesson="02")
     found = {
         x.exercise: x for x in verdicts(find_answers(ipynb.read(path), "", alone=True), handle)
     }
     assert found["attention/softmax"].status not in ("passed", "not attempted")
-    caller = found["attention/soft_lookup"]
+    caller = found["attention/attend"]
     assert caller.status == "passed", caller.message
     assert caller.message.endswith("(Judged on the library's `softmax`: yours has not passed.)")
 
 
 def test_an_answer_borrows_only_from_those_that_come_before_it(save_notebook, tmp_path, handle):
-    through = "def softmax(scores, mask=None):\n    return soft_lookup(scores, None, None, 1)"
-    stub_of_later = stub(load("attention/soft_lookup").reference)
+    through = "def softmax(scores, mask=None):\n    return attend(scores, scores, scores)"
+    stub_of_later = stub(load("attention/attend").reference)
     cells = [f"{SET_UP}\nfrom jaxtyping import *\nfrom torch import Tensor", through, stub_of_later]
     found = read(save_notebook(tmp_path / "02.ipynb", *cells, lesson="02"))
     attempt = found.attempts["attention/softmax"]
     assert attempt.neighbours == ()
-    assert attempt.borrowing([load("attention/soft_lookup")]) is attempt
+    assert attempt.borrowing([load("attention/attend")]) is attempt
 
 
 @pytest.mark.parametrize("exercise_id", ids())
