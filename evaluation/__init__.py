@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from course_lib.answers.process import ChildProcess
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook.answers import find_answers, judge_attempt
+from course_lib.checking.notebook.answer_cells import find_answers, judge_attempt
 from course_lib.checking.verdict import Verdict
 from lessons.build import build, lesson_files
 

@@ -1,4 +1,4 @@
-"""Pages become notebooks: `python -m lessons [01 01_gates ...] [--text | --rest]`.
+"""Pages become notebooks: `python -m lessons [01 04_trees ...] [--text | --rest]`.
 
 Authors edit lessons/NN_name.py (percent format), or lessons/explorations/NN_name.py. A cell
 `# exercise: rnn/cell` becomes a line with its minutes and a link to its solution, and the stub in
@@ -209,7 +209,7 @@ def write(notebook: NotebookNode, path: Path) -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Build and execute notebooks."""
     parser = argparse.ArgumentParser(prog="python -m lessons", description=__doc__)
-    parser.add_argument("numbers", nargs="*", help="such as 01 or 01_gates (all pages)")
+    parser.add_argument("numbers", nargs="*", help="such as 01 or 04_trees (all pages)")
     parser.add_argument(
         "--text", action="store_true", help="execute nothing: only text has changed"
     )

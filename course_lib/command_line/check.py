@@ -12,7 +12,7 @@ from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from course_lib.answers.answer import Answer
-    from course_lib.checking.notebook.answers import Attempt
+    from course_lib.checking.notebook.answer_cells import Attempt
     from course_lib.checking.verdict import Verdict
 
 NAME = "check"
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print a panel for each answer, and record it; return 1 if one is wrong."""
     from course_lib.answers.process import ChildProcess
-    from course_lib.checking.notebook.answers import read, verdicts
+    from course_lib.checking.notebook.answer_cells import read, verdicts
 
     if options.notebook.is_dir():
         raise CommandError(f"{options.notebook} is a folder: name one notebook in it.")

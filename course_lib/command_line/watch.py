@@ -16,7 +16,7 @@ from course_lib.files.errors import CommandError, NotANotebook
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
-    from course_lib.checking.notebook.answers import Attempt, Holder
+    from course_lib.checking.notebook.answer_cells import Attempt, Holder
 
 NAME = "watch"
 WHAT = "judge what you have changed each time that you save a notebook, until Ctrl-C"
@@ -84,7 +84,7 @@ def show(file: Path, old: dict | None, new: dict, child: "Holder") -> None:
     """Clear the screen and show the verdicts on the answers that a save has changed, if any."""
     from rich.console import Console
 
-    from course_lib.checking.notebook.answers import find_answers, verdicts
+    from course_lib.checking.notebook.answer_cells import find_answers, verdicts
     from course_lib.checking.notebook.progress import standing
 
     try:

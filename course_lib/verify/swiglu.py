@@ -1,4 +1,4 @@
-"""Lesson 08: the gated feed-forward network, held against torch's functions."""
+"""lesson 09: the gated feed-forward network, held against torch's functions."""
 
 import torch
 from torch.func import functional_call

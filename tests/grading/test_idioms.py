@@ -7,7 +7,7 @@ import pytest
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load
-from course_lib.checking.notebook.answers import find_answers, verdicts
+from course_lib.checking.notebook.answer_cells import find_answers, verdicts
 from course_lib.checking.notebook.as_graded import in_notebook, warning, warning_in_notebook
 from course_lib.checking.notebook.check import check, mine, verdict
 from course_lib.files.workspace import Workspace

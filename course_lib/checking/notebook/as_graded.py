@@ -6,7 +6,12 @@ from typing import Any
 from course_lib.answers.source import find_source
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook import cells
-from course_lib.checking.notebook.answers import Attempt, find_answers, forbidden, read_cell
+from course_lib.checking.notebook.answer_cells import (
+    Attempt,
+    find_answers,
+    forbidden_name,
+    read_cell,
+)
 from course_lib.checking.notebook.solution_text import of_lesson
 from course_lib.checking.notebook.time_limit import judged_in_time
 from course_lib.checking.trying.source_names import names_in
@@ -15,7 +20,7 @@ from course_lib.checking.verdict import sentence
 
 def warning(attempt: Attempt) -> str | None:
     """Say of an attempt that has passed why it would not if it were graded, if so."""
-    if name := forbidden(attempt):
+    if name := forbidden_name(attempt):
         return _warning(f"this calls `{name}`, which you build here yourself.")
     is_missing = of_lesson(attempt.exercise.lesson)
     for given in names_in(attempt.written, {}).imports:

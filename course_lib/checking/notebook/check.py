@@ -1,4 +1,4 @@
-"""What a notebook calls: check, hint, solution, mine and reveal."""
+"""What a notebook calls: check, hint, solution, mine, reveal, my_transformer and verdict."""
 
 import hashlib
 import linecache
@@ -14,7 +14,7 @@ from course_lib.answers.source import define, self_contained
 from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook import as_graded, cells, one_page, predictions
-from course_lib.checking.notebook.answers import Attempt
+from course_lib.checking.notebook.answer_cells import Attempt
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.notebook.time_limit import judged_in_time
 from course_lib.checking.telling import hints, panel

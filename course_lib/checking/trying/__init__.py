@@ -1,1 +1,1 @@
-"""AnswerRun an answer: what may not be called, standard questions and laws."""
+"""How an answer is tried: what may not be called, standard questions and laws."""

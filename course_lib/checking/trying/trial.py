@@ -1,4 +1,4 @@
-"""AnswerRun an answer: the standard properties, asked as requests, and the exercise's own laws."""
+"""Try an answer: the standard properties, asked as requests, and the exercise's own laws."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

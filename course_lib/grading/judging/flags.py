@@ -15,7 +15,8 @@ from course_lib.grading.marks.schema import Flag
 MOST = 20
 # modules and functions by which any other can be reached, or code be made of text
 REACH_ANYTHING = frozenset(
-    "abc.ABCMeta ast builtins code codeop course_lib.answers course_lib.grading ctypes"
+    "abc.ABCMeta ast builtins code codeop course_lib.answers course_lib.checking course_lib.grading"
+    " ctypes"
     " dataclasses.make_dataclass dis gc importlib inspect io linecache marshal multiprocessing"
     " operator.attrgetter operator.methodcaller os pathlib pickle pkgutil pydoc runpy socket"
     " string.Formatter subprocess symtable sys threading timeit torch.CompilationUnit torch.classes"

@@ -5,10 +5,10 @@ import contextlib
 
 from course_lib.checking.catalogue import load
 from course_lib.checking.likeness import is_library
-from course_lib.checking.notebook.answers import (
+from course_lib.checking.notebook.answer_cells import (
     Attempt,
     find_answers,
-    forbidden,
+    forbidden_name,
     judge_attempt,
     unanswered,
 )
@@ -92,7 +92,7 @@ class Judge:
 
     def _verdict(self, attempt: Attempt) -> Verdict:
         try:
-            if name := forbidden(attempt):
+            if name := forbidden_name(attempt):
                 said = f"This calls `{name}`: here you build it yourself."
                 return untried(attempt.exercise, "forbidden", said, self._rules.seed)
             return self._judged(attempt)

@@ -10,7 +10,7 @@ import torch
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, source_of, stub
 from course_lib.checking.catalogue import ids, load
-from course_lib.checking.notebook.answers import find_answers, read, verdicts
+from course_lib.checking.notebook.answer_cells import find_answers, read, verdicts
 from course_lib.checking.notebook.solution_text import solution_text, standalone
 from course_lib.checking.verdict import judge
 from course_lib.files import ipynb

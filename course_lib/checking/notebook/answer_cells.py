@@ -164,7 +164,7 @@ def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
     return replace(verdict, message=f"{sentence(verdict.message)} {note}")
 
 
-def forbidden(attempt: Attempt) -> str | None:
+def forbidden_name(attempt: Attempt) -> str | None:
     """Return a function that an attempt or its helpers name, and may not call, if there is one."""
     # the solution may stand on helpers that no answer may call
     exercise = attempt.exercise
