@@ -465,7 +465,7 @@ plots.show(
 # %% [markdown]
 # In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump, and most of the word is never looked at. Attention keeps every state within reach, but the decoder must also *find* the right one, and hardly any word in its training has 18 letters or more.
 #
-# That can be mended by training, for attention. Lesson 01 trained small models on joined words of up to 36 letters as well. Of the sounds of new words of 35 letters, counted as insertions, deletions and replacements, one vector of 64 numbers then has 72 % wrong, attention over states of 64 only 27 %. Here the one vector *is* too small, and no vector of fixed size can be large enough for every length.
+# That can be mended by training, for attention. Lesson 01 trained small models on joined words of up to 36 letters as well. Of the sounds of new words of 35 letters, counted as insertions, deletions and replacements, one vector of 64 numbers then has 72 % wrong, attention over states of 64 only 27 %. Here the one vector *is* too small. Its size would have to grow with the input, as the number of encoder states does by itself.
 
 # %% tags=["training", "hide-input"]
 assert sum(len(word) >= 18 for word, _ in learning) == 34, "of 113,222"
