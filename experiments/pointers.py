@@ -16,8 +16,16 @@ STEPS = (500, 2000)
 RATES = (0.003, 0.01, 0.03, 0.1)
 D_MODEL, D_K, D_V = 2 * pointers.NAMES + 1, 8, 4
 D_GRU = 32
-BATCH, TESTED = 64, 4000
-SETTINGS = {"steps": STEPS, "rates": RATES, "d_k": D_K, "d_v": D_V, "batch": BATCH}
+BATCH, TESTED = 64, 100_000
+SETTINGS = {
+    "steps": STEPS,
+    "rates": RATES,
+    "d_k": D_K,
+    "d_v": D_V,
+    "d_gru": D_GRU,
+    "batch": BATCH,
+    "tested": TESTED,
+}
 
 
 class VersionOne(nn.Module):
@@ -86,7 +94,7 @@ def squared_error(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def explained(arm: str, seed: int, steps: int, rate: float) -> float:
-    """Train, and return the share of the variance that the model explains in new sentences."""
+    """Train, and return the share of the numbers' variance that is explained in new sentences."""
     attention, d_out = ARMS[arm]
     generator = torch.Generator().manual_seed(seed)
 
@@ -97,8 +105,9 @@ def explained(arm: str, seed: int, steps: int, rate: float) -> float:
         model = nn.Sequential(attention(), nn.Linear(d_out, 1))
     batches = map(drawn, repeat(BATCH))
     training.train(model, batches, squared_error, steps=steps, learning_rate=rate)
+    x, found = pointers.sentences(TESTED, generator=torch.Generator().manual_seed(1000))
     with torch.no_grad():
-        return 1 - squared_error(model, drawn(TESTED)).item()
+        return 1 - (squared_error(model, (x, found)) / found.square().mean()).item()
 
 
 def measure() -> dict:
