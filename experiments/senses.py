@@ -108,7 +108,7 @@ def measure() -> dict:
         line: {"attention": gap(line, jewel, False), "alone": gap(line, jewel, True)}
         for line, jewel in BOTH.items()
     }
-    return {"lines": leans, "both": both}
+    return {"described": DESCRIBED, "lines": leans, "both": both, "jewels": BOTH}
 
 
 def table(figures: dict) -> list[str]:

@@ -1,0 +1,189 @@
+# %% [markdown]
+# # What do all pairs cost?
+#
+# **20 minutes · an exploration of lesson 03 · needs nothing else**
+#
+# In self-attention there is one step between any two tokens of a text. An RNN needs as many steps as there are tokens between them. **What do you pay for that one step?** At the end you know the price in operations and in memory, and you have caught an operating system taking more than half of the time.
+
+# %%
+import psutil
+import torch
+from course_lib.attention import dot_scores, softmax
+from course_lib.exercises import mine, reveal
+from course_lib.instruments import measuring, plots
+from course_lib.rnn import gru_cell
+
+# %%
+scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
+
+# %% [markdown]
+# ## What you get: a short path
+#
+# How many operations must wait for each other before the last token has heard from the first? Autograd keeps the answer: each result knows the operations that it was made from. Count the longest chain.
+
+
+# %%
+def longest_chain(result):
+    """Return the largest number of operations, one after another, that led to a result."""
+    depth, todo = {}, [result.grad_fn]
+    while todo:
+        node = todo[-1]
+        before = [parent for parent, _ in node.next_functions if parent is not None]
+        waiting = [parent for parent in before if parent not in depth]
+        todo.extend(waiting)
+        if not waiting:
+            depth[todo.pop()] = 1 + max((depth[parent] for parent in before), default=0)
+    return depth[result.grad_fn]
+
+
+# %% [markdown]
+# **If $n$ grows from 16 to 128, by what factor does the chain of a GRU grow, and by what factor that of self-attention?**
+
+# %%
+guess = None  # two factors: (GRU, self-attention)
+
+
+# %%
+def last_state(xs):
+    h, w, b = torch.zeros(8), torch.randn(8, 24) / 3, torch.zeros(24)
+    for x in xs:
+        h = gru_cell(x, h, w, w, b, b)
+    return h
+
+
+chains = {}
+for n in (16, 128):
+    xs = torch.randn(n, 8, requires_grad=True)
+    attended = scaled_dot_product_attention(xs, xs, xs)
+    chains[n] = longest_chain(last_state(xs)), longest_chain(attended)
+    print(f"{n:4} tokens: GRU {chains[n][0]:5}, self-attention {chains[n][1]}")
+reveal(guess, tuple(round(b / a) for a, b in zip(chains[16], chains[128])))
+assert 7.5 < chains[128][0] / chains[16][0] < 8.5 and chains[16][1] == chains[128][1]
+
+# %% [markdown]
+# This is what "one step" and $O(1)$ mean. Read it with a grain of salt: a softmax and a weighted sum add up $n$ numbers, and we counted a sum as one operation. Even a machine with any number of processors adds $n$ numbers in $\log_2 n$ rounds, in pairs, then pairs of pairs. For 128 tokens that is 7 rounds, where the GRU has 128 steps.
+#
+# ## What you pay: all pairs
+#
+# Every query meets every key, so there are $n^2$ scores. Table 1 of Vaswani et al. 2017 has the price, for $n$ tokens of size $d$ and windows of $k$ tokens; three of its four rows:
+#
+# | layer | operations | steps in sequence | longest path |
+# |:-|:-|:-|:-|
+# | self-attention | $O(n^2 d)$ | $O(1)$ | $O(1)$ |
+# | recurrent | $O(n d^2)$ | $O(n)$ | $O(n)$ |
+# | convolution | $O(k n d^2)$ | $O(1)$ | $O(\log_k n)$ if windows skip tokens (dilated) |
+#
+# So four times as many tokens should take 16 times as long. We measure the processor's time for each score, which should then not depend on $n$ at all, and repeat small sizes until all of them compute equally many scores.
+
+
+# %%
+def nanoseconds(attend, n):
+    """Return processor time for each score: in the program itself, and in the system for it."""
+    q, repeats = torch.randn(n, 64), (4000 // n) ** 2 * 4
+    attend(q, q, q)
+    process = psutil.Process()
+    start = process.cpu_times()
+    for _ in range(repeats):
+        attend(q, q, q)
+    end, scores = process.cpu_times(), repeats * n * n
+    return 1e9 * (end.user - start.user) / scores, 1e9 * (end.system - start.system) / scores
+
+
+# %% [markdown]
+# **From 2,000 to 4,000 tokens: how many times more processor time?**
+
+# %%
+guess = None  # a factor
+
+# %%
+whole = {n: nanoseconds(scaled_dot_product_attention, n) for n in (500, 1000, 2000, 4000)}
+for n, (program, system) in whole.items():
+    print(
+        f"{n:5} tokens: {program:5.1f} ns for each score in the program, {system:5.1f} in the system"
+    )
+times = {n: sum(found) * n * n for n, found in whole.items()}
+reveal(guess, round(times[4000] / times[2000], 1))
+claim = "from 2,000 to 4,000 tokens, more than 5 times the processor time"
+measuring.expect(claim, times[4000] > 5 * times[2000], round(times[4000] / times[2000], 1))
+
+# %% [markdown]
+# On the machine that made this page (Linux) the factor is far above four. It is tempting to blame the processor's cache: the scores of 4,000 tokens take 61 MiB, more than most caches hold. But then the *program's* own time would grow, since it would wait for memory. It hardly does. The system's time does.
+#
+# The system hands out memory. Below 32 MiB the C library's allocator keeps a freed block and gives it out again. Above, it returns each block and asks for a fresh one, and the system must fill every page of it with zeros before it is used. Our attention makes several $n \times n$ tensors in every call.
+#
+# If that is the reason, a size just above 32 MiB should be slow and one just below it fast, though they hardly differ. And attention in blocks of 64 queries, which never holds more than $64\,n$ scores, should not be slow at any size.
+
+
+# %%
+def in_blocks(q, k, v):
+    return torch.cat([scaled_dot_product_attention(part, k, v) for part in q.split(64)])
+
+
+def fused(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+
+
+q = torch.randn(300, 64)
+assert torch.allclose(in_blocks(q, q, q), scaled_dot_product_attention(q, q, q), atol=1e-6)
+assert torch.allclose(fused(q, q, q), scaled_dot_product_attention(q, q, q), atol=1e-5)
+rows = {"whole, 30 MiB": (scaled_dot_product_attention, 2800)}
+rows["whole, 36 MiB"] = scaled_dot_product_attention, 3080
+rows["whole, 61 MiB"] = scaled_dot_product_attention, 4000
+rows["in blocks"] = in_blocks, 4000
+rows["torch's own kernel"] = fused, 4000
+found = {name: nanoseconds(*row) for name, row in rows.items()}
+
+# %% tags=["hide-input"]
+title = "Above 32 MiB most of the time goes to fetching memory; in blocks none does"
+figure, ax = plots.axes(title, "processor time for each score (ns)", "", size=(7.4, 2.8))
+for y, (program, system) in enumerate(found.values()):
+    ax.barh(y, program, color=plots.COLOURS[0])
+    ax.barh(y, system, left=program, color=plots.COLOURS[1])
+ax.set_yticks(
+    range(len(found)), [f"{name} (n = {n:,})" for name, (_, n) in zip(rows, rows.values())]
+)
+ax.invert_yaxis()
+ax.text(0.99, 0.95, "in the program", color=plots.COLOURS[0], transform=ax.transAxes, ha="right")
+ax.text(0.99, 0.85, "in the system", color=plots.COLOURS[1], transform=ax.transAxes, ha="right")
+said = "; ".join(f"{name}: {a:.1f} and {b:.1f}" for name, (a, b) in found.items())
+plots.show(
+    figure,
+    "Bars of processor time for each score, in nanoseconds, in the program and in the system. "
+    f"{said}.",
+)
+claim = "at 61 MiB the system takes more time than at 30 MiB, and less in blocks"
+system = {name: round(b, 1) for name, (_, b) in found.items()}
+holds = system["whole, 61 MiB"] > 2 * max(system["whole, 30 MiB"], system["in blocks"])
+measuring.expect(claim, holds, system)
+
+# %% [markdown]
+# FOUND
+#
+# ## What remains: memory
+#
+# Time in blocks is $n^2$ again, with nothing on top. But for training, autograd keeps what the backward pass needs, and in our attention that includes whole tables of $n^2$ weights:
+
+# %%
+kept = {}
+for n in (500, 1000, 2000):
+    q = torch.randn(n, 64, requires_grad=True)
+    ours = measuring.saved_bytes(lambda q=q: scaled_dot_product_attention(q, q, q), [q])
+    blocks = measuring.saved_bytes(lambda q=q: in_blocks(q, q, q), [q])
+    kernel = measuring.saved_bytes(lambda q=q: fused(q, q, q), [q])
+    kept[n] = ours, blocks, kernel
+    print(
+        f"{n:5} tokens: whole {ours / 1e6:5.1f} MB, in blocks {blocks / 1e6:5.1f}, torch's {kernel / 1e6:.1f}"
+    )
+assert 3.5 < kept[2000][0] / kept[1000][0] < 4.5 and 3.5 < kept[2000][1] / kept[1000][1] < 4.5
+assert kept[2000][2] < 2.5 * kept[1000][2]
+
+# %% [markdown]
+# Blocks do not help here, since each block keeps its part of the table. torch's kernel keeps only what grows with $n$ and computes the weights anew in the backward pass. How that works, and how to avoid the $n^2$ operations as well, is lesson 13.
+#
+# ## What to remember
+#
+# - One step between any two tokens; $\log_2 n$ rounds if you count the additions.
+# - $n^2$ scores: 4 times the work for twice the tokens. A written-out attention also keeps $n^2$ weights for the backward pass.
+# - When time grows faster than the operations, ask who spends it. Here it was neither arithmetic nor the cache.
+#
+# Vaswani et al. 2017, table 1. Titles and links: REFERENCES.md.
