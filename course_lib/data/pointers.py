@@ -1,7 +1,9 @@
 """The pointer task: in each sentence, every token must fetch the number of another."""
 
+from typing import NamedTuple
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
@@ -28,3 +30,30 @@ def names_of(x: Float[Tensor, "*batch n d_model"]) -> tuple[Tensor, Tensor]:
     """Return the numbers of the tokens' own names, and of those that they want."""
     names = (x.shape[-1] - 1) // 2
     return x[..., :names].argmax(-1), x[..., names:-1].argmax(-1)
+
+
+class Coincidences(NamedTuple):
+    """Which tokens of a sentence have names in common, as matrices (i, j) of booleans."""
+
+    itself: Bool[Tensor, "*batch n n"]
+    wants: Bool[Tensor, "*batch n n"]  # i wants j
+    wanted_by: Bool[Tensor, "*batch n n"]  # j wants i
+    alike: Bool[Tensor, "*batch n n"]  # i and j want the same, or are the same token
+
+
+def coincidences(x: Float[Tensor, "*batch n d_model"]) -> Coincidences:
+    """Compare the names of all pairs of tokens."""
+    own, wanted = names_of(x)
+    wants = wanted.unsqueeze(-1) == own.unsqueeze(-2)
+    itself = own.unsqueeze(-1) == own.unsqueeze(-2)
+    return Coincidences(itself, wants, wants.mT, wanted.unsqueeze(-1) == wanted.unsqueeze(-2))
+
+
+def explained(
+    shares: Float[Tensor, "*batch n n"], wants: Bool[Tensor, "*batch n n"]
+) -> Float[Tensor, ""]:
+    """Return the share of the variance that weighted averages explain, at the best scale.
+
+    E[share of the wanted token]^2 / E[sum of squared shares], for independent numbers.
+    """
+    return shares[wants].mean() ** 2 / shares.square().sum(-1).mean()
