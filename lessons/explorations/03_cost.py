@@ -13,6 +13,21 @@ from course_lib.exercises import mine, reveal
 from course_lib.instruments import measuring, plots
 from course_lib.rnn import gru_cell
 
+# %% tags=["hide-input"]
+names = ["RNN: one step a token", "self-attention: one step, all pairs"]
+figure, axes = plots.panels("What is bought, and what is paid", names, size=(8.4, 2.6))
+tokens = range(6)
+chain = {(2 * i, 0): i + 1 for i in tokens}
+plots.graph(axes[0], chain, [((2 * i, 0), (2 * i + 2, 0)) for i in range(5)])
+pairs = {(2 * i, row): i + 1 for i in tokens for row in (0, 3)}
+plots.graph(axes[1], pairs, [((2 * i, 0), (2 * j, 3)) for i in tokens for j in tokens])
+plots.show(
+    figure,
+    "On the left six tokens in a chain, each with an arrow to the next: five arrows, five steps "
+    "from the first to the last. On the right the same six tokens in two rows, with an arrow from "
+    "each below to each above: 36 arrows, one step.",
+)
+
 # %%
 scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
 

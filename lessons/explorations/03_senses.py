@@ -12,6 +12,26 @@ from course_lib.data import needs, word_vectors
 from course_lib.exercises import mine, reveal
 from course_lib.instruments import plots, results
 
+# %% tags=["hide-input"]
+kept = results.load("senses")["figures"]
+title = "For lines with one sense, a plain average sorts *ring* as well as a trained encoder"
+figure, ax = plots.axes(title.replace("*", ""), "bells  ←  0  →  jewels", "", size=(8, 3))
+for y, found in enumerate(kept["lines"]["ring"].values()):
+    ax.plot(found["attention"][-1], y, "o", color=plots.COLOURS[0])
+    ax.plot(found["average"], y, "D", color=plots.COLOURS[1], fillstyle="none")
+    assert (found["attention"][-1] > 0) == (found["average"] > 0) == found["sense"]
+ax.axvline(0, color="0.6", linewidth=1)
+ax.set_yticks(range(6), kept["lines"]["ring"])
+ax.text(0.02, 0.3, "● encoder", color=plots.COLOURS[0])
+ax.text(0.02, 1.1, "◇ plain average", color=plots.COLOURS[1])
+ax.invert_yaxis()
+plots.show(
+    figure,
+    "Six lines with ring, with two marks each: how much nearer MiniLM's state of ring is to jewels "
+    "than to bells, and how much nearer the plain average of the line is. In the three lines about "
+    "bells both are below zero, in the three about jewels both above.",
+)
+
 # %%
 needs("shakespeare")
 
@@ -126,7 +146,6 @@ from course_lib.pretrained import minilm
 from course_lib.pretrained.word_senses import described, lean, states
 
 encoder = minilm.load()
-kept = results.load("senses")["figures"]
 senses = {
     word: [described(encoder, lines, word) for lines in pair]
     for word, pair in kept["described"].items()
