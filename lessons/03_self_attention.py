@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 02 · needs `minilm` (83.5 MB)**
 #
-# The tokens of a sentence need each other. *Her* needs the woman that it refers to, a verb needs its subject, and *ring* needs the bell or the finger that says which *ring* is meant. In lesson 02 a decoder looked at what an encoder had read, one step after another. **What if every token looks at every other token of its own sentence, all at once?**
+# The tokens of a sentence need each other. A verb needs its subject, and *ring* needs the bell or the finger that says which *ring* is meant. In lesson 02 a decoder looked at what an encoder had read. **What if every token looks at every other token of its own sentence, all at once?**
 #
-# At the end you set three matrices by hand so that each token finds exactly the one it needs. Then you watch training find the same matrices, and a real encoder tell one *ring* from the other.
+# At the end you set three matrices by hand, so that each token finds exactly the one it needs. Then training finds the same, and a real encoder tells one *ring* from the other.
 
 # %%
 import torch
@@ -122,7 +122,7 @@ assert itself.gather(-1, largest).float().mean() > 0.95
 # %% [markdown]
 # ## Three roles
 #
-# There is a second fault: $x_i \cdot x_j = x_j \cdot x_i$. If token 3 scores token 2 high, token 2 scores token 3 just as high. But in the picture above token 3 wants token 2, and token 2 wants another. Looking for and being found are different roles; handing over is a third. So each token gets a **query** for what it looks for, a **key** for what it is found by, and a **value** for what it hands over, from three learned matrices:
+# There is a second fault: $x_i \cdot x_j = x_j \cdot x_i$. At the top of the page token 3 wants token 2, but token 2 does not want token 3. Looking for and being found are different roles; handing over is a third. So each token gets a **query** for what it looks for, a **key** for what it is found by, and a **value** for what it hands over, from three learned matrices:
 #
 # $$\underset{n \times d_k}{Q} = \underset{n \times d_{model}}{X}\;\underset{d_{model} \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,\underset{d_{model} \times d_k}{W_K} \qquad \underset{n \times d_v}{V} = X\,\underset{d_{model} \times d_v}{W_V}$$
 #
@@ -142,8 +142,9 @@ project = mine("self_attention/project")
 #
 # $$e_{ij} = q_i \cdot k_j = (x_i W_Q)(x_j W_K)^T = x_i\, M\, x_j^T \qquad \underset{d_{model} \times d_{model}}{M} = W_Q W_K^T$$
 #
-# In version 1, $M$ is the identity. Now it is any matrix of rank at most $d_k$, and it need not be symmetric. A large entry in row $a$, column $b$ says: *tokens with feature $a$ look for tokens with feature $b$.*
-#
+# In version 1, $M$ is the identity. Now it is any matrix of rank at most $d_k$, symmetric or not. A large entry in row $a$, column $b$ says: *tokens with feature $a$ look for tokens with feature $b$.*
+
+# %% [markdown]
 # > **Where a lecture goes too far (D09).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are ten random pairs of matrices on Shakespeare's words, and a trained model: SmolLM2, a causal language model with 270 heads, each with its own $W_Q$ and $W_K$.
 
 # %% tags=["hide-input"]
@@ -180,7 +181,8 @@ plots.show(
 
 # %% [markdown]
 # Random matrices give chance: 0.23 to 0.40, where chance is 0.34. Trained heads prefer themselves *less* often than chance, 0.06 against 0.10 on average; only six of 270 do so more than half of the time. (215 prefer the first token of the text, the attention sink of lesson 13.) In version 1 a token attends to itself because its query *is* its key.
-#
+
+# %% [markdown]
 # ## Keep the scores in scale
 #
 # One part of the Transformer's formula is missing, a division:
@@ -188,7 +190,8 @@ plots.show(
 # $$\underset{n_q \times d_v}{\mathrm{Attention}(Q, K, V)} = \underset{n_q \times n_k}{\mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right)} \underset{n_k \times d_v}{V}$$
 #
 # If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1 for any size. It matters because a softmax of large scores is nearly one-hot, and then passes hardly any gradient on (lesson 02). Lesson 06 measures that.
-#
+
+# %% [markdown]
 # ## One example, number by number
 #
 # Three tokens of two numbers each are the rows of $X$. $W_Q$ changes nothing, $W_K$ swaps the two numbers, $W_V$ doubles the first:
@@ -354,9 +357,9 @@ print(f"largest error over 32,000 tokens: {(fetched - found).abs().max():.1e}")
 # %% [markdown]
 # ## Can training find it?
 #
-# Three models: version 1, a layer with *one shared matrix* for queries and keys, $W_Q = W_K = W$, and a layer with all three matrices. Behind each, a linear layer reads the number. All train for 500 steps on the mean squared error.
+# Three models: version 1, a layer with *one shared matrix*, $W_Q = W_K = W$, and a layer with three matrices. Behind each, a linear layer reads the number. All train for 500 steps on the mean squared error.
 #
-# The shared matrix can pick features, but its scores $(x_i W) \cdot (x_j W)$ are version 1 once more, for other vectors: symmetric, and, where all $x_i W$ have the same norm, never higher than a token's score with itself.
+# The shared matrix can pick features. But its scores $(x_i W) \cdot (x_j W)$ are version 1 once more, for other vectors: symmetric, and at equal norms never higher than a token's score with itself.
 #
 # **What share of the variance will each of the three explain?** (The plain average explains 0.125.)
 
@@ -387,7 +390,7 @@ for p in (0, 0.25, 0.5, 0.75, 1, 2, 4):
     print(f"p = {p:4}: explains {pointers.explained(shares, wants.bool()):.3f}")
 
 # %% [markdown]
-# So the ceiling is about 0.165: the best $p$ lets a token look at itself a little, and at the wanted one hardly more than at the others. Theory and training agree. The stored runs (three seeds, `make results LESSON=03`) have more steps, other learning rates, and more rivals:
+# So the ceiling is about 0.165. At the best $p$ a token still looks mostly at itself, and at the wanted one hardly more than at the rest. Theory and training agree. The stored runs (three seeds, `make results LESSON=03`) have more steps, five learning rates, and more rivals:
 
 # %% tags=["hide-input"]
 kept = results.load("pointers")["figures"]
@@ -424,9 +427,9 @@ plots.show(
 )
 
 # %% [markdown]
-# - *Shared, and the token itself*: now the linear layer may subtract the token's own number, as a residual connection would let it (lesson 07). That mends the first fault, and 0.44 is explained. The second stays: whoever wants me scores as high as the one I want.
-# - *Separate queries and keys*, with the whole token as value: solved. The third matrix adds nothing here, because a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
-# - *A bidirectional GRU* of two layers, lesson 01's tool, learns the task too, with more steps and 28,673 parameters instead of 345. Recurrence can look up a name. Attention has the look-up built in.
+# - *Shared, and the token itself*: the linear layer may subtract the token's own number, as a residual connection would let it (lesson 07). That mends the first fault: 0.44. The second stays: whoever wants me scores as high as the one I want.
+# - *Separate queries and keys*, the whole token as value: solved. The third matrix adds nothing here, because a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
+# - *A bidirectional GRU* of two layers (lesson 01) learns the task too, with more steps and 28,673 parameters instead of 345. Attention has the look-up built in.
 
 # %% tags=["training", "hide-input"]
 claim = "version 1 explains under 0.05, one shared matrix 0.15 to 0.18, three matrices over 0.95"
@@ -472,7 +475,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The identity compares own with own and wanted with wanted. A symmetric $M$ cannot have the block *wanted looks for own* without its mirror image, and to afford both it needs the two diagonal blocks, which make a token score itself. (All four diagonals came out alike, as the ceiling wants it.) By hand you set one block and nothing else, and training found the same one. What else it has in that block is negative: it pushes single wrong names farther away.
+# The identity compares own with own and wanted with wanted. A symmetric $M$ cannot have the block *wanted looks for own* without its mirror image, and to afford both it needs the two diagonal blocks, which make a token score itself. (All four diagonals came out alike, as the ceiling wants it.) By hand you set one block and nothing else, and training found the same one. The other large entries in that block are negative: they push single wrong names farther away.
 
 # %% tags=["training", "hide-input"]
 m = (roles.w_q @ roles.w_k.T).detach()
@@ -499,7 +502,7 @@ training.expect(claim, holds, [round(diagonal, 2) for diagonal in coincide], mod
 # %% tags=["hide-input"]
 kept = results.load("senses")["figures"]
 rings, both = kept["lines"]["ring"], kept["both"]
-title = "With attention each ring takes its line's side; blinded, all are alike"
+title = "What it sees moves ring to its line's side, in five of six; blinded, all are alike"
 figure, ax = plots.axes(
     title, "nearer to the bells  ←  0  →  nearer to the jewels", "", size=(8, 3.2)
 )
@@ -509,6 +512,7 @@ for y, found in enumerate(rings.values()):
     ax.plot(cut, y, "o", color="0.5", fillstyle="none")
     ax.plot(seen, y, "o", color=plots.COLOURS[found["sense"]])
     assert (seen > 0) == found["sense"] and 0.04 < cut < 0.08
+    assert abs(seen - cut) < 0.01 if y == 5 else abs(seen - cut) > 0.04
 ax.text(0.0625, -0.6, "blinded", color="0.4", size="small", ha="center")
 ax.axvline(0, color="0.6", linewidth=1)
 ax.set_yticks(range(6), rings)
@@ -526,8 +530,9 @@ plots.show(
 )
 
 # %% [markdown]
-# There is a trivial rival. The plain average of a line's embeddings sorts these six lines as well, since *bell* and *wear* give the topic away. But an average is the same for every token of a line. So put both senses into one: "wear this ring when the bells ring". In all seven such lines that we tried, the jewel's *ring* is nearer to the jewels than the other *ring* is; blinded, in three of seven. A row of shares for each token is what the average lacks.
-#
+# What *ring* sees moves it. (In the last line nothing names a jewel, and nothing changes.) But there is a trivial rival: the plain average of a line's embeddings sorts these six lines as well, since *bell* and *wear* give the topic away. Only, an average is the same for every token of a line. So put both senses into one: "wear this ring when the bells ring". In all seven such lines that we tried, the jewel's *ring* is nearer to the jewels than the other *ring* is; blinded, in three of seven.
+
+# %% [markdown]
 # The model also gets L3's example right, "I walked along the pond, and noticed that one of the trees along the bank had fallen into the water after the storm": this *bank* leans to the shore, and blinded to nothing. Try a line of yours:
 
 # %%
@@ -578,14 +583,14 @@ print(line, [round(float(number), 2) for number in leans])  # the embedding, the
 # The scores have variance 1/64, so all are near 0, and the layer nearly averages. Nothing crashes. You notice it in a drawing of the weights, or by the variance of the scores.
 # </details>
 #
-# <details><summary>4. All queries are zero. What does the layer return?</summary>
+# <details><summary>4. n = 5, d_model = 8, d_k = 3, d_v = 4. Which shapes have Q, K, V, the scores, the weights and the output?</summary>
 #
-# All scores are 0, so all weights are equal: every output is the mean of the values.
+# 5 × 3, 5 × 3, 5 × 4, 5 × 5, 5 × 5, 5 × 4. Scores and weights do not depend on d_k or d_v.
 # </details>
 #
 # <details><summary>5. In a causal layer, token 3's value changes. Which outputs can change?</summary>
 #
-# Those of token 3 and all later ones: column 3 of the lower triangle.
+# Those of token 3 and later ones: column 3 of the lower triangle.
 # </details>
 
 # %% [markdown]
@@ -599,6 +604,6 @@ print(line, [round(float(number), 2) for number in leans])  # the embedding, the
 # %% [markdown]
 # ## Next, and further reading
 #
-# All pairs of tokens meet, near or far, and nothing in the formula knows which token came first: "dog bites man" and "man bites dog" are the same three tokens to this layer. Lesson 04 tells it where each token is. Beside this lesson there are two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average of word vectors knows about *ring*](explorations/03_senses.ipynb).
+# Nothing in the formula knows which token came first: to this layer "dog bites man" and "man bites dog" are the same three tokens. Lesson 04 tells it where each token is. Beside this lesson there are two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average knows about *ring*](explorations/03_senses.ipynb).
 #
 # Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: REFERENCES.md. Lectures L1 to L4 (lesson 00).
