@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 02 · needs `minilm` (83.5 MB)**
 #
-# The tokens of a sentence need each other. A verb needs its subject, and *ring* needs the bell or the finger that says which *ring* is meant. In lesson 02 a decoder looked at what an encoder had read. **What if every token looks at every other token of its own sentence, all at once?**
+# The tokens of a sentence need each other. A verb needs its subject, and *ring* the bell or the finger that says which *ring* is meant. Lesson 02's decoder looked at what an encoder had read. **What if every token looks at every other token of its own sentence, all at once?**
 #
-# At the end you set three matrices by hand, so that each token finds exactly the one it needs. Then training finds the same, and a real encoder tells one *ring* from the other.
+# At the end you set three matrices by hand, so that each token finds the one it needs. Training finds the same, and a real encoder tells one *ring* from the other.
 
 # %%
 import torch
@@ -40,7 +40,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# This is the need without the language; we call it the **pointer task**. Each token has a name, the name of another token that it wants, and a number. It must return the number of the token that it wants. From here on a sentence has eight tokens with eight names, drawn anew each time. A token is a vector of 17 numbers, a row of the matrix $X$: its own name and the wanted name, both one-hot, and the number.
+# This is the need without the language; we call it the **pointer task**. Each token has a name, the name of another token that it wants, and a number. It must return the number of the token that it wants. From here on a sentence has eight tokens, drawn anew each time. A token is a row of 17 numbers in the matrix $X$: its own name and the wanted one, both one-hot, and the number.
 
 # %% [markdown]
 # ## Attention is a table of shares
@@ -70,7 +70,7 @@ same = torch.isclose(softmax(scores) @ x, softmax(scores, past) @ x).all(-1)
 reveal(guess, {3: "the last", 0: "the first"}[int(same.nonzero())])
 
 # %% [markdown]
-# Only the last token sees the same tokens either way. (Lesson 05 makes masks for whole batches.)
+# Only the last token sees the same either way.
 #
 # How well does a table of shares solve the pointer task? The numbers $m_j$ are independent, with mean 0 and variance 1. Token $i$ gets $\sum_j \alpha_{ij} m_j$, wants $m_w$, and may multiply what it gets by a constant $c$. The mean squared error is $c^2\, \mathbb{E}\sum_j \alpha_{ij}^2 - 2c\, \mathbb{E}\,\alpha_{iw} + 1$. The best $c$ leaves
 #
@@ -88,7 +88,7 @@ average = pointers.explained(torch.full(wants.shape, 1 / 8), wants)
 reveal(guess, round(float(average), 3))
 
 # %% [markdown]
-# One eighth is all that you get without choosing. The rest of the lesson is about where better shares come from.
+# One eighth is what you get without choosing. So where do better shares come from?
 
 # %% [markdown]
 # ## Version 1: the tokens choose by similarity
@@ -189,7 +189,7 @@ plots.show(
 #
 # $$\underset{n_q \times d_v}{\mathrm{Attention}(Q, K, V)} = \underset{n_q \times n_k}{\mathrm{softmax}\!\left(\frac{Q K^T}{\sqrt{d_k}}\right)} \underset{n_k \times d_v}{V}$$
 #
-# If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1 for any size. It matters because a softmax of large scores is nearly one-hot, and then passes hardly any gradient on (lesson 02). Lesson 06 measures that.
+# If the entries of $q$ and $k$ are independent with mean 0 and variance 1, each product $q_c k_c$ has variance 1, so $q \cdot k = \sum_c q_c k_c$ has variance $d_k$. Dividing by $\sqrt{d_k}$ brings it back to 1 for any size. A softmax of large scores is nearly one-hot, and then passes hardly any gradient on (lesson 02). Lesson 06 measures that.
 
 # %% [markdown]
 # ## One example, number by number
@@ -277,7 +277,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Learn the shapes in this picture: if you can write them down without running anything, you can read most attention code. No parameter's shape depends on $n$. The same three matrices serve a sentence of four tokens and a text of four thousand.
+# If you can write down these shapes without looking, you can read most attention code. No parameter's shape depends on $n$: the same three matrices serve four tokens and four thousand.
 #
 # ## A layer
 #
@@ -310,7 +310,7 @@ drawings.transformer(
 # exercise: self_attention/by_hand
 
 # %% [markdown]
-# Run the next cell whenever you like: it draws what your matrices do on the three tokens from the top of the page. In each row the framed key is the wanted one.
+# The next cell draws what your matrices do on the three tokens from the top of the page. In each row the wanted key is framed.
 
 # %% tags=["hide-input"]
 try:
@@ -570,7 +570,7 @@ print(line, [round(float(number), 2) for number in leans])  # the embedding, the
 #
 # <details><summary>1. Why can version 1 not express "the verb looks for its subject"?</summary>
 #
-# Its scores are symmetric, and the vector that searches is the vector that is found. The subject would score the verb just as high, and each of them itself higher still, at equal norms.
+# Its scores are symmetric: the subject would score the verb just as high, and at equal norms each would score itself higher still.
 # </details>
 #
 # <details><summary>2. In your matrix M, which block would let each token find those that want *it*?</summary>

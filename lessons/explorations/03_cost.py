@@ -66,12 +66,15 @@ def last_state(xs):
     return h
 
 
+# %%
 chains = {}
 for n in (16, 128):
     xs = torch.randn(n, 8, requires_grad=True)
     attended = scaled_dot_product_attention(xs, xs, xs)
     chains[n] = longest_chain(last_state(xs)), longest_chain(attended)
     print(f"{n:4} tokens: GRU {chains[n][0]:5}, self-attention {chains[n][1]}")
+
+# %%
 reveal(guess, tuple(round(b / a) for a, b in zip(chains[16], chains[128])))
 assert 7.5 < chains[128][0] / chains[16][0] < 8.5 and chains[16][1] == chains[128][1]
 
@@ -112,12 +115,15 @@ guess = None  # a factor
 
 # %%
 whole = {n: nanoseconds(scaled_dot_product_attention, n) for n in (1000, 2000, 4000)}
+print("processor time for each score, in ns")
 for n, (program, system) in whole.items():
-    print(
-        f"{n:5} tokens: {program:5.1f} ns for each score in the program, {system:5.1f} in the system"
-    )
+    print(f"{n:5} tokens: {program:.1f} in the program, {system:.1f} in the system")
+
+# %%
 times = {n: sum(found) * n * n for n, found in whole.items()}
 reveal(guess, round(times[4000] / times[1000], 1))
+
+# %% tags=["hide-input"]
 claim = "from 1,000 to 4,000 tokens, more than 20 times the processor time"
 measuring.expect(claim, times[4000] > 20 * times[1000], round(times[4000] / times[1000], 1))
 programs = [round(program, 1) for program, _ in whole.values()]
@@ -126,7 +132,8 @@ measuring.expect(claim, max(programs) < 1.5 * min(programs), programs)
 
 # %% [markdown]
 # On the machine that made this page (Linux) the factor is well above 16. It is tempting to blame the processor's cache: the scores of 4,000 tokens take 61 MiB, more than most caches hold. But then the *program's* own time would grow, since it would wait for memory. It does not; its share is quadratic as predicted. What grows is the system's time.
-#
+
+# %% [markdown]
 # The system hands out memory. Our attention makes several $n \times n$ tensors in every call. Large blocks go back to the system when they are freed, and the next call asks for fresh ones, which the system fills with zeros page by page before it hands them over.
 #
 # If that is the reason, attention that never holds a large block should spend no time there. So compute it for 64 queries at a time. Beside it, what you would use today: torch's own kernel.
@@ -142,9 +149,12 @@ def fused(q, k, v):
     return torch.nn.functional.scaled_dot_product_attention(*batched)[0, 0]
 
 
+# %%
 q = torch.randn(300, 64)
 assert torch.allclose(in_blocks(q, q, q), scaled_dot_product_attention(q, q, q), atol=1e-5)
 assert torch.allclose(fused(q, q, q), scaled_dot_product_attention(q, q, q), atol=1e-5)
+
+# %%
 rows = {"whole": scaled_dot_product_attention, "in blocks": in_blocks, "torch's own": fused}
 found = {(name, n): nanoseconds(rows[name], n) for name in rows for n in (2000, 4000)}
 
@@ -180,19 +190,18 @@ measuring.expect(claim, holds, system)
 kept = {}
 for n in (500, 1000, 2000):
     q = torch.randn(n, 64, requires_grad=True)
-    ours = measuring.saved_bytes(lambda q=q: scaled_dot_product_attention(q, q, q), [q])
-    blocks = measuring.saved_bytes(lambda q=q: in_blocks(q, q, q), [q])
-    kernel = measuring.saved_bytes(lambda q=q: fused(q, q, q), [q])
-    kept[n] = ours, blocks, kernel
-    print(
-        f"{n:5} tokens: whole {ours / 1e6:5.1f} MB, in blocks {blocks / 1e6:5.1f}, torch's {kernel / 1e6:.1f}"
-    )
-assert 3.5 < kept[2000][0] / kept[1000][0] < 4.5 and 3.5 < kept[2000][1] / kept[1000][1] < 4.5
-assert kept[2000][2] < 2.5 * kept[1000][2]
+    kept[n] = [measuring.saved_bytes(lambda f=f, q=q: f(q, q, q), [q]) for f in rows.values()]
+    print(f"{n:5} tokens:", *(f"{name} {x / 1e6:.1f} MB" for name, x in zip(rows, kept[n])))
+
+# %% tags=["hide-input"]
+growth = [more / less for less, more in zip(kept[1000], kept[2000])]
+assert all(3.5 < times < 4.5 for times in growth[:2])
+assert growth[2] < 2.5
 
 # %% [markdown]
 # Blocks do not help here, since each block keeps its part of the table. torch's kernel keeps only what grows with $n$ and computes the weights anew in the backward pass. How that works, and how to avoid the $n^2$ operations as well, is lesson 13.
-#
+
+# %% [markdown]
 # ## What to remember
 #
 # - One step between any two tokens; $\log_2 n$ rounds if you count the additions.

@@ -133,7 +133,8 @@ assert cosine(alarum, trumpets) > 0.6 and alarum.norm() > 1.8 * ring.norm() and 
 
 # %% [markdown]
 # Whatever mixes *alarum* into *ring* moves it towards *trumpets*. Version 1 mixes in less, because it leaves nearly half of the weight on *ring* itself (the fault that lesson 03 found). So these arrows are no evidence *for* attention, and none for understanding: they show that a line's average knows the line's topic.
-#
+
+# %% [markdown]
 # ## A trained encoder, and its rivals
 #
 # MiniLM has six layers of attention. For each line we ask after the last of them: how much closer is the state of the word to its states in three sentences of the second sense than to those of the first? (Above zero: jewel, or shore. Below: bell, or money.) Beside it, two rivals: the same model in which the word may look only at itself, and the plain average of the line's embeddings, compared with the averages of those sentences.
@@ -152,6 +153,7 @@ senses = {
 }
 
 
+# %%
 def last(line, word, **how):
     """Return how far a word leans to its second sense after the last layer."""
     return lean(states(encoder, line, word, **how), *senses[word])[-1].item()
@@ -162,6 +164,7 @@ def average(line):
     return encoder.words(tokens[1:-1]).mean(0).detach()
 
 
+# %%
 topics = {
     word: [torch.stack([average(line) for line in lines]).mean(0) for lines in pair]
     for word, pair in kept["described"].items()
@@ -189,7 +192,8 @@ assert right == {"ring": [6, 3, 6], "bank": [4, right["bank"][1], 6]}
 
 # %% [markdown]
 # On *ring* both have all six. On *bank* the average wins, six to four: the encoder is wrong in two of Shakespeare's lines. (Zero is an arbitrary border: at -0.03 one of the two would be right.) For a whole line the neighbours give the topic away, and an average is all neighbours. The encoder without its sight knows nothing: its *ring* is the same in all six lines, up to its position.
-#
+
+# %% [markdown]
 # ## Both senses in one line
 #
 # So an average is hard to beat where a line has one topic. But it has one vector for a line. Put both senses into one, and it must give both occurrences of *ring* the same answer. **In how many of these seven lines is the jewel's *ring* nearer to the jewels than the other one?**
@@ -214,7 +218,8 @@ assert counts == (7, 3)
 
 # %% [markdown]
 # With attention all seven, without it three, by position alone. The gaps are smaller than in lines with one sense; perhaps because each *ring* also sees the other's neighbours. In one line, "she gave me a ring before i heard the telephone ring", attention even *narrows* the gap. Seven lines are few: write your own, and count.
-#
+
+# %% [markdown]
 # ## What to remember
 #
 # - The topic of a line is in the average of its vectors, and version 1 is a worse average.
