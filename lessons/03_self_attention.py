@@ -67,7 +67,8 @@ guess = None  # "the first", "the last", "all" or "none"
 # %%
 x, scores = torch.randn(4, 5), torch.randn(4, 4)
 same = torch.isclose(softmax(scores) @ x, softmax(scores, past) @ x).all(-1)
-reveal(guess, {3: "the last", 0: "the first"}[int(same.nonzero())])
+print(same.tolist())
+reveal(guess, "the last" if same.tolist() == [False, False, False, True] else "other")
 
 # %% [markdown]
 # Only the last token sees the same either way.
@@ -464,7 +465,7 @@ for ax in grid[:, 0]:
 for ax in grid[1]:
     ax.set_xlabel("feature of the key's token")
 figure.colorbar(image, ax=list(grid.flat), label="entry of M (largest = 1)", shrink=0.6)
-title = "Only an M that is not symmetric can let 'wanted' look for 'own'"
+title = "Only an M that is not symmetric has 'wanted looks for own' and nothing else"
 figure.suptitle(title, x=0.01, ha="left", size="medium")
 plots.show(
     figure,
