@@ -93,7 +93,7 @@ exercise = Exercise(
     reference=pointer_weights,
     lesson="03",
     title="Attention without training",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
         "A token has three parts: its own name, the name it wants, its number. Which part should "

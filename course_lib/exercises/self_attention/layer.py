@@ -13,7 +13,7 @@ exercise = Exercise(
     method="forward",
     lesson="03",
     title="A layer that attends",
-    minutes=10,
+    minutes=5,
     difficulty=2,
     hints=(
         "The layer keeps three matrices under `self`. What is each of them called there, and which "

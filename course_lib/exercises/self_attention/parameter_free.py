@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=parameter_free,
     lesson="03",
     title="Words that average their sentence",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "Lesson 02 gave you three functions: one compares, one makes weights, one averages. What "

@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=project,
     lesson="03",
     title="One word, three roles",
-    minutes=5,
+    minutes=3,
     difficulty=1,
     hints=(
         "A word has d_model numbers, and so has each column of a matrix. Which of the two stands "

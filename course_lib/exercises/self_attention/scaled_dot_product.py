@@ -12,7 +12,7 @@ exercise = Exercise(
     reference=scaled_dot_product_attention,
     lesson="03",
     title="Compare, share out, average",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "The formula names two products, one division and one softmax. Which shape has each of "

@@ -1,0 +1,48 @@
+"""A word's state depends on its line, and on nothing else where it may look only at itself."""
+
+import pytest
+import torch
+
+from course_lib.data import store
+from course_lib.pretrained import minilm
+from course_lib.pretrained.word_senses import described, lean, states
+
+pytestmark = pytest.mark.skipif(
+    not store.is_fetched("minilm"), reason="needs minilm: run `course fetch minilm`"
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return minilm.load()
+
+
+def test_the_last_state_is_the_models_own(model):
+    tokens, mask = model.tokens(["wear this ring"])
+    with torch.no_grad():
+        whole = model(tokens, mask)[0]
+    torch.testing.assert_close(states(model, "wear this ring", "ring")[-1], whole[3])
+
+
+def test_a_word_alone_does_not_see_its_line_but_its_place(model):
+    one, two = (
+        states(model, line, "ring", alone=True) for line in ("wear this ring", "a bell ring")
+    )
+    torch.testing.assert_close(one, two)
+    seen = states(model, "wear this ring", "ring")
+    assert not torch.allclose(one[-1], seen[-1], atol=0.1)
+    torch.testing.assert_close(one[0], seen[0])
+
+
+def test_a_sense_leans_to_itself(model):
+    bells, jewels = (
+        described(model, ["ring the bell"], "ring"),
+        described(model, ["a ring"], "ring"),
+    )
+    assert (lean(jewels, bells, jewels) > 0).all()
+    torch.testing.assert_close(lean(bells, bells, jewels), -lean(bells, jewels, bells))
+
+
+def test_a_word_that_is_not_there_so_often_is_refused(model):
+    with pytest.raises(ValueError, match=r"should have 'ring' 2 times.* has it 1 times"):
+        states(model, "wear this ring", "ring", which=1)
