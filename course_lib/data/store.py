@@ -106,7 +106,7 @@ ITEMS = {
             size=83_506_384,
             licence="Apache-2.0",
             what="MiniLM, a trained encoder that describes English sentences",
-            lessons=("09", "14"),
+            lessons=("03", "09", "14"),
         ),
         Item(
             name="smollm2",
