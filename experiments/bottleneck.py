@@ -1,8 +1,8 @@
 """Lessons 01 and 02: is one vector too small, or was the training too short?
 
 One vector of 64 (as the decoder's first state, or given to each of its steps), one of 256, and
-attention over states of 64, each after 1,500, 3,000 and 6,000 steps. The last model is as large as
-the one with 256, but its one vector passes through 64 numbers on its way to the decoder.
+attention over states of 64, each after 1,500, 3,000 and 6,000 steps. The last two are as large as
+the one with 256, but their one vector passes through 64 or 16 numbers on its way to the decoder.
 """
 
 from collections import defaultdict
@@ -22,16 +22,18 @@ from experiments.spelling_models import LENGTHS, SETTINGS
 LESSON = "01"
 SEEDS = (0, 1, 2)
 NARROW, WIDE = 64, 256
-RATES = (0.0025, 0.005, 0.01, 0.02, 0.04)
+RATES = {NARROW: (0.005, 0.01, 0.02, 0.04), WIDE: (0.005, 0.01, 0.02)}
 FEW, HALF, LONG = 1500, 3000, 6000  # steps
 
 
 class Squeezed(Seq2Seq):
-    """A model whose one vector passes through NARROW numbers on its way to the decoder."""
+    """A model whose one vector passes through `neck` numbers on its way to the decoder."""
 
-    def __init__(self, source_vocab: int, target_vocab: int, *, d_hidden: int, **settings: Any):
+    def __init__(
+        self, source_vocab: int, target_vocab: int, *, d_hidden: int, neck: int, **settings: Any
+    ):
         super().__init__(source_vocab, target_vocab, d_hidden=d_hidden, **settings)
-        self.squeeze = nn.Sequential(nn.Linear(d_hidden, NARROW), nn.Linear(NARROW, d_hidden))
+        self.squeeze = nn.Sequential(nn.Linear(d_hidden, neck), nn.Linear(neck, d_hidden))
 
     def _encode(self, source: Tensor) -> Encoded:
         encoded = super()._encode(source)
@@ -44,29 +46,30 @@ ARMS = {
     "64 at every step": lambda: {"d_hidden": NARROW, "context": "every"},
     "attention, 64": lambda: {"d_hidden": NARROW, "attend": attend},
     "one vector of 256": lambda: {"d_hidden": WIDE},
-    "256 through 64": lambda: {"d_hidden": WIDE, "kind": Squeezed},
+    "256 through 64": lambda: {"d_hidden": WIDE, "kind": Squeezed, "neck": 64},
+    "256 through 16": lambda: {"d_hidden": WIDE, "kind": Squeezed, "neck": 16},
 }
 
 
 def measure() -> dict:
     """Return the loss of each learning rate, and the runs at the best: arm, steps, seeds."""
-    sweep: dict[str, list[float]] = defaultdict(list)
+    sweep: dict[str, dict[str, float]] = {}
     runs: dict[str, dict[str, list]] = {arm: defaultdict(list) for arm in ARMS}
     rates: dict[str, float] = {}
     for seed in SEEDS:
-        for arm in ARMS:
+        for arm, parts in ARMS.items():
             if seed == SEEDS[0]:
                 # the held-out accuracy after few steps chooses the rate, for every other run too
-                tried = [_run(arm, seed, FEW, rate) for rate in RATES]
-                sweep[arm] = [_mean(one) for one in tried]
-                rates[arm] = RATES[sweep[arm].index(max(sweep[arm]))]
+                tried = RATES[parts()["d_hidden"]]
+                sweep[arm] = {str(rate): _mean(_run(arm, seed, FEW, rate)) for rate in tried}
+                rates[arm] = max(tried, key=lambda rate: sweep[arm][str(rate)])
             for steps in (FEW, HALF, LONG):
                 runs[arm][str(steps)].append(_run(arm, seed, steps, rates[arm]))
     return {
         "lengths": LENGTHS,
         "words": spelling_models.words_by_length(),
         "settings": SETTINGS,
-        "sweep": {"rates": RATES, "accuracy": sweep},
+        "sweep": sweep,
         "rate": rates,
         "runs": runs,
     }
