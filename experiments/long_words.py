@@ -51,14 +51,14 @@ def measure() -> dict:
             runs[name].append(reader(name, seed))
     letters = [len(word) for word, _ in spelling.pairs()]
     sounds = [len(sounds) for _, sounds in spelling.pairs()]
-    words = {length: _some(spelling.pairs(), length, 20, seed=0) for length in CHANGED}
+    words = {length: dict(_some(spelling.pairs(), length, 20, seed=0)) for length in CHANGED}
     return {
         "letters": [letters.count(n) for n in range(max(letters) + 1)],
         "sounds": [sounds.count(n) for n in range(max(sounds) + 1)],
         "budget": BUDGET,
         "g2p": read(model, spelling.pairs()),
         "readers": runs,
-        "unheard": {str(n): unheard(model, [word for word, _ in of]) for n, of in words.items()}
+        "unheard": {str(n): unheard(model, list(of)) for n, of in words.items()}
         | {str(len(LONGEST)): unheard(model, [LONGEST])},
     }
 

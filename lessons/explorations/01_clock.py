@@ -28,6 +28,7 @@ from course_lib.instruments import plots
 # %%
 guess = None  # (RNN, attention)
 
+
 # %%
 class Attention(nn.Module):
     def __init__(self):
@@ -46,6 +47,7 @@ layers = {
     "attention": Attention(),
 }
 
+
 # %%
 @torch.no_grad()
 def seconds(layer, n):
@@ -55,6 +57,7 @@ def seconds(layer, n):
         layer(x)
         times.append(perf_counter() - start)
     return min(times)
+
 
 # %% tags=["once"]
 sizes = (32, 64, 128, 256, 512, 1024, 2048)

@@ -74,6 +74,7 @@ lstm_cell = mine("rnn/lstm_cell")
 # %%
 guess = None  # (fresh, with 1 added)
 
+
 # %%
 def fresh(*shape):
     return torch.empty(*shape).uniform_(-1 / 8, 1 / 8)  # as torch begins, for 64 numbers
@@ -88,6 +89,7 @@ def gradients(cell, state, weights):
     (state[0] @ torch.randn(64)).backward()
     return xs.grad.norm(dim=-1).flip(0)
 
+
 # %%
 torch.manual_seed(0)
 zeros = torch.zeros(64)
@@ -99,6 +101,7 @@ norms = {
 }
 smaller = [norm[0] / norm[20] for norm in norms.values()]
 reveal(guess, tuple(round(x.item()) for x in smaller))
+
 
 # %%
 def memory_alone(x, h, c, *weights):
@@ -147,6 +150,7 @@ plots.show(
 
 # %%
 guess = None  # 1, 2, 3, 4 or 8
+
 
 # %%
 def kept_back(factor):

@@ -27,6 +27,7 @@ SEED = 0
 # %%
 guess = None  # (letters for one direction, letters for two)
 
+
 # %% tags=["nbval-check-output"]
 def differing(encoder):
     mat, mate = (encoder(spelling.encode_words([word]))[0][0] for word in ("mat", "mate"))
@@ -93,6 +94,7 @@ ids, marks = (x[: rows * 20].reshape(rows, 20) for x in (ids, marks))
 base = 1 - marks[-2000:].float().mean().item()
 print(f"{len(pairs):,} words; in the test, no mark follows {base:.1%} of them")
 
+
 # %% tags=["training"]
 class Labeller(nn.Module):
     def __init__(self, bidirectional):
@@ -103,12 +105,14 @@ class Labeller(nn.Module):
     def forward(self, words):
         return self.output(self.reader(words)[0])  # from every state, two logits
 
+
 # %% tags=["training"]
 def stretches(seed, size=64):
     generator = torch.Generator().manual_seed(seed)
     while True:
         chosen = torch.randint(0, rows * 9 // 10, (size,), generator=generator)
         yield ids[chosen], marks[chosen]
+
 
 # %% tags=["training"]
 def labelled(bidirectional):
@@ -123,6 +127,7 @@ def labelled(bidirectional):
     with torch.no_grad():
         right = model(ids[-2000:]).argmax(-1) == marks[-2000:]
     return model, right.float().mean().item()
+
 
 # %% tags=["training"]
 (one_way, single), (two_way, double) = labelled(False), labelled(True)

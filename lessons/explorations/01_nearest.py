@@ -28,6 +28,7 @@ for name, sentences in trees.documents().items():
             if label in ("nsubj", "nsubjpass"):
                 subjects.append((sentence.words[place].lower(), abs(head - place)))
 
+
 # %% tags=["nbval-check-output"]
 def shares(distances):
     beside = sum(distance == 1 for distance in distances) / len(distances)

@@ -41,6 +41,7 @@ word_window = mine("windows/word_window")
 # %%
 guess = None  # a whole number
 
+
 # %% tags=["nbval-check-output"]
 def seen(layers, width, n):
     """Tell by gradients which tokens (columns) each of the top states (rows) sees."""
