@@ -28,8 +28,7 @@ LENGTHS = (4, 6, 8, 10, 12, 14, 16, 18, 20)
 CHANGED = (6, 10, 14, 18)  # letters of the words in which single letters are changed
 LONGEST = "supercalifragilisticexpialidocious"
 SOUNDS = (  # the first 15 as the dictionary has them, the others by us
-    "S UW2 P ER0 K AE2 L AH0 F R AE1 JH AH0 L IH2 S T IH0 K "
-    "EH2 K S P IY0 AE2 L AH0 D OW1 SH AH0 S"
+    "S UW2 P ER0 K AE2 L AH0 F R AE1 JH AH0 L IH2 S T IH0 K EH2 K S P IY0 AE2 L AH0 D OW1 SH AH0 S"
 )
 
 # what a reader is trained on, and the arguments of its class
@@ -52,14 +51,15 @@ def measure() -> dict:
     letters = [len(word) for word, _ in spelling.pairs()]
     sounds = [len(sounds) for _, sounds in spelling.pairs()]
     words = {length: dict(_some(spelling.pairs(), length, 20, seed=0)) for length in CHANGED}
+    words[len(LONGEST)] = {LONGEST: ()}
+    words[max(PIECES) * PIECE] = dict(joined_words(spelling.pairs())[-1][:20])
     return {
         "letters": [letters.count(n) for n in range(max(letters) + 1)],
         "sounds": [sounds.count(n) for n in range(max(sounds) + 1)],
         "budget": BUDGET,
         "g2p": read(model, spelling.pairs()),
         "readers": runs,
-        "unheard": {str(n): unheard(model, list(of)) for n, of in words.items()}
-        | {str(len(LONGEST)): unheard(model, [LONGEST])},
+        "unheard": {str(length): unheard(model, list(of)) for length, of in words.items()},
     }
 
 
@@ -104,12 +104,15 @@ def read(model: Seq2Seq, pairs: Sequence[Pair]) -> dict:
     """Return what a model writes for dictionary words of each length, and for joined ones."""
     rows = [_some(pairs, length, WORDS, seed=0) for length in LENGTHS]
     dictionary = [_row(model, row) for row in rows if len(row) >= FEW]
-    pieces, draw, joined = _some(pairs, PIECE, 10 * WORDS, seed=0), random.Random(0), []
-    for count in PIECES:
-        words = [_join(draw.sample(pieces, count)) for _ in range(WORDS)]
-        joined.append(_row(model, words))
+    joined = [_row(model, row) for row in joined_words(pairs)]
     [heard] = spelling.pronounce(model, [LONGEST])
     return {"dictionary": dictionary, "joined": joined, "heard": heard}
+
+
+def joined_words(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """Join so many words of PIECE letters as PIECES says, WORDS times each."""
+    pieces, draw = _some(pairs, PIECE, 10 * WORDS, seed=0), random.Random(0)
+    return [[_join(draw.sample(pieces, count)) for _ in range(WORDS)] for count in PIECES]
 
 
 def unheard(model: Seq2Seq, words: Sequence[str]) -> tuple[int, int]:

@@ -93,7 +93,7 @@ def untrained(seed: int) -> Seq2Seq:
 
 
 def word_gradient(model: Seq2Seq) -> list[float]:
-    """Return the same norm in a model's encoder, the mean over eight held-out words of WORD letters."""
+    """Return the same norm in a model's encoder, a mean over held-out words."""
     _, held_out = spelling.split()
     words = sorted({word for word, _ in held_out if len(word) == WORD})[::10]
     norms = []
