@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Is attention faster on the clock?
 #
-# **15 minutes · an exploration of lesson 01 · nothing to fetch**
+# **10 minutes · an exploration of lesson 01 · needs no download**
 #
 # In lesson 01, attention takes one step where an RNN takes 2,048. Steps are theory; seconds are yours. **Is one layer of attention faster than one layer of an RNN, on one core of your machine?**
 
@@ -10,7 +10,29 @@ from time import perf_counter
 import torch
 from torch import nn
 from course_lib.exercises import reveal
-from course_lib.instruments import plots
+from course_lib.instruments import drawings, plots
+
+# %% tags=["hide-input"]
+diagram, size = drawings.Diagram(), (1.0, 0.7)
+for left, name in ((0, "RNN: four steps"), (7.2, "attention: one step")):
+    tokens = [
+        diagram.box(f"$x_{i + 1}$", (left + 1.5 * i, 0), "stream", size=size) for i in range(4)
+    ]
+    states = [
+        diagram.box(f"$h_{i + 1}$", (left + 1.5 * i, 1.9), "key", size=size) for i in range(4)
+    ]
+    for i, state in enumerate(states):
+        if left == 0:
+            diagram.arrow(tokens[i], state, role="stream")
+        if left == 0 and i:
+            diagram.arrow(states[i - 1], state, role="key")
+    diagram.text(name, (left + 2.2, 3.0))
+for i in range(4):
+    diagram.arrow((7.2 + 1.5 * i, 0.35), (10.2 + 0.15 * (i - 2), 1.55), role="stream")
+diagram.show(
+    "On the left an RNN over four tokens: each state waits for the one before it. On the right "
+    "attention: a state is computed from all four tokens at once (drawn for one of the states)."
+)
 
 # %% [markdown]
 # ## One layer of each
@@ -40,6 +62,7 @@ class Attention(nn.Module):
         return self.output(torch.softmax(q @ k.mT / 8, dim=-1) @ v)
 
 
+# %%
 window = nn.Conv1d(64, 64, 3, padding=1)
 layers = {
     "RNN": nn.RNN(64, 64, batch_first=True),
@@ -48,7 +71,7 @@ layers = {
 }
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def seconds(layer, n):
     x, times = torch.randn(1, n, 64), []
@@ -67,8 +90,10 @@ times = {name: [seconds(layer, n) for n in sizes] for name, layer in layers.item
 torch.set_num_threads(threads)
 longer = {name: round(of[-1] / of[2]) for name, of in times.items()}
 reveal(guess, (longer["RNN"], longer["attention"]))
-products = lambda n: 4 * n * 64**2 + 2 * n * n * 64  # noqa: E731
-work = {"RNN": 16, "windows of three": 16, "attention": round(products(2048) / products(128))}
+
+# %% tags=["once"]
+more, less = (4 * n * 64**2 + 2 * n * n * 64 for n in (2048, 128))
+work = {"RNN": 16, "windows of three": 16, "attention": round(more / less)}
 for name, factor in longer.items():
     print(f"{name:16} work: {work[name]:3} times; time, measured here: {factor} times")
 
@@ -91,7 +116,8 @@ plots.show(
 
 # %% [markdown]
 # Sixteen times the tokens are sixteen times the work for the RNN and the windows, and more than a hundred times for attention: up to $n = 2d = 128$ its matrices are the larger part, beyond that the pairs. The time need not follow the work exactly: short runs have fixed costs, and large tables no longer fit the processor's cache.
-#
+
+# %% [markdown]
 # So on one core, for short texts attention is faster than an RNN, though it has more to compute, and for long ones it is slower. One core cannot use that attention's work can all be done at the same time. A GPU can; we have not measured one here. Lessons 13 and 14 are about the square.
 #
 # Vaswani et al. 2017, table 1. Lectures: L1, L2, L4, L5.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Why do people say LSTM?
 #
-# **40 minutes · an exploration of lesson 01 · nothing to fetch**
+# **35 minutes · an exploration of lesson 01 · needs no download**
 #
 # The GRU of lesson 01 keeps its state where a gate says so. Seventeen years older, and for most of that time the standard recurrent network, is the **long short-term memory** (LSTM). **What does it do differently, and how well does it keep a gradient before any training?**
 
@@ -12,16 +12,7 @@ from torch import Tensor, nn
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, plots, results
 
-# %%
 rnn_cell = mine("rnn/cell")
-gru_cell = mine("rnn/gru_cell")
-
-# %% [markdown]
-# ## A memory beside the state
-#
-# The LSTM (Hochreiter & Schmidhuber 1997; the forget gate is from Gers et al. 2000) has two vectors: a memory $c$, which is only scaled and added to (here $c$ is not the encoder's context), and a state $h$, the part of the memory that is shown. Three gates and a candidate $g$ come from one product, $[i\; f\; g\; o] = x_t W_x + h_{t-1} W_h + b$, of shape $1 \times 4 d_h$:
-#
-# $$c_t = \sigma(f) \odot c_{t-1} + \sigma(i) \odot \tanh(g) \qquad h_t = \sigma(o) \odot \tanh(c_t)$$
 
 # %% tags=["hide-input"]
 diagram, gate, dot = drawings.Diagram(), (1.5, 0.9), (0.7, 0.7)
@@ -55,6 +46,15 @@ diagram.show(
     "and state."
 )
 
+# %% [markdown]
+# The memory $c$ runs along the top of the drawing, and only gates touch it.
+#
+# ## A memory beside the state
+#
+# The LSTM (Hochreiter & Schmidhuber 1997; the forget gate is from Gers et al. 2000) has two vectors: the memory, which is only scaled and added to (here $c$ is not the encoder's context), and a state $h$, the part of the memory that is shown. Three gates and a candidate $g$ come from one product, $[i\; f\; g\; o] = x_t W_x + h_{t-1} W_h + b$, of shape $1 \times 4 d_h$:
+#
+# $$c_t = \sigma(f) \odot c_{t-1} + \sigma(i) \odot \tanh(g) \qquad h_t = \sigma(o) \odot \tanh(c_t)$$
+
 # %%
 # exercise: rnn/lstm_cell
 
@@ -68,7 +68,8 @@ lstm_cell = mine("rnn/lstm_cell")
 # ## How much it keeps
 #
 # Along the memory, the gradient is multiplied by the forget gate $\sigma(f)$ at each step. Before training $f$ is near 0, so $\sigma(f)$ is near 0.5. Jozefowicz et al. 2015 advise to add 1 to the bias of the forget gate: $\sigma(1) = 0.73$.
-#
+
+# %% [markdown]
 # Measure it as in lesson 01: a random weighted sum of the last state, and the norm of its gradient with respect to the token $k$ steps back. **By how much is it smaller 20 steps back than at the last token, in an LSTM with torch's initialization? And with 1 added to the bias?** If only the memory counted, $0.5^{20}$ would be a millionth, and $0.73^{20}$ two thousandths.
 
 # %%

