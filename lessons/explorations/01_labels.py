@@ -7,7 +7,6 @@
 
 # %%
 import re
-from collections import Counter
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -71,7 +70,7 @@ reveal(guess, (differing(one_way), differing(two_way)))
 # %% [markdown]
 # ## Label every word of Shakespeare
 #
-# Does it help on data? Take the punctuation out of Shakespeare's works, and let a network label each word: does a punctuation mark follow it? This is **sequence labelling**, a task of lesson 01's table: $h_t W_{label}$ for every state. Two GRU networks, 150 training steps each, for at most 20 seconds; one reads from left to right, one in both directions. Names of speakers are left out: a mark follows each of them, so they would be too easy.
+# Does it help on data? Take the punctuation out of Shakespeare's works, and let a network label each word: does a punctuation mark follow it? This is **sequence labelling**: $h_t W_{label}$ for every state. Two GRU networks, 150 training steps each, for at most 20 seconds; one reads from left to right, one in both directions. Names of speakers are left out: a mark follows each of them, too easy a case.
 #
 # **Always saying "no mark" is right as often as the next cell prints. What will the two networks reach?**
 
@@ -82,6 +81,8 @@ guess = None  # two shares: (one direction, both)
 needs("shakespeare")
 
 # %%
+from collections import Counter
+
 play = shakespeare.complete_works()
 speaker = r"(?m)^[A-Z][A-Za-z ]*\.$|^[A-Z][A-Z ]+$"  # alone on its line
 play = re.sub(speaker, "", play).lower()
