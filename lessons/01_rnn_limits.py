@@ -380,6 +380,7 @@ plots.show(
 # The middle moves the context least. Is it *lost*, then? Ask the decoder. Call a change **unheard** if it leaves every sound as it was. Here is the share of unheard changes in the middle (as letters 11 to 30 of the long word), for 20 words of each other length:
 
 # %% tags=["nbval-check-output"]
+needs()
 long_words = results.load("long_words")["figures"]
 for letters, (same, count) in long_words["unheard"].items():
     print(f"{letters:>2} letters: {same / count:5.1%} of {count:,} changes are unheard")
@@ -418,6 +419,7 @@ training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 guess = None  # 0.08 or 0.36
 
 # %%
+needs()
 sizes = results.load("bottleneck")["figures"]
 
 
@@ -432,7 +434,6 @@ reveal(guess, 0.08 if through - small < large - through else 0.36)
 print(f"model of 64: {small:.2f}, of 256: {large:.2f}, of 256 through 64: {through:.2f}")
 
 # %% tags=["hide-input"]
-needs()
 title = "More steps and a larger network help most; a bottleneck of 16 hurts long words"
 letters, right = "letters in the word", "share of words all right"
 figure, axes = plots.panels(title, ["1,500 steps", "6,000 steps"], size=(9, 4))
@@ -487,6 +488,7 @@ assert sum(len(word) >= 20 for word, _ in spelling.pairs()) == 11
 # g2p-en writes about 17 sounds and stops, as if a word could not go on. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model of 64 again, on words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters (3,000 steps each). Test all three on joined words made of held-out ones.
 
 # %% tags=["hide-input"]
+needs()
 title = "A network stops where its training words stopped"
 names = ["g2p-en", "three small networks, by what they were trained on"]
 figure, axes = plots.panels(title, names, size=(9, 4))
