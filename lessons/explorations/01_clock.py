@@ -10,28 +10,22 @@ from time import perf_counter
 import torch
 from torch import nn
 from course_lib.exercises import reveal
-from course_lib.instruments import drawings, plots
+from course_lib.instruments import plots
 
 # %% tags=["hide-input"]
-diagram, size = drawings.Diagram(), (1.0, 0.7)
-for left, name in ((0, "RNN: four steps"), (7.2, "attention: one step")):
-    tokens = [
-        diagram.box(f"$x_{i + 1}$", (left + 1.5 * i, 0), "stream", size=size) for i in range(4)
-    ]
-    states = [
-        diagram.box(f"$h_{i + 1}$", (left + 1.5 * i, 1.9), "key", size=size) for i in range(4)
-    ]
-    for i, state in enumerate(states):
-        if left == 0:
-            diagram.arrow(tokens[i], state, role="stream")
-        if left == 0 and i:
-            diagram.arrow(states[i - 1], state, role="key")
-    diagram.text(name, (left + 2.2, 3.0))
-for i in range(4):
-    diagram.arrow((7.2 + 1.5 * i, 0.35), (10.2 + 0.15 * (i - 2), 1.55), role="stream")
-diagram.show(
-    "On the left an RNN over four tokens: each state waits for the one before it. On the right "
-    "attention: a state is computed from all four tokens at once (drawn for one of the states)."
+title = "An RNN takes a step for each token, attention one (numbers: when a state is ready)"
+names = ["RNN", "attention (arrows into one state)"]
+figure, axes = plots.panels(title, names, size=(8.4, 2.4))
+chain = [((i, 0), (i, 1)) for i in range(6)] + [((i, 1), (i + 1, 1)) for i in range(5)]
+every = [((i, 0), (3, 1)) for i in range(6)]
+for ax, arrows in zip(axes, (chain, every)):
+    ready = {(i, 0): 0 for i in range(6)}
+    ready |= {(i, 1): i + 1 if arrows is chain else 1 for i in range(6)}
+    plots.graph(ax, ready, arrows, dict.fromkeys(((i, 0) for i in range(6)), plots.PALE[3]))
+plots.show(
+    figure,
+    "Six states over six tokens. In the RNN each waits for the one before it, so they are ready at "
+    "steps 1 to 6. In attention each is computed from all tokens, and all are ready at step 1.",
 )
 
 # %% [markdown]

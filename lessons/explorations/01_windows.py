@@ -13,26 +13,20 @@ from torch import Tensor
 from torch.nn import functional as F
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
-from course_lib.instruments import drawings, plots
+from course_lib.instruments import plots
 
 # %% tags=["hide-input"]
-diagram = drawings.Diagram()
-size, tokens, layers = (0.9, 0.7), [], []
-for i in range(7):
-    tokens.append(diagram.box(f"$x_{i + 1}$", (1.7 * i, 0), "stream", size=size))
-for layer in (1, 2):
-    below = layers[-1] if layers else tokens
-    row = {
-        i: diagram.box(f"$y_{i + 1}$", (1.7 * i, 1.9 * layer), "key", size=size) for i in range(7)
-    }
-    for i in (2, 3, 4) if layer == 1 else (3,):
-        for k in (-1, 0, 1):
-            start = (below[i + k].at[0], below[i + k].at[1] + 0.35)
-            diagram.arrow(start, (row[i].at[0] + 0.25 * k, row[i].at[1] - 0.35), role="key")
-    layers.append(row)
-diagram.show(
-    "Seven tokens and two layers of windows of width three. The middle state of the second layer "
-    "is computed from three states of the first, and these from five tokens."
+title = "Two layers of windows of three: one state is computed from five tokens (orange)"
+figure, ax = plots.axes(title, "", "", size=(7, 2.6))
+places = {(i, layer): i + 1 for i in range(7) for layer in range(3)}
+way = [((i + k, 0), (i, 1)) for i in (2, 3, 4) for k in (-1, 0, 1)]
+way += [((3 + k, 1), (3, 2)) for k in (-1, 0, 1)]
+reached = dict.fromkeys([place for pair in way for place in pair], plots.PALE[1])
+plots.graph(ax, places, way, reached)
+plots.show(
+    figure,
+    "Seven tokens, numbered, and two layers of states above them. The fourth state of the second "
+    "layer is computed from states 3 to 5 of the first, and these from tokens 2 to 6.",
 )
 
 # %% [markdown]
