@@ -58,11 +58,8 @@ class Attention(nn.Module):
 
 # %%
 window = nn.Conv1d(64, 64, 3, padding=1)
-layers = {
-    "RNN": nn.RNN(64, 64, batch_first=True),
-    "windows of three": lambda x: window(x.mT),
-    "attention": Attention(),
-}
+layers = {"RNN": nn.RNN(64, 64, batch_first=True), "windows of three": lambda x: window(x.mT)}
+layers["attention"] = Attention()
 
 
 # %% tags=["hide-input"]

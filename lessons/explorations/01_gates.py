@@ -76,7 +76,7 @@ lstm_cell = mine("rnn/lstm_cell")
 guess = None  # (fresh, with 1 added)
 
 
-# %%
+# %% tags=["hide-input"]
 def fresh(*shape):
     return torch.empty(*shape).uniform_(-1 / 8, 1 / 8)  # as torch begins, for 64 numbers
 

@@ -43,7 +43,7 @@ diagram.show(
 # %%
 guess = None  # two shares: (beside, four or more apart)
 
-# %%
+# %% tags=["hide-input"]
 pronouns = "i you he she it we they thou ye who whom which that what this these those one all"
 subjects = []  # the word, and how far its verb is
 for name, sentences in trees.documents().items():
