@@ -1,4 +1,4 @@
-"""Lesson 01: one vector for a whole word, what reaches it, and the gradient against distance."""
+"""Lesson 01: the gradient against distance, and what a letter does to the one vector."""
 
 import torch
 from torch import Tensor, nn
@@ -8,8 +8,6 @@ from course_lib.instruments import training
 from course_lib.pretrained import g2p
 from course_lib.rnn import gru_cell, lstm_cell, rnn_cell
 from course_lib.seq2seq import Seq2Seq
-from experiments import spelling_models
-from experiments.spelling_models import LENGTHS, SETTINGS
 
 LESSON = "01"
 SEEDS = (0, 1, 2)
@@ -18,7 +16,6 @@ D = 64  # size of word and state, where gradients are measured at the beginning
 FARTHEST = 50  # words back
 WORD = 14  # letters of the words that g2p-en reads, where its gradients are measured
 LONG = (14, 18)  # letters of the words in which each letter's influence is measured
-SHORT = 8  # letters at most, of the words that one of the models is trained on
 
 # Jozefowicz et al. 2015: an LSTM that begins with 1 added to the bias of its forget gate
 REMEMBERING = "LSTM, forget + 1"
@@ -39,37 +36,30 @@ CELLS = {
 
 
 def measure() -> dict:
-    """Return accuracies by length, and gradients by distance."""
+    """Return gradients by distance, and the influence of each letter on the context."""
     model = g2p.load()
-    _, held_out = spelling.split()
     return {
-        "lengths": LENGTHS,
-        "words": spelling_models.words_by_length(),
-        "settings": SETTINGS,
-        "first": [spelling_models.measure(seed, lambda: {"context": "first"}) for seed in SEEDS],
-        "every": [spelling_models.measure(seed, lambda: {"context": "every"}) for seed in SEEDS],
-        "short": [spelling_models.measure(seed, longest=SHORT) for seed in SEEDS],
-        # g2p-en was trained on CMUdict, so it may have seen any of these words
-        "g2p": {"accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS)},
         "gradient": {kind: [untrained_gradient(kind, seed) for seed in SEEDS] for kind in CELLS},
-        "gradient_g2p": trained_gradient(model),
+        "gradient_g2p": word_gradient(model),
+        # the same encoder as it was before training, but for torch's random numbers
+        "gradient_g2p_untrained": [word_gradient(untrained(seed)) for seed in SEEDS],
         "influence": {str(length): mean_influence(model, length) for length in LONG},
     }
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    runs = {name: figures[name] for name in ("first", "every", "short")}
     distances = (0, 1, 2, 5, 10, 20, 50)
-    lines = [*spelling_models.rows({**runs, "g2p-en": [figures["g2p"]]}), ""]
-    lines.append("|d h_n / d x_(n-k)|, k = " + "".join(f"{k:9}" for k in distances))
+    lines = ["|d h_n / d x_(n-k)|, k = " + "".join(f"{k:9}" for k in distances)]
     for kind, seeds in figures["gradient"].items():
         for seed, norms in enumerate(seeds):
             shown = "".join(f"{norms[k]:9.1e}" for k in distances)
             lines.append(f"{kind:17}seed {seed}   {shown}")
-    trained = figures["gradient_g2p"]
-    shown = "".join(f"{trained[k]:9.1e}" for k in distances if k < len(trained))
-    lines += [f"{'g2p-en, trained':25}{shown}", ""]
+    words = {"g2p-en, trained": figures["gradient_g2p"]}
+    words |= {f"untrained, seed {i}": x for i, x in enumerate(figures["gradient_g2p_untrained"])}
+    for name, norms in words.items():
+        shown = "".join(f"{norms[k]:9.1e}" for k in distances if k < len(norms))
+        lines.append(f"{name:25}{shown}")
     for length, moved in figures["influence"].items():
         lines.append(f"influence, {length} letters " + "".join(f"{x:6.2f}" for x in moved))
     return lines
@@ -95,10 +85,17 @@ def untrained_gradient(kind: str, seed: int) -> list[float]:
     return _norms(h, xs)
 
 
-def trained_gradient(model: Seq2Seq) -> list[float]:
-    """Return the same norm in the encoder of g2p-en, the mean over held-out words of one length."""
+def untrained(seed: int) -> Seq2Seq:
+    """Return a model of g2p-en's size with fresh weights."""
+    with training.seeded(seed):
+        sizes = len(spelling.LETTERS), len(spelling.SOUNDS), g2p.D_HIDDEN, g2p.D_HIDDEN
+        return Seq2Seq(*sizes).requires_grad_(False)
+
+
+def word_gradient(model: Seq2Seq) -> list[float]:
+    """Return the same norm in a model's encoder, a mean over held-out words."""
     _, held_out = spelling.split()
-    words = sorted({word for word, _ in held_out if len(word) == WORD})
+    words = sorted({word for word, _ in held_out if len(word) == WORD})[::10]
     norms = []
     for row in spelling.encode_words(words):
         xs = model.encoder.embedding(row).detach().requires_grad_()

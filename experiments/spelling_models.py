@@ -12,13 +12,18 @@ SETTINGS = {"d_embedding": 32, "d_hidden": 64, "batch": 128, "steps": 1500, "lea
 
 
 def trained(
-    seed: int, parts: Callable[[], dict[str, Any]] = dict, longest: int | None = None
+    seed: int,
+    parts: Callable[[], dict[str, Any]] = dict,
+    longest: int | None = None,
+    **budget: float,
 ) -> tuple[Seq2Seq, training.History]:
     """Train one model with a bidirectional encoder, on words of `longest` letters at most.
 
     `parts()`, called under the seed, are arguments of its class beside those of SETTINGS, and
-    `kind`, the class, where it is not `Seq2Seq`.
+    `kind`, the class, where it is not `Seq2Seq`. `budget` has other steps or another learning
+    rate than SETTINGS.
     """
+    budget = {name: SETTINGS[name] for name in ("steps", "learning_rate")} | budget
     learning, _ = spelling.split()
     learning = [pair for pair in learning if longest is None or len(pair[0]) <= longest]
     sizes = {name: SETTINGS[name] for name in ("d_embedding", "d_hidden")}
@@ -30,8 +35,7 @@ def trained(
         model,
         spelling.batches(learning, SETTINGS["batch"], seed),
         next_token_loss,
-        steps=SETTINGS["steps"],
-        learning_rate=SETTINGS["learning_rate"],
+        **budget,
     )
     return model, history
 
@@ -39,8 +43,12 @@ def trained(
 def measure(
     seed: int, parts: Callable[[], dict[str, Any]] = dict, longest: int | None = None
 ) -> dict[str, float | list[float]]:
-    """Train one model; return its accuracy at each length, its last losses and its speed."""
-    model, history = trained(seed, parts, longest)
+    """Train one model; return its `figures`."""
+    return figures(*trained(seed, parts, longest))
+
+
+def figures(model: Seq2Seq, history: training.History) -> dict[str, float | list[float]]:
+    """Return a trained model's accuracy at each length, its last losses and its speed."""
     _, held_out = spelling.split()
     return {
         "accuracy": spelling.accuracy_by_length(model, held_out, LENGTHS),

@@ -10,11 +10,10 @@ from course_lib.rnn import lstm_cell
 
 exercise = Exercise(
     reference=lstm_cell,
-    lesson="01",
+    lesson="01_gates",
     title="Gates guard the memory",
     minutes=15,
     difficulty=3,
-    optional=True,
     hints=(
         "The last axis of w_x holds four matrices side by side, each d_h wide. What does one "
         "product with all of it give, and where do you cut? The docstring says in which order "

@@ -12,7 +12,6 @@ exercise = Exercise(
     title="What must wait for what",
     minutes=8,
     difficulty=1,
-    optional=True,
     hints=(
         "Steps that can run side by side count once. Which of the three has to wait for each "
         "word's turn?",

@@ -8,11 +8,10 @@ from course_lib.windows import layers_needed, receptive_field
 
 exercise = Exercise(
     reference=layers_needed,
-    lesson="01",
+    lesson="01_windows",
     title="How many layers until two words meet",
     minutes=8,
     difficulty=2,
-    optional=True,
     hints=(
         "Two words that stand 4 apart, and everything between them, are how many words? Which "
         "stack of windows of width 3 sees that many?",

@@ -6,7 +6,7 @@ from course_lib.windows import receptive_field
 
 exercise = Exercise(
     reference=receptive_field,
-    lesson="01",
+    lesson="01_windows",
     title="How far a stack of windows sees",
     minutes=4,
     difficulty=1,

@@ -9,7 +9,7 @@ from course_lib.windows import word_window
 
 exercise = Exercise(
     reference=word_window,
-    lesson="01",
+    lesson="01_windows",
     title="Every word meets its neighbours",
     minutes=10,
     difficulty=2,
