@@ -28,7 +28,9 @@ with training.seeded(SEED):
     sizes = (len(spelling.LETTERS), len(spelling.SOUNDS), 32, 64)
     attending = Seq2Seq(*sizes, bidirectional=True, attend=attend)
 budget = {"steps": 1500, "seconds": 30, "learning_rate": 0.02, "seed": SEED}
-training.train(attending, spelling.batches(learning, 128, SEED), next_token_loss, **budget)
+history = training.train(
+    attending, spelling.batches(learning, 128, SEED), next_token_loss, **budget
+)
 
 # %% [markdown]
 # ## Wrong weights
