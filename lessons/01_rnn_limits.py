@@ -9,6 +9,7 @@
 
 # %%
 import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from course_lib.data import needs, spelling
