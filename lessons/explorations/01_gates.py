@@ -7,6 +7,7 @@
 
 # %%
 import torch
+from einops import rearrange
 from jaxtyping import Float
 from torch import Tensor, nn
 from course_lib.exercises import check, hint, mine, reveal, solution
