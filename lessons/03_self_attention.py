@@ -42,7 +42,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# This is the need without the language: the **pointer task**. Each token must return the number of the token that it wants. From here on a sentence has eight tokens, drawn anew each time. A token is a row of 17 numbers in the matrix $X$: its own name and the wanted one, both one-hot, and its number.
+# This is the need without the language: the **pointer task**. Each token must return the number of the token that it wants. From here on sentences have eight tokens. A token is a row of 17 numbers in the matrix $X$: its own name and the wanted one, both one-hot, and its number.
 
 # %% [markdown]
 # ## Attention is a table of shares
@@ -81,7 +81,7 @@ itself, wants, wanted_by, alike = pointers.coincidences(x)  # alike: both want t
 print(pointers.explained(torch.full(wants.shape, 1 / 8), wants))
 
 # %% [markdown]
-# One eighth is what you get without choosing. How does a token choose?
+# That is without choosing. How can a token choose?
 
 # %% [markdown]
 # ## Version 1: the tokens choose by similarity
@@ -184,7 +184,7 @@ assert round(trained.mean().item(), 2) == 0.06 and (trained > 0.5).sum() == 6
 sink = torch.tensor(heads["first token"]).flatten() > 0.5
 assert round(heads["chance"], 2) == 0.1 and (sink.sum(), (~sink).sum()) == (215, 55)
 assert round(trained[~sink].mean().item(), 2) == 0.22
-ax.text(1.02, 3.42, "mean 0.06; of the 55 without a sink 0.22", ha="right", size="small")
+ax.text(1.02, 2.5, "mean 0.06; of the 55 without a sink 0.22", ha="right", size="small")
 plots.show(
     figure,
     "Dots with a black line for chance. Version 1 on words: 0.94, with equal norms 1, chance 0.34. "
@@ -294,7 +294,7 @@ diagram.show(
 #
 # ## A layer
 #
-# A layer owns its three matrices, so that training can change them. `__init__` is given: for inputs of variance 1, queries, keys and values start with variance 1. Write `forward` from the two functions that you have.
+# A layer owns its three matrices. `__init__` is given: for inputs of variance 1, queries, keys and values start with variance 1. Write `forward` from the two functions that you have.
 
 # %%
 # exercise: self_attention/layer
@@ -392,7 +392,7 @@ found = zip([0.125, *explained], ["average", "version 1", "shared", "three"])
 reveal(guess, sorted((round(share, 2), name) for share, name in found))
 
 # %% [markdown]
-# Is 0.16 the best that a shared matrix can do? Assume that the numbers stay out of the scores, and that all names are treated alike. Then a score counts names in common, each worth $p$, the squared norm of a name's vector:
+# Is 0.16 the best that a shared matrix can do? Assume that numbers stay out of the scores, and all names are treated alike. Then a score counts names in common, each worth $p$, the squared norm of a name's vector:
 #
 # - with itself a token has two in common (own and own, wanted and wanted): $2p$;
 # - with the token that it wants, one: $p$;
@@ -406,7 +406,7 @@ for p in (0, 0.25, 0.5, 1, 2, 4):
     print(f"p = {p:4}: explains {pointers.explained(shares, wants):.3f}; mean weights {means}")
 
 # %% [markdown]
-# Each line ends with the mean weight of the token itself, the wanted one, and a stranger. Under these assumptions the ceiling is about 0.165, and the largest weight is still a token's own. Training arrives there too. Next, measured beforehand: three seeds, the best of five learning rates, and more rivals.
+# Each line ends with the mean weight of the token itself, the wanted one, and a stranger. Under these assumptions the ceiling is about 0.165, where the largest weight is still a token's own. Training arrives there too. Next, measured beforehand: three seeds, the best of five learning rates, and more rivals.
 
 # %% tags=["hide-input"]
 kept = results.load("pointers")["figures"]
@@ -459,7 +459,7 @@ training.expect(claim, holds, [round(share, 3) for share in explained], *models)
 # %% [markdown]
 # ## Four matrices that choose
 #
-# Two of the three roles, looking and being found, are in one matrix, $M = W_Q W_K^T$. Here are four.
+# Two of the three roles, looking and being found, are in one matrix, $M = W_Q W_K^T$.
 
 # %% tags=["training", "hide-input"]
 panels = {
@@ -495,7 +495,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The identity compares own with own and wanted with wanted. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$: it cannot have the block *wanted looks for own* without its mirror image, nor these two without the diagonals that make a token score itself. By hand you set one block, and training found the same. (A softmax ignores what is added to a whole row, so negative entries beside the diagonal have the same effect as a higher diagonal.)
+# The identity compares own with own and wanted with wanted. The shared $M = W W^T$ is symmetric and has no negative eigenvalue, so $M_{ab}^2 \le M_{aa} M_{bb}$: it cannot have the block *wanted looks for own* without its mirror image, nor these two without the diagonals that make a token score itself. By hand you set one block, and training found the same. (Negative entries in it lower the scores of wrong names; we did not test what they are good for.)
 
 # %% tags=["training", "hide-input"]
 m = (roles.w_q @ roles.w_k.T).detach()
@@ -527,8 +527,8 @@ kept = results.load("senses")["figures"]
 both = {line: [gap["attention"][-1], gap["alone"][-1]] for line, gap in kept["both"].items()}
 right = [sum(gap > 0 for gap in gaps) for gaps in zip(*both.values())]
 assert (right, len(both)) == ([7, 3], 7)
-title = "The jewel is nearer to the jewels in 7 of 7 lines; blinded, in 3 of 7"
-share = "how much nearer to the jewels the jewel is than the other ring"
+title = "RING is the jewel: right in 7 of 7 lines; blinded, in 3"
+share = "how much nearer to the jewels RING is than ring"
 figure, ax = plots.axes(title, share, "", size=(8, 3.2))
 for y, (seen, blinded) in enumerate(both.values()):
     ax.plot([blinded, seen], [y, y], color="0.8", linewidth=1.5, zorder=1)
@@ -547,7 +547,7 @@ said = "; ".join(f"{line}: {seen:+.2f} and {cut:+.2f}" for line, (seen, cut) in 
 plots.show(figure, f"Seven lines, each with attention and blinded. {said}.")
 
 # %% [markdown]
-# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right. The mixing of tokens decides, and it differs within one line.
+# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right. Mixing adds the other four, and it differs within one line.
 #
 # L3's example is a *bank*. Is it nearer to shores than to money? Run it, then try a line of yours:
 
@@ -611,4 +611,4 @@ print(line, [round(float(number), 2) for number in nearer])
 #
 # To this formula "dog bites man" and "man bites dog" are the same three tokens. Lesson 04 adds positions. Two explorations: [what all pairs cost](explorations/03_cost.ipynb), and [what an average knows about *ring*](explorations/03_senses.ipynb).
 #
-# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: REFERENCES.md. Lectures L1 to L4 (lesson 00).
+# Vaswani et al. 2017, section 3.2; Cheng et al. 2016 (self-attention under the name intra-attention); Levy et al. 2015 (the word vectors); Allal et al. 2025 (SmolLM2); Wang et al. 2020b (MiniLM). Titles and links: REFERENCES.md. Lectures L1 to L4: TOPICS.md.
