@@ -435,8 +435,9 @@ assert min(best["separate queries and keys"] + best["three matrices"]) > 0.995
 assert min(best["bidirectional GRU"]) > 0.99
 gru = kept["best"]["bidirectional GRU"]["500"]
 assert (round(min(gru), 2), round(max(gru), 2)) == (0.65, 0.76)
-readers = nn.GRU(17, 32, 2, bidirectional=True), nn.Linear(64, 1)
-sizes = [sum(p.numel() for p in nn.ModuleList(m).parameters()) for m in (readers, [models[2]])]
+gru = nn.GRU(17, 32, 2, bidirectional=True), nn.Linear(64, 1)
+three = SelfAttention(17, 8, 4), nn.Linear(4, 1)
+sizes = [sum(p.numel() for p in nn.ModuleList(m).parameters()) for m in (gru, three)]
 assert sizes == [28_673, 345]
 said = "; ".join(f"{name}: {min(found):.2f}" for name, found in best.items())
 plots.show(
@@ -518,9 +519,9 @@ training.expect(claim, holds, [round(diagonal, 2) for diagonal in coincide], mod
 # %% [markdown]
 # ## A real encoder: which *ring*?
 #
-# MiniLM is a trained encoder of six layers, and *ring* enters it as the same vector everywhere, plus its position. After the last layer, is its state nearer to *ring* in three sentences about jewels or in three about bells? (We subtract the two cosines.)
+# MiniLM is a trained encoder of six layers, and *ring* enters it as the same vector everywhere, plus its position. After the last layer, is its state nearer (by cosine) to *ring* in three sentences about jewels or in three about bells?
 #
-# A plain average of the line may do, since *bell* or *wear* gives the topic away. But an average cannot tell two tokens of one line apart. So here are lines with both senses. As a control we blind one *ring* at a time: in every layer it may look only at itself.
+# Often a plain average of the line does, since *bell* gives the topic away. But an average cannot tell two tokens of one line apart. So here both senses are in one line. As a control we blind one *ring* at a time: in every layer it may look only at itself.
 
 # %% tags=["hide-input"]
 kept = results.load("senses")["figures"]
