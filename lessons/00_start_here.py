@@ -5,7 +5,7 @@
 #
 # **How do you get from a product of two matrices to a program that translates?** This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. On this page you see where you are going, and pass your first exercise.
 #
-# You need Python, matrix products and derivatives. The lessons take about 44 hours in all, one sitting each.
+# You need Python, a little PyTorch, matrix products and derivatives. The lessons take about 44 hours in all, one sitting each.
 
 # %%
 from itertools import pairwise
@@ -26,7 +26,7 @@ drawings.transformer(
 )
 
 # %% [markdown]
-# This is the Transformer (Vaswani et al. 2017). An **encoder** reads, a **decoder** writes. Each lesson begins with this drawing; the parts that it builds are in colour.
+# This is the Transformer (Vaswani et al. 2017). An **encoder** reads, a **decoder** writes. You will meet this drawing in most lessons, with the parts of that lesson in colour.
 #
 # ## Where you are going
 #
@@ -191,7 +191,7 @@ double = mine("start/hello")
 double(torch.arange(4.0))
 
 # %% [markdown]
-# Some sections use data that has to be fetched; if it is not there, the section is skipped, and a sentence says which command fetches it. Cells that only draw or import are folded: click on them to read them. Cells that train end after a time that the page names. Beside the lessons there are **explorations**: one question each, in any order, never needed.
+# Some sections use data that has to be fetched; if it is not there, the section is skipped, and a sentence says which command fetches it. Cells that only draw or import are folded: click on them to read them. Cells that train stop after half a minute at most, unless the page says otherwise. Beside the lessons there are **explorations**: one question each, in any order, never needed.
 
 # %% [markdown]
 # In a terminal, `course progress` shows how far you are, `course watch` judges what you have changed each time you save, and `course reset start/hello` gives you the empty exercise back. An update of the course never overwrites your notebooks.
@@ -210,7 +210,7 @@ a, b = torch.randn(4, 1), torch.randn(3)
 reveal(guess, (tuple((x @ w).shape), tuple((a + b).shape)))
 
 # %% [markdown]
-# `a + b` shows **broadcasting**: shapes are compared from the right; an axis of size 1, or a missing one, is repeated until it fits. It saves loops and hides mistakes: if a shape surprises you, print it. The library [einops](https://einops.rocks/1-einops-basics/) names axes instead. A name that is missing on the right is summed over; brackets join or split an axis.
+# `a + b` shows **broadcasting**: shapes are compared from the right; an axis of size 1, or a missing one, is repeated until it fits. It saves loops and hides mistakes: if a shape surprises you, print it. The library [einops](https://einops.rocks/1-einops-basics/) names axes instead. In a pattern such as `"query d, key d -> query key"`, `d` is missing on the right, so it is summed over. Brackets join or split an axis.
 
 # %% tags=["nbval-check-output"]
 x = torch.randn(2, 7, 6)
@@ -247,7 +247,7 @@ def trained(learning_rate, steps=8):
 
 
 # %% [markdown]
-# The loss is $(w - 2)^2\, \overline{x^2}$, where the batch's mean square $\overline{x^2}$ is about 1. So each step multiplies the distance $w - 2$ by about $1 - 2\eta$. **With which of the learning rates 0.1, 0.4, 0.9 and 1.1 does $w$ jump past 2 at nearly every step and still arrive?**
+# The loss is $(w - 2)^2\, \overline{x^2}$, where the batch's mean square $\overline{x^2}$ is about 1. So each step multiplies the distance $w - 2$ by about $1 - 2\eta$. **With which of the learning rates 0.1, 0.4, 0.9 and 1.1 does $w$ jump past 2 at nearly every step and still come closer?**
 
 # %%
 guess = None  # a learning rate
@@ -295,7 +295,7 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## The words
 #
-# In code, in pictures and in prose, *weights* alone are attention's; a *weight matrix* is one of parameters.
+# In code and pictures, `weights` are attention's. What training changes are *parameters*, also called the weights of a model.
 #
 # | | |
 # |:-|:-|
@@ -308,7 +308,7 @@ Markdown(course_map())  # run it again to see what has passed
 # | `scores`, `weights` | how well each key fits a query; the same made into shares that sum to one |
 # | `mask` | True where a query *may* look |
 #
-# The course covers five lectures. [TOPICS.md](../TOPICS.md) says where each of their topics is taught, and where they disagree.
+# The course covers five lectures: L1 is Stanford's CS224N (2021), L2 McMaster's, L3 SUSTech's CS310, L4 HKU's COMP3361 (2024), L5 by Chu Dinh Duc. [TOPICS.md](../TOPICS.md) says where each of their topics is taught, and where they disagree.
 
 # %% [markdown]
 # ## Test yourself
