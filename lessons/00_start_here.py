@@ -30,7 +30,7 @@ drawings.transformer(
 #
 # ## Where you are going
 #
-# In lesson 09 three real models run in this course's code, and your own functions can be put in. Here is what two of them write: a translator that Firefox uses, and a small language model (SmolLM2). Their weights are 35 and 93 MB, so this page has what they wrote (`make results LESSON=00`).
+# In lesson 09 three real models run in this course's code, and your own functions can be put in. Here is what two of them write: a translator that Firefox uses, and a small language model (SmolLM2). Their parameters take 35 and 93 MB, so this page has what they wrote (`make results LESSON=00`).
 
 # %% tags=["nbval-check-output"]
 look = results.load("first_look")["figures"]
@@ -77,7 +77,7 @@ plots.show(
 # The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A weight matrix is on the right, $XW$, and changes the number of columns, never the number of rows.
 
 # %% [markdown]
-# Here the 11 English tokens and the 10 Portuguese ones go through a Transformer of the size of 2017: $d = 512$, 6 blocks on each side, 8 heads, a vocabulary of 32,000. The shapes are those of a forward pass of this course's code (with random weights, which do not change a shape).
+# Here the 11 English tokens and the 10 Portuguese ones go through a Transformer of the size of 2017: $d = 512$, 6 blocks on each side, 8 heads, a vocabulary of 32,000. The shapes are those of a forward pass of this course's code (with random parameters, which do not change a shape).
 
 # %% tags=["hide-input"]
 from course_lib.transformer import Transformer
@@ -143,14 +143,14 @@ diagram.show(
 )
 
 # %% [markdown]
-# Two things to notice. A sentence keeps its shape from block to block: each block *adds* something to each token's vector. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything; all other parts treat each row by itself.
+# Two things to notice. A sentence keeps its shape from block to block: each part *adds* something to each token's vector, and then normalizes it. The arrows around the parts are **residual connections**. And only attention (blue) lets tokens exchange anything; all other parts treat each row by itself.
 
 # %% [markdown]
 # ## How a lesson works
 #
 # **Predict.** Every lesson asks you to guess before it shows. Write your guess into the cell, in place of `None`; then `reveal` shows it beside the measurement.
 #
-# The cross-attention above has $10 \times 11$ weights for each head: one for every pair of a token that looks and a token that is looked at. In self-attention all $n$ tokens look at all $n$. **How many gigabytes are the scores of one head for a book of 100,000 tokens, 4 bytes each?**
+# The cross-attention above has $10 \times 11$ weights for each head: one for every pair of a token that looks and a token that is looked at. In self-attention all $n$ tokens look at all $n$. **How many gigabytes do the weights of one head take for a book of 100,000 tokens, 4 bytes each?**
 
 # %%
 guess = None  # gigabytes
@@ -227,7 +227,7 @@ print("split:", tuple(heads.shape), " scores:", tuple(scores.shape))
 #
 # $$\theta \leftarrow \theta - \eta\, \frac{\partial L}{\partial \theta}$$
 #
-# Here is the loop, in full. A model with one parameter $w$ learns to double, as your exercise does.
+# Here is the loop, in full. A model with one parameter $w$ learns what you have just written: doubling.
 
 
 # %% tags=["nbval-check-output"]

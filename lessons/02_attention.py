@@ -164,7 +164,7 @@ print("as written: ", large.exp() / large.exp().sum())
 print("torch's own:", torch.softmax(large, -1))
 
 # %% [markdown]
-# The property above avoids it. Two more things your softmax needs:
+# Subtracting the largest score first avoids this, and changes no weight. Two more things your softmax needs:
 #
 # - **A mask.** In a batch, short words are padded, and no query may look at the padding. A masked score counts as $-\infty$, so its weight is exactly 0. In this course True always means "may look".
 # - **A row that may look nowhere** must get weights of 0, not NaN.
@@ -413,7 +413,7 @@ plots.show(
 # A wider vector helps: with 256 numbers and 6,000 steps it reads words of 12 letters as well as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed, and after 1,500 steps it is at least where one vector is after 6,000. All four still improve, so this compares them at equal budgets. It does not say that one vector *cannot* do it.
 
 # %% [markdown]
-# Neither more parameters (0.26 at 8 letters) nor seeing all states alike (0.24) explains the 0.45 of attention.
+# Neither attention's few extra parameters (0.26 at 8 letters) nor seeing all states alike (0.24) explains its 0.45.
 #
 # Now your softmax and your attention pronounce words. The decoder reads the sound that it wrote last, takes the likeliest next one, and goes on until it writes STOP (**greedy decoding**). Try words of your own. The last column says whether the model was trained on the word. (The dictionary has T R AE0 N S F AO1 R M ER0 and F OW1 N AH0 G R AE2 F: it is not always right.)
 
@@ -470,7 +470,7 @@ plots.show(
 # %% [markdown]
 # In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump, and more than half of the letters never have the most weight. Attention keeps every state within reach, but the decoder must also *find* the right one.
 #
-# That can be mended by training, for attention. Lesson 01 trained small models on joined words of up to 36 letters as well. Of the sounds of new words of 35 letters, counted as insertions, deletions and replacements, one vector of 64 numbers then has 72 % wrong, attention over states of 64 only 27 %. (Whether its size fails there, or the long path from letter to sound, these runs do not separate.)
+# Training on long words helps attention more than it helps one vector. Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 27 %. (Whether its size fails there, or the long path from letter to sound, these runs do not separate.)
 
 # %% tags=["training", "hide-input"]
 assert sum(len(word) >= 18 for word, _ in learning) == 34, "of 113,222"
@@ -496,7 +496,7 @@ training.expect(claim, looked < 20, looked, attending)
 # given: instruments.attribution.probability_drops
 
 # %% [markdown]
-# The F of *phonograph* has all of its weight on *p* and none on *h*, and the model gives it a probability of 0.9. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
+# The first F of *phonograph* has all of its weight on *p* and none on *h*, and the model gives it a probability of 0.9. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
 
 # %%
 guess = None  # a probability

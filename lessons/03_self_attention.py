@@ -9,6 +9,7 @@
 
 # %%
 import torch
+from einops import einsum, rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from course_lib.attention import dot_scores, softmax, weighted_sum
@@ -73,7 +74,7 @@ reveal(guess, same.tolist())
 # %% [markdown]
 # Only the last token sees the same either way.
 #
-# How well does a table of shares solve the pointer task? We measure the fraction of the numbers' variance that it explains: 1 is solved, 0 is nothing learned. For shares that do not depend on the numbers, and the best constant factor, that is the squared mean share of the wanted token, divided by the mean of $\sum_j \alpha_{ij}^2$. The plain average over eight tokens has $(1/8)^2 / (1/8)$:
+# How well does a table of shares solve the pointer task? We measure the fraction of the numbers' variance that it explains: 1 is solved, 0 is nothing learned. If the shares ignore the numbers and the output is scaled optimally, this fraction is the squared mean share of the wanted token, divided by the mean of $\sum_j \alpha_{ij}^2$. The plain average over eight tokens has $(1/8)^2 / (1/8)$:
 
 # %%
 x, _ = pointers.sentences(4000, generator=generator)
@@ -132,7 +133,7 @@ print("chance:", round(words["chance"], 2))
 # %% [markdown]
 # ## Three roles
 #
-# There is a second fault: $x_i \cdot x_j = x_j \cdot x_i$. At the top of the page B wants A, but A does not want B. So each token gets a **query** for what it looks for, a **key** for what it is found by, and a **value** for what it hands over, from three learned matrices:
+# Preferring itself is one fault; symmetry is another: $x_i \cdot x_j = x_j \cdot x_i$. At the top of the page B wants A, but A does not want B. So each token gets a **query** for what it looks for, a **key** for what it is found by, and a **value** for what it hands over, from three learned matrices:
 #
 # $$\underset{n \times d_k}{Q} = \underset{n \times d_{model}}{X}\;\underset{d_{model} \times d_k}{W_Q} \qquad \underset{n \times d_k}{K} = X\,\underset{d_{model} \times d_k}{W_K} \qquad \underset{n \times d_v}{V} = X\,\underset{d_{model} \times d_v}{W_V}$$
 #
@@ -193,7 +194,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Random matrices scatter around chance. Only in six of SmolLM2's 270 heads do tokens mostly prefer themselves. In 215 they mostly prefer the first token (the attention sink of lesson 13), which keeps those heads low. In the 55 others the mean is 0.22, twice the chance of 0.10 (texts of 32 tokens). So in this model it depends on what a head has learned.
+# Random matrices scatter around chance. Only in six of SmolLM2's 270 heads do tokens mostly prefer themselves. In 215 they mostly prefer the first token (the attention sink of lesson 13), which keeps those heads low. In the 55 others the mean is 0.22; chance is about 0.1 (texts of 32 tokens). So in this model it depends on what a head has learned.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -392,7 +393,7 @@ found = zip([0.125, *explained], ["average", "version 1", "shared", "three"])
 reveal(guess, sorted((round(share, 2), name) for share, name in found))
 
 # %% [markdown]
-# Is 0.16 the best that a shared matrix can do? Assume that numbers stay out of the scores, and all names are treated alike. Then a score counts names in common, each worth $p$, the squared norm of a name's vector:
+# Is 0.16 the best that a shared matrix can do? Assume that numbers stay out of the scores, and that each name has one vector, own or wanted, orthogonal to the others and of equal norm. Then a score counts names in common, each worth $p$, the squared norm of a name's vector:
 #
 # - with itself a token has two in common (own and own, wanted and wanted): $2p$;
 # - with the token that it wants, one: $p$;
@@ -548,7 +549,7 @@ said = "; ".join(f"{line}: {seen:+.2f} and {cut:+.2f}" for line, (seen, cut) in 
 plots.show(figure, f"Seven lines, each with attention and blinded. {said}.")
 
 # %% [markdown]
-# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right. Mixing adds the other four, and it differs within one line.
+# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right. Attention turns four signs, two of them from nearly zero; in two other lines it shrinks the margin.
 #
 # L3's example is a *bank*. Is it nearer to shores than to money? Run it, then try a line of yours:
 

@@ -9,7 +9,7 @@
 import torch
 from einops import einsum
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution

@@ -8,7 +8,7 @@
 # %%
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 from course_lib.data import trees
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results
