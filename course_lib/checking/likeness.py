@@ -102,7 +102,7 @@ def _read(node: ast.AST, line: int) -> Iterator[tuple[str, int, str | None]]:
 
 def _is_alternative(definition: ast.FunctionDef | ast.ClassDef) -> bool:
     marks = definition.decorator_list
-    return any(isinstance(x, ast.Attribute) and x.attr == "alternative" for x in marks)
+    return any(isinstance(x, ast.Attribute) and x.attr in ("alternative", "steps") for x in marks)
 
 
 def _body(module: str) -> list[ast.stmt]:

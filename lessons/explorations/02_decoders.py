@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Two decoders with attention
 #
-# **15 minutes · an exploration of lesson 02 · nothing to fetch**
+# **15 minutes · an exploration of lesson 02 · needs nothing**
 #
-# The first decoder with attention (Bahdanau et al. 2015) and the one of lesson 02 (after Luong et al. 2015) put it in different places. **Does it matter where?** Lecture L3 draws the first; lesson 00 lists the lectures.
+# The first decoder with attention (Bahdanau et al. 2015) and the one of lesson 02 (after Luong et al. 2015) put it in different places. **Does it matter where?** Lecture L3 (lesson 00 lists the lectures) draws the first, and both are called attention (D20).
 
 # %%
 from time import perf_counter
@@ -55,11 +55,13 @@ luong = Seq2Seq(30, 73, 32, 64, attend=attend)
 bahdanau = BahdanauSeq2Seq(30, 73, 32, 64, attend=attend)
 
 
+# %%
 def all_at_once():
     hidden = luong.decoder(luong.embedding(sounds), first)
     return attend(hidden, states)[0]  # one call for all contexts
 
 
+# %%
 def one_by_one():
     h, contexts = first, []
     for x in bahdanau.embedding(sounds).unbind(dim=1):
@@ -69,6 +71,7 @@ def one_by_one():
     return torch.cat(contexts, dim=1)
 
 
+# %%
 assert all_at_once().shape == one_by_one().shape == (1, 8, 64)
 
 # %% [markdown]
@@ -89,6 +92,7 @@ def milliseconds(model):
     return min(taken)
 
 
+# %%
 times = {"after the step": milliseconds(luong), "before it": milliseconds(bahdanau)}
 print({name: f"{taken:.0f} ms" for name, taken in times.items()})
 reveal(guess, times["before it"] / times["after the step"])

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Attention is kernel regression
 #
-# **25 minutes · an exploration of lesson 02 · nothing to fetch**
+# **25 minutes · an exploration of lesson 02 · needs nothing**
 #
 # Statisticians averaged with weights made of similarities fifty years before anyone called it attention. **What does their method say about ours?** You build both, and find that they are the same function with other keys and scores.
 
@@ -13,10 +13,14 @@ from torch import Tensor, nn
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots
 
-# %%
-softmax = mine("attention/softmax")
-dot_scores = mine("attention/dot_scores")
-weighted_sum = mine("attention/weighted_sum")
+# %% tags=["hide-input"]
+# given: attention.softmax
+
+# %% tags=["hide-input"]
+# given: attention.dot_scores
+
+# %% tags=["hide-input"]
+# given: attention.weighted_sum
 
 # %% [markdown]
 # ## A curve from dots

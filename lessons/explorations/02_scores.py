@@ -1,22 +1,26 @@
 # %% [markdown]
 # # Three ways to score
 #
-# **35 minutes · an exploration of lesson 02 · nothing to fetch**
+# **35 minutes · an exploration of lesson 02 · needs nothing**
 #
 # Attention compares a query with a key by their dot product. **Is that the best score?** Bahdanau et al. 2015, who had the idea, used another one; Luong et al. 2015 compared several. This page builds two others and compares three at equal training.
 
 # %%
 import torch
-from einops import einsum, rearrange
+from einops import einsum, rearrange, reduce
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results
 
-# %%
-softmax = mine("attention/softmax")
-dot_scores = mine("attention/dot_scores")
-weighted_sum = mine("attention/weighted_sum")
+# %% tags=["hide-input"]
+# given: attention.softmax
+
+# %% tags=["hide-input"]
+# given: attention.dot_scores
+
+# %% tags=["hide-input"]
+# given: attention.weighted_sum
 
 # %% [markdown]
 # ## The three
@@ -139,7 +143,8 @@ assert spread["bilinear"][1] < spread["attention"][0], "the bilinear score learn
 
 # %% [markdown]
 # After 1,500 steps the three are close, but the bilinear score is behind the dot product in all three seeds, although it *contains* the dot product ($W$ = identity). More parameters can make learning slower; this says how fast the three learn, not how good they can become.
-#
+
+# %% [markdown]
 # The cost decides. The additive score has to build a vector for every *pair* of query and key, $n_q\, n_k\, d_a$ numbers, where the dot product is one matrix product. Vaswani et al. 2017 (section 3.2.1) choose the dot product for this reason. Lesson 03 gives back what it loses, with matrices for queries and keys *before* the product: $(q W_Q) \cdot (k W_K) = q\, (W_Q W_K^T)\, k^T$ is a bilinear score.
 #
 # Bahdanau et al. 2015 (the additive score); Luong et al. 2015 (dot and bilinear, which they call "general").

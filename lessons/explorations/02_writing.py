@@ -98,6 +98,8 @@ for i, (sounds, ok) in enumerate(zip(words.values(), right.tolist(), strict=True
         rows.append((i, wrong))
 index, place = torch.tensor(rows).T
 own = target[index].clone()
+
+# %% tags=["training"]
 with torch.no_grad():
     written = model(source[index], own[:, :-1]).argmax(-1)
     own[range(len(rows)), place + 1] = written[range(len(rows)), place]

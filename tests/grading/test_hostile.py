@@ -46,6 +46,7 @@ SOFTMAX = """def softmax(scores, mask=None):
         return weigh(scores)
     return weigh(scores.masked_fill(~mask, -1e30)) * mask.any(-1, keepdim=True)"""
 HONEST = {"bilinear_scores": "attention/bilinear_scores", "weighted_sum": "attention/weighted_sum"}
+ASKED = ("attention/softmax", "attention/dot_scores", *HONEST.values())
 
 pytestmark = [
     pytest.mark.skipif(problem(LEVEL) is not None, reason=f"no {LEVEL} here: {problem(LEVEL)}"),
@@ -222,6 +223,8 @@ def run(tmp_path_factory):
             sys.executable, "-m", "tests.grading.two_clocks", "grade", submissions, "--out", out,
             "--seconds", LONG, "--jobs", 1, "--seed", SEED, "--isolation", LEVEL,
         ]  # fmt: skip
+        # one of the honest answers is of another page than the attacks
+        command += [x for exercise_id in ASKED for x in ("--exercise", exercise_id)]
         private = {"HOSTILE_SECRET": "1", "TMPDIR": str(temporary), "HOME": str(home)}
         with adopting() as left:
             graded = subprocess.run(
@@ -240,7 +243,7 @@ def run(tmp_path_factory):
 def reached(run):
     """Judge the ways to what is forbidden whatever they say and call."""
     with pytest.MonkeyPatch.context() as patch, Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
-        patch.setattr(judging, "forbidden", lambda attempt: None)
+        patch.setattr(judging, "forbidden_name", lambda attempt: None)
         patch.setattr(sandbox, "_encoded", unwatched)
         return {name: judge.entry(notebook(cells_of("ways", name, {}))) for name in KINDS["ways"]}
 
@@ -249,7 +252,7 @@ def reached(run):
 def watched(run):
     """Judge the ways whatever their source says: what watches their calls is alone with them."""
     with pytest.MonkeyPatch.context() as patch, Judge(Rules(LEVEL, SEED, seconds=LONG)) as judge:
-        patch.setattr(judging, "forbidden", lambda attempt: None)
+        patch.setattr(judging, "forbidden_name", lambda attempt: None)
         return {name: judge.entry(notebook(cells_of("ways", name, {}))) for name in KINDS["ways"]}
 
 
@@ -268,7 +271,7 @@ def strict():
 def plain():
     """Judge where nothing keeps answers in, whatever their source says."""
     with pytest.MonkeyPatch.context() as patch, Judge(Rules("plain", SEED, seconds=LONG)) as judge:
-        patch.setattr(judging, "forbidden", lambda attempt: None)
+        patch.setattr(judging, "forbidden_name", lambda attempt: None)
         yield judge
 
 
