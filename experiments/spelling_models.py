@@ -23,7 +23,7 @@ def trained(
     `kind`, the class, where it is not `Seq2Seq`. `budget` has other steps or another learning
     rate than SETTINGS.
     """
-    budget = {name: SETTINGS[name] for name in ("steps", "learning_rate")} | budget
+    asked_for: dict[str, Any] = {x: SETTINGS[x] for x in ("steps", "learning_rate")} | budget
     learning, _ = spelling.split()
     learning = [pair for pair in learning if longest is None or len(pair[0]) <= longest]
     sizes = {name: SETTINGS[name] for name in ("d_embedding", "d_hidden")}
@@ -35,7 +35,7 @@ def trained(
         model,
         spelling.batches(learning, SETTINGS["batch"], seed),
         next_token_loss,
-        **budget,
+        **asked_for,
     )
     return model, history
 
