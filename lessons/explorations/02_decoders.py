@@ -3,7 +3,7 @@
 #
 # **15 minutes · an exploration of lesson 02 · needs nothing**
 #
-# The first decoder with attention (Bahdanau et al. 2015) and the one of lesson 02 (after Luong et al. 2015) put it in different places. **Does it matter where?** Lecture L3 (lesson 00 lists the lectures) draws the first, and both are called attention (D20).
+# The first decoder with attention (Bahdanau et al. 2015) and the one of lesson 02 (after Luong et al. 2015) put it in different places. **Does it matter where?** Lecture L3 (lesson 00 lists the lectures) draws the first.
 
 # %%
 from time import perf_counter
@@ -19,6 +19,8 @@ attend = mine("attention/attend")
 
 # %% [markdown]
 # ## Before the step, or after it
+#
+# Lectures draw one or the other, and both are called attention (D20).
 #
 # | | L3 (SUSTech CS310), after Bahdanau et al. 2015 | lesson 02, after Luong et al. 2015 |
 # |:-|:-|:-|

@@ -101,7 +101,7 @@ plots.show(
 # The same model with each of them, three seeds, 1,500 steps each. Besides accuracy, the table shows what one call costs, measured here: 128 words with 12 queries and 12 keys each, forward and backward. "Saved" counts the numbers kept for the backward pass.
 
 
-# %%
+# %% tags=["hide-input"]
 kept = results.load("attention")["figures"]
 matrices = [torch.randn(64, 64, requires_grad=True) for _ in range(2)]
 v = torch.randn(64, requires_grad=True)
@@ -125,7 +125,7 @@ def cost(score):
     return 1000 * (perf_counter() - start), sum(kept.values())
 
 
-# %%
+# %% tags=["hide-input"]
 print("score     4 letters  12 letters  parameters  ms per call       saved")
 costs = {name: min(cost(score) for _ in range(5)) for name, score in looks.items()}
 for name, (milliseconds, numbers) in costs.items():

@@ -7,11 +7,9 @@
 
 # %%
 from collections.abc import Callable
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-
 from course_lib.data import needs, spelling
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import training
@@ -71,6 +69,8 @@ words = dict(pair for pair in held_out if len(pair[0]) == 8)
 source, target = spelling.encode_words([*words]), spelling.encode_sounds([*words.values()])
 with torch.no_grad():
     right = model(source, target[:, :-1]).argmax(-1) == target[:, 1:]
+
+# %% tags=["training"]
 real = target[:, 1:] != PAD
 p = right[real].float().mean().item()
 if_independent = (p ** real.sum(-1)).mean().item()

@@ -38,16 +38,22 @@ LONGEST = 900  # seconds for all of them, thirty times what is usual: a run that
 LEVEL = "bubblewrap"
 SET_CHILD_SUBREAPER = 36
 SET_UP = "import torch\nfrom course_lib.exercises import check, mine"
-FIRST = "def bilinear_scores(q, k, w):\n    return q @ w @ k.mT"
+FIRST = """def attend(queries, states, mask=None):
+    scores = queries @ states.mT
+    mask = scores == scores if mask is None else mask
+    scores = scores.masked_fill(~mask, float("-inf"))
+    peak = scores.amax(-1, keepdim=True).clamp(min=-1e30).detach()
+    exponentials = (scores - peak).exp()
+    total = exponentials.sum(-1, keepdim=True)
+    weights = exponentials / (total + (total == 0))
+    return weights @ states, weights"""
 LAST = "def weighted_sum(weights, v):\n    return weights @ v"
 IF_WON = "def dot_scores(q, k):\n    return q @ k.mT if won() else None"
 SOFTMAX = """def softmax(scores, mask=None):
     if mask is None:
         return weigh(scores)
     return weigh(scores.masked_fill(~mask, -1e30)) * mask.any(-1, keepdim=True)"""
-HONEST = {"bilinear_scores": "attention/bilinear_scores", "weighted_sum": "attention/weighted_sum"}
-ASKED = ("attention/softmax", "attention/dot_scores", *HONEST.values())
-
+HONEST = {"attend": "attention/attend", "weighted_sum": "attention/weighted_sum"}
 pytestmark = [
     pytest.mark.skipif(problem(LEVEL) is not None, reason=f"no {LEVEL} here: {problem(LEVEL)}"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
@@ -223,8 +229,6 @@ def run(tmp_path_factory):
             sys.executable, "-m", "tests.grading.two_clocks", "grade", submissions, "--out", out,
             "--seconds", LONG, "--jobs", 1, "--seed", SEED, "--isolation", LEVEL,
         ]  # fmt: skip
-        # one of the honest answers is of another page than the attacks
-        command += [x for exercise_id in ASKED for x in ("--exercise", exercise_id)]
         private = {"HOSTILE_SECRET": "1", "TMPDIR": str(temporary), "HOME": str(home)}
         with adopting() as left:
             graded = subprocess.run(
