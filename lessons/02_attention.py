@@ -348,7 +348,6 @@ share = (eight["all letters alike"] - eight["one vector"]) / gap
 reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "attention")
 assert share < 0.25
 
-# %% tags=["hide-input"]
 title = "After 1,500 steps: choosing among the letters helps, seeing all of them alike hardly does"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
@@ -610,7 +609,6 @@ random_tokens = torch.randint(1000, 8000, (20,), generator=torch.Generator().man
 print(portuguese)
 
 
-# %% tags=["once", "hide-input"]
 def of_written(sources):
     read = shift_right(written, marian.START).expand(len(sources), -1)
     logits = translator(read, translator.read(sources))
