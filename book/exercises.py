@@ -57,6 +57,8 @@ def wrong_answer(exercise_id: str) -> list[NotebookNode]:
         if _shows_an_input(verdict):
             *helpers, source = _sources(mistake.answer, exercise)
             last = f'{source}\n\ncheck("{exercise_id}", {mistake.name})'
+            if exercise.method and not source.startswith("class "):
+                last = f"# a method of the class; the rest of it is right\n{source}"
             code_cells = [new_code_cell("\n\n\n".join([*helpers, last]))]
             if _lines(helpers) > SHORT:
                 folded = new_code_cell("\n\n\n".join(helpers), metadata={"tags": ["hide-input"]})
@@ -85,18 +87,23 @@ def _sources(answer: Callable, exercise: Exercise) -> list[str]:
     """Return the source of an answer behind those of its helpers in the exercise's file."""
     own = [x for x in _used(answer) if x is not answer and _is_written_out(x, exercise)]
     helpers = [source for x in own for source in _sources(x, exercise)]
-    return list(dict.fromkeys([*helpers, _undecorated(answer)]))
+    return list(dict.fromkeys([*helpers, _bare(answer)]))
 
 
 def _used(answer: Callable) -> list[Callable]:
-    used = names_used(answer, _undecorated(answer)).values()
+    used = names_used(answer, _bare(answer)).values()
     return [x for x in used if isinstance(x, types.FunctionType | type)]
 
 
-def _undecorated(answer: Callable) -> str:
+def _bare(answer: Callable) -> str:
+    """Return the source of an answer without decorators, and without the docstring: the panel's."""
     source = source_of(answer)
-    first = ast.parse(source).body[0].lineno
-    return "\n".join(source.splitlines()[first - 1 :])
+    [definition] = ast.parse(source).body
+    assert isinstance(definition, ast.FunctionDef | ast.ClassDef)
+    told = definition.body[0] if ast.get_docstring(definition) else None
+    hidden = range(told.lineno, (told.end_lineno or told.lineno) + 1) if told else ()
+    lines = enumerate(source.splitlines(), start=1)
+    return "\n".join(x for n, x in lines if n >= definition.lineno and n not in hidden)
 
 
 def _shows_an_input(verdict: Verdict) -> bool:
