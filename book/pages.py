@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from book import exercises
-from course_lib.files import course_map
+from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
 from course_lib.files.releases import without_solution_links
@@ -73,7 +73,7 @@ def write(folder: Path) -> None:
 
 def notebooks() -> list[Path]:
     """List the notebooks, as they are committed: executed, and without an answer."""
-    return sorted(NOTEBOOKS.glob("*.ipynb")) + sorted(NOTEBOOKS.glob("explorations/*.ipynb"))
+    return ipynb.listed(NOTEBOOKS)
 
 
 def explorations(lesson: Path) -> list[str]:
