@@ -4,65 +4,88 @@ A text of random letters has one mark, "!", before one letter. At each "?" behin
 name that letter. So it needs order (which letter follows the mark?) and reach.
 """
 
-from collections.abc import Iterator
-
-import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
+from itertools import pairwise
 
 from course_lib.instruments import training
+from course_lib.instruments.position_models import (
+    LETTERS,
+    CausalModel,
+    answers,
+    marked,
+    naming_loss,
+)
 from course_lib.instruments.position_schemes import NoPositions, Rotary
-from experiments.extrapolation import LanguageModel
 
 LESSON = "04"
 SEEDS = (0, 1, 2)
-N, LONGEST = 32, 128
-LETTERS, MARK, ASK = 16, 16, 17
-BATCH, STEPS, RATE = 32 * N, 1500, 0.005  # tokens a step
-TUNING = {"steps": 50, "learning_rate": 0.001}
+N, LONGEST = 32, 256  # tokens: trained on, read
+BATCH = 32 * N  # tokens a step
+TRAINING = {"steps": 800, "learning_rate": 0.005}
+TUNING = {"steps": 50, "learning_rate": 0.001}  # on LONGEST tokens
 TESTED = 256
+PLACES = (0, N, 4 * N, LONGEST)  # where shares begin and end
+WAYS = {
+    "as it was": {},
+    "all pairs interpolated": {"stretch": LONGEST / N},
+    "slow pairs interpolated": {"stretch": LONGEST / N, "seen": N},
+    "base 500,000": {"base": 500_000.0},
+}
 
 
-def texts(n: int, size: int, seed: int, first: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield texts whose mark is among the first places, and what is wanted: -1 for nothing."""
-    generator = torch.Generator().manual_seed(seed)
-    while True:
-        tokens = torch.randint(LETTERS, (size, n), generator=generator)
-        mark = torch.randint(first, (size, 1), generator=generator)
-        named = tokens.gather(1, mark + 1)
-        behind = torch.arange(n) > mark + 1
-        asks = behind & (torch.rand(size, n, generator=generator) < 1 / 8)
-        tokens = tokens.masked_fill(asks, ASK).scatter(1, mark, MARK)
-        yield tokens, torch.where(asks, named, -1)
+def shares(model: CausalModel, shown: int = LONGEST) -> list[float]:
+    """Return the shares right between PLACES, with the last `shown` tokens before each place."""
+    tokens, wanted = next(marked(LONGEST, TESTED, seed=1000, first=N // 4))
+    said = answers(model, tokens, shown)
+    right = [(said == wanted)[:, a:b][wanted[:, a:b] >= 0] for a, b in pairwise(PLACES)]
+    return [share.float().mean().item() for share in right]
 
 
-def naming_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
-    """Return the cross-entropy of the wanted letters."""
-    tokens, wanted = batch
-    return F.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten(), ignore_index=-1)
+def new(scheme: NoPositions, n: int, seed: int) -> CausalModel:
+    """Return a model that is trained on texts of n tokens."""
+    with training.seeded(seed):
+        model = CausalModel(scheme, LETTERS + 2)
+    train(model, n, seed, TRAINING)
+    return model
 
 
-@torch.no_grad()
-def shares(model: LanguageModel, shown: int = LONGEST) -> list[float]:
-    """Return the share right up to N tokens, up to 2 N, and beyond; the last `shown` are seen."""
-    tokens, wanted = next(texts(LONGEST, TESTED, seed=1000, first=8))
-    if shown == LONGEST:
-        said = model(tokens).argmax(-1)
-    else:
-        said = torch.zeros_like(wanted)
-        said[:, :shown] = model(tokens[:, :shown]).argmax(-1)
-        for end in range(shown, LONGEST):
-            said[:, end] = model(tokens[:, end + 1 - shown : end + 1])[:, -1].argmax(-1)
-    place = torch.arange(LONGEST).expand_as(wanted)
-    right = [
-        (said == wanted)[(wanted >= 0) & (place >= start) & (place < end)].float().mean().item()
-        for start, end in ((0, N), (N, 2 * N), (2 * N, LONGEST))
-    ]
-    return right
+def train(model: CausalModel, n: int, seed: int, settings: dict) -> None:
+    """Train on texts of n tokens, with as many tokens a step, whatever n is."""
+    batches = marked(n, BATCH // n, seed, n // 4)
+    training.train(model, batches, naming_loss, seed=seed, **settings)
 
 
-def train(model: LanguageModel, n: int, seed: int, steps: int, learning_rate: float) -> None:
-    """Train on texts of n tokens, with as many tokens a step."""
-    batches = texts(n, BATCH // n, seed, n // 4)
-    budget = {"steps": steps, "learning_rate": learning_rate}
-    training.train(model, batches, naming_loss, seed=seed, **budget)
+def measure_one(seed: int) -> dict[str, list[float]]:
+    """Train one model, read far with it in every way, and train two rivals."""
+    model = new(Rotary(), N, seed)
+    found = {"as it was, last 32 shown": shares(model, N)}
+    learned = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    for name, way in WAYS.items():
+        model.load_state_dict(learned)
+        vars(model.scheme).update({"stretch": 1.0, "seen": 0, "base": 10000.0} | way)
+        found[name] = shares(model)
+        train(model, LONGEST, seed + 100, TUNING)
+        found[f"{name}, {TUNING['steps']} steps"] = shares(model)
+    found["trained on 256"] = shares(new(Rotary(), LONGEST, seed))
+    found["no positions"] = shares(new(NoPositions(), N, seed))
+    return found
+
+
+def measure() -> dict:
+    """Return the shares right, by way of reading and by place."""
+    runs = [measure_one(seed) for seed in SEEDS]
+    return {
+        "places": list(PLACES),
+        "chance": 1 / LETTERS,
+        "settings": {"training": TRAINING, "tuning": TUNING, "tested": TESTED},
+        "right": {name: [run[name] for run in runs] for name in runs[0]},
+    }
+
+
+def table(figures: dict) -> list[str]:
+    """Sum the figures up in lines of text."""
+    ends = "".join(f"{place:7}" for place in figures["places"][1:])
+    lines = [f"{'share right, up to place':33}{ends}"]
+    for name, runs in figures["right"].items():
+        means = [sum(column) / len(runs) for column in zip(*runs, strict=True)]
+        lines.append(f"{name:33}" + "".join(f"{mean:7.2f}" for mean in means))
+    return lines
