@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=rotary_attention,
     lesson="04",
     title="Find the bug: rotary, one token at a time",
-    minutes=8,
+    minutes=6,
     difficulty=2,
     hints=(
         "Take three keys and one query, the last token. By which position should it be turned, "

@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=shift_matrix,
     lesson="04",
     title="A shift is a rotation",
-    minutes=15,
+    minutes=10,
     difficulty=3,
     hints=(
         "With one wave only, a position is a point of the unit circle. What happens to that point "
