@@ -22,6 +22,7 @@ N, LONGEST = 32, 256  # tokens: trained on, read
 BATCH = 32 * N  # tokens a step
 TRAINING = {"steps": 800, "learning_rate": 0.005}
 TUNING = {"steps": 50, "learning_rate": 0.001}  # on LONGEST tokens
+FULL = {"steps": 400, "learning_rate": 0.005}  # on 32 texts of LONGEST tokens a step
 TESTED = 256
 PLACES = (0, N, 4 * N, LONGEST)  # where shares begin and end
 WAYS = {
@@ -40,34 +41,42 @@ def shares(model: CausalModel, shown: int = LONGEST) -> list[float]:
     return [share.float().mean().item() for share in right]
 
 
-def new(scheme: NoPositions, n: int, seed: int) -> CausalModel:
-    """Return a model that is trained on texts of n tokens."""
+def new(scheme: NoPositions, seed: int) -> CausalModel:
+    """Return a model that is not trained yet."""
     with training.seeded(seed):
-        model = CausalModel(scheme, LETTERS + 2)
-    train(model, n, seed, TRAINING)
-    return model
+        return CausalModel(scheme, LETTERS + 2)
 
 
-def train(model: CausalModel, n: int, seed: int, settings: dict) -> None:
-    """Train on texts of n tokens, with as many tokens a step, whatever n is."""
-    batches = marked(n, BATCH // n, seed, n // 4)
+def train(model: CausalModel, n: int, size: int, seed: int, settings: dict) -> None:
+    """Train on texts of n tokens, so many a step."""
+    batches = marked(n, size, seed, n // 4)
     training.train(model, batches, naming_loss, seed=seed, **settings)
 
 
 def measure_one(seed: int) -> dict[str, list[float]]:
     """Train one model, read far with it in every way, and train two rivals."""
-    model = new(Rotary(), N, seed)
+    model = new(Rotary(), seed)
+    train(model, N, BATCH // N, seed, TRAINING)
     found = {"as it was, last 32 shown": shares(model, N)}
     learned = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     for name, way in WAYS.items():
         model.load_state_dict(learned)
         vars(model.scheme).update({"stretch": 1.0, "seen": 0, "base": 10000.0} | way)
         found[name] = shares(model)
-        train(model, LONGEST, seed + 100, TUNING)
+        train(model, LONGEST, BATCH // LONGEST, seed + 100, TUNING)
         found[f"{name}, {TUNING['steps']} steps"] = shares(model)
-    found["trained on 256"] = shares(new(Rotary(), LONGEST, seed))
-    found["no positions"] = shares(new(NoPositions(), N, seed))
+    found["trained on 256"] = shares(full_length(seed))
+    model = new(NoPositions(), seed)
+    train(model, N, BATCH // N, seed, TRAINING)
+    found["no positions"] = shares(model)
     return found
+
+
+def full_length(seed: int) -> CausalModel:
+    """Train a rotary model on long texts alone, with eight times the tokens a step."""
+    model = new(Rotary(), seed)
+    train(model, LONGEST, BATCH // N, seed, FULL)
+    return model
 
 
 def measure() -> dict:
@@ -76,7 +85,7 @@ def measure() -> dict:
     return {
         "places": list(PLACES),
         "chance": 1 / LETTERS,
-        "settings": {"training": TRAINING, "tuning": TUNING, "tested": TESTED},
+        "settings": {"training": TRAINING, "tuning": TUNING, "full": FULL, "tested": TESTED},
         "right": {name: [run[name] for run in runs] for name in runs[0]},
     }
 

@@ -286,7 +286,9 @@ inside = ((words @ directions[:needed].T).square().sum() / words.square().sum())
 reveal(guess, "smaller" if found[0] < found[1] else "larger")
 print(f"mean size of the cosine: {found[0]:.3f}, of random directions {found[1]:.3f}")
 print(f"90 % of the positions' variance is in {needed} directions of 384,")
-print(f"which have {inside:.1%} of the tokens' variance; {needed} random ones have {needed/384:.1%}")
+print(
+    f"which have {inside:.1%} of the tokens' variance; {needed} random ones have {needed / 384:.1%}"
+)
 assert found[0] < 0.02 and abs(found[1] - 0.04) < 0.005 and needed == 10 and inside < 0.005
 
 # %% [markdown]
@@ -509,22 +511,24 @@ budget = {"steps": 800, "learning_rate": 0.005, "seconds": 30}
 training.train(model, batches, position_models.naming_loss, **budget)
 
 # %% [markdown]
-# **Which of these names more than 90 % right at places 129 to 256, with no further training: the model as it is, with its last 32 tokens shown, all pairs interpolated, slow pairs interpolated, the base raised to 500,000?**
+# **Without further training, which way of reading is the best at places 129 to 256, and which the worst: the model as it is, with its last 32 tokens shown, all pairs interpolated, slow pairs interpolated, the base raised to 500,000?**
 
 # %%
-guess = None  # a list of "as it was", "last 32 shown", "all pairs", "slow pairs", "base 500,000"
+guess = None  # two of "as it was", "last 32", "all pairs", "slow pairs", "base 500,000"
 
 # %% tags=["hide-input"]
 kept = results.load("far_token")["figures"]
 mean = {name: torch.tensor(runs).mean(0) for name, runs in kept["right"].items()}
 rows = {
     "as it was": "as it was",
-    "last 32 shown": "as it was, last 32 shown",
+    "last 32": "as it was, last 32 shown",
     "all pairs": "all pairs interpolated",
     "slow pairs": "slow pairs interpolated",
     "base 500,000": "base 500,000",
 }
-reveal(guess, [name for name, row in rows.items() if mean[row][2] > 0.9])
+by_share = sorted(rows, key=lambda name: mean[rows[name]][2])
+reveal(guess, (by_share[-1], by_share[0]))
+rows["as it was,\n50 steps on 256"] = "as it was, 50 steps"
 rows |= {"trained on 256": "trained on 256", "no positions": "no positions"}
 figure, ax = plots.axes("", "share right (mean and three seeds)", "", size=(8, 3.8))
 ax.set_title("Where far text is needed, a repair helps and cutting it off does not", loc="left")
@@ -540,46 +544,50 @@ for part, words_, colour in zip((1, 2), ("33 to 128", "129 to 256"), plots.COLOU
     ax.text(1.02, 0.4 * (part - 1.5), words_, color=colour, size="small", va="center")
 ax.set_yticks(range(len(rows)), rows)
 ax.set(xlim=(0, 1.19), ylim=(len(rows) - 0.5, -0.85), xticks=[0, 0.25, 0.5, 0.75, 1])
-said = [f"{name} {mean[row][1]:.2f} and {mean[row][2]:.2f}" for name, row in rows.items()]
+said = [f"{row} {mean[row][1]:.2f} and {mean[row][2]:.2f}" for row in rows.values()]
 plots.show(
     figure,
-    "Bars of the share named right at places 33 to 128 and 129 to 256, without further training: "
+    "Bars of the share named right at places 33 to 128 and 129 to 256: "
     f"{'; '.join(said)}. Chance is 0.06.",
 )
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 tokens, wanted = next(position_models.marked(256, 64, seed=7, first=8))
 
 
-def shares_right(way=None, shown=256):
-    vars(model.scheme).update({"stretch": 1, "seen": 0} | (way or {}))
-    right = (position_models.answers(model, tokens, shown) == wanted).float()
-    return [round(right[:, a:b][wanted[:, a:b] >= 0].mean().item(), 2) for a, b in ((0, 32), (128, 256))]
+def beyond(shown=256, **way):
+    """Return the share that your model names right at places 129 to 256."""
+    vars(model.scheme).update({"stretch": 1.0, "seen": 0} | way)
+    right = position_models.answers(model, tokens, shown) == wanted
+    return round(right[:, 128:][wanted[:, 128:] >= 0].float().mean().item(), 2)
 
 
-# %% tags=["training"]
-yours = {
-    "as it was": shares_right(),
-    "last 32 shown": shares_right(shown=32),
-    "slow pairs": shares_right({"stretch": 8, "seen": 32}),
-}
-for name, (near, beyond) in yours.items():
-    print(f"{name:14} up to place 32: {near:.2f}, beyond 128: {beyond:.2f}")
-claim = "beyond 128, interpolated slow pairs name over 0.85, and the last 32 tokens below 0.2"
-came = [yours["slow pairs"][1], yours["last 32 shown"][1]]
-training.expect(claim, came[0] > 0.85 and came[1] < 0.2, came, model)
+came = {"as it was": beyond(), "last 32": beyond(32), "slow pairs": beyond(stretch=8.0, seen=32)}
+claim = "beyond 128 your model names over 0.6 with slow pairs, and below 0.2 with the last 32"
+training.expect(claim, came["slow pairs"] > 0.6 and came["last 32"] < 0.2, came, model)
 
 # %% tags=["hide-input"]
-for row in ("slow pairs interpolated", "no positions", "trained on 256"):
-    assert min(run[2] for run in kept["right"][row]) > 0.9, row
-assert max(run[2] for run in kept["right"]["as it was, last 32 shown"]) < 0.2
-print("places 129 to 256, after 50 more steps on 256 tokens:")
-for name in ("as it was", "all pairs interpolated", "slow pairs interpolated", "base 500,000"):
-    print(f"{name:24} {mean[name][2]:.2f} -> {mean[f'{name}, 50 steps'][2]:.2f}")
+right = kept["right"]
+for plain, slow in zip(right["as it was"], right["slow pairs interpolated"]):
+    assert slow[2] > plain[2] + 0.15, "in each seed"
+assert max(run[2] for run in right["as it was, last 32 shown"]) < 0.1
+assert min(run[2] for run in right["as it was, 50 steps"]) > 0.9
+assert min(run[2] for run in right["no positions"]) > 0.99
+for name, share in (
+    ("as it was", 0.57),
+    ("slow pairs interpolated", 0.91),
+    ("base 500,000", 0.84),
+    ("all pairs interpolated", 0.32),
+    ("as it was, 50 steps", 0.97),
+):
+    assert round(mean[name][2].item(), 2) == share, name
 
 # %% [markdown]
-# TEXT
+# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without a single step of training, better in all three seeds; a larger base reaches 0.84. Interpolating all pairs ruins even what worked.
 #
+# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: here the repair saves these 50 steps, and no more. And no positions at all never failed: on this task the causal mask tells enough. On Shakespeare it does not.
+
+# %% [markdown]
 # ## What to remember
 #
 # Self-attention without a mask does not know the order of its tokens. A position can enter at the input, as a rotation of query and key, or in the score.

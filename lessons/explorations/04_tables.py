@@ -101,7 +101,10 @@ names = ["sentences that reach the position", "share right at the position"]
 title = "Where few training texts reach, attention does not find the word before"
 figure, panels = plots.panels(title, names, size=(9, 3.2))
 panels[0].bar(range(64), reaching)
-for shares, colour, name in ((packed, plots.COLOURS[1], "packed"), (right, plots.COLOURS[0], "sentences")):
+for shares, colour, name in (
+    (packed, plots.COLOURS[1], "packed"),
+    (right, plots.COLOURS[0], "sentences"),
+):
     panels[1].plot(range(1, 64), shares[1:], "o-", markersize=3, linewidth=1, color=colour)
 panels[1].text(1, 0.12, "trained on sentences", color=plots.COLOURS[0], size="small")
 panels[1].text(1, 0.22, "trained on 64 words", color=plots.COLOURS[1], size="small")
@@ -129,6 +132,7 @@ plots.show(
 # $$(x+p)\,W=xW+pW\qquad[x;p]\begin{pmatrix}W_1\\W_2\end{pmatrix}=xW_1+pW_2$$
 #
 # So adding is concatenation with $W_1=W_2$. Does that lose anything? For given $W_1$, $W_2$ and $p$, adding can do the same if some other $p'$ has $p'W_1=pW_2$. It exists where the columns of $W_1$ are independent.
+
 
 # %%
 def largest_difference(columns):
