@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A table of positions
 #
-# **40 minutes · an exploration of lesson 04 · needs nothing**
+# **25 minutes · an exploration of lesson 04 · needs nothing**
 #
 # BERT and GPT-2 learn a vector for each position. **What does such a table know, and where is it blank?** You build it, train it on short texts, and look at its late rows. Then two questions about how it is joined to the tokens: add or concatenate, and before or after the matrices?
 
@@ -101,10 +101,7 @@ names = ["sentences that reach the position", "share right at the position"]
 title = "Where few training texts reach, attention does not find the word before"
 figure, panels = plots.panels(title, names, size=(9, 3.2))
 panels[0].bar(range(64), reaching)
-for shares, colour, name in (
-    (packed, plots.COLOURS[1], "packed"),
-    (right, plots.COLOURS[0], "sentences"),
-):
+for shares, colour in ((packed, plots.COLOURS[1]), (right, plots.COLOURS[0])):
     panels[1].plot(range(1, 64), shares[1:], "o-", markersize=3, linewidth=1, color=colour)
 panels[1].text(1, 0.12, "trained on sentences", color=plots.COLOURS[0], size="small")
 panels[1].text(1, 0.22, "trained on 64 words", color=plots.COLOURS[1], size="small")

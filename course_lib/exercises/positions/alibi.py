@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=alibi,
     lesson="04_distances",
     title="Farther counts less",
-    minutes=12,
+    minutes=8,
     difficulty=2,
     hints=(
         "What is to be subtracted from the score of a word and itself? And from that of a word "

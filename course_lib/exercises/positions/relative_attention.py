@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=relative_attention,
     lesson="04_distances",
     title="Attention that knows distances",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
         "You have built both parts: attention, and the number of the row for each distance. Which "

@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=relative_index,
     lesson="04_distances",
     title="Distances, numbered",
-    minutes=8,
+    minutes=6,
     difficulty=1,
     hints=(
         "The word on your right is one place further on. Is j - i positive or negative for it?",
