@@ -78,7 +78,7 @@ diagram.arrow(bias, (11, 3.3), "softmax", role="weights")
 for x_at, y_at, number, text in (
     (2.2, -1.2, "1  the input", "waves, learned table"),
     (6.6, -1.2, "2  query and key", "rotation"),
-    (11, 0.3, "3  the score", "a bias for the distance"),
+    (11, 0.3, "3  the score", "a bias"),
 ):
     diagram.text(number, (x_at, y_at))
     diagram.text(text, (x_at, y_at - 0.6), size=drawings.SMALL)

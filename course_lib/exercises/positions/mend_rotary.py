@@ -19,6 +19,8 @@ exercise = Exercise(
         "With as many queries as keys nothing is wrong. Which tensors have other sizes if there "
         "are fewer queries, and where does the first query's place enter?",
     ),
+    # a negative axis that is also the last one
+    equivalent=("-1 -> 1",),
 )
 
 
