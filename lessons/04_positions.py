@@ -261,17 +261,21 @@ for ax, table in zip(panels, maps.values()):
 panels[0].set(ylabel="position i")
 figure.colorbar(image, ax=panels, label="cosine of $p_i$ and $p_j$")
 by_distance = [round((unit[d:] * unit[: 511 - d]).sum(-1).mean().item(), 2) for d in (1, 10, 100)]
+cosine, steps = unit[:101] @ unit[:101].T, (torch.arange(101) - torch.arange(101)[:, None]).abs()
+by_step = torch.stack([cosine[steps == d].mean() for d in range(101)])[steps]
+share = 1 - (cosine - by_step)[steps > 0].var() / cosine[steps > 0].var()
+assert abs(share - 0.77) < 0.01, "of the variance of the cosines, by the distance alone"
 assert by_distance[0] > 0.75 > 0.35 > by_distance[1] > by_distance[2] > 0
 plots.show(
     figure,
-    "Two heat maps of the cosine between positions, about a hundred of each. Waves: a bright "
-    "diagonal that fades evenly. MiniLM's table, with the mean row taken off: a bright diagonal "
-    f"too, with a fine checked pattern. Its mean cosine is {by_distance[0]} at distance 1, "
+    "Two heat maps of the cosine between positions, about a hundred of each. Waves: a dark "
+    "diagonal that fades, with stripes beside it. MiniLM's table, with the mean row taken off: a "
+    f"dark diagonal too, with stripes that change sign. Its mean cosine is {by_distance[0]} at distance 1, "
     f"{by_distance[1]} at 10 and {by_distance[2]} at 100.",
 )
 
 # %% [markdown]
-# Nobody told MiniLM that neighbours are alike. It has learned so. And why does adding a position not spoil the token, in the same 384 columns? Compare directions: cosines of token rows with position rows, each less its mean row (otherwise one common direction would decide). **For random directions the mean size of the cosine is 0.04. Is it larger or smaller here?**
+# Nobody told MiniLM that neighbours are alike. It has learned so, and stripes as well: the distance alone explains 77 % of the variance of these cosines. And why does adding a position not spoil the token, in the same 384 columns? Compare directions: cosines of token rows with position rows, each less its mean row (otherwise one common direction would decide). **For random directions the mean size of the cosine is 0.04. Is it larger or smaller here?**
 
 # %%
 guess = None  # "larger" or "smaller"
@@ -437,7 +441,7 @@ assert min(rise["rotary"], rise["rotary, base 500,000"]) > 0.9
 
 # %% tags=["hide-input"]
 title = (
-    "What holds beyond the trained length, ignores what is beyond it:\n"
+    "What holds beyond the trained length ignores what is beyond it:\n"
     "each model does as well or better if only the last 32 characters are shown"
 )
 figure, grid = plots.plt.subplots(2, 4, figsize=(10, 5), sharex=True, sharey=True)
@@ -452,9 +456,10 @@ for ax, name in zip(grid.flat, [*schemes, REPAIRED, LONG]):
         ax.fill_between(at, runs.amin(0), runs.amax(0), color=colour, alpha=0.2, linewidth=0)
         ax.plot(at, runs.mean(0), style, color=colour)
     ax.set_title(name.replace(", ", ",\n"), size="small")
-    ax.set(xlim=(0, 256), ylim=(1.7, 3.9), xticks=[32, 128, 256])
+    ax.set(xlim=(0, 256), ylim=(1.7, 4.1), xticks=[32, 128, 256])
 grid[0][0].text(70, 2.75, "all shown", color=plots.COLOURS[0], size="small")
 grid[0][0].text(70, 2.08, "last 32 shown", color=plots.COLOURS[1], size="small")
+grid[1][2].text(70, 2.08, "last 32, not repaired", color=plots.COLOURS[1], size="small")
 for ax in grid[:, 0]:
     ax.set(ylabel="loss (nats)")
 for ax in grid[1]:
@@ -508,7 +513,7 @@ with training.seeded(SEED):
     model = position_models.CausalModel(Rotary(), position_models.LETTERS + 2)
 batches = position_models.marked(32, 32, SEED, first=8)
 budget = {"steps": 800, "learning_rate": 0.005, "seconds": 30}
-training.train(model, batches, position_models.naming_loss, **budget)
+history = training.train(model, batches, position_models.naming_loss, **budget)
 
 # %% [markdown]
 # **Without further training, which way of reading is the best at places 129 to 256, and which the worst: the model as it is, with its last 32 tokens shown, all pairs interpolated, slow pairs interpolated, the base raised to 500,000?**
@@ -563,8 +568,8 @@ def beyond(shown=256, **way):
 
 
 came = {"as it was": beyond(), "last 32": beyond(32), "slow pairs": beyond(stretch=8.0, seen=32)}
-claim = "beyond 128 your model names over 0.6 with slow pairs, and below 0.2 with the last 32"
-training.expect(claim, came["slow pairs"] > 0.6 and came["last 32"] < 0.2, came, model)
+claim = "beyond 128 your model names over 0.5 with slow pairs, and below 0.2 with the last 32"
+training.expect(claim, came["slow pairs"] > 0.5 and came["last 32"] < 0.2, came, model)
 
 # %% tags=["hide-input"]
 right = kept["right"]

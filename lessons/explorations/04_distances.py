@@ -200,7 +200,9 @@ assert round(share("none, causal", 16), 2) == 0.2
 # - *Rotary* holds its 0.99 at four times the length, but the whole bar is the biases'. Without them it is at chance. SmolLM2 and Llama have no such biases; their queries have other parts in common.
 
 # %% [markdown]
-# - *Shaw* without biases drops to a half. Its key vector meets a random query there, and how that query leans is random; its value vectors say which distance was read.
+# - *Shaw* without biases drops to a half. Its key vector meets a random query there, and how that query leans is random; its value vectors say which distance was read. (That is our guess; only the bar is measured.)
+
+# %% [markdown]
 # - *ALiBi* on both sides names a neighbour in three cases of four, and about half of these are the wrong one: it does not know the side. Under a causal mask, for which it was made, it names 0.84.
 # - *No positions* are at chance; a causal mask alone gives 0.20 at 16 words in this one layer. In deep causal models it does more: "still competitive with standard models" (Haviv et al. 2022).
 
