@@ -175,7 +175,7 @@ assert falling[:5].all() and not falling[5] and similarity[4, 7] > similarity[4,
 assert (similarity[20:80, 20:80] - similarity[21:81, 21:81]).abs().max() < 1e-3
 
 # %% [markdown]
-# L3's example is right, but the fall is not steady: a sum of cosines wavers on its way down. It is also symmetric. To prefer the left to the right, a model needs $W_Q$ and $W_K$, and two sections on you see how.
+# L3's example is right, but the fall is not steady: a sum of cosines wavers on its way down. It is also symmetric. To prefer the left to the right, a model needs $W_Q$ and $W_K$: the next section shows how.
 
 # %% [markdown]
 # ### Box: the first exponent
@@ -306,7 +306,7 @@ needs()
 #
 # Both answers so far mark the *place* of a token. But a language cares for distance: "the word before" is the same at place 3 and at place 300. So turn the question round. Ask for a score that depends on $i-j$ alone, and see which answers are left.
 #
-# Let $f(q,i)$ be the query at position $i$, linear in $q$: a matrix, $f(q,i)=q\,R_i$, and $R_0=I$. Ask for two things, for all $q$ and $k$: **norms stay**, and **the score depends on the distance alone**.
+# Let $f(q,i)$ be the query at position $i$, and $f(k,j)$ a key. Let $f$ be linear, $f(q,i)=q\,R_i$ with a matrix $R_i$, and $R_0=I$. Ask for two things, for all $q$ and $k$: **norms stay**, and **the score depends on the distance alone**.
 
 # %% [markdown]
 # The first says $R_iR_i^T=I$: no stretching. The second says that $(qR_i)\cdot(kR_j)=q\,R_iR_j^T\,k^T$ is the same for all pairs with the same $i-j$. Move both one step back from $(i+1, 1)$ to $(i, 0)$:
@@ -392,7 +392,7 @@ check("positions/mend_rotary", rotary_attention)
 # %% [markdown]
 # ## Other answers
 #
-# Once only the distance should count, it can also go straight into the score. Four more answers that you will meet; the exploration on [distances](explorations/04_distances.ipynb) builds them:
+# Once only the distance should count, it can also go straight into the score. Four more answers that you will meet; the exploration on [distances](explorations/04_distances.ipynb) builds two of them:
 #
 # | | score of query $i$ and key $j$, without the scale |
 # |:-|:-|
@@ -404,7 +404,7 @@ check("positions/mend_rotary", rotary_attention)
 # %% [markdown]
 # ## Past the trained length
 #
-# L1 writes of waves: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" Test it. A small language model (two layers, four heads, Shakespeare by the character; lessons 05 to 10 build it) trains on 32 characters, with each scheme: 600 steps, each at the best of five learning rates, three seeds. Then it reads 256.
+# L1 writes of waves: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" Test it. A small language model (two layers, four heads, Shakespeare by the character; lessons 05 to 10 build it) trains on 32 characters, with each scheme (a learned table could not read on): 600 steps, each at the best of five learning rates, three seeds. Then it reads 256.
 #
 # **For which schemes is the loss at 97 to 128 more than 0.1 nats above that at 17 to 32?**
 
@@ -499,7 +499,7 @@ assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 # %% [markdown]
 # ## A repair, and a task that needs it
 #
-# Beyond 32 places the slow hands of rotary point where they never pointed in training. **Position interpolation** (Chen et al. 2023) divides the positions by $s=L'/L$, so that a text of $L'$ tokens stays on the arcs known from $L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024; our cut is sharper) leaves those alone that have gone all the way round:
+# Beyond 32 places the slow hands of rotary (pairs of columns with a low *frequency* $\theta_c$) point where they never pointed in training. **Position interpolation** (Chen et al. 2023) divides the positions by $s=L'/L$, so that a text of $L'$ tokens stays on the arcs known from $L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024; our cut is sharper) leaves those alone that have gone all the way round:
 #
 # $$\text{all: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow only: }\theta_c\to\frac{\theta_c}{s}\text{ if }\frac{2\pi}{\theta_c}>L$$
 
