@@ -10,15 +10,9 @@ import torch
 from einops import einsum, rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from course_lib.attention import dot_scores, softmax, weighted_sum
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots, results
-
-
-# %% tags=["hide-input"]
-def sinusoidal(n, d_model):
-    speeds = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
-    angles = torch.arange(n)[:, None] * speeds
-    return torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
 
 
 # %% [markdown]
@@ -119,7 +113,7 @@ alibi = mine("positions/alibi")
 guess = None  # two numbers
 
 # %%
-weights = torch.softmax(alibi(1, 64, heads=8), -1).squeeze(1)
+weights = softmax(alibi(1, 64, heads=8)).squeeze(1)
 half = [(w.flip(0).cumsum(0) < 0.5).sum().item() + 1 for w in weights]
 reveal(guess, (half[0], half[-1]))
 assert half == sorted(half) and (half[0], half[-1]) == (2, 31)
