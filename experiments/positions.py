@@ -50,7 +50,8 @@ def measure_one(scheme: str, wanted: str, seed: int) -> dict[str, float | list[f
     with training.seeded(seed):
         model = Reader((SCHEMES | BARE)[scheme](), vocab, D, causal=scheme.endswith("causal"))
     if scheme in BARE:
-        model.query.bias = model.key.bias = None
+        for layer in (model.query, model.key):
+            layer.register_parameter("bias", None)
     history = training.train(
         model,
         trees.batches(learning, getattr(learning, wanted), N, SETTINGS["batch"], seed),
