@@ -188,6 +188,29 @@ def rotary(
     return torch.cat([left * cosine - right * sine, left * sine + right * cosine], dim=-1)
 
 
+def rotary_attention(
+    q: Float[Tensor, "*batch query d_k"],
+    k: Float[Tensor, "*batch key d_k"],
+    v: Float[Tensor, "*batch key d_v"],
+) -> Float[Tensor, "*batch query d_v"]:
+    """Attend causally with rotary positions; the queries are the last n_q of the n_k tokens.
+
+    o_i = sum_(j <= i) softmax_j((q_i R_i) . (k_j R_j) / sqrt(d_k)) v_j. A model that writes keeps
+    its keys and values, and brings one new query at a time: then n_q is 1. Values are not turned.
+    Source: Su et al. 2021, section 3.2. Raises ValueError for more queries than keys.
+    """
+    (n_q, d_k), n_k = q.shape[-2:], k.shape[-2]
+    if n_q > n_k:
+        raise ValueError(f"the queries are the last of the tokens, but {n_q} are more than {n_k}")
+    # count the places of the keys, and those of the queries
+    keys = torch.arange(n_k, device=q.device)
+    queries = torch.arange(n_k - n_q, n_k, device=q.device)
+    # turn both by their places, and let each query look at no later key
+    scores = dot_scores(rotary(q, queries), rotary(k, keys)) / d_k**0.5
+    weights = softmax(scores, queries.unsqueeze(-1) >= keys)
+    return weighted_sum(weights, v)
+
+
 def alibi(
     n_q: int, n_k: int, heads: int, *, device: torch.device | None = None
 ) -> Float[Tensor, "heads query key"]:

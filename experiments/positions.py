@@ -33,6 +33,8 @@ SCHEMES = {
     "none, causal": NoPositions,
     "alibi, causal": Alibi,
 }
+# queries and keys without biases
+BARE = {f"{name}, no biases": SCHEMES[name] for name in ("sinusoidal", "relative", "rotary")}
 
 
 def texts() -> tuple[trees.Text, trees.Text, int]:
@@ -46,7 +48,10 @@ def measure_one(scheme: str, wanted: str, seed: int) -> dict[str, float | list[f
     """Train one reader to name the word `before` or the one of `heads`; test it at each length."""
     learning, held_out, vocab = texts()
     with training.seeded(seed):
-        model = Reader(SCHEMES[scheme](), vocab, D, causal=scheme.endswith("causal"))
+        model = Reader((SCHEMES | BARE)[scheme](), vocab, D, causal=scheme.endswith("causal"))
+    if scheme in BARE:
+        for layer in (model.query, model.key):
+            layer.register_parameter("bias", None)
     history = training.train(
         model,
         trees.batches(learning, getattr(learning, wanted), N, SETTINGS["batch"], seed),
@@ -80,20 +85,20 @@ def shares_right(model: Reader, text: trees.Text, wanted: str, n: int) -> tuple[
 def measure() -> dict:
     """Return the shares of right answers, for both questions and all schemes."""
     figures: dict = {"lengths": list(LENGTHS), "settings": SETTINGS}
-    for wanted in ("before", "heads"):
+    for wanted, schemes in (("before", SCHEMES | BARE), ("heads", SCHEMES)):
         figures[wanted] = {
-            scheme: [measure_one(scheme, wanted, seed) for seed in SEEDS] for scheme in SCHEMES
+            scheme: [measure_one(scheme, wanted, seed) for seed in SEEDS] for scheme in schemes
         }
     return figures
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    lines = [f"{'':15}" + "".join(f"{n:>7}" for n in LENGTHS) + " words, and beside"]
+    lines = [f"{'':24}" + "".join(f"{n:>7}" for n in LENGTHS) + " words, and beside"]
     for wanted in ("before", "heads"):
         lines.append(wanted)
         for scheme, runs in figures[wanted].items():
             shares = [run["right"] + run["beside"] for run in runs]
             means = [sum(column) / len(runs) for column in zip(*shares, strict=True)]
-            lines.append(f"{scheme:15}" + "".join(f"{mean:7.2f}" for mean in means))
+            lines.append(f"{scheme:24}" + "".join(f"{mean:7.2f}" for mean in means))
     return lines

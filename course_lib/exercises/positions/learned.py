@@ -9,7 +9,7 @@ from course_lib.positions import LearnedPositions
 exercise = Exercise(
     reference=LearnedPositions,
     method="forward",
-    lesson="04",
+    lesson="04_tables",
     title="Positions that are learned",
     minutes=6,
     difficulty=1,

@@ -11,11 +11,10 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=relative_attention,
-    lesson="04",
+    lesson="04_distances",
     title="Attention that knows distances",
-    minutes=20,
+    minutes=15,
     difficulty=3,
-    optional=True,
     hints=(
         "You have built both parts: attention, and the number of the row for each distance. Which "
         "shape has a table of vectors when it is indexed by a whole table of numbers?",

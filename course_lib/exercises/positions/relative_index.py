@@ -7,11 +7,10 @@ from course_lib.positions import relative_index
 
 exercise = Exercise(
     reference=relative_index,
-    lesson="04",
+    lesson="04_distances",
     title="Distances, numbered",
-    minutes=8,
+    minutes=6,
     difficulty=1,
-    optional=True,
     hints=(
         "The word on your right is one place further on. Is j - i positive or negative for it?",
         "One column of queries against one row of keys gives a whole table of differences. How do "

@@ -11,9 +11,8 @@ exercise = Exercise(
     reference=shift_matrix,
     lesson="04",
     title="A shift is a rotation",
-    minutes=15,
+    minutes=10,
     difficulty=3,
-    optional=True,
     hints=(
         "With one wave only, a position is a point of the unit circle. What happens to that point "
         "when you go on by `offset` places, and does it matter where you started?",

@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=sinusoidal,
     lesson="04",
     title="Positions from waves",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "A table of 5 positions and 6 columns has how many different waves? Which two columns "

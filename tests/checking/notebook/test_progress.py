@@ -26,9 +26,10 @@ def passes(workspace, *exercises):
 @pytest.mark.parametrize(
     ("exercise_id", "said"),
     [
-        ("positions/rotary", "Next: `positions/alibi` (12 minutes · ●●○ · optional)."),
+        ("positions/rotary", "Next: `positions/mend_rotary` (6 minutes · ●●○)."),
         # an exploration is where its reader goes, and never what comes next
-        ("positions/alibi", "Next: `feed_forward/position_wise` of lesson 05 ("),
+        ("positions/alibi", "Exploration 04_distances: 1 of 3 exercises"),
+        ("positions/mend_rotary", "Next: `feed_forward/position_wise` of lesson 05 ("),
         ("positions/tree_distance", "Exploration 04_trees: 1 of 1 exercises"),
         ("positions/tree_distance", "Next: `feed_forward/position_wise` of lesson 05 ("),
         ("speculative/accept", "Next: `start/hello` of lesson 00 ("),

@@ -1,0 +1,88 @@
+"""A small causal model with any position scheme, and a task that needs far text (lesson 04)."""
+
+from collections.abc import Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from course_lib.attention import dot_scores, softmax, weighted_sum
+from course_lib.encoder import EncoderBlock
+from course_lib.instruments.position_schemes import NoPositions
+from course_lib.masks import causal_mask
+from course_lib.multi_head import MultiHeadAttention
+from course_lib.positions import alibi
+
+LAYERS, D_MODEL, HEADS = 2, 64, 4
+LETTERS, MARK, ASK = 16, 16, 17  # letters are 0 to 15
+
+
+class SlopedHeads(NoPositions):
+    """Give each head its own slope. Source: Press et al. 2022, section 3."""
+
+    def attend(self, q, k, v, mask=None, tree=None):
+        """Let the words meet; q and k have an axis of heads before that of the words."""
+        heads, n, d_k = q.shape[-3:]
+        scores = dot_scores(q, k) / d_k**0.5 + alibi(n, n, heads)
+        return weighted_sum(softmax(scores, mask), v)
+
+
+class CausalModel(nn.Module):
+    """Predict from the tokens so far: two pre-norm blocks of four heads, under a causal mask."""
+
+    def __init__(self, scheme: NoPositions, vocab: int):
+        super().__init__()
+        self.scheme = scheme
+        self.table = nn.Parameter(torch.randn(vocab, D_MODEL) / D_MODEL**0.5)
+
+        def attention(d_model: int, heads: int) -> nn.Module:
+            return MultiHeadAttention(d_model, heads, rule=scheme.attend)
+
+        self.blocks = nn.ModuleList(
+            EncoderBlock(D_MODEL, HEADS, 4 * D_MODEL, "pre", attention=attention)
+            for _ in range(LAYERS)
+        )
+        self.last_norm = nn.LayerNorm(D_MODEL)
+
+    def forward(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n vocab"]:
+        """Return the logits at each place."""
+        x = self.scheme.encode(self.table.shape[-1] ** 0.5 * self.table[tokens])
+        for block in self.blocks:
+            x = block(x, causal_mask(tokens.shape[-1]))
+        return self.last_norm(x) @ self.table.mT
+
+
+def marked(
+    n: int, size: int, seed: int, first: int
+) -> Iterator[tuple[Int[Tensor, "batch n"], Int[Tensor, "batch n"]]]:
+    """Yield texts of random letters with one mark, and what is wanted: -1 for nothing.
+
+    The mark is among the `first` places. At each question behind it, the letter that follows the
+    mark is wanted.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        tokens = torch.randint(LETTERS, (size, n), generator=generator)
+        mark = torch.randint(first, (size, 1), generator=generator)
+        named = tokens.gather(1, mark + 1)
+        behind = torch.arange(n) > mark + 1
+        asks = behind & (torch.rand(size, n, generator=generator) < 1 / 8)
+        tokens = tokens.masked_fill(asks, ASK).scatter(1, mark, MARK)
+        yield tokens, torch.where(asks, named, -1)
+
+
+def naming_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Float[Tensor, ""]:
+    """Return the cross-entropy of the wanted letters."""
+    tokens, wanted = batch
+    return F.cross_entropy(model(tokens).flatten(0, 1), wanted.flatten(), ignore_index=-1)
+
+
+@torch.no_grad()
+def answers(model: nn.Module, tokens: Int[Tensor, "batch n"], shown: int) -> Int[Tensor, "batch n"]:
+    """Return what the model says at each place, with the last `shown` tokens before its eyes."""
+    said = torch.zeros_like(tokens)
+    said[:, :shown] = model(tokens[:, :shown]).argmax(-1)
+    for end in range(shown + 1, tokens.shape[-1] + 1):
+        said[:, end - 1] = model(tokens[:, end - shown : end])[:, -1].argmax(-1)
+    return said
