@@ -15,7 +15,7 @@ SEEDS = (0, 1, 2)
 
 WANTED = 2  # numbers that each token must fetch
 D_MODEL = 32
-SETTINGS = {"steps": 1500, "batch": 64, "learning_rate": 0.01}
+SETTINGS = {"steps": 800, "batch": 64, "learning_rate": 0.01}
 HIDDEN = 128  # of the networks
 
 OWN, SEES = "each number in a column of its own", "a network that sees the names as readout"
@@ -96,7 +96,7 @@ def own_columns(tokens: Tensor, n: int = POINTERS["n"]) -> Tensor:
     own, number = tokens[..., :n], tokens[..., -1:]
     # names take the first columns: own and wanted
     free = tokens.shape[-1] - (1 + WANTED) * n
-    return torch.cat([tokens[..., : -free], F.pad(own * number, (0, free - n))], dim=-1)
+    return torch.cat([tokens[..., :-free], F.pad(own * number, (0, free - n))], dim=-1)
 
 
 def explained(change: str, seed: int) -> float:

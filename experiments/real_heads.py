@@ -15,7 +15,7 @@ from course_lib.pretrained import real_heads, smollm2
 LESSON = "06"
 SEEDS = (0,)
 TEXTS, LENGTH = 4, 256  # of tokens, to find the heads on, and as many to remove them on
-DRAWS, TOGETHER = 10, 5  # random heads as controls, and how many are removed together
+DRAWS, TOGETHER = 6, 5  # random heads as controls, and how many are removed together
 TARGETS = {
     "previous": real_heads.previous,
     "followed": real_heads.followed,
@@ -57,7 +57,10 @@ def table(figures: dict) -> list[str]:
         lines.append(f"{name:9} even      {figures['even'][name]:.3f}")
     lines.append(f"loss {figures['loss']}")
     for name, of in figures["removed"].items():
-        lines += [f"{name:9} {heads}: {rises}" for heads, rises in zip(of["heads"], of["rise"])]
+        lines += [
+            f"{name:9} {heads}: {rises}"
+            for heads, rises in zip(of["heads"], of["rise"], strict=True)
+        ]
     return lines
 
 

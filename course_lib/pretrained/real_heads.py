@@ -16,7 +16,7 @@ from course_lib.pretrained.smollm2 import GROUPS, HEADS, SmolLM2
 
 @torch.no_grad()
 def attention_weights(
-    model: SmolLM2, tokens: Int[Tensor, "n"]
+    model: SmolLM2, tokens: Int[Tensor, " n"]
 ) -> Float[Tensor, "layers heads n n"]:
     """Return what each head of each layer gives to the tokens of one text."""
     layers = []
@@ -30,7 +30,7 @@ def attention_weights(
 
         return attend
 
-    with _ruled(model, {layer: recording for layer in range(len(model.rules))}):
+    with _ruled(model, dict.fromkeys(range(len(model.rules)), recording)):
         model.states(tokens)
     return torch.stack(layers)
 

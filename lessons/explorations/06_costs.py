@@ -1,7 +1,7 @@
 # %% [markdown]
 # # What do heads cost?
 #
-# **30 minutes · an exploration of lesson 06 · needs nothing**
+# **20 minutes · an exploration of lesson 06 · needs nothing**
 #
 # Lectures L1, L2 and L4 say that many heads cost the same as one, and the paper says "similar". **Is that true of parameters, of multiply-adds, of memory and of time?**
 
@@ -76,11 +76,11 @@ reveal(guess, (products[-1] / products[0], scores[-1] / scores[0]))
 assert set(products) == {2 * 512**2 * 256} and scores[-1] == 32 * scores[0]
 
 # %% [markdown]
-# Scores and averages take $h \cdot 2\, n^2 d_k = 2\, n^2 d_{model}$ multiply-adds, in which there is no $h$. But each head has $n^2$ scores of its own, $h\,n^2$ in all: 32 heads have 8.4 million here, or 32 MiB, for each sentence. The formula stores, divides and exponentiates all of them, and training keeps them for the backward pass.
+# Scores and averages take $h \cdot 2\, n^2 d_k = 2\, n^2 d_{model}$ multiply-adds, in which there is no $h$. But each head has $n^2$ scores of its own, $h\,n^2$ in all: 32 heads have 8.4 million here, or 32 MiB, for each sentence. The formula stores, divides and exponentiates all of them.
 #
 # ## Time
 #
-# One measurement of a few milliseconds says little: what else the machine does, and which cache the scores still fit in, can change it by a factor. So measure each case nine times, in turn, and show the spread.
+# One measurement of a few milliseconds says little. So measure each case nine times, in turn, and show the spread.
 
 # %%
 times = {(rule, h): [] for rule in (stored, fused) for h in heads}

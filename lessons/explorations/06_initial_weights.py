@@ -1,7 +1,7 @@
 # %% [markdown]
 # # How large are scores before training?
 #
-# **30 minutes · an exploration of lesson 06 · needs nothing**
+# **18 minutes · an exploration of lesson 06 · needs nothing**
 #
 # Attention divides scores by $\sqrt{d_k}$ so that their variance is 1. The paper's footnote 4 *assumes* for it that queries and keys have entries of variance 1. **Do they, in the layer that you built, and does it matter?**
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Can a head be left out?
 #
-# **25 minutes · an exploration of lesson 06 · needs nothing**
+# **18 minutes · an exploration of lesson 06 · needs nothing**
 #
 # A trained layer has four heads. **What happens if one is switched off, and does that show that the model needs four?** Michel et al. 2019 switched off heads of a translation model and of BERT: most could go, one at a time, without a significant loss (reported).
 

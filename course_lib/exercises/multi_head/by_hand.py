@@ -15,12 +15,14 @@ def sentence(names: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return a token for each name: their own names, the two they want, the numbers."""
     generator = torch.Generator().manual_seed(names)
     own = torch.rand(names, generator=generator).argsort()
-    wanted = torch.stack([(own + 1) % names, own[torch.randperm(names, generator=generator)]], -1)
+    wanted = (own.unsqueeze(-1) + torch.tensor([1, 2])) % names
+    # one wants them the other way round, so that wanting and being wanted are never the same
+    wanted[own == 0] = torch.tensor([2, 1]) % names
     return own, wanted, torch.randn(names, 1, generator=generator).double()
 
 
-def fetched(matrices, own, wanted, numbers):
-    """Return what two heads with these matrices fetch for each token."""
+def roles(matrices, own, wanted, numbers):
+    """Return the queries, keys and values that these matrices give to each head."""
     n = len(own)
 
     def projected(w):
@@ -28,9 +30,7 @@ def fetched(matrices, own, wanted, numbers):
         first, second = wanted.unbind(-1)
         return w[own] + w[n + first] + w[2 * n + second] + numbers * w[-1]
 
-    *roles, w_o = (w.double() for w in matrices)
-    q, k, v = (split_heads(projected(w), 2) for w in roles)
-    return merge_heads(scaled_dot_product_attention(q, k, v)) @ w_o
+    return [split_heads(projected(w.double()), 2) for w in matrices]
 
 
 def behaviour(matrices):
@@ -48,7 +48,8 @@ def behaviour(matrices):
     if len(w_q) != 3 * names + 1 or w_v.shape != (len(w_q), 2) or w_o.shape != (2, 2):
         return [0, "shapes that do not fit the tokens"]
     own, wanted, numbers = sentence(names)
-    found = fetched(matrices, own, wanted, numbers)
+    q, k, v = roles(matrices[:3], own, wanted, numbers)
+    found = merge_heads(scaled_dot_product_attention(q, k, v)) @ w_o.double()
     one, two = numbers[own.argsort()[wanted]].squeeze(-1).unbind(-1)
     itself = numbers.squeeze(-1)
     named = {
@@ -65,18 +66,41 @@ def behaviour(matrices):
         for name, pair in named.items()
         if torch.allclose(found, torch.stack(pair, -1), atol=2e-3)
     )
-    return [names, next(same, "other numbers")]
+    if known := next(same, None):
+        return [names, known]
+    preferred = [_preferred(scores, own, wanted) for scores in q @ k.mT]
+    return [names, f"other numbers, of {' and '.join(preferred)}"]
+
+
+def _preferred(scores, own, wanted):
+    """Name the tokens whose scores are above the average of their row."""
+    first, second = (who.unsqueeze(-1) == own for who in wanted.unbind(-1))
+    named = {
+        "the first, mixed": first,
+        "the second, mixed": second,
+        "itself": own.unsqueeze(-1) == own,
+        "those that want it first": first.mT,
+        "those that want it second": second.mT,
+    }
+
+    def above(x):
+        x = x - x.mean(-1, keepdim=True)
+        return torch.sign(x.masked_fill(x.abs() < 1e-6, 0))
+
+    found = above(scores)
+    same = (name for name, x in named.items() if torch.equal(above(x.double()), found))
+    return next(same, "some others")
 
 
 exercise = Exercise(
     reference=pair_weights,
     lesson="06",
     title="Two heads without training",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "In lesson 03 one head fetched one number. Head 1 has the first half of the columns of "
-        "w_q, head 2 the second half. Which rows of w_q hold head 1's identity, and which head 2's?",
+        "w_q, head 2 the second half. Which rows of w_q hold head 1's identity? And head 2's?",
         "By what can a token be found? Is that any different in the second head?",
         "After attention each head has one number for a token, in one column. Which w_o leaves "
         "both where they are?",
@@ -186,7 +210,7 @@ def turned_over(names):
 
 @exercise.mistake
 def three_matrices(names):
-    """Three matrices came back, and a layer of several heads has four. Which one mixes the heads?"""
+    """Three matrices came back, and such a layer has four. Which one mixes the heads?"""
     return selected(names, (1, 2), (0, 0))[:3]
 
 

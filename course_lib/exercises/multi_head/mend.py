@@ -11,7 +11,7 @@ exercise = Exercise(
     reference=attend_in_heads,
     lesson="06",
     title="Find the bug: the shapes are right",
-    minutes=7,
+    minutes=6,
     difficulty=2,
     hints=(
         "The cases with one head pass, and those with one token. What happens only where there "
@@ -36,6 +36,7 @@ def cases(draw: Draw):
     yield "two tokens, two heads", drawn(draw, 2, 2, 2)
     yield "five tokens, three heads", drawn(draw, 5, 3, 4)
     yield "a head for each column", drawn(draw, 3, 4, 1)
+    yield "as many tokens as each has numbers", drawn(draw, 6, 2, 3)
     yield "a batch of sentences", drawn(draw, 4, 2, 3, 3)
     yield "two batch dimensions", drawn(draw, 3, 2, 2, 2, 2)
 
@@ -90,7 +91,7 @@ def columns_in_turn(x, w_q, w_k, w_v, w_o, heads):
 
 @exercise.mistake
 def split_as_they_lie(x, w_q, w_k, w_v, w_o, heads):
-    """The heads are cut by a reshape as well now. The way in was right: only the way out was not."""
+    """The heads are cut by a reshape too now. The way in was right: only the way out was not."""
     q, k, v = ((x @ w).reshape(*x.shape[:-2], heads, x.shape[-2], -1) for w in (w_q, w_k, w_v))
     return scaled_dot_product_attention(q, k, v).reshape(x.shape) @ w_o
 
