@@ -232,9 +232,9 @@ diagram.show(
 )
 
 # %% [markdown]
-# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no shape of a parameter has $N$ in it. And before $W_O$ a head's output is $N \times d_v$, not $N \times d$.
+# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no shape of a parameter has $N$ in it. Nor is a head's output $N \times d$, but $N \times d_v$.
 #
-# In the stub, `self.rule` is what each head does: scaled dot-product attention, which treats the axis of heads as one more batch axis. So the only new question is the mask. It has no axis of heads, and the scores have one. Where must an axis of size 1 go?
+# In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The mask has no axis of heads, and the scores have one: where must an axis of size 1 go?
 
 # %%
 # exercise: multi_head/attention
@@ -457,9 +457,9 @@ said = "; ".join(f"{label}: {min(kept[name]):.2f}" for name, label in labels.ite
 plots.show(figure, f"One head with two wanted numbers; three seeds. Lowest share: {said}.")
 
 # %% [markdown]
-# Each change alone stays at a half; both together reach 1.00. So does a second layer of one head, which reads what the first one found. Values from a network get to 0.55: the direction $w$ may then differ from token to token. A readout with a hidden layer gains nothing, because for normal numbers the best guess from $s$ *is* linear. Keys that see the numbers gained nothing here.
+# Each change alone stays at a half; both together reach 1.00. So does a second layer of one head, which reads what the first one found. Values from a network reach 0.55: $w$ may then differ between tokens. For normal numbers the best guess from $s$ *is* linear, so a network as readout gains nothing.
 #
-# So the precise statement is: **one head returns one mixture. Quantities that share a direction are lost in it; others are not.** Tokens of a language are vectors in several hundred dimensions, so a mixture of two words need not lose either. Whether several heads help there has to be measured.
+# The precise statement is: **one head returns one mixture. Quantities that share a direction are lost in it; others are not.** Tokens of a language have hundreds of dimensions, so a mixture of two need not lose either. Do several heads help there?
 
 # %% [markdown]
 # ## Do several heads help?
@@ -489,7 +489,6 @@ panels[1].set(ylabel="loss (nats)")
 for ax in panels:
     ax.set(xlabel="heads")
 assert [round(sum(three) / 3, 3) for three in losses] == [2.045, 2.044]
-figure.tight_layout()
 plots.show(
     figure,
     "Two panels against the number of heads. Reported BLEU: 24.9 with 1 head, 25.5 with 4, 25.8 "
@@ -538,7 +537,7 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, a typical row at the paper's $d_k = 64$ keeps almost half of its gradient, 0.14 of 0.30. A small language model of one layer is 0.05 to 0.12 nats behind after 200 steps. That is small: the harm comes with width. (How large scores are at the start depends on the initial weights too: see the [exploration](explorations/06_initial_weights.ipynb).)
+# Without the division, a typical row at the paper's $d_k = 64$ keeps almost half of its gradient, 0.14 of 0.30. A small language model of one layer is 0.05 to 0.12 nats behind after 200 steps. That is small: the harm comes with width.
 #
 # > **Where a lecture slips (D10).** L3 divides by the root of "the size of embedding". With one head of full width that is $\sqrt{d_k}$. With $h$ heads the sum has $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$.
 
@@ -651,8 +650,9 @@ rows["a random head"] = removed["random 1"]["rise"]
 rows["five random heads"] = removed["random 5"]["rise"]
 order = [0, 2, 4, 6, 1, 3, 5, 7]
 title = "What the model loses without heads, beside random ones"
-figure, panels = plots.panels(title, ["all tokens", "tokens that a repetition foretells"])
-figure.set_size_inches(8, 3.2)
+figure, panels = plots.panels(
+    title, ["all tokens", "tokens that a repetition foretells"], size=(8, 3.2)
+)
 for which, ax in enumerate(panels):
     for y, i in enumerate(order):
         rises = [rise[which] for rise in list(rows.values())[i]]
@@ -681,7 +681,7 @@ plots.show(figure, f"Rise of the loss on all tokens, the largest of the draws. {
 # - *First*: the best head costs nothing. It looks there with all of its weight, and the model does without it.
 # - *Followed*: five heads cost 0.11 nats, as five random ones can (0.12). But on tokens that a repetition foretells they cost 0.62, and random ones at most 0.06. (Two of the five are also among the best on the first token, whose five cost 0.27 there.)
 #
-# In SmolLM2 three query heads share one $W_K$ and one $W_V$. These **grouped queries** keep less in memory while a model writes; lesson 09 builds them.
+# In SmolLM2 three query heads share one $W_K$ and one $W_V$: **grouped queries**, built in lesson 09.
 
 # %%
 needs()
