@@ -25,7 +25,7 @@ diagram = drawings.Diagram()
 texts = ("name A\nwants B and C\nnumber 0.30", "name B\n\nnumber 1.20", "name C\n\nnumber −0.40")
 a, b, c = (diagram.box(x, (4.4 * i, 0), "stream", size=(3, 1.9)) for i, x in enumerate(texts))
 diagram.arrow(a, b, via=[(0, 1.6), (4.4, 1.6)], role="query")
-diagram.arrow(a, c, via=[(-0.7, 2.3), (8.8, 2.3)], role="query")
+diagram.arrow(a, c, via=[(0, 2.3), (8.8, 2.3)], role="query")
 diagram.text("must return (1.20, −0.40)", (0, -1.4))
 one = diagram.box("0.5 · 1.20 + 0.5 · (−0.40) = 0.40", (1.6, -3.0), "value", size=(6.6, 0.9))
 diagram.text("one head: one mixture", (5.2, -3.0), align="left")
@@ -93,6 +93,9 @@ class Fetcher(nn.Module):
         return self.readout(torch.cat([head(names, tokens) for head in self.heads], dim=-1))
 
 
+assert {sum(p.numel() for p in Fetcher(heads).parameters()) for heads in (1, 2)} == {802}
+
+
 # %% [markdown]
 # One head of size 16 and two heads of size 8 have the same number of parameters, 802. Both train for 500 steps. **What share of the variance of the wanted numbers will each explain?**
 
@@ -118,8 +121,6 @@ def explained(model):
     batch = pointers(20_000)
     return 1 - (squared_error(model, batch) / batch[-1].square().mean()).item()
 
-
-assert {sum(p.numel() for p in Fetcher(heads).parameters()) for heads in (1, 2)} == {802}
 
 # %% tags=["training"]
 one, two = trained(1), trained(2)
@@ -440,7 +441,7 @@ labels = {
     both: "own columns, and a readout that sees the names",
     "a second layer": "a second layer, of one head",
 }
-title = "One head gets past a half if numbers do not share a direction, or in a second layer"
+title = "Two changes lift one head far past a half"
 figure, ax = plots.axes(title, "share of the variance explained", "", size=(7.6, 3.4))
 for y, name in enumerate(labels):
     colour = plots.COLOURS[1 if min(kept[name]) > 0.9 else 0]
@@ -478,7 +479,7 @@ reported = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}
 panels[0].plot(reported.keys(), reported.values(), "o", color=plots.COLOURS[0])
 for heads, score in reported.items():
     panels[0].text(heads, score + 0.07, score, ha="center", size="small")
-panels[0].set(ylim=(24.6, 26.2), xscale="log", ylabel="BLEU")
+panels[0].set(ylim=(24.6, 26.2), xlim=(0.75, 42), xscale="log", ylabel="BLEU")
 panels[0].set(xticks=list(reported), xticklabels=list(reported))
 panels[0].minorticks_off()
 losses = [[run["loss"] for run in kept[name]] for name in ("one head", "reader")]
@@ -558,6 +559,7 @@ text = "This is the house that Jack built. This is the malt that lay in the hous
 text += " This is the rat that ate the malt that lay in the house that Jack built."
 tokens = torch.tensor(model.tokenizer.encode(text).ids)
 weights = real_heads.attention_weights(model, tokens)
+assert len(tokens) == 38
 targets = {
     "previous": real_heads.previous(tokens),
     "followed": real_heads.followed(tokens),
@@ -576,7 +578,7 @@ def mean_weight(weights, target):
 
 
 # %% tags=["once", "hide-input"]
-title = "SmolLM2: most heads look at the first token; a few have other places"
+title = "Many of SmolLM2's heads look at the first token, a few at the other places"
 names = ["previous token", "what followed before", "first token"]
 figure, panels = plots.panels(title, names, size=(7.6, 5.6))
 for ax, target in zip(panels, targets.values()):
@@ -593,11 +595,11 @@ plots.show(
     figure,
     "Three heat maps of 30 layers by 9 heads: the mean weight on the previous token, on what "
     f"followed the same token before, and on the first token. The largest: {said}. The first "
-    "token's map is bright in most heads, the others in a few.",
+    "token's map is bright in many heads, the others in a few.",
 )
 
 # %% [markdown]
-# That was one text of 50 tokens. Measured beforehand: four stretches of Shakespeare, 256 tokens each, and three controls. *Even*: weights shared out equally. *Shuffled*: the same tokens in random order. *Random*: the entries of each $W_Q$ and $W_K$ shuffled.
+# That was one text of 38 tokens. Measured beforehand: four stretches of Shakespeare, 256 tokens each, and three controls. *Even*: weights shared out equally. *Shuffled*: the same tokens in random order. *Random*: the entries of each $W_Q$ and $W_K$ shuffled.
 
 # %% tags=["hide-input"]
 kept = results.load("real_heads")["figures"]
