@@ -35,7 +35,8 @@ reveal(guess, (parameter_count(512, 8, 64, 64), parameter_count(512, 1, 512, 512
 
 # %% [markdown]
 # As long as $d_k = d_v = d_{model} / h$ it is $4\, d_{model}^2$ for any number of heads: four square matrices, cut in different ways.
-#
+
+# %% [markdown]
 # ## Multiply-adds and scores
 #
 # Now what attention computes, in two ways. The first is the formula, which stores all scores. The second is torch's own function, the strong rival, which most models use: where it can, it computes the scores in tiles and never stores them (lesson 13).
@@ -77,7 +78,8 @@ assert set(products) == {2 * 512**2 * 256} and scores[-1] == 32 * scores[0]
 
 # %% [markdown]
 # Scores and averages take $h \cdot 2\, n^2 d_k = 2\, n^2 d_{model}$ multiply-adds, in which there is no $h$. But each head has $n^2$ scores of its own, $h\,n^2$ in all: 32 heads have 8.4 million here, or 32 MiB, for each sentence. The formula stores, divides and exponentiates all of them.
-#
+
+# %% [markdown]
 # ## Time
 #
 # One measurement of a few milliseconds says little. So measure each case nine times, in turn, and show the spread.
