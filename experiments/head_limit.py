@@ -4,23 +4,29 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from course_lib.instruments import training
 from course_lib.self_attention import scaled_dot_product_attention
-from experiments.multi_head import pointers, squared_error
+from experiments.multi_head import POINTERS, pointers, squared_error
 
 LESSON = "06"
 SEEDS = (0, 1, 2)
 
 WANTED = 2  # numbers that each token must fetch
 D_MODEL = 32
-SETTINGS = {"steps": 1000, "batch": 64, "learning_rate": 0.01}
+SETTINGS = {"steps": 800, "batch": 64, "learning_rate": 0.01}
+HIDDEN = 128  # of the networks
 
+OWN, SEES = "each number in a column of its own", "a network that sees the names as readout"
 CHANGES = (
     "none",
-    "a nonlinear readout",
+    "a network as readout",
+    SEES,
+    OWN,
+    f"{OWN}, {SEES}",
     "queries and keys see the numbers",
-    "nonlinear values",
+    "a network for the values",
     "a second layer",
 )
 
@@ -36,12 +42,12 @@ def measure() -> dict:
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     rows = figures["explained"].items()
-    return [f"{name:34}" + "".join(f"{share:8.3f}" for share in shares) for name, shares in rows]
+    return [f"{name:78}" + "".join(f"{share:8.3f}" for share in shares) for name, shares in rows]
 
 
-def network(d_out: int) -> nn.Module:
+def network(d_in: int, d_out: int) -> nn.Module:
     """Return a small network with one hidden layer."""
-    return nn.Sequential(nn.Linear(D_MODEL, 64), nn.ReLU(), nn.Linear(64, d_out))
+    return nn.Sequential(nn.Linear(d_in, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, d_out))
 
 
 class Head(nn.Module):
@@ -50,7 +56,9 @@ class Head(nn.Module):
     def __init__(self, change: str):
         super().__init__()
         self.w_q, self.w_k = (nn.Linear(D_MODEL, D_MODEL) for _ in range(2))
-        self.w_v = network(D_MODEL) if change == "nonlinear values" else nn.Linear(D_MODEL, D_MODEL)
+        self.w_v = nn.Linear(D_MODEL, D_MODEL)
+        if change == "a network for the values":
+            self.w_v = network(D_MODEL, D_MODEL)
 
     def forward(self, names: Tensor, tokens: Tensor) -> Tensor:
         """Return what each token finds."""
@@ -64,18 +72,31 @@ class Fetcher(nn.Module):
         super().__init__()
         self.change = change
         self.layers = nn.ModuleList(Head(change) for _ in range(1 + (change == "a second layer")))
-        nonlinear = change == "a nonlinear readout"
-        self.readout = network(WANTED) if nonlinear else nn.Linear(D_MODEL, WANTED)
+        self.readout = nn.Linear(D_MODEL, WANTED)
+        if "as readout" in change:
+            self.readout = network(D_MODEL * (1 + (SEES in change)), WANTED)
 
     def forward(self, names: Tensor, tokens: Tensor) -> Tensor:
         """Return the numbers that each token has found."""
+        if OWN in self.change:
+            tokens = own_columns(tokens)
         chosen_by = tokens if self.change == "queries and keys see the numbers" else names
         first, *second = self.layers
         found = first(chosen_by, tokens)
         for layer in second:
             # the second head carries what the first one found, and the first is not lost
             found = found + layer(chosen_by, tokens + found)
+        if SEES in self.change:
+            found = torch.cat([found, names], dim=-1)
         return self.readout(found)
+
+
+def own_columns(tokens: Tensor, n: int = POINTERS["n"]) -> Tensor:
+    """Move each token's number from the last column to one that only this name uses."""
+    own, number = tokens[..., :n], tokens[..., -1:]
+    # names take the first columns: own and wanted
+    free = tokens.shape[-1] - (1 + WANTED) * n
+    return torch.cat([tokens[..., :-free], F.pad(own * number, (0, free - n))], dim=-1)
 
 
 def explained(change: str, seed: int) -> float:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn import functional as F
 
 from course_lib import masks, multi_head
+from course_lib.self_attention import scaled_dot_product_attention
 from course_lib.verify.comparison import Inputs, compare
 
 
@@ -40,6 +42,33 @@ def _padded_multi_head(inputs: Inputs):
         return masks.padding_mask(torch.tensor(inputs.sizes(batch, 1, n_k)), n_k)
 
     return _both_multi_heads(inputs, inputs.sizes(1), padding)
+
+
+@compare(multi_head.attend_in_heads, "`F.multi_head_attention_forward`")
+def _attend_in_heads(inputs: Inputs):
+    n, heads, d_k = inputs.sizes(3)
+    d_model = heads * d_k
+    x = inputs.normal(n, 1, d_model)
+    q, k, v, o = (inputs.normal(d_model, d_model) / d_model**0.5 for _ in range(4))
+    theirs, _ = F.multi_head_attention_forward(
+        *(x, x, x, d_model, heads),
+        *(torch.cat([q.T, k.T, v.T]), None, None, None, False, 0.0, o.T, None),
+    )
+    ours = multi_head.attend_in_heads(x.squeeze(1), q, k, v, o, heads)
+    return ours, theirs.squeeze(1)
+
+
+@compare(multi_head.pair_weights, "looking the two numbers up by indices")
+def _pair_weights(inputs: Inputs):
+    (names,) = inputs.sizes(1, 3)
+    numbers, own = inputs.normal(names), torch.tensor(inputs.sizes(names)).argsort()
+    wanted = torch.tensor(inputs.sizes(2 * names, 0, names - 1)).view(names, 2)
+    three = F.one_hot(torch.cat([own.unsqueeze(-1), wanted], dim=-1), names).flatten(1)
+    x = torch.cat([three.double(), numbers.unsqueeze(-1)], dim=-1)
+    *roles, w_o = (w.double() for w in multi_head.pair_weights(names))
+    q, k, v = (multi_head.split_heads(x @ w, 2) for w in roles)
+    found = multi_head.merge_heads(scaled_dot_product_attention(q, k, v)) @ w_o
+    return found, numbers[own.argsort()[wanted]]
 
 
 @compare(multi_head.AsSelfAttention, "`nn.MultiheadAttention(x, x, x)`")

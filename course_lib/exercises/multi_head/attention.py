@@ -15,7 +15,7 @@ exercise = Exercise(
     method="forward",
     lesson="06",
     title="Several heads at once",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
         "The layer keeps four `nn.Linear` under `self`, and each is called like a function. Which "

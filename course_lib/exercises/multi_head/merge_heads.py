@@ -8,7 +8,7 @@ from course_lib.multi_head import merge_heads
 
 exercise = Exercise(
     reference=merge_heads,
-    lesson="06",
+    lesson="06_pruning",
     title="The heads side by side",
     minutes=6,
     difficulty=1,

@@ -6,11 +6,10 @@ from course_lib.multi_head import parameter_count
 
 exercise = Exercise(
     reference=parameter_count,
-    lesson="06",
+    lesson="06_costs",
     title="What several heads cost",
     minutes=7,
     difficulty=1,
-    optional=True,
     hints=(
         "Write down the shape of each matrix. How many of each kind are there: one for each head, "
         "or one for all?",

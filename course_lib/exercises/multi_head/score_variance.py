@@ -7,7 +7,7 @@ from course_lib.multi_head import score_variance
 
 exercise = Exercise(
     reference=score_variance,
-    lesson="06",
+    lesson="06_initial_weights",
     title="Why divide by the square root",
     minutes=6,
     difficulty=1,

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=split_heads,
     lesson="06",
     title="A part of each word for each head",
-    minutes=8,
+    minutes=6,
     difficulty=1,
     hints=(
         "Two heads, a word of six numbers: which three belong to head 1? And how many numbers has "
