@@ -53,6 +53,22 @@ def padding_mask(lengths: Int[Tensor, " batch"], n: int) -> Bool[Tensor, "batch 
     return places < rearrange(lengths, "batch -> batch 1 1")
 
 
+def packing_mask(documents: Int[Tensor, "... n"]) -> Bool[Tensor, "... query key"]:
+    """Let each token look back as far as its document begins.
+
+    Short texts are packed into one line to waste no padding; `documents` says which one each token
+    is of. Where i and j are of the same, True if j <= i; else False. Source: Krell et al. 2021.
+
+    >>> packing_mask(torch.tensor([0, 0, 1])).long().tolist()
+    [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+    """
+    # let each token look at itself and at the tokens before it
+    back = causal_mask(documents.shape[-1], device=documents.device)
+    # but at none of another document
+    same = rearrange(documents, "... n -> ... n 1") == rearrange(documents, "... n -> ... 1 n")
+    return back & same
+
+
 def shift_right(tokens: Int[Tensor, "... n"], start: int) -> Int[Tensor, "... n"]:
     """Make the decoder's inputs from its targets: (start, t_1, ..., t_(n-1)).
 

@@ -627,7 +627,12 @@ plots.show(
 # In an RNN a wave runs from left to right. In the others each layer is one step. But a layer of windows is quick *because* far tokens do not meet in it: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
 
 # %%
-# given: windows.layers_needed
+import math
+
+
+def layers_needed(distance, width):
+    return math.ceil(distance / (width - 1))
+
 
 # %% [markdown]
 # How many steps, one after another, until *every* pair of $n$ tokens has met?

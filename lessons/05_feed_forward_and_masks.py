@@ -1049,6 +1049,17 @@ print(
 )
 
 # %% [markdown]
+# ## Find the bug: two texts in a line
+#
+# Short texts are often packed into one line, so that no place is wasted on padding. Then a token must not read another text. This mask has a fault in one line, and three in four cases fail. Mend it.
+
+# %%
+# exercise: masks/packing
+
+# %%
+check("masks/packing", packing_mask)
+
+# %% [markdown]
 # ## Build: the smallest block
 #
 # You now have all the parts of a working block. L1 lists the necessities: self-attention, position representations, nonlinearities and masking. Put them together:

@@ -28,7 +28,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from tqdm import tqdm
 from traitlets.config import Config
 
-from course_lib.answers.source import source_of, stub
+from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import load, outline
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
@@ -81,7 +81,7 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             module = exercise.reference.__module__.replace(".", "/")
             link = solution_link(f"{'../' * len(notebook_of(lesson).parts)}{module}.py")
             cells.append(new_markdown_cell(f"**Exercise: {told.title}** · {told.effort}{link}"))
-            text = stub(exercise.reference, exercise.methods)
+            text = exercise.stub
             if solved:
                 before = "\n".join(x.source for x in cells if x.cell_type == "code")
                 text = solution_text(exercise, before)

@@ -186,6 +186,21 @@ def emptied(source: str, method: str | None) -> str:
     return "\n".join([*lines[:first], *todo, *lines[function.end_lineno :]]) + "\n"
 
 
+def with_steps_of(source: str, method: str | None, other: str) -> str:
+    """Put the steps of another function into a function, or into one method of a class."""
+    own, theirs = function_in(ast.parse(source), method), function_in(ast.parse(other), None)
+    lines, steps = source.splitlines(), _below_docstring(theirs, other.splitlines())
+    kept = lines[: (own.end_lineno or 0) - len(_below_docstring(own, lines))]
+    indented = textwrap.indent(textwrap.dedent("\n".join(steps)), " " * own.body[0].col_offset)
+    return "\n".join([*kept, indented, *lines[own.end_lineno :]]) + "\n"
+
+
+def _below_docstring(function: ast.FunctionDef, lines: list[str]) -> list[str]:
+    documented = ast.get_docstring(function) is not None
+    before = (function.body[0].end_lineno or 0) if documented else function.body[0].lineno - 1
+    return lines[before : function.end_lineno]
+
+
 def _is_comment(line: str) -> bool:
     return line.strip().startswith("#")
 

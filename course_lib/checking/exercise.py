@@ -1,16 +1,18 @@
 """What an exercise file says: a reference, its cases, properties, mistakes and alternatives."""
 
+import ast
 import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from course_lib.answers import probe_layers
+from course_lib.answers.source import is_stub, source_of, stub, with_steps_of
 
 
 class Draw:
@@ -103,6 +105,7 @@ class Exercise:
     `small_only` says why a reference with an exponential is not tried on large numbers.
     `no_gradient` says why the gradients of a result with floats are not judged.
     `in_steps` is the reference cut into methods, of which known mistakes change one.
+    `broken` is the reference with a fault in one line, for the learner to mend.
     `optional` says that no lesson needs it: it is marked so, and `course progress` goes past it.
     `id` is known once `catalogue` has loaded the file.
     """
@@ -128,6 +131,7 @@ class Exercise:
     alternatives: list[Callable] = field(default_factory=list)
     draw: Callable[[Draw], Iterator[tuple]] = lambda _: iter(())
     in_steps: type | None = None
+    broken: Callable | None = None
 
     def __post_init__(self):
         own = f"{self.reference.__module__}.{self.reference.__qualname__}"
@@ -153,6 +157,22 @@ class Exercise:
             method = getattr(self.reference, self.method)
             found = list(inspect.signature(method).parameters.values())[1:]
         return [x for x in found if x.kind is not x.KEYWORD_ONLY]
+
+    @cached_property
+    def stub(self) -> str:
+        """The code that a learner begins with: the reference emptied, or with a fault."""
+        if self.broken is None:
+            return stub(self.reference, self.methods)
+        return with_steps_of(source_of(self.reference), self.method, source_of(self.broken))
+
+    def is_untouched(self, source: str) -> bool:
+        """Return True if a source is what the learner has begun with."""
+        if self.broken is None or is_stub(source, self.method):
+            return is_stub(source, self.method)
+        try:
+            return ast.dump(ast.parse(source)) == ast.dump(ast.parse(self.stub))
+        except SyntaxError:
+            return False
 
     def cases(self, draw: Callable[[Draw], Iterator[tuple]]) -> Callable:
         """Take a generator of (name, inputs, build, pieces), or fewer; the simplest case first."""
@@ -183,6 +203,14 @@ class Exercise:
             base = self.in_steps or self.reference
             answer = type(answer.__name__, (base,), {step or str(self.method): answer, **known})
         self.mistakes.append(Mistake(answer, raises if isinstance(raises, tuple) else (raises,)))
+        return answer
+
+    def hand_out(self, answer: Callable) -> Callable:
+        """Take the function below, or method, as the broken code that the learner is to mend.
+
+        Who has mended it reads its docstring: what the fault was.
+        """
+        self.broken = answer
         return answer
 
     def alternative(self, answer: Callable) -> Callable:

@@ -1,5 +1,6 @@
 """From an answer's replies to a verdict: what holds, what does not, and which mistake it is."""
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from course_lib.checking.trying.trial import AnswerRun, Call, Trial, cases, prop
 
 # they subtract the peak and sum the exponentials, so that a softmax is one line more
 PARTLY = ("logsumexp", "logaddexp")
+HELD = "Every case and every property holds."
+HANDED_OUT = "This is the code as it was handed out: {} of {} cases fail. Mend the line at fault."
 STUB = "Replace `raise NotImplementedError` by your own code."
 
 
@@ -117,7 +120,7 @@ def _conclusion(tried: AnswerRun, seed: int) -> Verdict:
     return Verdict(
         exercise=exercise.id,
         status=status,
-        points=sum(result.points for result in results if result.held),
+        points=sum(x.points for x in results if x.held) * (status != "not attempted"),
         max_points=max_points(exercise, seed),
         message=message,
         properties=results,
@@ -155,8 +158,13 @@ def earned(tried: AnswerRun) -> tuple[Result, ...]:
 
 def _status(tried: AnswerRun, failure: Failure | None, seed: int) -> tuple[Status, str]:
     """Say what was found: the known mistake that it is, or else what differs."""
+    exercise = tried.exercise
     if failure is None:
-        return "passed", "Every case and every property holds."
+        fault = inspect.getdoc(exercise.broken) if exercise.broken else None
+        return "passed", f"{HELD} {' '.join(fault.split())}" if fault else HELD
+    if exercise.broken and tried.is_untouched():
+        failing = sum(not call.held for call in tried.calls(0))
+        return "not attempted", HANDED_OUT.format(failing, len(cases(exercise, seed)))
     if mistake := diagnosis(tried, seed):
         return "known mistake", mistake.sentence
     if failure.error:

@@ -13,14 +13,15 @@ from torch import Tensor, nn
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots
 
-# %% tags=["hide-input"]
-# given: attention.softmax
 
 # %% tags=["hide-input"]
-# given: attention.dot_scores
+def dot_scores(q, k):
+    return q @ k.mT
 
-# %% tags=["hide-input"]
-# given: attention.weighted_sum
+
+def attend(scores, values):
+    return torch.softmax(scores, -1) @ values
+
 
 # %% [markdown]
 # ## A curve from dots
@@ -45,7 +46,7 @@ guess = None  # for instance ("a line through all dots", "a flat line")
 # %%
 def regression(h):
     scores = -((places[:, None] - x) ** 2) / (2 * h**2)
-    return weighted_sum(softmax(scores), y[:, None])[:, 0]
+    return attend(scores, y[:, None])[:, 0]
 
 
 small, large = regression(0.01), regression(30)
@@ -88,8 +89,8 @@ keys = torch.randn(20, 8, generator=generator, dtype=torch.float64)
 
 
 def difference(keys):
-    by_distance = softmax(-(torch.cdist(queries, keys) ** 2) / 2)
-    return float((by_distance - softmax(dot_scores(queries, keys))).abs().max())
+    by_distance = torch.softmax(-(torch.cdist(queries, keys) ** 2) / 2, -1)
+    return float((by_distance - torch.softmax(dot_scores(queries, keys), -1)).abs().max())
 
 
 equal = nn.functional.normalize(keys, dim=-1)
@@ -113,7 +114,7 @@ check("attention/soft_lookup", soft_lookup)
 # %%
 soft_lookup = mine("attention/soft_lookup")
 found = soft_lookup(queries, equal, equal, 0.5)
-by_distance = softmax(-(torch.cdist(queries, equal) ** 2) / (2 * 0.5))
+by_distance = torch.softmax(-(torch.cdist(queries, equal) ** 2) / (2 * 0.5), -1)
 assert torch.allclose(found, by_distance @ equal)
 
 # %% [markdown]

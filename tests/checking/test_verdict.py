@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from course_lib import masks
 from course_lib.answers.answer import Reply
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define, source_of, stub
@@ -379,6 +380,20 @@ def test_a_property_is_crossed_only_for_a_reason_of_its_own():
     doubles = "float64 goes in, float64 comes out, and as exact as that"
     assert crossed("return x.float() * 2") == [doubles]
     assert crossed("raise ValueError('no')") == ["every case gives the right result"]
+
+
+def test_what_is_handed_out_broken_fails_unread_and_names_its_fault_when_it_is_mended():
+    def told(text):
+        return verdict("masks/packing", define(text, "packing_mask", vars(masks)))
+
+    begun = catalogue.load("masks/packing").stub
+    untouched, mended = told(begun), told(begun.replace(">=", "=="))
+    assert (untouched.status, untouched.points) == ("not attempted", 0)
+    assert untouched.failure
+    assert "`>=` for `==`" not in untouched.message
+    assert mended.status == "passed"
+    assert "`>=` for `==`" in mended.message
+    assert told(begun.replace(">=", "<=")).status == "known mistake"
 
 
 @pytest.mark.parametrize("exercise_id", catalogue.ids())

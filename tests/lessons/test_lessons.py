@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_output
 
 from course_lib import exercises
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, stub
+from course_lib.answers.source import define
 from course_lib.checking import catalogue
 from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
@@ -153,7 +153,7 @@ def test_every_exercise_is_checked_and_untouched_not_attempted(lesson):
     for cell in checks:
         exercise = catalogue.load(re.search(r'"(.+?)"', cell.source)[1])
         names = vars(sys.modules[exercise.reference.__module__])
-        untouched = define(stub(exercise.reference, exercise.methods), exercise.name, names)
+        untouched = define(exercise.stub, exercise.name, names)
         shown = panel.html(judge(exercise, InProcess(untouched)))
         assert cell.outputs[0].data["text/html"] == shown, "an older panel: build the lesson again"
         assert "not attempted yet" in cell.outputs[0].data["text/plain"]

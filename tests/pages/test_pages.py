@@ -332,9 +332,18 @@ def test_contributing_says_everything_that_an_exercise_may_say():
     page = page.split("\n## ")[0]
     said = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
     # by the engine and the decorators
-    filled = {"id", "module", "properties", "mistakes", "alternatives", "draw", "in_steps"}
+    filled = {
+        "id",
+        "module",
+        "properties",
+        "mistakes",
+        "alternatives",
+        "draw",
+        "in_steps",
+        "broken",
+    }
     assert {field.name for field in dataclasses.fields(Exercise)} - filled <= said
-    for name in ("cases", "property", "mistake", "steps", "alternative"):
+    for name in ("cases", "property", "mistake", "steps", "hand_out", "alternative"):
         assert f"`@exercise.{name}" in page
         arguments = inspect.signature(getattr(Exercise, name)).parameters.values()
         assert said.issuperset(x.name for x in arguments if x.default != x.empty), name

@@ -1,6 +1,7 @@
 """The laws that make a check worth trusting, held against every exercise.
 
-1. The stub is "not attempted yet".
+1. The stub is "not attempted yet"; one that is handed out broken differs from the reference in a
+   line.
 2. The reference passes.
 3. Every known mistake fails with its own sentence, and does the same when it is tried again.
 4. A known mistake raises no exception but those that it declares, and never a NameError.
@@ -21,12 +22,13 @@
 That each exercise stands in one lesson is a law of the lessons.
 """
 
+import difflib
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from course_lib.answers.answer import Description, InProcess, Reply, tensors
-from course_lib.answers.source import define, source_of, stub
+from course_lib.answers.source import define, source_of
 from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.laws.edits import edits
 from course_lib.checking.laws.mutants import by_heart, guessing, mutants
@@ -86,10 +88,19 @@ def _texts(exercise: Exercise) -> Iterator[str]:
     yield from (f"{x.name} has no sentence" for x in exercise.mistakes if not x.sentence)
     if not exercise.alternatives:
         yield "has no alternative"
+    if exercise.broken and len(_changed(exercise)) != 1:
+        yield f"what is handed out differs in more than one line, or none: {_changed(exercise)}"
     lines = [line.strip() for line in source_of(exercise.reference).splitlines()]
     code = [line for line in lines if len(line) > 8 and not line.startswith(("#", '"""'))]
     for hint in exercise.hints:
         yield from (f"a hint holds a line of the reference: {x}" for x in code if x in hint)
+
+
+def _changed(exercise: Exercise) -> list[str]:
+    """List the lines of what is handed out that the reference does not have."""
+    right, broken = source_of(exercise.reference).splitlines(), exercise.stub.splitlines()
+    changed = [x[2:].strip() for x in difflib.ndiff(right, broken) if x.startswith("+ ")]
+    return [line for line in changed if not line.startswith("#")]
 
 
 def _edits(exercise: Exercise) -> Iterator[str]:
@@ -108,8 +119,8 @@ def _verdicts(exercise: Exercise, seed: int) -> Iterator[str]:
         if verdict.status != status:
             yield f"{who} (seed {seed}) is {verdict.status!r}: {verdict.message}"
 
-    empty = stub(exercise.reference, exercise.methods)
-    yield from expect("not attempted", InProcess(_defined(exercise, empty)), "the stub")
+    begun = InProcess(_defined(exercise, exercise.stub))
+    yield from expect("not attempted", begun, "the stub")
     written = source_of(exercise.reference)
     yield from expect("passed", InProcess(_defined(exercise, written)), "the reference")
     for alternative in exercise.alternatives:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define, is_stub
+from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
@@ -218,7 +218,7 @@ def _attempt(
         return Attempt(exercise, problem=sentence(f"This code cannot be executed: {problem}"))
     answer = places[-1].answer(exercise)
     patches = list(notebook.patches(answer, exercise.name)) if answer else []
-    if not answer or (is_stub(answer.text, exercise.method) and not patches):
+    if not answer or (exercise.is_untouched(answer.text) and not patches):
         return Attempt(exercise)
 
     lesson = lesson_of(exercise.lesson)

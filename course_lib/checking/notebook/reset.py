@@ -4,7 +4,6 @@ import re
 import uuid
 from pathlib import Path
 
-from course_lib.answers.source import stub
 from course_lib.checking.catalogue import load
 from course_lib.files import ipynb, releases
 from course_lib.files.course_map import number_of
@@ -26,7 +25,7 @@ def restore_stub(workspace: Workspace, exercise_id: str, name: str | None = None
     Raises NoPlace, UnknownExercise, NotANotebook or OSError.
     """
     exercise = load(exercise_id)
-    source = stub(exercise.reference, exercise.methods).rstrip()
+    source = exercise.stub.rstrip()
     path, notebook = _notebook(workspace, exercise_id, name)
     if notebook is None:
         return releases.mend(

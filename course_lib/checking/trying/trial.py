@@ -106,6 +106,10 @@ class AnswerRun:
     def __len__(self) -> int:
         return len(self._trials)
 
+    def is_untouched(self) -> bool:
+        """Return True if the answer is what the learner was given to begin with."""
+        return self.exercise.is_untouched(self._answer.describe().source or "")
+
     def all(self) -> list[Trial]:
         """Try every property; after a hang, a crash or nonsense the rest are left out."""
         try:

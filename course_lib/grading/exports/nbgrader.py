@@ -1,6 +1,7 @@
 """nbgrader: `source/LESSON/LESSON.ipynb`, whose locked cells give the points of our checks."""
 
 from collections.abc import Iterator
+from textwrap import indent
 from types import FunctionType
 from typing import cast
 
@@ -114,6 +115,10 @@ def _with_solution(exercise: Exercise) -> str:
     # the last method first, so that the first hole is the one just made
     for method in exercise.methods[::-1] or (None,):
         text = _marked(text, method)
+    if exercise.broken:
+        # nbgrader would clear it with the solution, so it is a comment above
+        broken = indent(f"The code with a fault:\n\n{exercise.stub}", "    # ")
+        text = text.replace("    ### BEGIN", f"{broken}    ### BEGIN", 1)
     return text
 
 
@@ -123,12 +128,12 @@ def _marked(text: str, method: str | None) -> str:
     place = next(i for i, line in enumerate(empty) if line.strip() == "raise NotImplementedError")
     after = len(empty) - place - 1
     first = next(i for i, (a, b) in enumerate(zip(empty, whole, strict=False)) if a != b)
-    indent = " " * (len(empty[place]) - len(empty[place].lstrip()))
+    margin = " " * (len(empty[place]) - len(empty[place].lstrip()))
     lines = [
         *empty[:place],
-        f"{indent}### BEGIN SOLUTION",
+        f"{margin}### BEGIN SOLUTION",
         *whole[first : len(whole) - after],
-        f"{indent}### END SOLUTION",
+        f"{margin}### END SOLUTION",
         *empty[place + 1 :],
     ]
     return "\n".join(lines)

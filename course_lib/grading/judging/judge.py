@@ -173,7 +173,8 @@ def _flags(attempt: Attempt) -> list[Flag]:
 def _same_as_library(attempt: Attempt) -> bool:
     """Return True for an answer of some statements that is the library's own."""
     source, exercise = attempt.source or "", attempt.exercise
-    if not is_library(source, exercise.name, exercise.id):
+    # what is mended is the library's own, but for a fault
+    if exercise.broken or not is_library(source, exercise.name, exercise.id):
         return False
     inside = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.FunctionDef)]
     # of a class, what surrounds the methods asked for is given
