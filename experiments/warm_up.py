@@ -1,11 +1,12 @@
-"""Lesson 07: post-norm and pre-norm of 8 blocks, with and without warm-up, at four rates.
+"""Lesson 07: post-norm, DeepNorm and pre-norm of 8 blocks, with and without warm-up, at four rates.
 
 All begin with torch's default weights, and pre-norm has its last norm.
 """
 
 import math
+from functools import partial
 
-from course_lib.add_norm import PostNorm, PreNorm
+from course_lib.add_norm import DeepNorm, PostNorm, PreNorm
 from course_lib.instruments.deep_stack import redraw
 from experiments import stacks
 
@@ -13,7 +14,11 @@ LESSON = "07"
 SEEDS = (0, 1, 2)
 
 BLOCKS, STEPS = 8, 250
-WRAPS = {"post-norm": PostNorm, "pre-norm": PreNorm}
+WRAPS = {
+    "post-norm": PostNorm,
+    "DeepNorm": partial(DeepNorm, alpha=(2 * BLOCKS) ** 0.25),
+    "pre-norm": PreNorm,
+}
 WARM_UPS = [0.0, 0.3]  # share of the steps
 RATES = [0.001, 0.003, 0.01, 0.03]
 SHOWN = 0.01  # the rate of which all losses are kept, and that is tried without clipping
