@@ -107,8 +107,8 @@ diagram.arrow((1.7, 0), plus, role="stream", width=2.4)
 diagram.arrow(plus, (9.4, 0), "$x + F(x)$", role="stream", width=2.4)
 diagram.text("n × d", (0.85, -0.4), size=9)
 diagram.text("n × d", (8.1, -0.4), size=9)
-diagram.text("backward, this way multiplies by $I$", (4.0, -0.4), size=9)
-diagram.text("backward, this way multiplies by $J$", (4.0, 2.4), size=9)
+diagram.text("backward: times $I$", (3.8, -0.4), size=9)
+diagram.text("backward: times $J$", (4.0, 2.4), size=9)
 diagram.show(
     "A residual connection. x, n by d, goes two ways: through the layer F, and straight on. Both "
     "meet in a plus sign, x + F(x). On the backward pass the way through the layer multiplies the "
@@ -204,7 +204,7 @@ ax.plot(0, 0, "+", color="0.4")
 ax.text(-2.9, 2.6, "● after subtracting the mean", color=plots.COLOURS[0], size="small")
 ax.text(-2.9, 2.3, "● after dividing by σ", color=plots.COLOURS[1], size="small")
 ax.set(aspect=1, xticks=[], yticks=[], xlabel="the plane of vectors whose numbers sum to 0")
-ax.set(xlim=(-3, 3), ylim=(-2.4, 2.9))
+ax.set(xlim=(-3.3, 2.7), ylim=(-2.5, 2.9))
 ax.spines[:].set_visible(False)
 plots.show(
     figure,
@@ -400,11 +400,11 @@ for ax, depth in zip(panels, kept["depths"]):
             place = y + 0.22 * (row - 1)
             for value in found[str(depth)]["losses"]:
                 off = value > 3.6
-                ax.plot(min(value, 3.62), place, ">" if off else "o", color=colour, markersize=4)
+                ax.plot(min(value, 3.76), place, ">" if off else "o", color=colour, markersize=4)
             if off:
-                ax.text(3.57, place, "explodes", color=colour, size="x-small", ha="right", va="center")
+                ax.text(3.72, place, "explodes", color=colour, size="x-small", ha="right", va="center")
     ax.axvline(kept["trivial"], color="0.4", linestyle=":")
-    ax.set(xlim=(2.35, 3.66), ylim=(3.5, -0.6), yticks=range(4), xlabel="held-out loss, nats")
+    ax.set(xlim=(2.35, 3.8), ylim=(3.5, -0.6), yticks=range(4), xlabel="held-out loss, nats")
     ax.set_yticklabels(list(kept["loss"]) if ax is panels[0] else [])
 panels[0].text(3.34, 3.3, "baseline", color="0.4", size="x-small", ha="right")
 for y, (start, colour) in enumerate(zip(STARTS, plots.COLOURS)):
@@ -608,6 +608,7 @@ assert failed == ["post-norm 0%"] and min(post["30%"]["0.03"] + post["0%"]["0.03
 assert max(post["0%"]["0.003"]) < 2.53 and max(post["30%"]["0.01"]) < 2.47
 assert min(post["0%"]["0.003"]) > max(post["30%"]["0.01"])
 assert max(pre["0%"]["0.01"] + pre["30%"]["0.01"] + weighed["0%"]["0.01"]) < 2.5
+assert abs(sum(pre["30%"]["0.01"]) / 3 - 2.43) < 0.015
 assert min(kept["without clipping"]["post-norm"]["0%"]) > 3.3
 
 # %% [markdown]
@@ -641,7 +642,7 @@ claim = "without a warm-up, DeepNorm ends over 0.3 nats lower than post-norm"
 training.expect(claim, came[1] < came[0] - 0.3, came, without, mended)
 
 # %% [markdown]
-# Is pre-norm better, then? Here its best loss is a little lower (2.43 against 2.45). Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable".
+# Is pre-norm better, then? Here the two are close (2.43 and 2.45 at 0.01 with warm-up). Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable".
 #
 # ## Thirty blocks that have learned
 #
@@ -670,16 +671,16 @@ for level in (0, 1, 11, 12, 30):
 needs()
 kept = results.load("stream")["figures"]
 low, middle, high = (kept["others"][q] for q in ("0.05", "0.5", "0.95"))
-title = "SmolLM2's stream grows 300-fold, and a first token a thousandfold in one block"
+title = "SmolLM2's stream grows 300-fold; one block multiplies a first token by 160"
 figure, ax = plots.axes(title, "level: blocks below it", "root mean square", size=(7, 3.4))
 ax.fill_between(range(31), low, high, color=plots.COLOURS[0], alpha=0.25, linewidth=0)
 ax.semilogy(middle, color=plots.COLOURS[0])
 ax.semilogy(kept["first"], color=plots.COLOURS[1])
-ax.text(17, 13, "all other tokens (90 % of them)", color=plots.COLOURS[0], size="small", va="top")
+ax.text(17, 5, "all other tokens (90 % of them)", color=plots.COLOURS[0], size="small", va="top")
 ax.text(13, 450, "first token of a text", color=plots.COLOURS[1], size="small")
 ax.set(xlim=(0, 30))
 assert 290 < middle[30] / middle[0] < 340
-assert all(900 < x < 1100 for x in kept["first"][12:28]) and kept["first"][11] < 10
+assert all(900 < x < 1100 for x in kept["first"][12:28]) and 150 < kept["first"][12] / kept["first"][11] < 170
 assert all(share > 0.97 for share in kept["its share"][12:28])
 plots.show(
     figure,

@@ -156,11 +156,12 @@ own, running, layer = (
     used[name] for name in ("own statistics, 16 lines", "running averages", "layer norm")
 )
 assert all(r < o < r + 0.03 for r, o in zip(running, own)) and max(own) < min(layer)
-EXTRA
+later = [sum(used[f"{name}, 4,000 steps"]) / 3 for name in ("layer norm", "batch norm")]
+assert 0.02 < later[0] - later[1] < 0.1 < max(used["layer norm, 4,000 steps"]) - 2.3
 assert min(used["own statistics,  1 lines"]) > max(layer)
 
 # %% [markdown]
-# TEXT
+# After 500 steps batch norm is ahead in every seed. After 4,000 it is ahead on average (2.33 against 2.40), by less than layer norm's seeds differ. So on this task batch norm learns faster, and the loss is no reason to avoid it. With the statistics of a single line it loses everything it had won, which is why it needs running averages.
 #
 # ## The smaller the batch, the noisier
 #
