@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Why not batch norm?
 #
-# **40 minutes · an exploration of lesson 07 · needs `shakespeare` (5.4 MB)**
+# **30 minutes · an exploration of lesson 07 · needs `shakespeare` (5.4 MB)**
 #
 # Networks for images had a norm before Transformers did: **batch normalization** (Ioffe & Szegedy 2015). The formula is the one of layer norm, with the averages taken over other numbers. **Why does hardly any Transformer for text use it?** The answer is not that it learns worse here. It learns better.
 
@@ -175,7 +175,8 @@ for size, runs in zip(kept["sizes"], kept["runs"]["batch norm"]):
 
 # %% [markdown]
 # Shen et al.'s gap between training and use appears here only for batches of one line. Their models translate, with more layers, and sentences of all lengths; ours reads one author in lines of one length.
-#
+
+# %% [markdown]
 # So the reasons against batch norm that these runs show are not about the loss. A token's result depends on other sentences and on later tokens; padding must be kept out; a single text has no batch; and training and use compute different functions. Layer norm has none of this, and is the same function always.
 #
 # Ioffe & Szegedy 2015 (batch norm); Shen et al. 2020 (batch norm and text).

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A norm without a mean
 #
-# **25 minutes · an exploration of lesson 07 · needs nothing**
+# **15 minutes · an exploration of lesson 07 · needs nothing**
 #
 # Llama, T5, SmolLM2 and many others use **RMSNorm** (Zhang & Sennrich 2019), a layer norm that does not subtract the mean and has no bias. **What is lost if a norm leaves the mean alone?**
 
