@@ -56,7 +56,7 @@ def streams(model: smollm2.SmolLM2, tokens: torch.Tensor) -> torch.Tensor:
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     return [
-        f"level {level:2}: first {first:8.2f} (share of one column {share:.2f}), others {other:6.2f}"
+        f"level {level:2}: first {first:8.2f}, {share:.0%} of it one column; others {other:6.2f}"
         for level, (first, share, other) in enumerate(
             zip(figures["first"], figures["its share"], figures["others"]["0.5"], strict=True)
         )

@@ -188,6 +188,7 @@ for start, (attention, network) in zip(STARTS, shares):
 # In geometry: subtracting the mean projects $x$ onto the plane of vectors whose numbers sum to 0. Dividing by $\sigma$ moves it to a sphere in this plane, since $\lVert \hat x \rVert^2 = d$. For $d = 3$ this sphere is a circle:
 
 # %% tags=["hide-input"]
+needs()
 points = torch.randn(9, 3, generator=torch.Generator().manual_seed(4)) * 1.3 + 0.5
 side = torch.tensor([[1.0, -1, 0], [1, 1, -2]])
 side = side / side.norm(dim=-1, keepdim=True)
@@ -330,12 +331,11 @@ diagram.show(
 # Before any training, the gradient of 32 blocks at each level, by kind:
 
 # %% tags=["hide-input"]
-needs()
 kept = results.load("depth")["figures"]
 title = "Residual and norm: the gradient arrives, from all three kinds of initial weights"
 figure, panels = plots.panels(title, list(kept["starts"]), size=(9.6, 3.2))
 for ax, by_start in zip(panels, kept["starts"].values()):
-    for (start, seeds), colour in zip(by_start.items(), plots.COLOURS):
+    for seeds, colour in zip(by_start.values(), plots.COLOURS):
         for run in seeds:
             ax.semilogy([max(x, 1e-40) for x in run["gradient"]], color=colour, linewidth=1.2)
     ax.set(ylim=(1e-24, 1e12), xlabel="level: blocks below it", xticks=(0, 16, 32))
@@ -347,7 +347,10 @@ panels[0].set_ylabel("L2 norm of the gradient")
 for (start, y), colour in zip(zip(kept["starts"]["norm"], (1e-10, 1e-13, 1e-16)), plots.COLOURS):
     panels[1].text(1, y, start, color=colour, size="small")
 ratio = {
-    name: {start: [run["gradient"][0] / run["gradient"][-1] for run in seeds] for start, seeds in x.items()}
+    name: {
+        start: [run["gradient"][0] / run["gradient"][-1] for run in seeds]
+        for start, seeds in x.items()
+    }
     for name, x in kept["starts"].items()
 }
 assert all(1 / 20 < r < 20 for runs in ratio["residual and norm"].values() for r in runs)
@@ -358,6 +361,7 @@ plots.show(
     "factor of 1,000. Residual: level for N(0, 0.02 squared), grows sixtyfold downwards for torch's "
     "default and by 1e10 for N(0, 1/fan-in). Residual and norm: all three level.",
 )
+needs("shakespeare")
 
 # %% [markdown]
 # Now train all twelve with Adam for 120 steps. A model that knows how frequent each character is, and nothing else, has a loss of 3.36 on held-out text: the **frequency baseline**. **Of the four kinds, which learn in 32 blocks from *some* of the three initial weights, and which from *all three*?** (One panel above misleads.)
@@ -402,7 +406,9 @@ for ax, depth in zip(panels, kept["depths"]):
                 off = value > 3.6
                 ax.plot(min(value, 3.76), place, ">" if off else "o", color=colour, markersize=4)
             if off:
-                ax.text(3.72, place, "explodes", color=colour, size="x-small", ha="right", va="center")
+                ax.text(
+                    3.72, place, "explodes", color=colour, size="x-small", ha="right", va="center"
+                )
     ax.axvline(kept["trivial"], color="0.4", linestyle=":")
     ax.set(xlim=(2.35, 3.8), ylim=(3.5, -0.6), yticks=range(4), xlabel="held-out loss, nats")
     ax.set_yticklabels(list(kept["loss"]) if ax is panels[0] else [])
@@ -420,7 +426,8 @@ plots.show(
     "Held-out loss by kind and initial weights. With 32 blocks: bare and norm are at the baseline, "
     "3.36, from all initial weights. Residual: "
     + ", ".join(f"{m:.2f}" if m < 9 else "explodes" for m in mean["residual"])
-    + ". Residual and norm: " + ", ".join(f"{m:.2f}" for m in mean["residual and norm"])
+    + ". Residual and norm: "
+    + ", ".join(f"{m:.2f}" for m in mean["residual and norm"])
     + ". Order: torch's default, N(0, 1/fan-in), N(0, 0.02 squared).",
 )
 reveal(guess, ([k for k, v in learns.items() if any(v)], [k for k, v in learns.items() if all(v)]))
@@ -572,7 +579,9 @@ training.expect(claim, came[0] > came[1] + 0.3, came, without, risen)
 needs()
 kept = results.load("warm_up")["figures"]
 title = "Without warm-up post-norm fails at 0.01, a rate that pre-norm bears"
-figure, panels = plots.panels(title, ["no warm-up", "warm-up over 30 % of the steps"], size=(9, 3.4))
+figure, panels = plots.panels(
+    title, ["no warm-up", "warm-up over 30 % of the steps"], size=(9, 3.4)
+)
 rates = kept["rates"]
 orders = {"post-norm": plots.COLOURS[0], "pre-norm": plots.COLOURS[1], "DeepNorm": plots.COLOURS[2]}
 for ax, share in zip(panels, ("0%", "30%")):
@@ -590,7 +599,9 @@ panels[0].text(0.001, 3.34, "frequency baseline", color="0.4", size="small", va=
 for y, (name, colour) in enumerate(orders.items()):
     panels[1].text(0.001, 3.2 - 0.09 * y, name, color=colour, size="small")
 final = {
-    f"{name} {share}": kept["losses"][name][share]["0.01"] for name in orders for share in ("0%", "30%")
+    f"{name} {share}": kept["losses"][name][share]["0.01"]
+    for name in orders
+    for share in ("0%", "30%")
 }
 said = "; ".join(f"{name}: " + ", ".join(f"{x:.2f}" for x in runs) for name, runs in final.items())
 plots.show(
@@ -680,7 +691,10 @@ ax.text(17, 5, "all other tokens (90 % of them)", color=plots.COLOURS[0], size="
 ax.text(13, 450, "first token of a text", color=plots.COLOURS[1], size="small")
 ax.set(xlim=(0, 30))
 assert 290 < middle[30] / middle[0] < 340
-assert all(900 < x < 1100 for x in kept["first"][12:28]) and 150 < kept["first"][12] / kept["first"][11] < 170
+assert (
+    all(900 < x < 1100 for x in kept["first"][12:28])
+    and 150 < kept["first"][12] / kept["first"][11] < 170
+)
 assert all(share > 0.97 for share in kept["its share"][12:28])
 plots.show(
     figure,
