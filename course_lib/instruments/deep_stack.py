@@ -78,8 +78,8 @@ STARTS: dict[str, Callable[[Tensor, int], None]] = {
 def redraw(model: nn.Module, start: str, seed: int = 0) -> nn.Module:
     """Draw all matrices of a stack's blocks anew, in place, as one of `STARTS` says.
 
-    Biases are drawn like the matrices under torch's default (He et al. 2015, with a = sqrt 5), and
-    are 0 otherwise. Embeddings, norms and the last linear layer stay as they are.
+    Biases are drawn like the matrices under torch's default, and are 0 otherwise. Embeddings, norms
+    and the last linear layer stay as they are.
     """
     layers = []  # (matrix, bias, number of inputs)
     for part in model.modules():
