@@ -94,23 +94,6 @@ def accuracy(model: nn.Module, batch: tuple[Tensor, Tensor]) -> float:
 
 
 @torch.no_grad()
-def by_opposite(model: nn.Module, batch: tuple[Tensor, Tensor]) -> list[list[float]]:
-    """Return the share of right answers without a token's opposite in its line, and with it.
-
-    A row for each of the four cases of a token's first two properties; the opposite of a case has
-    both of them flipped.
-    """
-    x, answers = batch
-    right = ((model(x).squeeze(-1) > 0) == (answers > 0)).float()
-    cases = (x[..., 0] > 0) * 2 + (x[..., 1] > 0).long()
-    met = (cases.unsqueeze(-1) == 3 - cases.unsqueeze(-2)).any(-1)
-    return [
-        [round(right[(cases == case) & (met == there)].mean().item(), 4) for there in (False, True)]
-        for case in range(4)
-    ]
-
-
-@torch.no_grad()
 def spread(x: Tensor) -> float:
     """Measure how far tokens are from their line's mean, relative to their size."""
     apart = (x - x.mean(-2, keepdim=True)).norm(dim=(-2, -1))
@@ -144,8 +127,6 @@ def measure_one(
     look()
     run = {"accuracy": shares, "spread": spreads, "loss": loss(model, held_out).item()}
     run["alone"] = accuracy(model, alone)
-    if task == "XOR":
-        run["by_opposite"] = by_opposite(model, held_out)
     return run
 
 
