@@ -303,12 +303,12 @@ with torch.no_grad():
     blinded = next_loss(models["Cleo"], batch).item()
 cleo.__class__ = Cleo
 print(f"Cleo: {boasts['Cleo']:.2f}; with the sums of another line: {blinded:.2f}")
-claim = "with another line's sums Cleo loses more than 0.3 nats"
-rise = blinded - boasts["Cleo"]
-training.expect(claim, rise > 0.3, round(rise, 2), models["Cleo"])
+claim = "with another line's sums Cleo is worse than Ann"
+found = round(blinded, 2), round(boasts["Ann"], 2)
+training.expect(claim, blinded > boasts["Ann"], found, models["Ann"], models["Cleo"])
 
 # %% [markdown]
-# It does. Most of what Cleo gained came through the denominator.
+# It does: with sums that say nothing about this line, Cleo is worse than Ann. Her model depends on the denominator.
 #
 # ## Without the future
 #
@@ -436,17 +436,17 @@ for name, shape, at, role, axes in (
     ("$X$", (4, 3), (0, 0), "stream", ("$n$", "$d$")),
     ("$W_1$", (3, 8), (2.5, 0), "network", ("$d$", "$d_{ff}$")),
     ("$H$", (4, 8), (6.5, 0), "network", ("$n$", "$d_{ff}$")),
-    ("$W_2$", (8, 3), (9, 0), "network", ("$d_{ff}$", "$d$")),
-    ("output", (4, 3), (11.4, 0), "stream", ("$n$", "$d$")),
+    ("$W_2$", (8, 3), (9.4, 0), "network", ("$d_{ff}$", "$d$")),
+    ("output", (4, 3), (11.8, 0), "stream", ("$n$", "$d$")),
 ):
     diagram.matrix(name, shape, at, role, axes=axes, cell=cell)
-for x, columns in ((0, 3), (6.5, 8), (11.4, 3)):  # the second token
+for x, columns in ((0, 3), (6.5, 8), (11.8, 3)):  # the second token
     diagram.matrix("", (1, columns), (x, cell / 2), "query", cell=cell)
 diagram.text("×", (0.75, 0))
 diagram.text("ReLU", (4.45, 0.32), size=drawings.SMALL)
 diagram.arrow((3.75, 0), (5.05, 0))
 diagram.text("×", (7.95, 0))
-diagram.text("=", (10.15, 0))
+diagram.text("=", (10.55, 0))
 diagram.show(
     "The feed-forward network as blocks. X, n by d, times W1, d by d_ff, and a ReLU give the "
     "hidden layer H, n by d_ff; times W2, d_ff by d, it gives the output, n by d. One row is "
@@ -701,12 +701,11 @@ curves = {
 # %% tags=["hide-input"]
 title = "Untrained: without residual connections all tokens are alike after a few layers"
 figure, ax = plots.axes(title, "layers", "spread", size=(8, 3.8))
-labels = {"attention": 1e-4, "+ network": 1e-7, "+ residual": 0.03, "+ norm": 2.2}
 for (start, name), curve in curves.items():
     colour = plots.COLOURS[[*joins].index(name)]
     ax.semilogy(curve.clamp(min=1e-16), "-" if start == "ours" else "--", color=colour)
 ax.text(3.1, 1e-4, "attention", color=plots.COLOURS[0], size="small")
-ax.text(3.1, 1e-7, "+ network", color=plots.COLOURS[1], size="small")
+ax.text(3.5, 1e-7, "+ network", color=plots.COLOURS[1], size="small")
 ax.text(12.2, 0.08, "+ residual", color=plots.COLOURS[2], size="small", va="center")
 ax.text(12.2, 1.2, "+ norm", color=plots.COLOURS[3], size="small", va="center")
 ax.text(5, 1e-12, "— first weights N(0, 1/fan-in)\n- - torch's default", size="small")
@@ -714,9 +713,10 @@ ax.axhline(1e-15, color="0.6", linewidth=1, linestyle=":")
 ax.text(12, 3e-15, "all alike, up to rounding", color="0.4", size="small", ha="right")
 ax.set(ylim=(3e-17, 6), xlim=(0, 12), xticks=range(0, 13, 2))
 ends = {key: curve[12].item() for key, curve in curves.items()}
+kept_apart = [round(ends[start, name], 2) for start in starts for name in ("+ residual", "+ norm")]
+assert kept_apart == [0.08, 0.47, 0.36, 0.59]
 for start in starts:
     assert max(curves[start, name][4] for name in ("attention", "+ network")) < 1e-14
-    assert ends[start, "+ norm"] > 1.3 * ends[start, "+ residual"] > 0.08
 said = "; ".join(f"{start}, {name}: {end:.0e}" for (start, name), end in ends.items())
 plots.show(
     figure,
@@ -726,9 +726,9 @@ plots.show(
 )
 
 # %% [markdown]
-# This is **rank collapse** (Dong et al. 2021). Attention averages, and averages of averages become alike. Networks do not help with these first weights, nor with torch's; [with larger ones](explorations/05_stack.ipynb) they delay it. Residual connections do help, since each token keeps itself in the sum.
+# This is **rank collapse** (Dong et al. 2021). Attention averages, and averages of averages become alike. Networks do not help with these first weights, nor with torch's; [with larger ones](explorations/05_stack.ipynb) they delay it. Residual connections do help, since each token keeps itself in the sum: after twelve layers the spread is 0.08, and 0.47 with a norm (torch's weights: 0.36 and 0.59).
 #
-# Weights need not stay as they were drawn. Can training undo the collapse? Six layers must *copy* each token's first property, ±1. Larger first $W_V$ (gains 2 and 3) let some stacks begin *un*collapsed.
+# Weights need not stay as they were drawn. Can training undo the collapse? Six layers must *copy* each token's first property, ±1. Larger first $W_V$ (gains 2 and 3) let a stack begin less collapsed; "torch's size" makes all first matrices as small as torch's.
 
 # %% tags=["hide-input"]
 from math import comb
