@@ -726,9 +726,9 @@ plots.show(
 )
 
 # %% [markdown]
-# This is **rank collapse** (Dong et al. 2021). Attention averages, and averages of averages become alike. Networks do not help with these first weights, nor with torch's; [with larger ones](explorations/05_stack.ipynb) they delay it. Residual connections do help, since each token keeps itself in the sum: after twelve layers the spread is 0.08, and 0.47 with a norm (torch's weights: 0.36 and 0.59).
+# This is **rank collapse** (Dong et al. 2021). Attention averages, and averages of averages become alike. Networks do not help with these first weights, nor with torch's; [with larger ones](explorations/05_stack.ipynb) they delay it. Residual connections help, since each token stays in the sum: after twelve layers the spread is 0.08, and 0.47 with a norm (torch's weights: 0.36 and 0.59).
 #
-# Weights need not stay as they were drawn. Can training undo the collapse? Six layers must *copy* each token's first property, ±1. Larger first $W_V$ (gains 2 and 3) let a stack begin less collapsed; "torch's size" makes all first matrices as small as torch's.
+# Can training undo the collapse? Six layers must *copy* each token's first property, ±1. Larger first $W_V$ (gains 2 and 3) let a stack begin less collapsed; "torch's size" makes all first matrices as small as torch's.
 
 # %% tags=["hide-input"]
 from math import comb

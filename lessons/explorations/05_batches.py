@@ -10,6 +10,7 @@ import torch
 from einops import rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 from course_lib.data import batches, characters, needs, shakespeare
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots

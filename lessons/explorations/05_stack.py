@@ -20,7 +20,6 @@ from course_lib.instruments import plots, training
 # Our block adds positions to its own input, so a stack adds them at every level. L1, L2 and L4 add them once, "at the first layer"; so does the Transformer of 2017, whose residual connections carry them upwards. Our block has none.
 
 # %%
-# the parts are the library's: a network, positions, a layer of attention, and a mask
 from collections.abc import Callable
 from course_lib.feed_forward import FeedForward
 from course_lib.masks import causal_mask
