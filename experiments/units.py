@@ -130,7 +130,8 @@ def measure() -> dict:
     double = {}
     for line in DOUBLE:
         numbers, tokens = activations(model, "\n" + line)
-        double[line] = [[token, round(x, 2)] for token, x in zip(tokens, numbers[:, unit].tolist())]
+        held = numbers[:, unit].tolist()
+        double[line] = [[token, round(x, 2)] for token, x in zip(tokens, held, strict=True)]
     return {
         "kinds": kinds,
         "words": words,

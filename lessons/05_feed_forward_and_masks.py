@@ -204,8 +204,9 @@ torch.manual_seed(0)
 x, layer, mask = torch.randn(6, 8), SelfAttention(8, 8, 8), causal_mask(6)
 print("no mask          ", leaks_future(layer, x))
 print("causal mask      ", leaks_future(lambda x: layer(x, mask), x))
-zeroed = lambda x: softmax(dot_scores(x, x)) * mask @ x
-print("zeroed afterwards", leaks_future(zeroed, x))
+print(
+    "zeroed afterwards", leaks_future(lambda x: softmax(dot_scores(x, x)) * mask @ x, x)
+)
 
 # %% [markdown]
 # ## Four boasts
