@@ -3,7 +3,7 @@ residual connections cure?
 
 A line is eight tokens of sixteen properties, each +1 or -1, the last always +1 unless the arm says
 otherwise. For each token a model has to say its first property ("copy"), or whether its first two
-differ ("XOR").
+differ ("XOR"). Every arm is trained with each learning rate and seed.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_lib.add_norm import PreNorm
 from course_lib.feed_forward import FeedForward
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Residual
@@ -20,10 +21,11 @@ from course_lib.self_attention import SelfAttention
 LESSON = "05"
 SEEDS = (0, 1, 2)
 D_MODEL, N = 16, 8
-STEPS = {"XOR": 3000, "copy": 2000}
-LEARNING_RATE = 0.003
+STEPS = {"XOR": 2000, "copy": 2000}
+RATES = (0.001, 0.003, 0.01)
 EVERY = 100  # steps from one measurement to the next
-PLAIN = {"feed_forward": False, "residual": False, "constant": True}
+TORCH = 3**-0.5  # the size of nn.Linear's first weights, where ours are 1
+PLAIN = {"feed_forward": False, "join": None, "constant": True, "gain": 1.0}
 ARMS = {  # (task, layers): what the stacks have
     ("XOR", 2): {
         "attention, no constant": {**PLAIN, "constant": False},
@@ -32,21 +34,36 @@ ARMS = {  # (task, layers): what the stacks have
     },
     ("copy", 6): {
         "attention": PLAIN,
-        "attention, feed-forward": {**PLAIN, "feed_forward": True},
-        "attention, residual": {**PLAIN, "residual": True},
-        "attention, feed-forward, residual": {**PLAIN, "feed_forward": True, "residual": True},
+        "attention, torch's size": {**PLAIN, "gain": TORCH},
+        "attention, gain 2": {**PLAIN, "gain": 2.0},
+        "attention, gain 3": {**PLAIN, "gain": 3.0},
+        "feed-forward": {**PLAIN, "feed_forward": True},
+        "feed-forward, gain 2": {**PLAIN, "feed_forward": True, "gain": 2.0},
+        "feed-forward, gain 3": {**PLAIN, "feed_forward": True, "gain": 3.0},
+        "residual": {**PLAIN, "join": Residual},
+        "residual, torch's size": {**PLAIN, "join": Residual, "gain": TORCH},
+        "feed-forward, residual": {**PLAIN, "feed_forward": True, "join": Residual},
+        "feed-forward, residual, norm": {**PLAIN, "feed_forward": True, "join": PreNorm},
     },
 }
 
 
-def stack(layers: int, feed_forward: bool, residual: bool) -> nn.Sequential:
-    """Make a stack of attention layers, each followed by a feed-forward layer where asked."""
+def stack(layers: int, feed_forward: bool, join: type | None, gain: float) -> nn.Sequential:
+    """Make a stack of attention layers, each followed by a feed-forward layer where asked.
+
+    The gain multiplies the first W_V; one below 1 multiplies all first matrices.
+    """
     parts = []
     for _ in range(layers):
         parts.append(SelfAttention(D_MODEL, D_MODEL, D_MODEL))
         if feed_forward:
             parts.append(FeedForward(D_MODEL, 4 * D_MODEL))
-    return nn.Sequential(*[Residual(part, D_MODEL) if residual else part for part in parts])
+    with torch.no_grad():
+        for part in parts:
+            for name, parameter in part.named_parameters():
+                if gain < 1 or name == "w_v":
+                    parameter *= gain
+    return nn.Sequential(*[join(part, D_MODEL) if join else part for part in parts])
 
 
 def lines(
@@ -77,75 +94,64 @@ def accuracy(model: nn.Module, batch: tuple[Tensor, Tensor]) -> float:
 
 
 @torch.no_grad()
-def by_opposite(model: nn.Module, batch: tuple[Tensor, Tensor]) -> list[list[float]]:
-    """Return the share of right answers without a token's opposite in its line, and with it.
-
-    A row for each of the four cases of a token's first two properties; the opposite of a case has
-    both of them flipped.
-    """
-    x, answers = batch
-    right = ((model(x).squeeze(-1) > 0) == (answers > 0)).float()
-    cases = (x[..., 0] > 0) * 2 + (x[..., 1] > 0).long()
-    met = (cases.unsqueeze(-1) == 3 - cases.unsqueeze(-2)).any(-1)
-    return [
-        [round(right[(cases == case) & (met == there)].mean().item(), 4) for there in (False, True)]
-        for case in range(4)
-    ]
-
-
 def spread(x: Tensor) -> float:
     """Measure how far tokens are from their line's mean, relative to their size."""
     apart = (x - x.mean(-2, keepdim=True)).norm(dim=(-2, -1))
     return (apart / x.norm(dim=(-2, -1))).mean().item()
 
 
-def measure_one(task: str, layers: int, seed: int, constant: bool, **parts: bool) -> dict:
-    """Train one stack; return its accuracy by steps, and on lines of a single token at the end."""
+def measure_one(
+    task: str, layers: int, rate: float, seed: int, constant: bool, **parts: object
+) -> dict:
+    """Train one stack; return its accuracy and spread by steps, and its end on lone tokens."""
     with training.seeded(seed):
         inside = stack(layers, **parts)
         model = nn.Sequential(inside, nn.Linear(D_MODEL, 1))
     held_out = next(lines(task, 1000, 1000 + seed, constant))
     alone = next(lines(task, 8000, 2000 + seed, constant, n=1))
-    budget = {"steps": STEPS[task], "learning_rate": LEARNING_RATE}
-    steps, shares, before = 0, [accuracy(model, held_out)], spread(inside(held_out[0]))
+    steps, shares, spreads = 0, [], []
+
+    def look() -> None:
+        shares.append(round(accuracy(model, held_out), 4))
+        spreads.append(float(f"{spread(inside(held_out[0])):.2g}"))
 
     def watched(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
         nonlocal steps
-        if steps and steps % EVERY == 0:
-            shares.append(accuracy(model, held_out))
+        if steps % EVERY == 0:
+            look()
         steps += 1
         return loss(model, batch)
 
+    budget = {"steps": STEPS[task], "learning_rate": rate}
     training.train(model, lines(task, 32, seed, constant), watched, **budget)
-    shares.append(accuracy(model, held_out))
-    final = {"loss": loss(model, held_out).item(), "alone": accuracy(model, alone)}
-    spreads = {"before": before, "after": spread(inside(held_out[0]))}
-    numbers = {name: round(value, 9) for name, value in {**final, **spreads}.items()}
-    run = {"accuracy": [round(share, 4) for share in shares], **numbers}
-    if task == "XOR" and {"constant": constant, **parts} == PLAIN:
-        run["by_opposite"] = by_opposite(model, held_out)
+    look()
+    run = {"accuracy": shares, "spread": spreads, "loss": loss(model, held_out).item()}
+    run["alone"] = accuracy(model, alone)
     return run
 
 
 def measure() -> dict:
-    """Return accuracy by task, stack, seed and steps."""
+    """Return what came of each task, arm, learning rate and seed."""
     figures = {}
     for (task, layers), arms in ARMS.items():
         for name, arm in arms.items():
-            runs = [measure_one(task, layers, seed, **arm) for seed in SEEDS]
-            figures.setdefault(task, {})[name] = runs
-    return {"every": EVERY, "steps": STEPS, "learning_rate": LEARNING_RATE, **figures}
+            figures.setdefault(task, {})[name] = {
+                str(rate): [measure_one(task, layers, rate, seed, **arm) for seed in SEEDS]
+                for rate in RATES
+            }
+    return {"every": EVERY, "steps": STEPS, **figures}
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     rows = []
     for task, layers in ARMS:
-        rows.append(f"{task}, {layers} layers: accuracy after 500 and all steps, on lone tokens")
-        for name, runs in figures[task].items():
-            shown = [
-                f"{run['accuracy'][5]:.2f} {run['accuracy'][-1]:.2f} {run['alone']:.2f}"
-                for run in runs
-            ]
-            rows.append(f"  {name:34}" + "  ".join(shown))
+        rows.append(f"{task}, {layers} layers: accuracy at the end (spread at first, at the end)")
+        for name, rates in figures[task].items():
+            for rate, runs in rates.items():
+                shown = [
+                    f"{run['accuracy'][-1]:.2f} ({run['spread'][0]:.0e}, {run['spread'][-1]:.0e})"
+                    for run in runs
+                ]
+                rows.append(f"  {name:30} {rate:5} " + "  ".join(shown))
     return rows

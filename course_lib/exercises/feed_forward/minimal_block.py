@@ -11,7 +11,7 @@ from course_lib.masks import causal_mask
 exercise = Exercise(
     reference=MinimalBlock,
     method="forward",
-    lesson="05",
+    lesson="05_stack",
     title="Four necessities in one block",
     minutes=12,
     difficulty=2,

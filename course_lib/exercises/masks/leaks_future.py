@@ -12,9 +12,8 @@ exercise = Exercise(
     reference=leaks_future,
     lesson="05",
     title="Who has read ahead?",
-    minutes=20,
+    minutes=15,
     difficulty=3,
-    optional=True,
     hints=(
         "You cannot look into the layer; you can only feed it tokens and read its states. How "
         "would you find out whether the state of token 2 knows anything of token 5?",

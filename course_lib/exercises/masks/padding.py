@@ -8,7 +8,7 @@ from course_lib.self_attention import scaled_dot_product_attention
 
 exercise = Exercise(
     reference=padding_mask,
-    lesson="05",
+    lesson="05_batches",
     title="Hide the padding",
     minutes=8,
     difficulty=2,

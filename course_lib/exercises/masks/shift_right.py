@@ -8,7 +8,7 @@ from course_lib.masks import shift_right
 
 exercise = Exercise(
     reference=shift_right,
-    lesson="05",
+    lesson="05_batches",
     title="One place later",
     minutes=6,
     difficulty=1,
