@@ -204,9 +204,7 @@ torch.manual_seed(0)
 x, layer, mask = torch.randn(6, 8), SelfAttention(8, 8, 8), causal_mask(6)
 print("no mask          ", leaks_future(layer, x))
 print("causal mask      ", leaks_future(lambda x: layer(x, mask), x))
-print(
-    "zeroed afterwards", leaks_future(lambda x: softmax(dot_scores(x, x)) * mask @ x, x)
-)
+print("zeroed afterwards", leaks_future(lambda x: softmax(dot_scores(x, x)) * mask @ x, x))
 
 # %% [markdown]
 # ## Four boasts
@@ -290,6 +288,7 @@ assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs d
 #
 # Cleo zeroes weights after the softmax. Does her model really read the sums of its rows? Give each row the sum that the same row has in *another* line: the sums are as large as before, and tell nothing about this line.
 
+
 # %% tags=["training", "hide-input"]
 class OtherSums(Cleo):
     def weights(self, q, k, mask):
@@ -314,6 +313,7 @@ training.expect(claim, blinded > boasts["Ann"], found, models["Ann"], models["Cl
 # ## Without the future
 #
 # When a model writes, there is no future to read. So give each model the first character, then two, then three, and count only its last prediction.
+
 
 # %% tags=["training", "hide-input"]
 @torch.no_grad()
@@ -643,6 +643,7 @@ diagram.show(
 # $$\mathrm{spread}(X) = \frac{\lVert X - \mathbf{1}\,\bar x \rVert}{\lVert X \rVert} \qquad \bar x = \frac1n \sum_{i=1}^{n} x_i$$
 #
 # We send random tokens through untrained layers. Two arms add what lesson 07 is about: a **residual connection**, $x + F(x)$ in place of $F(x)$, and a **norm**, $x + F(\mathrm{norm}(x))$.
+
 
 # %% tags=["hide-input"]
 class TorchAttention(nn.Module):
