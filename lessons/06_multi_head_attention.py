@@ -267,7 +267,7 @@ assert difference < 1e-5
 # %% [markdown]
 # > **Where the lectures disagree (D08).** L1 and L2 write a key as $Kx$ and all keys as $XK$, with one letter for a matrix and its transpose. Rows with matrices on the right, or columns with matrices on the left: either works, a mixture does not. This course uses rows. Torch's `nn.Linear(12, 4)` keeps the transpose, 4 × 12, and multiplies by $W^T$.
 
-# %%
+# %% tags=["hide-input"]
 linear = nn.Linear(12, 4, bias=False)
 assert torch.allclose(linear(x), x @ linear.weight.T)
 
