@@ -5,7 +5,7 @@
 #
 # "The critics praised the writers" and "the writers praised the critics" have the same words and different news. **How can a model that sees all tokens at once know their order?**
 #
-# At the end you can derive the answer that today's language models give, a rotation, and build it. You also know what happens on texts that are longer than those in training, and which control most pictures of it leave out.
+# At the end you can derive the answer that today's language models give, a rotation, and build it. You also know what happens on texts that are longer than those in training, and how to tell whether a model uses such a text, or only survives it.
 
 # %%
 import torch
@@ -49,7 +49,7 @@ for words in (x, y):
 #
 # $$f(PX) = P\,f(X)$$
 #
-# A causal mask breaks it, since then each token sees another set of tokens. Without a mask, order has to be put in.
+# A causal mask breaks it, since then each token sees a different set: itself and those before it. Without a mask, order has to be put in.
 
 # %% [markdown]
 # ## Three places to put it
@@ -121,7 +121,7 @@ plots.show(
 # A digit flips at a fixed rate, and each digit at half the rate of the one before. Smoothed, it is a sine wave. One sine is ambiguous, because it takes each value once on its way up and once on its way down; with the cosine beside it, the pair is the hand of a clock. So a position is a clock with $d/2$ hands, from fast to slow.
 
 # %% [markdown]
-# Vaswani et al. choose the speeds $\theta_c$, in radians a step, as a geometric sequence, like the counter's, with a smaller ratio than 2:
+# Vaswani et al. choose the speeds $\theta_c$, in radians a step, as a geometric sequence, like the counter's (for $d = 64$ the ratio is 1.33, not 2):
 #
 # $$p_{i,2c}=\sin(\theta_c\,i)\qquad p_{i,2c+1}=\cos(\theta_c\,i)\qquad\theta_c=10000^{-2c/d}\qquad c=0,\dots,\tfrac d2-1$$
 #
@@ -180,7 +180,7 @@ assert (similarity[20:80, 20:80] - similarity[21:81, 21:81]).abs().max() < 1e-3
 # %% [markdown]
 # ### Box: the first exponent
 #
-# > **Where the lectures disagree (D04).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right.
+# > **Where the lectures disagree (D04 in TOPICS.md).** L1 to L4 print the first exponent as $2\cdot1/d$; L5 and the paper begin with 0. The paper promises wavelengths from $2\pi$ to $10000\cdot2\pi$. With L5's exponents the short end is right, with the others' the long end. The authors' own code (tensor2tensor), and fairseq's after it, keep both: they divide $c$ by $d/2-1$. Both also put all sines into the left half and all cosines into the right.
 
 # %% tags=["nbval-check-output"]
 c = torch.arange(32.0)
@@ -221,14 +221,18 @@ shift_matrix = mine("positions/shift_matrix")
 # %% tags=["nbval-check-output"]
 queries = waves @ shift_matrix(-1, 64)
 print("positions 5 to 9 score highest with", (queries @ waves.T).argmax(-1)[5:10].tolist())
+for factor in (1, 30):
+    found = softmax(factor * queries @ waves.T / 64**0.5).diagonal(-1).mean()
+    print(f"W_Q = {factor} M: weight of the left neighbour {found:.2f}")
 
 # %% tags=["hide-input"]
+assert found > 0.95 and softmax(queries @ waves.T / 8).diagonal(-1).mean() < 0.06
 assert torch.equal((queries @ waves.T).argmax(-1)[1:], torch.arange(100))
 assert torch.allclose(waves[:97] @ shift_matrix(3, 64), waves[3:100], atol=1e-4)
 assert torch.allclose(shift_matrix(3, 64) @ shift_matrix(3, 64).T, torch.eye(64), atol=1e-5)
 
 # %% [markdown]
-# Here is the point: one matrix, $M_{-1}$ in the place of $W_Q$, makes every position look to its left neighbour, at any length. So a model *can* learn a relation that holds everywhere. Whether training finds such a matrix is another question.
+# Here is the point: one matrix, $M_{-1}$ in the place of $W_Q$, gives every position but the first its highest score at its left neighbour, at any length. The lead is small, so $W_Q$ has to be large as well: with $30\,M_{-1}$ the neighbour gets nearly all of the weight. So a model *can* learn a relation that holds everywhere. Whether training finds such a matrix is another question.
 
 # %% [markdown]
 # ## Or learn the vectors
@@ -275,7 +279,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Nobody told MiniLM that neighbours are alike. It has learned so, and stripes as well: the distance alone explains 77 % of the variance of these cosines. And why does adding a position not spoil the token, in the same 384 columns? Compare directions: cosines of token rows with position rows, each less its mean row (otherwise one common direction would decide). **For random directions the mean size of the cosine is 0.04. Is it larger or smaller here?**
+# Nobody told MiniLM that neighbours are alike. It has learned so, and stripes as well: the distance alone explains 77 % of the variance of these cosines. And why does adding a position not spoil the token, in the same 384 columns? Compare directions: cosines of token rows with position rows, each less its mean row. (Left in, the mean row of the positions, which all of them share, would decide the answer.). **For random directions the mean size of the cosine is 0.04. Is it larger or smaller here?**
 
 # %%
 guess = None  # "larger" or "smaller"
@@ -289,14 +293,33 @@ needed = int(((size**2).cumsum(0) / size.square().sum() < 0.9).sum()) + 1
 inside = ((words @ directions[:needed].T).square().sum() / words.square().sum()).item()
 reveal(guess, "smaller" if found[0] < found[1] else "larger")
 print(f"mean size of the cosine: {found[0]:.3f}, of random directions {found[1]:.3f}")
+raw = nn.functional.normalize(tokens[1000::29], dim=-1) @ nn.functional.normalize(learned, dim=-1).T
+print(f"with the mean rows left in: {raw.abs().mean():.3f}")
 print(f"90 % of the positions' variance is in {needed} directions of 384,")
 print(
     f"which have {inside:.1%} of the tokens' variance; {needed} random ones have {needed / 384:.1%}"
 )
+
+
+def named(turn):
+    """Return the share of positions that sums of token and position give back, if turned so."""
+    pick = torch.randint(len(words), (2000,), generator=generator)
+    places = torch.randint(len(centred), (2000,), generator=generator)
+    sums = words[pick] + centred[places] @ turn
+    basis = directions[:needed] @ turn
+    nearest = torch.cdist(sums @ basis.T, centred @ turn @ basis.T).argmin(-1)
+    return (nearest == places).float().mean().item()
+
+
+turn = torch.linalg.qr(torch.randn(384, 384, generator=generator)).Q
+own, turned = named(torch.eye(384)), named(turn)
+print(f"positions found again in sums of token and position: {own:.1%};")
+print(f"with the table turned at random: {turned:.1%}")
+assert own > 0.99 and 0.85 < turned < 0.98 and 0.055 < raw.abs().mean() < 0.07
 assert found[0] < 0.02 and abs(found[1] - 0.04) < 0.005 and needed == 10 and inside < 0.005
 
 # %% [markdown]
-# A third of the random value. The positions use ten directions, and there the tokens have almost nothing: 0.2 % of their variance. Training has given the positions a small room of their own, so the sum can be taken apart again. (One model; "people mostly just add", say L1 and L2.)
+# A third of the random value. The positions use ten directions, and there the tokens have almost nothing: 0.2 % of their variance. From sums of a token and a position, the nearest row in those ten names the position. But nine in ten are named with the table turned at random, too: in 384 columns there is room, and training has tidied it. (One model; "people mostly just add", say L1 and L2.)
 
 # %%
 needs()
@@ -377,7 +400,7 @@ print(f"{score(7, 4):.6f} from 7 to 4, {score(1007, 1004):.6f} from 1007 to 1004
 assert abs(score(1007, 1004) - score(7, 4)) < 1e-9 < abs(score(7, 5) - score(7, 4))
 
 # %% [markdown]
-# Moving both by a thousand positions changes nothing. (Does a score *fall* with distance? Su et al. show a bound that decays; for a random query and key the scores themselves do not.)
+# Moving both by a thousand positions changes nothing. (Does a score *fall* with distance? Su et al. show only that a bound on it does.)
 #
 # ## Find the bug
 #
@@ -396,9 +419,9 @@ check("positions/mend_rotary", rotary_attention)
 #
 # | | score of query $i$ and key $j$, without the scale |
 # |:-|:-|
-# | a vector for each distance, up to 8 (Shaw et al. 2018) | $q_i\cdot(k_j+a_{j-i})$ |
+# | a vector for each distance; all of 8 and more share one (Shaw et al. 2018) | $q_i\cdot(k_j+a_{j-i})$ |
 # | a learned number for each range of distances (T5, Raffel et al. 2020) | $q_i\cdot k_j+\beta_{j-i}$ |
-# | a fixed penalty (ALiBi, Press et al. 2022), $m_h$ another in each head | $q_i\cdot k_j-m_h\lvert i-j\rvert$ |
+# | a fixed penalty (ALiBi, Press et al. 2022); $m_h$ differs from head to head | $q_i\cdot k_j-m_h\lvert i-j\rvert$ |
 # | nothing: a causal mask alone (NoPE, Haviv et al. 2022) | $q_i\cdot k_j$ |
 
 # %% [markdown]
@@ -406,7 +429,7 @@ check("positions/mend_rotary", rotary_attention)
 #
 # L1 writes of waves: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" Test it. A small language model (two layers, four heads, Shakespeare by the character; lessons 05 to 10 build it) trains on 32 characters, with each scheme (a learned table could not read on): 600 steps, each at the best of five learning rates, three seeds. Then it reads 256.
 #
-# **For which schemes is the loss at 97 to 128 more than 0.1 nats above that at 17 to 32?**
+# **For which schemes is the loss (cross-entropy, in *nats*: natural logarithms) at 97 to 128 more than 0.1 above that at 17 to 32?**
 
 # %%
 guess = None  # from "none", "sinusoidal", "Shaw", "ALiBi", "rotary", "rotary, base 500,000"
@@ -436,13 +459,14 @@ rise = {
     for name in schemes
 }
 reveal(guess, [name for name in schemes if rise[name] > 0.1])
+print("rise:", {name: round(float(nats), 2) for name, nats in rise.items()})
 assert max(rise["Shaw"], rise["ALiBi"]) < 0.0 and min(rise["none"], rise["sinusoidal"]) > 0.1
 assert min(rise["rotary"], rise["rotary, base 500,000"]) > 0.9
 
 # %% tags=["hide-input"]
 title = (
-    "What holds beyond the trained length ignores what is beyond it:\n"
-    "each model does as well or better if only the last 32 characters are shown"
+    "No model trained on 32 characters gains from text farther away:\n"
+    "with the last 32 alone each does as well or better"
 )
 figure, grid = plots.plt.subplots(2, 4, figsize=(10, 5), sharex=True, sharey=True)
 figure.suptitle(title, x=0.01, ha="left", size="medium")
@@ -453,8 +477,8 @@ for ax, name in zip(grid.flat, [*schemes, REPAIRED, LONG]):
     ax.axvspan(0, trained, color="0.88", zorder=0)
     for runs, at, style in ((curves(name, "all"), places, "-"), (last, places[1:], "--")):
         colour = plots.COLOURS[style == "--"]
-        ax.fill_between(at, runs.amin(0), runs.amax(0), color=colour, alpha=0.2, linewidth=0)
-        ax.plot(at, runs.mean(0), style, color=colour)
+        ax.fill_between(at, runs.amin(0), runs.amax(0), step="mid", color=colour, alpha=0.2)
+        ax.plot(at, runs.mean(0), style, color=colour, drawstyle="steps-mid")
     ax.set_title(name.replace(", ", ",\n"), size="small")
     ax.set(xlim=(0, 256), ylim=(1.7, 4.1), xticks=[32, 128, 256])
 grid[0][0].text(70, 2.75, "all shown", color=plots.COLOURS[0], size="small")
@@ -475,7 +499,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Grey is what was trained. Read the solid lines first: this is the usual picture. Sinusoids and rotary fail; a larger base, as in Llama 3, fails later; Shaw and ALiBi hold; and no positions at all, though worse at 32, do better beyond 128 than sinusoids and rotary. (Kazemnejad et al. 2023 report the same order for some tasks: no positions generalize best.)
+# Grey is what was trained. Read the solid lines first: this is the usual picture. Sinusoids and rotary fail; rotary with base 500,000, Llama 3's, fails later (one base; we tried no other); Shaw and ALiBi hold; and no positions at all, though worse at 32, do better beyond 128 than sinusoids and rotary. (Kazemnejad et al. 2023 go further: on their tasks no positions generalize best of all.) The seventh panel is for the next section; the eighth model was trained on all 256.
 #
 # Now the dashed lines, the control that the usual picture lacks: the same models, with the far text taken away.
 
@@ -487,6 +511,8 @@ for name in [*schemes, LONG]:
 for name in schemes:
     assert (curves(name, "last") < curves(name, "all")[:, 1:] + 0.02).all(), "as well or better"
     assert abs(at_end(name, 8) - at_end(name, 4)) < 0.06
+for name in ("Shaw", "ALiBi"):
+    assert abs(at_end(name, 256) - at_end(name, 8) - 0.05) < 0.01
 for name in ("Shaw", "ALiBi", LONG):
     assert at_end(name, 8) < at_end(name, 256) + 0.03
 far_out = {name: curves(name, "all")[:, 4:].mean().item() for name in schemes}
@@ -494,17 +520,17 @@ assert far_out["none"] < min(far_out["sinusoidal"], far_out["rotary"]) - 0.3
 assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 
 # %% [markdown]
-# So "holds" means "ignores". ALiBi and Shaw keep their level because they use about eight characters; with those alone they are as good as with 256. Even the model that was trained on 256 gains almost nothing from more than eight. With so small a model and this text, *no* scheme could show that it uses a long text. (Press et al. 2022 found in their own analysis that ALiBi's gain from longer inputs comes largely from the early tokens of each window, not from a longer context.)
+# So "holds" does not mean "uses". ALiBi and Shaw keep their level because about eight characters are enough for them; with those alone they are better by 0.05 than with 256. Even the model that was trained on 256 gains almost nothing from more than eight. With so small a model and this text, *no* scheme could show that it uses a long text. (Press et al. 2022 found in their own analysis that ALiBi's gain from longer inputs comes largely from the early tokens of each window, not from a longer context.)
 
 # %% [markdown]
 # ## A repair, and a task that needs it
 #
-# Beyond 32 places the slow hands of rotary (pairs of columns with a low *frequency* $\theta_c$) point where they never pointed in training. **Position interpolation** (Chen et al. 2023) divides the positions by $s=L'/L$, so that a text of $L'$ tokens stays on the arcs known from $L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024; our cut is sharper) leaves those alone that have gone all the way round:
+# A model was trained on $L$ tokens and shall read $L'$. Beyond $L$ the slow hands of rotary (pairs of columns with a low *frequency* $\theta_c$) point where they never pointed in training. **Position interpolation** (Chen et al. 2023) divides all positions by $s=L'/L$. But then the fast hands, which tell neighbours apart, turn too slowly. **NTK-by-parts** (in YaRN, Peng et al. 2024, which blends; we cut) slows only the hands that did not complete a turn within $L$:
 #
 # $$\text{all: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow only: }\theta_c\to\frac{\theta_c}{s}\text{ if }\frac{2\pi}{\theta_c}>L$$
 
 # %% [markdown]
-# In the figure above, the repaired model does worse than the unrepaired one with the last 32 characters: where far text is of no use, the best repair is to cut it off. So judge it on a task that needs far text. In 256 random letters, an early `!` marks the letter behind it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
+# In the figure above, repaired rotary (seventh panel, solid) loses to the same model without repair that is shown only 32 characters (dashed): where far text is of no use, the best repair is to cut it off. So judge it on a task that needs far text. In 256 random letters, an early `!` marks the letter behind it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
 
 # %% tags=["training"]
 from course_lib.instruments.position_schemes import Rotary
@@ -589,10 +615,10 @@ for name, share in (
     assert round(mean[name][2].item(), 2) == share, name
 
 # %% [markdown]
-# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without a single step of training, better in all three seeds; a larger base reaches 0.84. Interpolating all pairs ruins even what worked.
+# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without a single step of training, better in all three seeds; a larger base reaches 0.84. Interpolating all pairs makes it worse.
 
 # %% [markdown]
-# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: here the repair saves these 50 steps, and no more. And no positions at all never failed: on this task the causal mask tells enough. (On Shakespeare it does not.) Training on 256 tokens *alone*, 400 steps with eight times the tokens each, is no upper bound: it has not learned the task yet. Short texts taught it sooner.
+# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: here the repair saves 50 short steps at most. And no positions at all never failed: on this task the causal mask tells enough. (On Shakespeare it does not.) Training on 256 tokens *alone*, 400 steps with eight times the tokens each, is no upper bound: it has not learned the task yet. Short texts taught it sooner.
 
 # %% [markdown]
 # ## What to remember
