@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from course_lib.add_norm import PreNorm
-from course_lib.feed_forward import FeedForward
+from course_lib.feed_forward import FeedForward, MinimalBlock
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Residual
 from course_lib.self_attention import SelfAttention
@@ -25,12 +25,13 @@ STEPS = {"XOR": 2000, "copy": 2000}
 RATES = (0.001, 0.003, 0.01)
 EVERY = 100  # steps from one measurement to the next
 TORCH = 3**-0.5  # the size of nn.Linear's first weights, where ours are 1
-PLAIN = {"feed_forward": False, "join": None, "constant": True, "gain": 1.0}
+PLAIN = {"feed_forward": False, "join": None, "constant": True, "gain": 1.0, "block": False}
 ARMS = {  # (task, layers): what the stacks have
     ("XOR", 2): {
         "attention, no constant": {**PLAIN, "constant": False},
         "attention": PLAIN,
         "attention, feed-forward": {**PLAIN, "feed_forward": True},
+        "feed-forward, no constant": {**PLAIN, "feed_forward": True, "constant": False},
     },
     ("copy", 6): {
         "attention": PLAIN,
@@ -40,6 +41,7 @@ ARMS = {  # (task, layers): what the stacks have
         "feed-forward": {**PLAIN, "feed_forward": True},
         "feed-forward, gain 2": {**PLAIN, "feed_forward": True, "gain": 2.0},
         "feed-forward, gain 3": {**PLAIN, "feed_forward": True, "gain": 3.0},
+        "minimal blocks": {**PLAIN, "block": True},
         "residual": {**PLAIN, "join": Residual},
         "residual, torch's size": {**PLAIN, "join": Residual, "gain": TORCH},
         "feed-forward, residual": {**PLAIN, "feed_forward": True, "join": Residual},
@@ -48,11 +50,16 @@ ARMS = {  # (task, layers): what the stacks have
 }
 
 
-def stack(layers: int, feed_forward: bool, join: type | None, gain: float) -> nn.Sequential:
+def stack(
+    layers: int, feed_forward: bool, join: type | None, gain: float, block: bool
+) -> nn.Sequential:
     """Make a stack of attention layers, each followed by a feed-forward layer where asked.
 
-    The gain multiplies the first W_V; one below 1 multiplies all first matrices.
+    The gain multiplies the first W_V; one below 1 multiplies all first matrices. With `block`, each
+    layer is the lesson's smallest block, which has a causal mask and positions.
     """
+    if block:
+        return nn.Sequential(*[MinimalBlock(D_MODEL, 4 * D_MODEL) for _ in range(layers)])
     parts = []
     for _ in range(layers):
         parts.append(SelfAttention(D_MODEL, D_MODEL, D_MODEL))

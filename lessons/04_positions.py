@@ -500,7 +500,8 @@ plots.show(
 
 # %% [markdown]
 # Grey is what was trained. Read the solid lines first: this is the usual picture. Sinusoids and rotary fail; rotary with base 500,000, Llama 3's, fails later (one base; we tried no other); Shaw and ALiBi hold; and no positions at all, though worse at 32, do better beyond 128 than sinusoids and rotary. (Kazemnejad et al. 2023 go further: on their tasks no positions generalize best of all.) The seventh panel is for the next section; the eighth model was trained on all 256.
-#
+
+# %% [markdown]
 # Now the dashed lines, the control that the usual picture lacks: the same models, with the far text taken away.
 
 # %% tags=["hide-input"]

@@ -5,7 +5,7 @@
 #
 # A language model predicts the next token, and in training the answer is part of its input. **How do you know that your model does not read the future?**
 #
-# At the end you have a detector that finds such leaks in any layer, and have convicted three of four people with it. You can also say what the feed-forward network is for, and why a stack of attention and networks does not work yet.
+# At the end you have a detector that shows such leaks, whatever is inside the layer, and have convicted people with it. You can also say what the feed-forward network is for, and what a stack of attention and networks still lacks.
 
 # %%
 from collections.abc import Callable
@@ -180,7 +180,7 @@ print("after: ", [round(weight, 2) for weight in after.tolist()])
 print("before:", [round(weight, 2) for weight in weights[2].tolist()])
 
 # %% [markdown]
-# The row no longer sums to 1, and how much is missing tells how large the hidden score was. The hidden values are gone; a trace of the hidden *key* is left, in the denominator. Can a model read it? We shall see.
+# The row no longer sums to 1, and how much is missing tells how large the hidden scores were beside the visible ones. The hidden values are gone; a trace of the hidden *key* is left, in the denominator. Can a model read it? We shall see.
 
 # %% [markdown]
 # ## Build a detector
@@ -195,9 +195,6 @@ check("masks/leaks_future", leaks_future)
 
 # %%
 leaks_future = mine("masks/leaks_future")
-
-# %% [markdown]
-# Try it. Positions count from 0, and the last one has no future to leak.
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -308,7 +305,7 @@ found = round(blinded, 2), round(boasts["Ann"], 2)
 training.expect(claim, blinded > boasts["Ann"], found, models["Ann"], models["Cleo"])
 
 # %% [markdown]
-# It does: with sums that say nothing about this line, Cleo is worse than Ann. Her model depends on the denominator.
+# It does: with sums that say nothing about this line, Cleo is worse than Ann. Her weights are Ann's times the sums of the rows, so all that she gains comes through them.
 #
 # ## Without the future
 #
@@ -403,9 +400,6 @@ check("masks/packing", packing_mask)
 
 # %%
 packing_mask = mine("masks/packing")
-
-# %% [markdown]
-# Test it as you tested the others: change the first text, and see whether the second moves.
 
 # %% tags=["nbval-check-output", "hide-input"]
 layer, texts = SelfAttention(8, 8, 8), torch.tensor([0, 0, 0, 1, 1, 1])
@@ -514,7 +508,7 @@ plots.show(
 )
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is the right word, since weights that depend on the tokens are a nonlinearity of another kind. What goes too far is the slogan of L1 and L2, "No nonlinearities for deep learning! It's all just weighted averages": trained on lines of eight tokens, with one property that is always 1, two layers of attention alone answer this XOR nearly always.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is the right word, since weights that depend on the tokens are a nonlinearity of another kind. What goes too far is the slogan of L1 and L2, "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? Two layers of attention are nearly always right if one property is 1.
 
 # %% tags=["hide-input"]
 stored = results.load("two_cures")["figures"]
@@ -535,7 +529,7 @@ for name in stored["XOR"]:
         assert min(runs[rate] + lone) > 0.99
 
 # %% [markdown]
-# (Stored: three seeds, 2,000 steps, the best of three learning rates.) Attention alone needs the constant, since our layer has no biases, and it needs other tokens: on lone ones the same model falls to three quarters or less. The network needs neither.
+# (Stored: three seeds, 2,000 steps, the best of three learning rates.) Attention alone needs the constant, since our layer has no biases, and it needs other tokens: on lone ones the same model falls to three quarters or less. The network needs neither (at its best rate; at the highest, one run of three answered from its neighbours, and fell to chance on lone tokens).
 #
 # Why $d_{ff} = 4d$? It is a choice of Vaswani et al. 2017: 2,048 hidden units for $d = 512$. With attention counted as four matrices of $d \times d$ (lesson 06 adds the fourth), and biases left out, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 
@@ -549,7 +543,7 @@ for name in stored["XOR"]:
 # Geva et al. 2021 read it as a memory: each unit has a **key** $k_u$, a pattern that it fires on, and a **value** $v_u$, which it then adds. Unlike attention's, these keys and values are learned, not computed from the text.
 
 # %% [markdown]
-# Do such units exist? SmolLM2 has 30 networks of 1,536 hidden units (with a gate, lesson 09, so that they can also be negative). For seven kinds of words we took, of all 46,080 units, the one that best separates them from all other tokens in 18 sentences. Below, the same units on 18 *other* sentences, with other words of each kind. The threshold was set on the first 18.
+# Do such units exist? SmolLM2 has 30 networks of 1,536 hidden units (with a gate, lesson 09, so that they can also be negative; for colours and cities we turned the sign). For seven kinds of words we took, of all 46,080 units, the one that best separates them from all other tokens in 18 sentences. Below, the same units on 18 *other* sentences, with other words of each kind. The threshold was set on the first 18.
 
 # %% tags=["hide-input"]
 found = results.load("units")["figures"]
@@ -580,7 +574,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Five kinds have a unit that separates them without an error; body parts and negations do not. (Sets of six random tokens, chosen for in the same way, were never separated even in the first 18 sentences.) So some units have a plain meaning. That does not say that most have, nor that the model needs this one: we did not take it away.
+# Five kinds have a unit that separates them without an error; body parts and negations do not. (Sets of six random tokens, chosen for in the same way, were never separated even in the first 18 sentences.) So some units have a plain meaning, though its name is our guess: the unit of cities also fires on *France*. That does not say that most have one, nor that the model needs it: we did not take it away.
 #
 # Run the unit of months (block 1, unit 972) on a line of yours:
 
@@ -593,15 +587,32 @@ line = "My birthday is in October. May I come in May?"
 # %% tags=["once", "hide-input"]
 from course_lib.pretrained import smollm2
 
-model, unit, held = smollm2.load(), found["kinds"]["months"], []
-network = model.blocks[unit["block"]].feed_forward.sublayer
-hook = network.w_2.register_forward_pre_hook(lambda _, given: held.append(given[0]))
-tokens = model.tokenizer.encode(line).ids
-with torch.no_grad():
-    model.states(torch.tensor(tokens))
-hook.remove()
-for token, activation in zip(tokens, held[0][:, unit["unit"]].tolist()):
-    print(f"{model.tokenizer.decode([token]).strip()} {activation:.1f}", end="  ")
+model = smollm2.load()
+
+
+def fires(kind, line):
+    """Return each token of a line with the activation of a kind's unit."""
+    unit, held = found["kinds"][kind], []
+    network = model.blocks[unit["block"]].feed_forward.sublayer
+    hook = network.w_2.register_forward_pre_hook(lambda _, given: held.append(given[0]))
+    tokens = model.tokenizer.encode(line).ids
+    with torch.no_grad():
+        model.states(torch.tensor(tokens))
+    hook.remove()
+    names = [model.tokenizer.decode([token]).strip() for token in tokens]
+    return [(name, round(x, 1)) for name, x in zip(names, held[0][:, unit["unit"]].tolist())]
+
+
+print(*[f"{name} {activation}" for name, activation in fires("months", line)], sep="  ")
+cities = found["kinds"]["cities"]
+sign = 1 if sum(cities["held"]) > 0 else -1
+beyond = dict(fires("cities", "We drove through France to Texas."))
+print(
+    "cities:",
+    {name: beyond[name] for name in ("France", "Texas")},
+    "threshold",
+    cities["threshold"],
+)
 
 # %% [markdown]
 # The unit fires on *October*, and also on the first *May*, which is no month. In block 1 it knows the token, hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
@@ -638,30 +649,54 @@ diagram.show(
 )
 
 # %% [markdown]
-# A model needs many blocks. What happens to the tokens in a deep stack? Measure how far they are from their mean $\bar x$, relative to their size; this is their **spread**, 0 if all tokens are the same:
+# A model needs many blocks. What happens to the tokens in a deep stack? Two measures. **Spread**: how far are the tokens from their mean $\bar x$, relative to their size? It is 0 if all are the same. **Memory of itself**: by what share of its size does the last token's output move if the last *input* is replaced?
 #
 # $$\mathrm{spread}(X) = \frac{\lVert X - \mathbf{1}\,\bar x \rVert}{\lVert X \rVert} \qquad \bar x = \frac1n \sum_{i=1}^{n} x_i$$
-#
-# We send random tokens through untrained layers. Two arms add what lesson 07 is about: a **residual connection**, $x + F(x)$ in place of $F(x)$, and a **norm**, $x + F(\mathrm{norm}(x))$.
+
+# %% [markdown]
+# We send random tokens through untrained layers. Four stacks have attention and networks only; "block" adds mask and positions at each level, as defined above. Two more have what lesson 07 is about: a **residual connection**, $x + F(x)$ in place of $F(x)$, and a **norm**, $x + F(\mathrm{norm}(x))$.
 
 
 # %% tags=["hide-input"]
+from course_lib.positions import sinusoidal
+
+places, causal = sinusoidal(8, 64).double(), causal_mask(8)
+
+
 class TorchAttention(nn.Module):
-    def __init__(self, *sizes):
+    def __init__(self):
         super().__init__()
         self.q, self.k, self.v = (nn.Linear(64, 64) for _ in range(3))
 
-    def forward(self, x):
-        return softmax(dot_scores(self.q(x), self.k(x)) / 8) @ self.v(x)
+    def forward(self, x, mask=None):
+        return softmax(dot_scores(self.q(x), self.k(x)) / 8, mask) @ self.v(x)
 
 
 def torch_network():
-    return nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+    return nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64)).double()
 
 
 def our_network():
     w_1, w_2 = torch.randn(64, 256) / 8, torch.randn(256, 64) / 16
     return lambda x: feed_forward(x, w_1.to(x), 0 * w_1[0].to(x), w_2.to(x), 0 * x[0])
+
+
+def joined(z, attend, think, norm=lambda z: z):
+    z = z + attend(norm(z), causal)
+    return z + think(norm(z))
+
+
+kinds = {
+    "attention": lambda z, attend, think: attend(z),
+    "+ network": lambda z, attend, think: think(attend(z)),
+    "block": lambda z, attend, think: think(attend(z + places, causal)),
+    "+ residual": joined,
+    "+ norm": lambda z, attend, think: joined(z, attend, think, lambda z: F.layer_norm(z, (64,))),
+}
+starts = {
+    "ours": (lambda: SelfAttention(64, 64, 64), our_network),
+    "torch": (TorchAttention, torch_network),
+}
 
 
 # %% tags=["hide-input"]
@@ -670,90 +705,90 @@ def spread(x):
 
 
 @torch.no_grad()
-def spreads(parts, join):
+def through(start, kind, layers=12):
+    """Return, layer by layer, the spread, and how far the last token depends on itself."""
+    attention, network = starts[start]
     runs = []
     for draw in range(20):
         torch.manual_seed(draw)
-        x = torch.randn(8, 64).double()
-        runs.append([spread(x)])
-        for _ in range(12):
-            for part in parts:
-                layer = part()
-                x = join(x, layer.double() if isinstance(layer, nn.Module) else layer)
-            runs[-1].append(spread(x))
-    return torch.tensor(runs).log().mean(0).exp()
+        x, other = torch.randn(8, 64).double(), torch.randn(64).double()
+        y = torch.cat([x[:-1], other[None]])
+        found = [(spread(x), (x - y)[-1].norm() / x[-1].norm())]
+        for _ in range(layers):
+            attend, think = attention().double(), network()
+            x, y = (kinds[kind](z, attend, think) for z in (x, y))
+            found.append((spread(x), (x - y)[-1].norm() / x[-1].norm()))
+        runs.append(found)
+    return torch.tensor(runs).clamp(min=1e-17).log().mean(0).exp()
 
 
-joins = {
-    "attention": (1, lambda x, layer: layer(x)),
-    "+ network": (2, lambda x, layer: layer(x)),
-    "+ residual": (2, lambda x, layer: x + layer(x)),
-    "+ norm": (2, lambda x, layer: x + layer(F.layer_norm(x, (64,)))),
-}
-starts = {
-    "ours": (lambda: SelfAttention(64, 64, 64), our_network),
-    "torch": (TorchAttention, torch_network),
-}
-curves = {
-    (start, name): spreads(parts[:count], join)
-    for start, parts in starts.items()
-    for name, (count, join) in joins.items()
-}
+curves = {(start, kind): through(start, kind) for start in starts for kind in kinds}
+for start in starts:
+    assert max(curves[start, kind][4, 0] for kind in ("attention", "+ network")) < 1e-14
+    assert curves[start, "block"][4:, 0].min() > 0.1 > 1e-8 > curves[start, "block"][12, 1]
+    assert min(curves[start, kind][12].min() for kind in ("+ residual", "+ norm")) > 0.05
 
 # %% tags=["hide-input"]
-title = "Untrained: without residual connections all tokens are alike after a few layers"
-figure, ax = plots.axes(title, "layers", "spread", size=(8, 3.8))
-for (start, name), curve in curves.items():
-    colour = plots.COLOURS[[*joins].index(name)]
-    ax.semilogy(curve.clamp(min=1e-16), "-" if start == "ours" else "--", color=colour)
-ax.text(3.1, 1e-4, "attention", color=plots.COLOURS[0], size="small")
-ax.text(3.5, 1e-7, "+ network", color=plots.COLOURS[1], size="small")
-ax.text(12.2, 0.08, "+ residual", color=plots.COLOURS[2], size="small", va="center")
-ax.text(12.2, 1.2, "+ norm", color=plots.COLOURS[3], size="small", va="center")
-ax.text(5, 1e-12, "— first weights N(0, 1/fan-in)\n- - torch's default", size="small")
-ax.axhline(1e-15, color="0.6", linewidth=1, linestyle=":")
-ax.text(12, 3e-15, "all alike, up to rounding", color="0.4", size="small", ha="right")
-ax.set(ylim=(3e-17, 6), xlim=(0, 12), xticks=range(0, 13, 2))
-ends = {key: curve[12].item() for key, curve in curves.items()}
-kept_apart = [round(ends[start, name], 2) for start in starts for name in ("+ residual", "+ norm")]
-assert kept_apart == [0.08, 0.47, 0.36, 0.59]
-for start in starts:
-    assert max(curves[start, name][4] for name in ("attention", "+ network")) < 1e-14
-said = "; ".join(f"{start}, {name}: {end:.0e}" for (start, name), end in ends.items())
+title = "Untrained: without mask and positions all tokens become alike;\nin a stack of blocks a token forgets itself, unless it has residual connections"
+names = ["spread", "how far the last token depends on itself"]
+figure, panels = plots.panels(title, names, size=(9, 3.8))
+for column, ax in enumerate(panels):
+    for (start, kind), curve in curves.items():
+        if column and kind in ("attention", "+ network"):
+            continue  # all their tokens are the same, so each depends on all
+        colour = plots.COLOURS[[*kinds].index(kind)]
+        style = "-" if start == "ours" else "--"
+        ax.semilogy(curve[:, column].clamp(min=1e-16), style, color=colour, linewidth=1.4)
+    ax.set(ylim=(3e-17, 6), xlim=(0, 12), xticks=range(0, 13, 2), xlabel="layers")
+heights = {
+    "attention": 1e-5,
+    "+ network": 1e-7,
+    "block": 1e-9,
+    "+ residual": 1e-11,
+    "+ norm": 1e-13,
+}
+for kind, y in heights.items():
+    colour = plots.COLOURS[[*kinds].index(kind)]
+    panels[0].text(5.2, y, kind, color=colour, size="small")
+panels[1].text(0.4, 1e-13, "— first weights N(0, 1/inputs)\n- - torch's default", size="small")
+ends = {key: [float(f"{x:.1e}") for x in curve[12]] for key, curve in curves.items()}
+said = "; ".join(f"{start}, {kind}: {a:.0e}, {b:.0e}" for (start, kind), (a, b) in ends.items())
 plots.show(
     figure,
-    "Spread against layers, logarithmic, geometric means of 20 draws. Attention, with and without "
-    "networks, falls from 0.9 to rounding error within four layers. With residual connections it "
-    f"falls slowly, with a norm more slowly. After twelve layers: {said}.",
+    "Two panels against layers, logarithmic, geometric means of 20 draws. After twelve layers, "
+    f"spread and dependence of the last token on itself: {said}.",
 )
 
+
 # %% [markdown]
-# This is **rank collapse** (Dong et al. 2021). Attention averages, and averages of averages become alike. Networks do not help with these first weights, nor with torch's; [with larger ones](explorations/05_stack.ipynb) they delay it. Residual connections help, since each token stays in the sum: after twelve layers the spread is 0.08, and 0.47 with a norm (torch's weights: 0.36 and 0.59).
-#
-# Can training undo the collapse? Six layers must *copy* each token's first property, ±1. Larger first $W_V$ (gains 2 and 3) let a stack begin less collapsed; "torch's size" makes all first matrices as small as torch's.
+# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1: each token averages another part of the line, and gets its position anew. But look at the right: it forgets *itself*. After twelve blocks, its own input hardly matters. With residual connections it does.
+
+# %% [markdown]
+# Can training undo this? Six layers must *copy* each token's first property, ±1. "Gain 2" and "gain 3" draw the first $W_V$ two or three times as large; "torch's size" draws all first matrices as small as torch's.
 
 # %% tags=["hide-input"]
 from math import comb
 
 majority = sum(comb(8, k) * max(k, 8 - k) for k in range(9)) / 8 / 2**8
-title = "Copying, six layers: all 36 runs with residual connections learn it, 6 of 63 without"
+title = "Copying, six layers: without mask and positions only residual connections are safe"
 figure, ax = plots.axes(title, "share of answers right after 2,000 steps", "", size=(8, 3.9))
 learned, told = {True: [], False: []}, []
 for y, (name, rates) in enumerate(stored["copy"].items()):
     runs = [run for found in rates.values() for run in found]
     shares = [run["accuracy"][-1] for run in runs]
-    learned["residual" in name] += [share > 0.7 for share in shares]
+    saved = "residual" in name or name == "minimal blocks"
+    learned[saved] += [share > 0.7 for share in shares]
     shift = torch.linspace(-0.28, 0.28, 9).tolist()
-    ax.plot(shares, [y + s for s in shift], "o", color=plots.COLOURS[int("residual" in name)], ms=4)
+    ax.plot(shares, [y + s for s in shift], "o", color=plots.COLOURS[int(saved)], ms=4)
     told.append(f"{name}: {min(shares):.2f} to {max(shares):.2f}")
     if name in ("attention, gain 2", "attention, gain 3"):
         assert max(shares) < 0.65
         assert all(run["spread"][-1] < run["spread"][0] for run in runs)
-    if "residual" in name:
-        assert min(shares) > 0.99
+    if saved:
+        assert min(shares) > (0.99 if "residual" in name else 0.8), name
 fallen = [run["spread"] for found in stored["copy"]["attention, gain 2"].values() for run in found]
 assert all(first > 4e-4 and last < 1e-7 for first, *_, last in fallen)
-assert [(sum(runs), len(runs)) for runs in learned.values()] == [(36, 36), (6, 63)]
+assert [(sum(runs), len(runs)) for runs in learned.values()] == [(45, 45), (6, 63)]
 assert round(majority, 3) == 0.637
 ax.axvline(majority, color="0.5", linestyle="--", linewidth=1, zorder=0)
 ax.text(majority + 0.01, -0.7, "one answer for the whole line", color="0.4", size="small")
@@ -761,17 +796,15 @@ ax.set_yticks(range(len(told)), stored["copy"])
 ax.set(ylim=(len(told) - 0.5, -1.1), xlim=(0.58, 1.02))
 plots.show(
     figure,
-    "Nine dots for each of eleven stacks: three seeds at three learning rates. A dashed line at "
+    "Nine dots for each of twelve stacks: three seeds at three learning rates. A dashed line at "
     f"0.637 is one answer for the whole line. {'; '.join(told)}.",
 )
 
 # %% [markdown]
-# Most stacks without residual connections stay at 0.637: all their tokens are the same, so they can give one answer for the whole line, and the majority is right for that share. Large first weights do not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*. Training itself collapses these stacks again.
-#
-# It is not a law: six runs of plain attention do escape, five of them at the highest learning rate. Whether more steps or a higher rate would save more, we did not test.
+# Without mask and positions most stacks stay at 0.637: all their tokens are the same, so they can give one answer for the whole line, and the majority is right for that share. Large first weights do not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: six runs of plain attention get away, five of them at the highest learning rate.
 
 # %% [markdown]
-# So the two halves of the block have two different cures. For a lone token attention is linear: the cure is the network. In a deep stack tokens become alike: the cure is the residual connection, lesson 07.
+# Six of our blocks do copy (0.97 or more in eight of nine runs, 0.84 in one), and so does everything with residual connections. So the cure for *sameness* is a mask or positions as well. But in a deep stack of blocks a token is lost in the average, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. In a deep stack each token forgets itself: the cure is the residual connection.
 #
 # ## What to remember
 #
