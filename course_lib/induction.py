@@ -20,8 +20,8 @@ def induction_weights(
     numbers of position. The causal head reads x, and its output, added to the stream, fills the
     prediction alone. Where the same token occurred before, the prediction is the token that
     followed it there (the average of those tokens, if it occurred several times), to within 0.002.
-    Elsewhere the prediction is free. This holds for texts of up to 200 tokens and a vocab of up to
-    60. d_k and d_v are free. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer
+    Elsewhere the prediction is free. This holds for texts of up to 600 tokens and a vocab of up to
+    200. d_k and d_v are free. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer
     Circuits".
     """
     token, before, prediction = (slice(part * vocab, (part + 1) * vocab) for part in range(3))

@@ -123,6 +123,16 @@ exercise = Exercise(
     ),
     tolerance=1e-3,
     canonical=behaviour,
+    equivalent=(
+        # how much larger the right score is, is free, from about 13 on
+        "30 -> 29",
+        "30 -> 31",
+        "vocab ** 0.5 -> vocab",
+        "vocab ** 0.5 -> vocab * 0.5",
+        "0.5 -> 1.5",
+        # tried on texts of float64
+        "float32 always",
+    ),
 )
 
 
@@ -130,12 +140,13 @@ exercise = Exercise(
 def cases(draw: Draw):
     yield "three tokens", (3,)
     yield "a few tokens", (draw.number(5, 9),)
-    yield "many tokens", (draw.number(40, 61),)
+    yield "many tokens", (draw.number(60, 100),)
+    yield "more tokens", (draw.number(120, 201),)
 
 
 @exercise.property("in new texts, each token that has occurred before gets what followed it", 3)
 def finds(answer, draw: Draw):
-    vocab = draw.number(4, 50)
+    vocab = draw.number(4, 200)
     return behaviour(answer(vocab)) == [vocab, FOUND]
 
 

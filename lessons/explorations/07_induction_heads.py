@@ -1,0 +1,287 @@
+# %% [markdown]
+# # Induction heads: set by hand, then found
+#
+# **45 minutes · an exploration of lesson 07 · needs `smollm2` (93 MB)**
+#
+# Write "my kingdom for a horse, my" and a language model says *kingdom*, though it has never seen your text before. **How can a fixed set of weights continue a pattern that it has just met?** You set the two attention heads that do it by hand. Then you train a model, score its heads by what yours do, and remove them.
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+from course_lib.data import needs
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import drawings, plots, results, training
+
+# %% tags=["parameters"]
+SEED = 0
+
+# %% tags=["hide-input"]
+diagram, streams = drawings.Diagram(), {"a": 0.0, "horse": 4.2, "my": 8.4}
+attend = diagram.box("attention: moves information between streams", (4.9, 1.9), "query", size=(9.9, 0.8))
+for number, (token, x) in enumerate(streams.items()):
+    diagram.text(token, (x - 1.0, -0.3))
+    diagram.arrow((x - 1.0, 0), (x - 1.0, 6.4), role="stream", width=4)
+    diagram.arrow((x - 1.0, 0.8), (x + 0.6, 1.5), leave="E", role="query")
+    diagram.arrow((x + 0.6, 2.3), (x - 0.95, 3.1), leave="N", role="query")
+    alone = diagram.box("feed-forward", (x + 1.1, 4.6), "network", size=(2.4, 0.7))
+    diagram.arrow((x - 1.0, 3.8), alone, role="network")
+    diagram.arrow(alone, (x - 0.95, 5.5), leave="N", role="network")
+diagram.text("a stream for each token: layers read from it and add to it", (4.0, 6.8), size=9)
+diagram.show(
+    "Three vertical lines, the streams of the tokens a, horse and my. One attention layer reads "
+    "all three streams and adds something to each of them. After it, beside each stream, the same "
+    "feed-forward network reads that stream alone and adds its answer to that stream alone."
+)
+
+# %% [markdown]
+# ## The residual stream
+#
+# In a pre-norm Transformer a layer never replaces a token's vector; it adds to it. Elhage et al. 2021 call this vector, from the embedding to the last layer, the **residual stream** of the token. With $N$ blocks, so $2N$ layers $F_l$, its top is a sum:
+#
+# $$x_{2N} = x_0 + \sum_{l=1}^{2N} F_l(\mathrm{LN}(x_{l-1}))$$
+
+# %% [markdown]
+# Every layer reads from some directions of the stream and writes to some directions. Two layers talk to each other when one reads the **subspace** that the other has written. Only attention carries anything from one token's stream into another's, always from left to right under a causal mask; the feed-forward network works inside one stream. (A layer can also delete what another wrote: [another exploration](07_erase.ipynb) of this lesson does it.)
+
+# %% [markdown]
+# Here is a king's text. The last token is the third *a*. What followed the earlier ones? A model that wants to say *horse* must find the tokens *after* the earlier *a*s. But attention compares tokens by what is in their streams, and the stream of *horse* holds, so far, only "I am *horse*, at position 2".
+
+# %%
+line = "· a horse a horse my kingdom for a".split()
+vocab = sorted(set(line))
+ids = torch.tensor([vocab.index(token) for token in line])
+print(len(line), "tokens,", len(vocab), "different ones:", vocab)
+
+# %% [markdown]
+# So it takes two steps. **Head 1**, a **previous-token head**, runs first: it writes "the token before me was *a*" into the stream of *horse*. **Head 2**, the **induction head**, then looks from the last *a* for streams with that note:
+
+# %% tags=["hide-input"]
+diagram, size = drawings.Diagram(), (2.7, 0.8)
+names = ("token", "position", "before", "prediction")
+heights = dict(zip(names, (3.4, 5.0, 1.7, 0.0)))
+columns = (1.35, 6.35, 11.35)
+filled = {(0, "token"): "token: a", (1, "token"): "token: horse", (2, "token"): "token: a"}
+filled |= {(1, "before"): "before: a", (2, "prediction"): "prediction: horse"}
+filled |= {(i, "position"): f"position {p}" for i, p in enumerate((1, 2, 8))}
+for i, x in enumerate(columns):
+    for name, y in heights.items():
+        text, role = filled.get((i, name), name), "stream" if (i, name) in filled else "dim"
+        diagram.box(text, (x, y), role, size=size)
+    diagram.text(("an earlier a", "the token after it", "a, now")[i], (x, 5.85), size=9)
+diagram.box("head 1", (3.85, 4.2), "weights", size=(1.5, 0.7))
+diagram.box("head 2", (8.85, 2.5), "weights", size=(1.5, 0.7))
+for start, end, via, name, role in (
+    ((2.7, 5.0), (3.4, 4.55), [(3.4, 5.0)], "key", "key"),
+    ((5.0, 5.0), (4.3, 4.55), [(4.3, 5.0)], "query", "query"),
+    ((2.7, 3.4), (3.4, 3.85), [(3.4, 3.4)], "value", "value"),
+    ((4.3, 3.85), (5.0, 1.7), [(4.3, 1.7)], "output", "weights"),
+    ((7.7, 3.4), (8.4, 2.85), [(8.4, 3.4)], "value", "value"),
+    ((7.7, 1.7), (8.4, 2.15), [(8.4, 1.7)], "key", "key"),
+    ((10.0, 3.4), (9.3, 2.85), [(9.3, 3.4)], "query", "query"),
+    ((9.3, 2.15), (10.0, 0.0), [(9.3, 0.0)], "output", "weights"),
+):
+    diagram.arrow(start, end, via=via, role=role)
+    (x, y), side = (via[0][0], start[1] if name != "output" else end[1]), 0.3
+    diagram.text(name, (x, y + side), size=9)
+diagram.show(
+    "Three streams, each of four parts: position, token, token before, prediction. Head 1 has its "
+    "query from the position of horse and its key from the position of the earlier a; it carries "
+    "the token a into the part 'before' of horse. Head 2 has its query from the token of the last "
+    "a and its key from the part 'before' of horse; it carries the token horse into the last a's "
+    "prediction."
+)
+
+# %% [markdown]
+# ## Head 1, set for you
+#
+# The stream of each token gets four parts, each with rows of the matrices of its own: the token, one-hot (6 numbers); the token before (6, empty); the prediction (6, empty); the position (16). Nothing is normed, so that you can read every number.
+
+# %%
+from course_lib.masks import causal_mask
+from course_lib.positions import shift_matrix, sinusoidal
+from course_lib.self_attention import scaled_dot_product_attention
+
+# %%
+one_hot = torch.eye(6)
+token, before, prediction, position = slice(0, 6), slice(6, 12), slice(12, 18), slice(18, 34)
+stream = torch.zeros(len(line), 34)
+stream[:, token] = one_hot[ids]
+stream[:, position] = sinusoidal(len(line), 16)
+
+
+# %%
+def head(x, w_q, w_k, w_v, w_o):
+    mask = causal_mask(len(x))
+    return scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask) @ w_o
+
+
+# %% [markdown]
+# Each sine-cosine pair of a position is a clock hand, and one step turns it by a fixed angle, so a single rotation matrix $M$ moves any position back by one. A query made with $M$ therefore scores highest with the key just to its left:
+#
+# $$p_{i-1} = p_i\,M \qquad\qquad q_i = 80\;p_i\,M, \quad k_j = p_j \qquad\Rightarrow\qquad q_i \cdot k_j \text{ is largest at } j = i-1$$
+#
+# The factor 80 makes the softmax sharp. The value is the token, and the output goes to *before*.
+
+
+# %%
+def reading(part, matrix):
+    """Return a matrix that reads one part of the stream."""
+    w = torch.zeros(34, matrix.shape[-1])
+    w[part] = matrix
+    return w
+
+
+head_1 = (
+    reading(position, 80 * shift_matrix(-1, 16)),
+    reading(position, torch.eye(16)),
+    reading(token, one_hot),
+    reading(before, one_hot).T,
+)
+after_1 = stream + head(stream, *head_1)
+
+# %% tags=["nbval-check-output"]
+for own, note in zip(line, after_1[:, before].argmax(-1)):
+    print(f"{own:8} before me: {vocab[note]}")
+assert torch.equal(after_1[1:, before].argmax(-1), ids[:-1])
+assert torch.equal(after_1[:, token], stream[:, token])
+
+# %% [markdown]
+# The start token "·" has nothing before it and finds itself. All other notes are right, and head 1 has changed nothing else in the stream.
+#
+# ## Head 2 is yours
+#
+# Now set the four matrices of the induction head: which part of the stream does its query read, and its key, and its value? Where does its output go? Any matrices that find what followed the same token pass.
+
+# %%
+# exercise: induction/head
+
+# %%
+check("induction/head", induction_weights)
+
+# %%
+induction_weights = mine("induction/head")
+
+# %% [markdown]
+# The line has two tokens that followed an *a*. **What share of the last token's prediction does *horse* get? And if we add *horse* to the text and let it go on, what share does *a* get?**
+
+# %%
+guess = None  # two shares, such as (0.5, 0.25)
+
+
+# %%
+def continued(text):
+    """Return what both heads predict after a text, with the shares."""
+    x = torch.zeros(len(text), 34)
+    x[:, token] = one_hot[[vocab.index(t) for t in text]]
+    x[:, position] = sinusoidal(len(text), 16)
+    x = x + head(x, *head_1)
+    x = x + head(x, *induction_weights(6))
+    shares = zip(vocab, x[-1, prediction].tolist())
+    return {t: round(share, 2) for t, share in shares if share > 0.05}
+
+
+print("… for a      ", continued(line))
+print("… for a horse", continued([*line, "horse"]))
+reveal(guess, (continued(line)["horse"], continued([*line, "horse"])["a"]))
+assert continued(line) == {"horse": 1.0} and continued([*line, "horse"]) == {"a": 0.5, "my": 0.5}
+
+# %% tags=["hide-input"]
+from course_lib.attention import dot_scores, softmax
+
+title = "Head 1 looks one token back; head 2 looks at what followed the same token"
+steps = {"head 1: previous token": (stream, head_1), "head 2: induction": (after_1, induction_weights(6))}
+figure, panels = plots.panels(title, list(steps), size=(9.5, 4))
+visible = causal_mask(len(line))
+for ax, (x, (w_q, w_k, *_)) in zip(panels, steps.values()):
+    weights = softmax(dot_scores(x @ w_q, x @ w_k) / w_q.shape[-1] ** 0.5, visible)
+    image = ax.imshow(weights.masked_fill(~visible, torch.nan), vmin=0, vmax=1, aspect="auto")
+    ax.patch.set(facecolor=plots.CARD, edgecolor="0.7", hatch="///")
+    ax.set_xticks(range(9), line, rotation=45)
+    ax.set_yticks(range(9), line)
+    ax.set(xlabel="key")
+panels[0].set_ylabel("query")
+figure.colorbar(image, ax=panels, label="weight")
+assert weights[8, [2, 4]].min() > 0.49
+plots.show(
+    figure,
+    "Attention weights of both heads over the line. Head 1: nearly all weight just left of the "
+    "diagonal. Head 2: the last a gives one half each to the two tokens horse that followed an a; "
+    "the second horse gives its weight to the a that followed the first horse; tokens that occur "
+    "for the first time have no match, and what they do is free. Cells above the diagonal are masked.",
+)
+
+# %% [markdown]
+# No parameter has stored the line: the heads copy from the text itself. And head 2 needs what head 1 has written before it, so in this construction it takes two layers. (Its key must already know which token came before it, and in one layer every key is made from the embedding and the position alone.) Elhage et al. 2021 found this circuit in trained two-layer models, and named the second head (reported). Would *your* training find it?
+
+# %% [markdown]
+# ## Train, then look
+#
+# Our texts are random letters that begin again after 8 to 18 letters. In the first round, nothing can be predicted. Later each letter follows the one that it has followed before. The period varies, so a head cannot simply look back by a fixed distance.
+
+# %%
+from course_lib.instruments.attention_only import (
+    AttentionOnly,
+    loss_on_return,
+    next_letter_loss,
+    repeated,
+)
+
+texts, periods = test = next(repeated(256, seed=1000))
+print("".join(chr(97 + letter) for letter in texts[0]), "begins again after", int(periods[0]))
+
+# %% [markdown]
+# `AttentionOnly` is embedding and positions, layers of attention heads with residual connections, and one linear layer: no feed-forward networks, no norms. The trivial rival picks any letter of the text so far: about 2.5 nats. The model without a second layer is the other rival: the same four heads, the same number of parameters, the same 1,500 steps, all in one layer.
+
+
+# %% tags=["training"]
+def trained(layers):
+    with training.seeded(SEED):
+        model = AttentionOnly(layers, heads=4 // layers)
+    settings = {"steps": 1500, "learning_rate": 0.003, "seconds": 60}
+    training.train(model, repeated(64, SEED), next_letter_loss, **settings)
+    return model
+
+
+two = trained(layers=2)
+
+# %% tags=["training"]
+one = trained(layers=1)
+
+# %% tags=["training", "hide-input"]
+rival = periods.float().log().mean().item()
+print(f"any letter of the text so far: {rival:.2f} nats a letter that returns")
+losses = {name: round(loss_on_return(m, test), 2) for name, m in (("two", two), ("one", one))}
+claim = "two layers predict what returns (below 0.3 nats), one layer does not (above 1.5)"
+training.expect(claim, losses["two"] < 0.3 and losses["one"] > 1.5, losses, two, one)
+
+# %% [markdown]
+# Which heads do it? Score every head with two numbers, its mean weight on the token before, and its mean weight on what followed earlier copies of the token. The second is exactly what your head 2 was set to do:
+
+# %%
+from einops import einsum, reduce
+from jaxtyping import Float, Int
+from torch import Tensor
+
+# %%
+# given: instruments.attention_only.previous_token_score
+
+# %%
+# given: instruments.attention_only.induction_score
+
+# %% [markdown]
+# **In which layer will the highest score for the previous token be, and in which the highest induction score?**
+
+# %%
+guess = None  # two layers, such as (2, 1)
+
+# %% tags=["training"]
+weights = [layer.detach() for layer in two.weights(texts)]
+scores = {
+    "previous token": torch.stack([previous_token_score(w) for w in weights]),
+    "induction": torch.stack([induction_score(w, texts) for w in weights]),
+}
+for name, of_heads in scores.items():
+    print(name, [[round(x, 2) for x in layer] for layer in of_heads.tolist()])
+layers = tuple(1 + int(x.amax(-1).argmax()) for x in scores.values())
+reveal(guess, layers)
