@@ -7,6 +7,9 @@
 
 # %%
 import torch
+from einops import einsum
+from jaxtyping import Float
+from torch import Tensor
 from torch.nn import functional as F
 from course_lib.exercises import check, hint, mine, reveal, solution
 

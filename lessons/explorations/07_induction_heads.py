@@ -7,7 +7,8 @@
 
 # %%
 import torch
-from torch import nn
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 from torch.nn import functional as F
 from course_lib.data import needs
 from course_lib.exercises import check, hint, mine, reveal, solution
@@ -260,8 +261,6 @@ training.expect(claim, losses["two"] < 0.3 and losses["one"] > 1.5, losses, two,
 
 # %%
 from einops import einsum, reduce
-from jaxtyping import Float, Int
-from torch import Tensor
 
 # %%
 # given: instruments.attention_only.previous_token_score
