@@ -129,6 +129,29 @@ class PreNorm(nn.Module):
         return x + self.sublayer(read, *args)
 
 
+class DeepNorm(nn.Module):
+    """Post-norm in which x weighs more than what a layer found: norm(alpha x + sublayer(x)).
+
+    For N blocks of two layers, alpha = (2 N)^(1/4). Source: Wang et al. 2022, section 3, without
+    its smaller initial weights.
+    """
+
+    def __init__(
+        self, sublayer: Callable, d_model: int, alpha: float, norm_layer: Callable = layer_norm
+    ):
+        super().__init__()
+        self.sublayer, self.alpha, self.norm_layer = sublayer, alpha, norm_layer
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Float[Tensor, "... d_model"], *args) -> Float[Tensor, "... d_model"]:
+        """Return the normalised weighted sum; the sublayer gets `args` after x."""
+        # let what was there weigh alpha times as much as what the sublayer found
+        added = self.alpha * x + self.sublayer(x, *args)
+        # normalise the sum
+        return self.norm_layer(added, self.gain, self.bias)
+
+
 def erase_direction(
     stream: Float[Tensor, "... d"], direction: Float[Tensor, " d"]
 ) -> Float[Tensor, "... d"]:

@@ -21,6 +21,7 @@ ALONE = 16  # trained with so many lines, a model is used with batches of each s
 HELD_OUT = 1024  # lines
 SETTINGS = {"blocks": 2, "d_model": 32, "heads": 4, "n": 16, "hidden": 0.15}
 BUDGET = {"steps": 500, "learning_rate": 0.003}
+PATIENT_STEPS = 4000  # for both norms, with batches of ALONE lines
 NORMS = {"layer norm": lambda d_model: layer_norm, "batch norm": RunningBatchNorm}
 
 
@@ -32,6 +33,11 @@ def measure() -> dict:
         "settings": {**SETTINGS, **BUDGET},
         "runs": {
             name: [[_run(norm, size, seed) for seed in SEEDS] for size in SIZES]
+            for name, norm in NORMS.items()
+        },
+        "patient steps": PATIENT_STEPS,
+        "patient": {
+            name: [_run(norm, ALONE, seed, steps=PATIENT_STEPS) for seed in SEEDS]
             for name, norm in NORMS.items()
         },
     }
@@ -73,14 +79,15 @@ def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
     return F.cross_entropy(model(seen)[hidden], lines[hidden])
 
 
-def _run(norm, size: int, seed: int) -> dict:
+def _run(norm, size: int, seed: int, **options: float) -> dict:
     """Train an encoder; return its losses by the running averages and by batches' own statistics.
 
     The batches are as large as those of the training, and for one model of any size.
     """
     learning, _ = characters.split()
     model = new(norm, seed)
-    training.train(model, hide(learning, size, seed), loss, seed=seed, **BUDGET)
+    budget = {**BUDGET, **options}
+    training.train(model, hide(learning, size, seed), loss, seed=seed, **budget)
     used = SIZES if size == ALONE and norm is RunningBatchNorm else [size]
     return {
         "running": _held_out_loss(model, size),

@@ -1,113 +1,133 @@
-"""Lesson 07: gradients and losses of stacks from 2 to 32 blocks, by how their layers are held."""
+"""Lesson 07: stacks of 2, 8 and 32 blocks, with and without residual connections, with and without
+norms, from three kinds of initial weights.
+
+Both kinds with norms have one after the last block too. The learning rate is swept for each kind
+and depth: three rates, and more where the best of them is at the edge.
+"""
+
+import math
 
 import torch
 
 from course_lib.add_norm import PreNorm
 from course_lib.data import characters
-from course_lib.instruments.deep_stack import NormAlone, Residual, Stack, bare
+from course_lib.instruments.deep_stack import STARTS, NormAlone, Residual, Stack, bare, redraw
 from experiments import stacks
 
 LESSON = "07"
 SEEDS = (0, 1, 2)
 
-DEPTHS = [2, 4, 8, 16, 32]
+DEPTHS = [2, 8, 32]
 WRAPS = {"bare": bare, "norm": NormAlone, "residual": Residual, "residual and norm": PreNorm}
-BUDGET = {"steps": 120, "learning_rate": 0.003}
-OTHER_RATES = [0.0003, 0.001, 0.01]  # for the deepest bare stack, which might want another
-LOWER_RATES = [0.0003, 0.001]  # for the deepest stack of residuals alone, whose loss is huge
-# what patience buys, from one seed: minutes a stack
-PATIENT = {"bare": [4, 8, 32], "residual and norm": [32]}
-PATIENT_STEPS = 2000
-WINDOW = 20  # steps, over which the losses of a long run are averaged
+RATES = [0.001, 0.003, 0.01]
+STEPS = 120
+PATIENT_STEPS = 1000  # for the deepest stacks without residual connections, from one seed
 
 
 def measure() -> dict:
-    """Return each kind's gradients at the start, and its loss after training, by depth."""
-    deepest = DEPTHS[-1]
-    return {
+    """Return by kind and initial weights how the stream and gradient start, and what is learned."""
+    kinds = [(name, start) for name in WRAPS for start in STARTS]
+    figures: dict = {
         "depths": DEPTHS,
-        "settings": {**stacks.SETTINGS, **BUDGET},
+        "rates": RATES,
+        "steps": STEPS,
+        "settings": stacks.SETTINGS,
         "trivial": stacks.trivial_loss(),
         "trivial in training": stacks.trivial_loss(in_training=True),
-        "gradient": {
-            name: [gradients(stacks.new(wrap, deepest, seed), seed) for seed in SEEDS]
-            for name, wrap in WRAPS.items()
-        },
-        "loss": {
-            name: [[trained_loss(wrap, depth, seed) for depth in DEPTHS] for seed in SEEDS]
-            for name, wrap in WRAPS.items()
-        },
-        # is it the last norm that a stack of norms alone lacks?
-        "norm with a last norm": [
-            trained_loss(NormAlone, deepest, seed, last_norm=True) for seed in SEEDS
-        ],
-        "other rates": OTHER_RATES,
-        "bare at other rates": [
-            [trained_loss(bare, deepest, seed, learning_rate=rate) for rate in OTHER_RATES]
-            for seed in SEEDS
-        ],
-        "residual untrained": [
-            [stacks.held_out_loss(stacks.new(Residual, depth, seed)) for depth in DEPTHS]
-            for seed in SEEDS
-        ],
-        "lower rates": LOWER_RATES,
-        "residual at lower rates": [
-            [trained_loss(Residual, deepest, seed, learning_rate=rate) for rate in LOWER_RATES]
-            for seed in SEEDS
-        ],
+        "starts": {name: {} for name in WRAPS},
+        "loss": {name: {} for name in WRAPS},
+        "without clipping": {name: {} for name in WRAPS},
         "patient steps": PATIENT_STEPS,
-        "window": WINDOW,
-        "patient": {
-            name: {str(depth): patient(WRAPS[name], depth) for depth in depths}
-            for name, depths in PATIENT.items()
-        },
+        "patient": {"bare": {}, "norm": {}},
     }
+    for name, start in kinds:
+        figures["starts"][name][start] = [at_start(new(name, start, 32, seed)) for seed in SEEDS]
+    for name, start in kinds:
+        by_depth = figures["loss"][name][start] = {}
+        for depth in DEPTHS:
+            by_depth[str(depth)] = swept(name, start, depth, figures["trivial"])
+            print(name, start, depth, by_depth[str(depth)], flush=True)
+    for name, start in kinds:
+        rate = figures["loss"][name][start]["32"]["best"]
+        unclipped = trained_loss(name, start, 32, SEEDS[0], rate, clip=math.inf)
+        figures["without clipping"][name][start] = unclipped
+        print("unclipped", name, start, unclipped, flush=True)
+        if name in figures["patient"]:
+            long = [
+                trained_loss(name, start, 32, SEEDS[0], rate, steps=PATIENT_STEPS)
+                for rate in RATES[:2]
+            ]
+            figures["patient"][name][start] = min(long)
+            print("patient", name, start, long, flush=True)
+    return figures
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    lines = [f"trivial loss {figures['trivial']:.3f}; held-out loss by number of blocks"]
-    lines.append(" " * 27 + "".join(f"{depth:>10}" for depth in figures["depths"]))
-    for name, seeds in figures["loss"].items():
-        for seed, losses in enumerate(seeds):
-            shown = "".join(f"{value:10.3f}" for value in losses)
-            first, last = (figures["gradient"][name][seed][level] for level in (0, -1))
-            lines.append(f"{name:19} seed {seed:2} {shown}   gradient {last:.0e} -> {first:.0e}")
-    controls = ", ".join(f"{value:.3f}" for value in figures["norm with a last norm"])
-    lines.append(f"norm with a last norm, {figures['depths'][-1]} blocks: {controls}")
-    for name, rates in (("bare", "other"), ("residual", "lower")):
-        for seed, losses in enumerate(figures[f"{name} at {rates} rates"]):
-            pairs = zip(figures[f"{rates} rates"], losses, strict=True)
-            shown = ", ".join(f"{rate}: {value:.3f}" for rate, value in pairs)
-            lines.append(f"{name}, seed {seed}: {shown}")
-    for name, runs in figures["patient"].items():
-        for depth, run in runs.items():
-            steps = figures["patient steps"]
-            lines.append(f"{name}, {depth} blocks, {steps} steps: {run['held out']:.3f}")
+    lines = [f"frequency baseline {figures['trivial']:.3f}; held-out loss after 120 steps"]
+    for name, by_start in figures["loss"].items():
+        for start, by_depth in by_start.items():
+            shown = [f"{name:17} {start:16}"]
+            for depth, found in by_depth.items():
+                losses = ", ".join(f"{loss:.2f}" for loss in found["losses"])
+                shown.append(f"{depth:>2} blocks: {losses} (rate {found['best']:g})")
+            shown.append(f"unclipped {figures['without clipping'][name][start]:.2f}")
+            if name in figures["patient"]:
+                shown.append(f"1,000 steps {figures['patient'][name][start]:.2f}")
+            lines.append("  ".join(shown))
     return lines
 
 
-def gradients(model: Stack, seed: int) -> list[float]:
-    """Return the norm of the loss's gradient at each level of a stack, the lowest first."""
+def new(name: str, start: str, blocks: int, seed: int) -> Stack:
+    """Make a stack that has learned nothing yet, with initial weights of one kind."""
+    model = stacks.new(WRAPS[name], blocks, seed, last_norm=name in ("norm", "residual and norm"))
+    redraw(model, start, seed)
+    return model
+
+
+def at_start(model: Stack) -> dict[str, list[float]]:
+    """Return the stream's root mean square and the gradient's norm at each level, lowest first."""
     model, (learning, _) = model.double(), characters.split()
-    tokens, following = next(characters.batches(learning, stacks.SETTINGS["n"], 32, seed))
+    tokens, following = next(characters.batches(learning, stacks.SETTINGS["n"], 32, 0))
     streams = model.streams(tokens)
     value = stacks.loss(lambda _: model.read(streams[-1]), (tokens, following))
-    return [gradient.norm().item() for gradient in torch.autograd.grad(value, streams)]
+    gradients = torch.autograd.grad(value, streams)
+    return {
+        "stream": [float(f"{x.square().mean().sqrt().item():.4g}") for x in streams],
+        "gradient": [float(f"{gradient.norm().item():.4g}") for gradient in gradients],
+    }
+
+
+def swept(name: str, start: str, depth: int, trivial: float) -> dict:
+    """Return the best rate of those tried, its losses by seed, and the mean loss of each rate.
+
+    A rate at the edge is followed by a further one, unless nothing is learned anyway.
+    """
+    tried: dict[float, list[float]] = {}
+    wanted = [*RATES]
+    while wanted:
+        for rate in wanted:
+            tried[rate] = [trained_loss(name, start, depth, seed, rate) for seed in SEEDS]
+        means = {rate: sum(losses) / len(losses) for rate, losses in sorted(tried.items())}
+        best = min(means, key=means.get)
+        learns = means[best] < trivial - 0.1
+        further = {min(means): best / 3, max(means): best * 3}
+        wanted = [float(f"{further[best]:.1g}")] if learns and best in further else []
+    return {
+        "best": best,
+        "losses": [round(loss, 4) for loss in tried[best]],
+        "means": {f"{rate:g}": round(mean, 4) for rate, mean in means.items()},
+    }
 
 
 def trained_loss(
-    wrap, blocks: int, seed: int, last_norm: bool | None = None, **budget: float
+    name: str, start: str, blocks: int, seed: int, rate: float, **options: float
 ) -> float:
-    """Train a stack, and return its loss on held-out text."""
-    model = stacks.new(wrap, blocks, seed, last_norm)
-    stacks.train(model, seed, **{**BUDGET, **budget})
-    return stacks.held_out_loss(model)
-
-
-def patient(wrap, blocks: int) -> dict:
-    """Train a stack from the first seed for long; return its losses, averaged, and the last."""
-    model = stacks.new(wrap, blocks, SEEDS[0])
-    losses = torch.tensor(stacks.train(model, SEEDS[0], **{**BUDGET, "steps": PATIENT_STEPS}))
-    means = losses.view(-1, WINDOW).mean(-1).tolist()
-    return {"losses": [round(mean, 3) for mean in means], "held out": stacks.held_out_loss(model)}
+    """Train a stack, and return its loss on held-out text; a loss that overflows counts 1e9."""
+    model = new(name, start, blocks, seed)
+    try:
+        stacks.train(model, seed, learning_rate=rate, **{"steps": STEPS, **options})
+    except FloatingPointError:
+        return 1e9
+    loss = stacks.held_out_loss(model)
+    return min(loss, 1e9) if math.isfinite(loss) else 1e9

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from course_lib.add_norm import Norm, batch_norm
 from course_lib.feed_forward import FeedForward
+from course_lib.instruments import training
 from course_lib.masks import causal_mask
 from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 from course_lib.positions import sinusoidal
@@ -63,6 +64,38 @@ class Stack(nn.Module):
     def forward(self, tokens: Int[Tensor, "... n"]) -> Float[Tensor, "... n vocab"]:
         """Return the scores of the character after each."""
         return self.read(self.streams(tokens)[-1])
+
+
+STARTS: dict[str, Callable[[Tensor, int], None]] = {
+    # (parameters, number of inputs): how a matrix is drawn
+    "torch's default": lambda w, inputs: w.uniform_(-(inputs**-0.5), inputs**-0.5),
+    "N(0, 1/fan-in)": lambda w, inputs: w.normal_(0, inputs**-0.5),
+    "N(0, 0.02²)": lambda w, inputs: w.normal_(0, 0.02),
+}
+
+
+@torch.no_grad()
+def redraw(model: nn.Module, start: str, seed: int = 0) -> nn.Module:
+    """Draw all matrices of a stack's blocks anew, in place, as one of `STARTS` says.
+
+    Biases are drawn like the matrices under torch's default (He et al. 2015, with a = sqrt 5), and
+    are 0 otherwise. Embeddings, norms and the last linear layer stay as they are.
+    """
+    layers = []  # (matrix, bias, number of inputs)
+    for part in model.modules():
+        if isinstance(part, MultiHeadAttention):
+            maps = part.w_q, part.w_k, part.w_v, part.w_o
+            layers += [(linear.weight, linear.bias, linear.in_features) for linear in maps]
+        elif isinstance(part, FeedForward):
+            layers += [(part.w_1, part.b_1, len(part.w_1)), (part.w_2, part.b_2, len(part.w_2))]
+    with training.seeded(seed):
+        for matrix, bias, inputs in layers:
+            STARTS[start](matrix, inputs)
+            if start == "torch's default":
+                STARTS[start](bias, inputs)
+            else:
+                bias.zero_()
+    return model
 
 
 def bare(sublayer: nn.Module, d_model: int) -> nn.Module:

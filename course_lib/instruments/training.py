@@ -67,10 +67,11 @@ def train(
     seconds: float | None = None,
     seed: int = 0,
     warm_up: float = 0.05,
+    clip: float = CLIP,
 ) -> History:
     """Change `model` in place to lower `loss(model, batch)`; leave it in evaluation mode.
 
-    Adam with decoupled weight decay (Loshchilov & Hutter 2019), gradients clipped to length 1;
+    Adam with decoupled weight decay (Loshchilov & Hutter 2019), gradients clipped to length `clip`;
     the learning rate rises to `learning_rate` over a first share of the budget, `warm_up` (0 for
     none), and falls linearly to 0. The budget ends with `steps`, with `seconds` or with `batches`,
     whichever comes first; where the machine is too slow for the steps, the learning rate falls by
@@ -96,7 +97,7 @@ def train(
             losses.append(_finite(value, len(losses) + 1, learning_rate))
             optimizer.zero_grad()
             value.backward()
-            nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
             optimizer.step()
             used = _share_used(len(losses) / steps, time.perf_counter() - start, seconds)
             steps_taken = f"step {len(losses)} of {steps}"

@@ -69,6 +69,14 @@ def _pre_norm(inputs: Inputs):
     return ours, x + F.linear(F.layer_norm(x, gain.shape, gain, bias), weight)
 
 
+@compare(add_norm.DeepNorm, "`F.layer_norm` of the sum with x taken three times")
+def _deep_norm(inputs: Inputs):
+    x, gain, bias, weight = _residual(inputs)
+    layer = add_norm.DeepNorm(F.linear, len(gain), alpha=3.0)
+    ours = functional_call(layer, {"gain": gain, "bias": bias}, (x, weight))
+    return ours, F.layer_norm(x + x + x + F.linear(x, weight), gain.shape, gain, bias)
+
+
 def _residual(inputs: Inputs) -> tuple[Tensor, ...]:
     (d,) = inputs.sizes(1, 2)
     x, weight = inputs.normal(*inputs.batch(), d), inputs.normal(d, d)

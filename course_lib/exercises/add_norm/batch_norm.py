@@ -9,10 +9,9 @@ from course_lib.checking.ready_made import NORMS
 
 exercise = Exercise(
     reference=batch_norm,
-    lesson="07",
+    lesson="07_batch_norm",
     title="Columns of one size",
     minutes=15,
-    optional=True,
     difficulty=3,
     hints=(
         "x has three axes. Layer norm takes the mean over the last of them; over which ones does "

@@ -1,0 +1,106 @@
+# %% [markdown]
+# # A norm without a mean
+#
+# **15 minutes · an exploration of lesson 07 · needs nothing**
+#
+# Llama, T5, SmolLM2 and many others use **RMSNorm** (Zhang & Sennrich 2019), a layer norm that does not subtract the mean and has no bias. **What is lost if a norm leaves the mean alone?**
+
+# %%
+import torch
+from einops import reduce
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import plots
+
+# %% [markdown]
+# ## The formula
+#
+# Each token is divided by its root mean square $r$, and each column is multiplied by its gain:
+#
+# $$\mathrm{RMSNorm}(x) = \gamma \odot \frac{x}{r} \qquad r = \sqrt{\tfrac1d \textstyle\sum_c x_c^2 + \epsilon} \qquad \frac{\partial (x/r)}{\partial x} = \frac1r\left(I - \frac{1}{d}\,\frac{x}{r}\frac{x^T}{r}\right)$$
+#
+# One average less to compute, and one parameter vector less. In geometry: layer norm goes to a plane first and then to a sphere in it; RMSNorm goes straight to the sphere.
+
+# %%
+# exercise: add_norm/rms_norm
+
+# %%
+check("add_norm/rms_norm", rms_norm)
+
+# %%
+rms_norm = mine("add_norm/rms_norm")
+
+# %% [markdown]
+# **For which tokens do RMSNorm and layer norm agree** (gain 1, bias 0)?
+
+# %%
+guess = None  # a condition on the token, in words
+
+# %%
+generator = torch.Generator().manual_seed(0)
+x, ones = torch.randn(5, 64, generator=generator) + 2, torch.ones(64)
+centred = x - reduce(x, "token d -> token 1", "mean")
+reveal(guess, "tokens whose mean is 0")
+assert torch.allclose(F.layer_norm(x, (64,)), rms_norm(centred, ones), atol=1e-5)
+assert not torch.allclose(F.layer_norm(x, (64,)), rms_norm(x, ones), atol=0.1)
+
+# %% [markdown]
+# ## Its Jacobian
+#
+# Layer norm takes two directions out of every gradient: all numbers up, and a longer vector. RMSNorm takes out only the second. **What is the rank of its Jacobian, for a token of 64 numbers?**
+
+# %%
+guess = None  # a number
+
+# %%
+token = x[0].double()
+size = token.square().mean().sqrt()
+jacobian = torch.autograd.functional.jacobian(lambda x: rms_norm(x, ones.double(), 0.0), token)
+formula = (torch.eye(64) - torch.outer(token, token) / size**2 / 64) / size
+assert torch.allclose(jacobian, formula)
+reveal(guess, torch.linalg.matrix_rank(jacobian).item())
+
+# %% [markdown]
+# Make the token a hundred times as large, and the Jacobian becomes a hundred times as small. This $1/r$ is what made a stack independent of its initial weights in lesson 07, and RMSNorm has it, too.
+#
+# ## Does the mean matter?
+#
+# It depends on how much of a token is its mean. Add the same number $a$ to all 64 numbers of random tokens. Layer norm does not notice. RMSNorm does: as $a$ grows, all tokens move towards the one direction $(1, \dots, 1)$, and become alike.
+
+# %% tags=["hide-input"]
+tokens = torch.randn(200, 64, generator=generator)
+shifts = torch.linspace(0, 6, 25)
+
+
+def alike(normed):
+    """Return the mean cosine of pairs of different tokens."""
+    unit = F.normalize(normed, dim=-1)
+    cosines = unit @ unit.T
+    return ((cosines.sum() - len(unit)) / (len(unit) * (len(unit) - 1))).item()
+
+
+curves = {
+    "RMSNorm": [alike(rms_norm(tokens + a, ones)) for a in shifts],
+    "layer norm": [alike(F.layer_norm(tokens + a, (64,))) for a in shifts],
+}
+title = "A common shift makes tokens alike under RMSNorm, not under layer norm"
+shift, cosine = "number added to each of the 64 (their spread is 1)", "mean cosine of two tokens"
+figure, ax = plots.axes(title, shift, cosine, size=(6.4, 3.2))
+for (name, curve), colour in zip(curves.items(), plots.COLOURS):
+    ax.plot(shifts, curve, color=colour)
+    ax.text(4.4, curve[18] - 0.08, name, color=colour)
+ax.set(ylim=(-0.1, 1.05))
+assert curves["RMSNorm"][-1] > 0.95 and abs(curves["layer norm"][-1]) < 0.02
+plots.show(
+    figure,
+    "Mean cosine of two different normed tokens against the number added to all their entries. "
+    f"Layer norm stays at 0. RMSNorm rises from 0 to {curves['RMSNorm'][4]:.2f} at a shift of 1 and "
+    f"{curves['RMSNorm'][-1]:.2f} at 6.",
+)
+
+# %% [markdown]
+# A layer that reads such tokens can still take the shift away: $xW$ does not contain it if the columns of $W$ sum to 0. So RMSNorm leaves to the weights what layer norm does by force. That it does no harm in practice is reported: Zhang & Sennrich 2019 find models as good as with layer norm, and trained in 7 to 64 % less time. (We did not measure the times.)
+#
+# Zhang & Sennrich 2019 (RMSNorm).
