@@ -1,7 +1,7 @@
 """Exploration 07_induction_heads: heads that find what followed the same token, and their use.
 
 Models of attention alone on texts of random letters that begin again; then all heads of a trained
-decoder, SmolLM2, on random tokens that are repeated.
+decoder, SmolLM2, on random tokens that are read twice.
 """
 
 from itertools import count
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from course_lib.instruments import training
+from course_lib.instruments import results, training
 from course_lib.instruments.attention_only import (
+    LETTERS,
     AttentionOnly,
     induction_score,
     loss_on_return,
@@ -25,24 +26,27 @@ from course_lib.pretrained import smollm2
 
 LESSON = "07_induction_heads"
 SEEDS = (0, 1, 2)
-STEPS, BATCH, EVERY = 1500, 64, 25
-HEADS = 2  # in each of two layers; one layer has as many in all
+STEPS, BATCH, EVERY = 1200, 64, 50
+HEADS = 4  # in all: two in each of two layers, or four in one
 RATES = (0.001, 0.003, 0.01)
 TEST_SEED = 1000
-TEXTS, LENGTH = 8, 40  # of random tokens, read twice
-REMOVED = (1, 2, 5, 10, 20)
-DRAWS = 5
+BACK = 8  # the distances at which layer 1 is watched: 0 is the token itself
+KEYS = (4, 5, 6, 7)  # places of a first copy at which one token is changed
+TEXTS, LENGTH = 6, 40  # of random tokens, read twice
+REMOVED = (1, 5)
+DRAWS = 10
+SETTINGS = [STEPS, BATCH, EVERY, HEADS, BACK, KEYS, TEXTS, LENGTH, REMOVED, DRAWS]
 
 
-def test_texts() -> tuple[Tensor, Tensor]:
+def test_texts(shuffled: bool = False) -> tuple[Tensor, Tensor]:
     """Return the texts on which all models are judged."""
-    return next(repeated(256, TEST_SEED))
+    return next(repeated(256, TEST_SEED, shuffled))
 
 
 def train(layers: int, rate: float, seed: int, shuffled: bool = False) -> dict[str, Any]:
-    """Train one model; return its curve, its heads' scores, and its loss without each head."""
+    """Train one model; return its curve, its heads' scores, and what it does without some parts."""
     with training.seeded(seed):
-        model = AttentionOnly(layers, 2 * HEADS // layers)
+        model = AttentionOnly(layers, HEADS // layers)
     test, curve, steps = test_texts(), [], count()
     before = scores(model, test[0])
 
@@ -54,23 +58,70 @@ def train(layers: int, rate: float, seed: int, shuffled: bool = False) -> dict[s
     texts = repeated(BATCH, seed, shuffled)
     training.train(model, texts, loss, steps=STEPS, learning_rate=rate)
     heads = [(layer, head) for layer in range(layers) for head in range(model.heads)]
+    first = [head for head in heads if head[0] == 0]
     return {
         "parameters": sum(x.numel() for x in model.parameters()),
         "curve": [*curve, loss_on_return(model, test)],
+        "on shuffled texts": loss_on_return(model, test_texts(shuffled=True)),
         "untrained": before,
         "scores": scores(model, test[0]),
         "without": [[*head, loss_on_return(model, test, [head])] for head in heads],
+        "without layer 1": loss_on_return(model, test, first),
+        "noticed": noticed(model, *test) if layers == 2 else {},
     }
 
 
 @torch.no_grad()
 def scores(model: AttentionOnly, tokens: Tensor) -> dict[str, list]:
-    """Return both scores of each head, for each layer."""
+    """Return both scores of each head, for each layer, and where layer 1 looks."""
     weights = model.weights(tokens)
+    back = [weights[0].diagonal(-d, -2, -1).mean((0, 2)).tolist() for d in range(BACK)]
     return {
         "previous": [previous_token_score(x).tolist() for x in weights],
         "induction": [induction_score(x, tokens).tolist() for x in weights],
+        "layer 1, by distance": back,
     }
+
+
+@torch.no_grad()
+def noticed(model: AttentionOnly, tokens: Tensor, periods: Tensor) -> dict[str, float]:
+    """Return the weight of layer 2's best head on the answer, where one token was changed.
+
+    The change is seen by that one key alone, or by the query alone.
+    """
+    head = int(induction_score(model.weights(tokens)[1], tokens).argmax())
+    free = torch.stack([torch.bincount(text, minlength=LETTERS) for text in tokens]).argmin(-1)
+    bare, streams = model.streams(tokens)[:2]
+    found: dict[str, list[float]] = {}
+
+    def note(name: str, key: int, keys: Tensor, queries: Tensor) -> None:
+        weight = weight_on(key, model.layers[1], head, keys, queries, periods + key - 1)
+        found.setdefault(name, []).append(weight)
+
+    for key in KEYS:
+        note("nothing", key, streams, streams)
+        note("layer 1, for keys", key, bare, streams)
+        note("layer 1, for queries", key, streams, bare)
+        for back in range(4):
+            other = tokens.clone()
+            other[:, key - back] = free
+            changed = model.streams(other)[1]
+            one_key = streams.clone()
+            one_key[:, key] = changed[:, key]
+            note(f"{back} back, for the key", key, one_key, streams)
+            note(f"{back} back, for the query", key, streams, changed)
+    return {name: sum(weights) / len(weights) for name, weights in found.items()}
+
+
+def weight_on(
+    key: int, layer: Any, head: int, keys: Tensor, queries: Tensor, at: Tensor
+) -> float:
+    """Return the mean weight of a head on one key, from the queries at `at`."""
+    q = queries[torch.arange(len(at)), at] @ layer.w_q[head]
+    k = keys @ layer.w_k[head]
+    visible = torch.arange(keys.shape[1]) <= at.unsqueeze(-1)
+    weights = (k @ q.unsqueeze(-1)).squeeze(-1) / k.shape[-1] ** 0.5
+    return weights.masked_fill(~visible, float("-inf")).softmax(-1)[:, key].mean().item()
 
 
 def of_smollm2() -> dict[str, Any]:
@@ -82,28 +133,34 @@ def of_smollm2() -> dict[str, Any]:
     tokens = torch.cat([half, half], dim=-1)
 
     @torch.no_grad()
-    def losses(removed: list[tuple[int, int]]) -> dict[str, float]:
+    def losses(removed: list[tuple[int, int]]) -> dict[str, Any]:
         watched.begin(removed)
         each = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
         return {
+            "heads": [list(head) for head in removed],
             "first": each[:, : LENGTH - 1].mean().item(),
             "second": each[:, LENGTH:].mean().item(),
         }
 
+    def ranked(scores: Tensor) -> list[tuple[int, int]]:
+        order = scores.flatten().argsort(descending=True).tolist()
+        return [divmod(place, smollm2.HEADS) for place in order]
+
     whole = losses([])
     previous = torch.stack([previous_token_score(x) for x in watched.weights])
     induction = torch.stack([induction_score(x, tokens) for x in watched.weights])
-    best = [divmod(int(i), smollm2.HEADS) for i in induction.flatten().argsort(descending=True)]
-    others, runs = best[max(REMOVED) :], []
-    for count in REMOVED:
-        drawn = [torch.randperm(len(others), generator=generator)[:count] for _ in range(DRAWS)]
+    best, runs = ranked(induction), []
+    others = [head for head in best if induction[head] <= 0.5]
+    for number in REMOVED:
+        drawn = [torch.randperm(len(others), generator=generator)[:number] for _ in range(DRAWS)]
         random = [losses([others[i] for i in chosen]) for chosen in drawn]
-        runs.append({"heads": count, "best": losses(best[:count]), "random": random})
+        runs.append({"number": number, "best": losses(best[:number]), "random": random})
     return {
         "whole": whole,
         "previous": previous.tolist(),
         "induction": induction.tolist(),
         "removed": runs,
+        "previous removed": losses(ranked(previous)[:1]),
     }
 
 
@@ -115,14 +172,22 @@ def measure() -> dict[str, Any]:
         ("one layer", 1, False, RATES),
         ("two layers, shuffled", 2, True, RATES[1:2]),
     ):
-        runs[name] = {str(rate): [train(layers, rate, s, shuffled) for s in SEEDS] for rate in rates}
+        for rate in rates:
+            for seed in SEEDS:
+                run = results.once(
+                    "induction",
+                    SETTINGS,
+                    f"{name}, {rate}, {seed}",
+                    lambda settings=(layers, rate, seed, shuffled): train(*settings),
+                )
+                runs.setdefault(name, {}).setdefault(str(rate), []).append(run)
     _, periods = test_texts()
     return {
         "steps": STEPS,
         "every": EVERY,
         "any letter of the text": periods.float().log().mean().item(),
         "runs": runs,
-        "SmolLM2": of_smollm2(),
+        "SmolLM2": results.once("induction", SETTINGS, "SmolLM2", of_smollm2),
     }
 
 
@@ -135,13 +200,15 @@ def table(figures: dict) -> list[str]:
             lines.append(f"{name}, rate {rate}: loss on return {last}")
             for run in runs:
                 for score, layers in run["scores"].items():
-                    shown = [[round(x, 2) for x in layer] for layer in layers]
-                    lines.append(f"  {score} {shown}")
-                lines.append(f"  without {[[*x[:2], round(x[2], 2)] for x in run['without']]}")
+                    lines.append(f"  {score} {[[round(x, 2) for x in layer] for layer in layers]}")
+                without = [[*x[:2], round(x[2], 2)] for x in run["without"]]
+                lines.append(f"  without {without}, layer 1 {run['without layer 1']:.2f}")
+                lines.append(f"  {({k: round(x, 2) for k, x in run['noticed'].items()})}")
     large = figures["SmolLM2"]
     best = torch.tensor(large["induction"]).flatten().sort(descending=True).values
     lines.append(f"SmolLM2 {large['whole']}; best {[round(x, 2) for x in best[:20].tolist()]}")
     for run in large["removed"]:
-        random = [round(x["second"], 2) for x in run["random"]]
-        lines.append(f"  without {run['heads']}: {run['best']}; random {random}")
+        random = sorted(round(x["second"], 2) for x in run["random"])
+        lines.append(f"  without {run['best']}; random {random}")
+    lines.append(f"  without {large['previous removed']}")
     return lines

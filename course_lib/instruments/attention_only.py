@@ -43,7 +43,7 @@ class Heads(nn.Module):
 class AttentionOnly(nn.Module):
     """Embedding, sinusoidal positions, layers of heads with residual connections, logits."""
 
-    def __init__(self, layers: int, heads: int, d_model: int = 64, d_k: int = 16):
+    def __init__(self, layers: int, heads: int, d_model: int = 64, d_k: int = 32):
         super().__init__()
         self.embedding = nn.Embedding(LETTERS, d_model)
         self.layers = nn.ModuleList(Heads(d_model, heads, d_k) for _ in range(layers))
@@ -54,14 +54,14 @@ class AttentionOnly(nn.Module):
         self, tokens: Int[Tensor, "batch n"], removed: Collection[tuple[int, int]] = ()
     ) -> Float[Tensor, "batch n vocab"]:
         """Score each letter as the next one, without the heads `removed`: (layer, head), from 0."""
-        return self.scores(self._streams(tokens, removed)[-1])
+        return self.scores(self.streams(tokens, removed)[-1])
 
     def weights(self, tokens: Int[Tensor, "batch n"]) -> list[Float[Tensor, "batch head n n"]]:
         """Return the weights of the heads, for each layer."""
-        streams = self._streams(tokens, ())
+        streams = self.streams(tokens, ())
         return [layer.weights(x) for layer, x in zip(self.layers, streams, strict=False)]
 
-    def _streams(self, tokens: Tensor, removed: Collection[tuple[int, int]]) -> list[Tensor]:
+    def streams(self, tokens: Tensor, removed: Collection[tuple[int, int]]) -> list[Tensor]:
         positions = sinusoidal(tokens.shape[-1], self.embedding.embedding_dim)
         streams = [self.embedding(tokens) + positions]
         for number, layer in enumerate(self.layers):
