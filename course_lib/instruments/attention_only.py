@@ -58,10 +58,13 @@ class AttentionOnly(nn.Module):
 
     def weights(self, tokens: Int[Tensor, "batch n"]) -> list[Float[Tensor, "batch head n n"]]:
         """Return the weights of the heads, for each layer."""
-        streams = self.streams(tokens, ())
+        streams = self.streams(tokens)
         return [layer.weights(x) for layer, x in zip(self.layers, streams, strict=False)]
 
-    def streams(self, tokens: Tensor, removed: Collection[tuple[int, int]]) -> list[Tensor]:
+    def streams(
+        self, tokens: Int[Tensor, "batch n"], removed: Collection[tuple[int, int]] = ()
+    ) -> list[Float[Tensor, "batch n d"]]:
+        """Return all streams: the embedding, and after each layer."""
         positions = sinusoidal(tokens.shape[-1], self.embedding.embedding_dim)
         streams = [self.embedding(tokens) + positions]
         for number, layer in enumerate(self.layers):

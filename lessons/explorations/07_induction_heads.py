@@ -19,7 +19,7 @@ SEED = 0
 
 # %% tags=["hide-input"]
 diagram, streams = drawings.Diagram(), {"a": 0.0, "horse": 4.2, "my": 8.4}
-attend = diagram.box("attention: moves information between streams", (4.9, 1.9), "query", size=(9.9, 0.8))
+attend = diagram.box("attention: moves information between streams", (4.0, 1.9), "query", size=(11.2, 0.8))
 for number, (token, x) in enumerate(streams.items()):
     diagram.text(token, (x - 1.0, -0.3))
     diagram.arrow((x - 1.0, 0), (x - 1.0, 6.4), role="stream", width=4)
@@ -58,7 +58,7 @@ print(len(line), "tokens,", len(vocab), "different ones:", vocab)
 # So it takes two steps. **Head 1**, a **previous-token head**, runs first: it writes "the token before me was *a*" into the stream of *horse*. **Head 2**, the **induction head**, then looks from the last *a* for streams with that note:
 
 # %% tags=["hide-input"]
-diagram, size = drawings.Diagram(), (2.7, 0.8)
+diagram, size = drawings.Diagram(), (3.0, 0.8)
 names = ("token", "position", "before", "prediction")
 heights = dict(zip(names, (3.4, 5.0, 1.7, 0.0)))
 columns = (1.35, 6.35, 11.35)
@@ -73,18 +73,18 @@ for i, x in enumerate(columns):
 diagram.box("head 1", (3.85, 4.2), "weights", size=(1.5, 0.7))
 diagram.box("head 2", (8.85, 2.5), "weights", size=(1.5, 0.7))
 for start, end, via, name, role in (
-    ((2.7, 5.0), (3.4, 4.55), [(3.4, 5.0)], "key", "key"),
-    ((5.0, 5.0), (4.3, 4.55), [(4.3, 5.0)], "query", "query"),
-    ((2.7, 3.4), (3.4, 3.85), [(3.4, 3.4)], "value", "value"),
-    ((4.3, 3.85), (5.0, 1.7), [(4.3, 1.7)], "output", "weights"),
-    ((7.7, 3.4), (8.4, 2.85), [(8.4, 3.4)], "value", "value"),
-    ((7.7, 1.7), (8.4, 2.15), [(8.4, 1.7)], "key", "key"),
-    ((10.0, 3.4), (9.3, 2.85), [(9.3, 3.4)], "query", "query"),
-    ((9.3, 2.15), (10.0, 0.0), [(9.3, 0.0)], "output", "weights"),
+    ((2.85, 5.0), (3.4, 4.55), [(3.4, 5.0)], "key", "key"),
+    ((4.85, 5.0), (4.3, 4.55), [(4.3, 5.0)], "query", "query"),
+    ((2.85, 3.4), (3.4, 3.85), [(3.4, 3.4)], "value", "value"),
+    ((4.3, 3.85), (4.85, 1.7), [(4.3, 1.7)], "output", "weights"),
+    ((7.85, 3.4), (8.4, 2.85), [(8.4, 3.4)], "value", "value"),
+    ((7.85, 1.7), (8.4, 2.15), [(8.4, 1.7)], "key", "key"),
+    ((9.85, 3.4), (9.3, 2.85), [(9.3, 3.4)], "query", "query"),
+    ((9.3, 2.15), (9.85, 0.0), [(9.3, 0.0)], "output", "weights"),
 ):
     diagram.arrow(start, end, via=via, role=role)
-    (x, y), side = (via[0][0], start[1] if name != "output" else end[1]), 0.3
-    diagram.text(name, (x, y + side), size=9)
+    above = end[1] < via[0][1] and name != "output"
+    diagram.text(name, (via[0][0], via[0][1] + (0.3 if above else -0.3)), size=9)
 diagram.show(
     "Three streams, each of four parts: position, token, token before, prediction. Head 1 has its "
     "query from the position of horse and its key from the position of the earlier a; it carries "
