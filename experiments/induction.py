@@ -28,7 +28,7 @@ LESSON = "07_induction_heads"
 SEEDS = (0, 1, 2)
 STEPS, BATCH, EVERY = 1200, 64, 50
 HEADS = 4  # in all: two in each of two layers, or four in one
-RATES = (0.001, 0.003, 0.01)
+RATES = (0.001, 0.003, 0.01, 0.03)
 TEST_SEED = 1000
 BACK = 8  # the distances at which layer 1 is watched: 0 is the token itself
 KEYS = (4, 5, 6, 7)  # places of a first copy at which one token is changed
@@ -166,6 +166,7 @@ def of_smollm2() -> dict[str, Any]:
 
 def measure() -> dict[str, Any]:
     """Return the runs of small models, and what was found in a large one."""
+    large = results.once("induction", SETTINGS, "SmolLM2", of_smollm2)
     runs: dict[str, Any] = {}
     for name, layers, shuffled, rates in (
         ("two layers", 2, False, RATES),
@@ -187,7 +188,7 @@ def measure() -> dict[str, Any]:
         "every": EVERY,
         "any letter of the text": periods.float().log().mean().item(),
         "runs": runs,
-        "SmolLM2": results.once("induction", SETTINGS, "SmolLM2", of_smollm2),
+        "SmolLM2": large,
     }
 
 
