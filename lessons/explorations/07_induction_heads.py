@@ -19,8 +19,10 @@ SEED = 0
 
 # %% tags=["hide-input"]
 diagram, streams = drawings.Diagram(), {"a": 0.0, "horse": 4.2, "my": 8.4}
-attend = diagram.box("attention: moves information between streams", (4.0, 1.9), "query", size=(11.2, 0.8))
-for number, (token, x) in enumerate(streams.items()):
+attend = diagram.box(
+    "attention: moves information between streams", (4.0, 1.9), "query", size=(11.2, 0.8)
+)
+for token, x in streams.items():
     diagram.text(token, (x - 1.0, -0.3))
     diagram.arrow((x - 1.0, 0), (x - 1.0, 6.4), role="stream", width=4)
     diagram.arrow((x - 1.0, 0.8), (x + 0.6, 1.5), leave="E", role="query")
@@ -191,7 +193,10 @@ assert continued(line) == {"horse": 1.0} and continued([*line, "horse"]) == {"a"
 from course_lib.attention import dot_scores, softmax
 
 title = "Head 1 looks one token back; head 2 looks at what followed the same token"
-steps = {"head 1: previous token": (stream, head_1), "head 2: induction": (after_1, induction_weights(6))}
+steps = {
+    "head 1: previous token": (stream, head_1),
+    "head 2: induction": (after_1, induction_weights(6)),
+}
 figure, panels = plots.panels(title, list(steps), size=(9.5, 4))
 visible = causal_mask(len(line))
 for ax, (x, (w_q, w_k, *_)) in zip(panels, steps.values()):
@@ -263,7 +268,23 @@ def last(runs):
 best = {name: min(rates, key=lambda rate: sum(last(rates[rate]))) for name, rates in arms.items()}
 shown = {name: arms[name][best[name]] for name in ("two layers", "one layer")}
 two, one = (last(runs) for runs in shown.values())
-assert TODO
+title = "Two layers learn to continue the pattern; the same heads in one layer ONE_LAYER"
+figure, ax = plots.axes(title, "steps", "nats on letters that return", size=(7, 3.4))
+at = [min(step, kept["steps"]) for step in range(0, kept["steps"] + 1, kept["every"])]
+for (name, runs), colour in zip(shown.items(), plots.COLOURS):
+    for run in runs:
+        ax.plot(at, run["curve"], color=colour, linewidth=1)
+    ax.text(at[-1] + 20, runs[0]["curve"][-1], name, color=colour, va="center")
+ax.plot([0, at[-1]], [rival, rival], color="0.6", linestyle="--", linewidth=1)
+ax.text(at[-1] + 20, rival, "any letter\nof the text", color="0.4", va="center")
+ax.set(ylim=(0, 4), xlim=(0, 1200))
+assert max(two) < 0.02
+plots.show(
+    figure,
+    f"Loss on letters that return, over {kept['steps']:,} steps, three seeds. Two layers end at "
+    f"{min(two):.3f} to {max(two):.3f} nats, one layer at {min(one):.2f} to {max(one):.2f}. Any "
+    f"letter of the text would be {rival:.2f}.",
+)
 
 # %% [markdown]
 # TODO one layer
@@ -311,7 +332,7 @@ runs = arms["two layers"]["0.003"]
 title = "Trained heads of layer 1 look one token back more than anywhere else, but never mostly"
 figure, ax = plots.axes(title, "tokens back", "mean weight", size=(6.8, 3.2))
 back = torch.tensor([run["scores"]["layer 1, by distance"] for run in runs])
-for run, heads in enumerate(back):
+for heads in back:
     ax.plot(heads, color=plots.COLOURS[0], marker="o", linewidth=1, markersize=3)
 ax.plot([0, 1, 2, 7], [0, 1, 0, 0], color="0.6", linestyle="--", linewidth=1)
 ax.text(1.2, 0.85, "head 1, set by hand", color="0.4")
@@ -339,10 +360,14 @@ whole = [run["nothing"] for run in noticed]
 drops = [max(x["nothing"] - x[f"{d} back, for the key"] for x in noticed) for d in range(4)]
 reveal(guess, max(range(4), key=lambda d: drops[d]))
 title = "Only the token before the key counts, and only for the key"
-figure, ax = plots.axes(title, "weight of layer 2's best head on the right key", "", size=(7.4, 3.6))
+figure, ax = plots.axes(
+    title, "weight of layer 2's best head on the right key", "", size=(7.4, 3.6)
+)
 rows = ["nothing", *(f"{d} back, for the {side}" for side in ("key", "query") for d in range(4))]
 for y, row in enumerate(rows):
-    ax.scatter([run[row] for run in noticed], [-y] * 3, color=plots.COLOURS[1 if y == 2 else 0], s=22)
+    ax.scatter(
+        [run[row] for run in noticed], [-y] * 3, color=plots.COLOURS[1 if y == 2 else 0], s=22
+    )
 ax.set_yticks([-y for y in range(len(rows))], ["no change", *(f"changed {x}" for x in rows[1:])])
 ax.set(xlim=(0, 1.02))
 changed = {row: [run[row] for run in noticed] for row in rows}
@@ -383,7 +408,84 @@ assert min(losses["without layer 1"]) > rival + 1
 #
 # ## In a model that writes English
 #
-# TODO
+# Olsson et al. 2022 give "preliminary and indirect evidence" that induction heads do most of what large language models learn from their context (reported). Look at SmolLM2: 30 layers of 9 heads. It reads six texts of 40 random tokens, each text twice. Nothing but the first reading can predict the second.
+
+# %% tags=["hide-input"]
+large = kept["SmolLM2"]
+induction, before_me = torch.tensor(large["induction"]), torch.tensor(large["previous"])
+title = f"{(induction > 0.5).sum()} of 270 heads give most of their weight to what followed the same token"
+figure, ax = plots.axes(title, "layer", "induction score", size=(7, 3.2))
+layer = torch.arange(1, 31).unsqueeze(-1).expand_as(induction)
+ax.scatter(layer, induction, s=14, color=plots.COLOURS[0])
+top = divmod(int(induction.argmax()), 9)
+ax.text(top[0] + 1.5, induction.max(), f"layer {top[0] + 1}, head {top[1] + 1}", va="center")
+ax.set(ylim=(-0.02, 1), xlim=(0, 31))
+assert TODO4
+plots.show(
+    figure,
+    f"Induction score of 270 heads against their layer. {(induction > 0.5).sum()} are over 0.5, the "
+    f"highest is {induction.max():.2f} in layer {top[0] + 1}; the median head has "
+    f"{induction.median():.2f}.",
+)
+
+# %% [markdown]
+# Are they used? Take heads out, and look at the loss on the second reading. The rival: as many random heads, ten draws, none of which is one of those SIX. And one more head is taken out alone: the one that looks most at the token before.
+
+# %% tags=["hide-input"]
+rows = {"all heads": [large["whole"]["second"]]}
+for run in large["removed"]:
+    plural = "head" if run["number"] == 1 else "heads"
+    rows[f"without the best {run['number']} induction {plural}"] = [run["best"]["second"]]
+    rows[f"without {run['number']} random {plural}"] = [x["second"] for x in run["random"]]
+rows["without the best previous-token head"] = [large["previous removed"]["second"]]
+title = "TITLE4"
+figure, ax = plots.axes(title, "nats on the second reading", "", size=(7.4, 3))
+for y, (name, values) in enumerate(rows.items()):
+    colour = plots.COLOURS[0 if "random" in name or "all" in name else 1]
+    ax.scatter(values, [-y] * len(values), color=colour, s=24, alpha=0.7)
+ax.set_yticks([-y for y in range(len(rows))], list(rows))
+ax.set(xlim=(0, None))
+plots.show(
+    figure,
+    "Loss on the second reading. "
+    + " ".join(f"{name}: {min(v):.1f} to {max(v):.1f}." for name, v in rows.items()),
+)
+assert TODO5
+
+# %% [markdown]
+# TODO text 4
 
 # %% [markdown]
 # ## What to remember
+#
+# | | |
+# |:-|:-|
+# | residual stream | $x_{2N} = x_0 + \sum_l F_l(\mathrm{LN}(x_{l-1}))$: layers read from it and add to it |
+# | previous-token head | looks one token back, writes that token into its own stream |
+# | induction head | query: the token; key: the token *before*; value: the token |
+# | trained | the key holds the token before; no single head was needed to put it there |
+#
+# A weight says where a head looks. What it uses, you learn by changing one thing and measuring again.
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. In "x y z x", where does an induction head look from the last x, and what does it predict?</summary>
+#
+# At y, the token that followed the first x, whose key holds "before me: x". It predicts y.
+# </details>
+#
+# <details><summary>2. Why could a head not find the y from the embeddings and positions alone?</summary>
+#
+# The key of y must hold x. An embedding holds only the token itself, and a position only where it is. Something must have written x there first.
+# </details>
+#
+# <details><summary>3. A head has 0.3 of its weight on the token before. Somebody says: "So it is not a previous-token head." What do you do?</summary>
+#
+# Change the token before, for the keys alone, and see whether the next layer notices. Here it did, and it did not notice the others.
+# </details>
+
+# %% [markdown]
+# ## Sources
+#
+# Elhage et al. 2021 (the residual stream, heads that move information, induction heads in two-layer models of attention alone); Olsson et al. 2022 (in larger models, and when in training they appear). Lesson 15 drafts text by the same rule, without a network.
