@@ -28,7 +28,7 @@ LESSON = "07_induction_heads"
 SEEDS = (0, 1, 2)
 STEPS, BATCH, EVERY = 1200, 64, 50
 HEADS = 4  # in all: two in each of two layers, or four in one
-RATES = (0.001, 0.003, 0.01, 0.03)
+RATES = {2: (0.001, 0.003, 0.01), 1: (0.003, 0.01, 0.03)}  # for each number of layers
 TEST_SEED = 1000
 BACK = 8  # the distances at which layer 1 is watched: 0 is the token itself
 KEYS = (4, 5, 6, 7)  # places of a first copy at which one token is changed
@@ -38,16 +38,16 @@ DRAWS = 10
 SETTINGS = [STEPS, BATCH, EVERY, HEADS, BACK, KEYS, TEXTS, LENGTH, REMOVED, DRAWS]
 
 
-def test_texts(shuffled: bool = False) -> tuple[Tensor, Tensor]:
+def judged_texts(shuffled: bool = False) -> tuple[Tensor, Tensor]:
     """Return the texts on which all models are judged."""
     return next(repeated(256, TEST_SEED, shuffled))
 
 
-def train(layers: int, rate: float, seed: int, shuffled: bool = False) -> dict[str, Any]:
+def train(layers: int, rate: float, seed: int) -> dict[str, Any]:
     """Train one model; return its curve, its heads' scores, and what it does without some parts."""
     with training.seeded(seed):
         model = AttentionOnly(layers, HEADS // layers)
-    test, curve, steps = test_texts(), [], count()
+    test, curve, steps = judged_texts(), [], count()
     before = scores(model, test[0])
 
     def loss(model: AttentionOnly, batch: tuple[Tensor, Tensor]) -> Tensor:
@@ -55,14 +55,14 @@ def train(layers: int, rate: float, seed: int, shuffled: bool = False) -> dict[s
             curve.append(loss_on_return(model, test))
         return next_letter_loss(model, batch)
 
-    texts = repeated(BATCH, seed, shuffled)
+    texts = repeated(BATCH, seed)
     training.train(model, texts, loss, steps=STEPS, learning_rate=rate)
     heads = [(layer, head) for layer in range(layers) for head in range(model.heads)]
     first = [head for head in heads if head[0] == 0]
     return {
         "parameters": sum(x.numel() for x in model.parameters()),
         "curve": [*curve, loss_on_return(model, test)],
-        "on shuffled texts": loss_on_return(model, test_texts(shuffled=True)),
+        "on shuffled texts": loss_on_return(model, judged_texts(shuffled=True)),
         "untrained": before,
         "scores": scores(model, test[0]),
         "without": [[*head, loss_on_return(model, test, [head])] for head in heads],
@@ -113,9 +113,7 @@ def noticed(model: AttentionOnly, tokens: Tensor, periods: Tensor) -> dict[str, 
     return {name: sum(weights) / len(weights) for name, weights in found.items()}
 
 
-def weight_on(
-    key: int, layer: Any, head: int, keys: Tensor, queries: Tensor, at: Tensor
-) -> float:
+def weight_on(key: int, layer: Any, head: int, keys: Tensor, queries: Tensor, at: Tensor) -> float:
     """Return the mean weight of a head on one key, from the queries at `at`."""
     q = queries[torch.arange(len(at)), at] @ layer.w_q[head]
     k = keys @ layer.w_k[head]
@@ -166,23 +164,19 @@ def of_smollm2() -> dict[str, Any]:
 
 def measure() -> dict[str, Any]:
     """Return the runs of small models, and what was found in a large one."""
-    large = results.once("induction", SETTINGS, "SmolLM2", of_smollm2)
     runs: dict[str, Any] = {}
-    for name, layers, shuffled, rates in (
-        ("two layers", 2, False, RATES),
-        ("one layer", 1, False, RATES),
-        ("two layers, shuffled", 2, True, RATES[1:2]),
-    ):
-        for rate in rates:
+    for name, layers in (("two layers", 2), ("one layer", 1)):
+        for rate in RATES[layers]:
             for seed in SEEDS:
                 run = results.once(
                     "induction",
                     SETTINGS,
                     f"{name}, {rate}, {seed}",
-                    lambda settings=(layers, rate, seed, shuffled): train(*settings),
+                    lambda settings=(layers, rate, seed): train(*settings),
                 )
                 runs.setdefault(name, {}).setdefault(str(rate), []).append(run)
-    _, periods = test_texts()
+    large = results.once("induction_large", SETTINGS, "SmolLM2", of_smollm2)
+    _, periods = judged_texts()
     return {
         "steps": STEPS,
         "every": EVERY,
@@ -204,7 +198,7 @@ def table(figures: dict) -> list[str]:
                     lines.append(f"  {score} {[[round(x, 2) for x in layer] for layer in layers]}")
                 without = [[*x[:2], round(x[2], 2)] for x in run["without"]]
                 lines.append(f"  without {without}, layer 1 {run['without layer 1']:.2f}")
-                lines.append(f"  {({k: round(x, 2) for k, x in run['noticed'].items()})}")
+                lines.append(f"  { ({k: round(x, 2) for k, x in run['noticed'].items()}) }")
     large = figures["SmolLM2"]
     best = torch.tensor(large["induction"]).flatten().sort(descending=True).values
     lines.append(f"SmolLM2 {large['whole']}; best {[round(x, 2) for x in best[:20].tolist()]}")

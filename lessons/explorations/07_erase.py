@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Delete by adding
+# # Deleting with a plus sign
 #
-# **20 minutes · an exploration of lesson 07 · needs nothing**
+# **15 minutes · an exploration of lesson 07 · needs nothing**
 #
 # In a pre-norm Transformer a layer can only add to a token's stream. **How does a layer delete what another one has written?**
 
