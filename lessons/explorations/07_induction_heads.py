@@ -1,16 +1,15 @@
 # %% [markdown]
 # # Induction heads: set by hand, then found
 #
-# **45 minutes · an exploration of lesson 07 · needs `smollm2` (93 MB)**
+# **45 minutes · an exploration of lesson 07 · needs nothing**
 #
-# Write "my kingdom for a horse, my" and a language model says *kingdom*, though it has never seen your text before. **How can a fixed set of weights continue a pattern that it has just met?** You set the two attention heads that do it by hand. Then you train a model, score its heads by what yours do, and remove them.
+# Let a language model read random tokens twice in a row. It cannot have seen them before, and yet it predicts the second copy far better than the first. **How can a fixed set of weights continue a pattern that it has just met?** You set the two attention heads that do it by hand. Then you train a model, score its heads by what yours do, and remove them.
 
 # %%
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
-from course_lib.data import needs
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, plots, results, training
 
