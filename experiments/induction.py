@@ -35,6 +35,7 @@ KEYS = (4, 5, 6, 7)  # places of a first copy at which one token is changed
 TEXTS, LENGTH = 6, 40  # of random tokens, read twice
 REMOVED = (1, 5)
 DRAWS = 10
+JUMPED = 3  # letters that are judged after a jump
 SETTINGS = [STEPS, BATCH, EVERY, HEADS, BACK, KEYS, TEXTS, LENGTH, REMOVED, DRAWS]
 
 
@@ -69,6 +70,40 @@ def train(layers: int, rate: float, seed: int) -> dict[str, Any]:
         "without layer 1": loss_on_return(model, test, first),
         "noticed": noticed(model, *test) if layers == 2 else {},
     }
+
+
+@torch.no_grad()
+def after_a_jump(layers: int, rate: float, seed: int) -> dict[str, float]:
+    """Train one model; return its loss where the second copy does not begin with the first letter.
+
+    In the texts of training, the next letter is also the one that has been away the longest. After
+    a jump it is not.
+    """
+    with training.seeded(seed), torch.enable_grad():
+        model = AttentionOnly(layers, HEADS // layers)
+        settings = {"steps": STEPS, "learning_rate": rate}
+        training.train(model, repeated(BATCH, seed), next_letter_loss, **settings)
+    tokens, periods = jumped(*judged_texts())
+    rows, found = torch.arange(len(tokens)), {"loss": 0.0, "right": 0.0, "longest away": 0.0}
+    for step in range(JUMPED):
+        logits, answer = model(tokens)[rows, periods + step], tokens[rows, periods + step + 1]
+        guess = logits.argmax(-1)
+        found["loss"] += F.cross_entropy(logits, answer).item() / JUMPED
+        found["right"] += (guess == answer).float().mean().item() / JUMPED
+        # the first letters of the text have been away the longest
+        found["longest away"] += (guess == tokens[:, 0]).float().mean().item() / JUMPED
+    return found
+
+
+def jumped(tokens: Tensor, periods: Tensor) -> tuple[Tensor, Tensor]:
+    """Return texts whose second copy begins in the middle of the first one."""
+    generator = torch.Generator().manual_seed(TEST_SEED)
+    share = torch.rand(len(periods), generator=generator)
+    starts = 2 + (share * (periods - JUMPED - 3)).long()
+    places = torch.arange(tokens.shape[1]).expand_as(tokens)
+    again = (places - periods.unsqueeze(-1) + starts.unsqueeze(-1)) % periods.unsqueeze(-1)
+    places = torch.where(places < periods.unsqueeze(-1), places, again)
+    return tokens.gather(1, places), periods
 
 
 @torch.no_grad()
@@ -176,11 +211,19 @@ def measure() -> dict[str, Any]:
                 )
                 runs.setdefault(name, {}).setdefault(str(rate), []).append(run)
     large = results.once("induction_large", SETTINGS, "SmolLM2", of_smollm2)
-    _, periods = judged_texts()
+    jumps = {
+        name: results.once(
+            "induction_jump",
+            SETTINGS,
+            name,
+            lambda layers=layers, rate=rate: [after_a_jump(layers, rate, seed) for seed in SEEDS],
+        )
+        for name, layers, rate in (("two layers", 2, 0.01), ("one layer", 1, 0.03))
+    }
     return {
         "steps": STEPS,
         "every": EVERY,
-        "any letter of the text": periods.float().log().mean().item(),
+        "after a jump": jumps,
         "runs": runs,
         "SmolLM2": large,
     }
@@ -188,7 +231,7 @@ def measure() -> dict[str, Any]:
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
-    lines = [f"any letter of the text: {figures['any letter of the text']:.2f} nats"]
+    lines = [f"after a jump: {figures['after a jump']}"]
     for name, rates in figures["runs"].items():
         for rate, runs in rates.items():
             last = ", ".join(f"{run['curve'][-1]:.3f}" for run in runs)
