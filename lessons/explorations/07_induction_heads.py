@@ -236,7 +236,7 @@ texts, periods = test = next(repeated(256, seed=1000))
 print("".join(chr(97 + letter) for letter in texts[0]), "begins again after", int(periods[0]))
 
 # %% [markdown]
-# `AttentionOnly` is embedding and positions, layers of attention heads with residual connections, and one linear layer: no feed-forward networks, no norms. It has two rivals. The trivial one picks any letter of the text so far. The other is the same model without a second layer: the same four heads, the same number of parameters, all in one layer.
+# `AttentionOnly` is embedding and positions, layers of attention heads with residual connections, and one linear layer: no feed-forward networks, no norms. Its rival is the same model without a second layer: the same four heads, the same number of parameters, all in one layer. The trivial rival picks any letter of the text so far.
 
 
 # %% tags=["training"]
@@ -246,7 +246,8 @@ settings = {"steps": 1200, "learning_rate": 0.003, "seconds": 60}
 training.train(model, repeated(64, SEED), next_letter_loss, **settings)
 
 # %% tags=["training", "hide-input"]
-rival = periods.float().log().mean().item()
+returned = texts.shape[1] - 1 - periods
+rival = ((periods.log() * returned).sum() / returned.sum()).item()
 print(f"any letter of the text so far: {rival:.2f} nats for each letter that returns")
 came = round(loss_on_return(model, test), 3)
 claim = "two layers predict the letters that return, below 0.1 nats a letter"
@@ -257,7 +258,9 @@ training.expect(claim, came < 0.1, came, model)
 
 # %% tags=["hide-input"]
 kept = results.load("induction")["figures"]
-arms, rival = kept["runs"], kept["any letter of the text"]
+arms = kept["runs"]
+returned = texts.shape[1] - 1 - periods
+rival = ((periods.log() * returned).sum() / returned.sum()).item()
 
 
 def last(runs):
@@ -267,7 +270,7 @@ def last(runs):
 best = {name: min(rates, key=lambda rate: sum(last(rates[rate]))) for name, rates in arms.items()}
 shown = {name: arms[name][best[name]] for name in ("two layers", "one layer")}
 two, one = (last(runs) for runs in shown.values())
-title = "Two layers learn to continue the pattern; the same heads in one layer do not"
+title = "Two layers continue the pattern after a few hundred steps, one layer does so slowly"
 figure, ax = plots.axes(title, "steps", "nats on letters that return", size=(7, 3.4))
 at = [min(step, kept["steps"]) for step in range(0, kept["steps"] + 1, kept["every"])]
 for (name, runs), colour in zip(shown.items(), plots.COLOURS):
@@ -277,8 +280,8 @@ for (name, runs), colour in zip(shown.items(), plots.COLOURS):
 ax.plot([0, at[-1]], [rival, rival], color="0.6", linestyle="--", linewidth=1)
 ax.text(at[-1] + 20, rival, "any letter\nof the text", color="0.4", va="center")
 ax.set(ylim=(0, 4), xlim=(0, 1200))
-every_rate = [x for runs in arms["one layer"].values() for x in last(runs)]
-assert max(two) < 0.02 and min(every_rate) > 2
+assert max(two) < 0.02 and 0.4 < min(one) and max(one) < rival
+assert all(run["curve"][8] < 0.5 for run in shown["two layers"])
 plots.show(
     figure,
     f"Loss on letters that return, over {kept['steps']:,} steps, three seeds. Two layers end at "
@@ -287,15 +290,29 @@ plots.show(
 )
 
 # %% [markdown]
-# In these 1,200 steps, one layer stays above 2 nats at each of its three learning rates, and two layers end below 0.02. Do two layers really use the order? On texts whose letters come in another order in each round, the same trained models are confidently wrong:
-
-# %% tags=["hide-input"]
-shuffled = [run["on shuffled texts"] for run in shown["two layers"]]
-print("texts that repeat:", *(f"{x:.3f}" for x in two))
-print("shuffled texts:   ", *(f"{x:.1f}" for x in shuffled))
-assert min(shuffled) > rival + 3
+# One layer gets there slowly, but it beats the trivial rival. (Its best learning rate is the highest of the three; a higher one might be faster still.) And none of its heads looks at what followed: no induction score is above 0.15.
+#
+# So there is another way. In our texts the next letter is always the one that has been **away the longest**. Whoever ranks letters by how long they have been away needs no pair of tokens, and no second layer.
 
 # %% [markdown]
+# Which rule does a model follow? A test on which they differ: let the second copy begin in the middle of the first. "What followed last time" still tells the next letter; "away the longest" now says the first letter of the text. We judge three letters after the jump, in models of three seeds that have never seen a jump:
+
+# %% tags=["hide-input"]
+for runs in arms["one layer"].values():
+    assert all(max(run["scores"]["induction"][0]) < 0.15 for run in runs)
+for text, period in zip(texts, periods):
+    away = [text[at - period :].tolist().index(text[at]) for at in range(int(period), 36)]
+    assert set(away) == {0}
+jumps = kept["after a jump"]
+print("after a jump:       right        'away the longest'   nats")
+for name, runs in jumps.items():
+    columns = [[run[key] for run in runs] for key in ("right", "longest away", "loss")]
+    print(f"{name:12}", *("  ".join(f"{x:5.2f}" for x in column) + "   " for column in columns))
+assert TODOJ
+
+# %% [markdown]
+# TODOJ
+#
 # Which heads do it? Score every head with two numbers: its mean weight on the token before, and its mean weight on what followed earlier copies of the token. The second is exactly what your head 2 was set to do:
 
 # %%
