@@ -280,7 +280,7 @@ for (name, runs), colour in zip(shown.items(), plots.COLOURS):
 ax.plot([0, at[-1]], [rival, rival], color="0.6", linestyle="--", linewidth=1)
 ax.text(at[-1] + 20, rival, "any letter\nof the text", color="0.4", va="center")
 ax.set(ylim=(0, 4), xlim=(0, 1200))
-assert max(two) < 0.02 and 0.4 < min(one) and max(one) < rival
+assert max(two) < 0.02 and min(one) > 0.4 and max(one) < rival
 assert all(run["curve"][8] < 0.5 for run in shown["two layers"])
 plots.show(
     figure,
@@ -308,10 +308,14 @@ print("after a jump:       right        'away the longest'   nats")
 for name, runs in jumps.items():
     columns = [[run[key] for run in runs] for key in ("right", "longest away", "loss")]
     print(f"{name:12}", *("  ".join(f"{x:5.2f}" for x in column) + "   " for column in columns))
-assert TODOJ
+shuffled = [run["on shuffled texts"] for run in shown["two layers"]]
+print("two layers, rounds in another order:", *(f"{x:.1f}" for x in shuffled), "nats")
+assert min(shuffled) > rival + 3
+assert min(run["right"] for run in jumps["two layers"]) > 0.9
+assert max(run["right"] for run in jumps["one layer"]) < 0.6
 
 # %% [markdown]
-# TODOJ
+# Two layers go on from where the text has jumped to, with what followed last time. One layer mostly does not: what it has learned is bound to texts that never jump. And where nothing tells the order, because each round has another one, the two layers are wrong with confidence.
 #
 # Which heads do it? Score every head with two numbers: its mean weight on the token before, and its mean weight on what followed earlier copies of the token. The second is exactly what your head 2 was set to do:
 
@@ -352,7 +356,7 @@ training.expect(claim, holds, came, model)
 
 # %% tags=["hide-input"]
 runs = arms["two layers"]["0.003"]
-title = "Trained heads of layer 1 look one token back more than anywhere else, but never mostly"
+title = "No head of layer 1 has most of its weight one token back"
 figure, ax = plots.axes(title, "tokens back", "mean weight", size=(6.8, 3.2))
 back = torch.tensor([run["scores"]["layer 1, by distance"] for run in runs])
 for heads in back:
@@ -457,11 +461,11 @@ plots.show(
 # %% tags=["hide-input"]
 rows = {"all heads": [large["whole"]["second"]]}
 for run in large["removed"]:
-    plural = "head" if run["number"] == 1 else "heads"
-    rows[f"without the best {run['number']} induction {plural}"] = [run["best"]["second"]]
-    rows[f"without {run['number']} random {plural}"] = [x["second"] for x in run["random"]]
+    plural = "head" if run["number"] == 1 else f"{run['number']} heads"
+    rows[f"without the best {plural}"] = [run["best"]["second"]]
+    rows[f"without random {plural}"] = [x["second"] for x in run["random"]]
 rows["without the best previous-token head"] = [large["previous removed"]["second"]]
-title = "Induction heads are needed, and so is a head that looks at the token before"
+title = "Five induction heads are needed, and a previous-token head below them"
 figure, ax = plots.axes(title, "nats on the second reading", "", size=(7.4, 3))
 for y, (name, values) in enumerate(rows.items()):
     colour = plots.COLOURS[0 if "random" in name or "all" in name else 1]
@@ -477,14 +481,21 @@ for run in large["removed"]:
     worst = max(run["random"], key=lambda x: x["second"])
     looks = [f"layer {i + 1} head {j + 1} ({before_me[i, j]:.2f})" for i, j in worst["heads"]]
     print(f"worst draw of {run['number']}: {worst['second']:.2f} nats;", ", ".join(looks))
-    assert sum(x["second"] < run["best"]["second"] for x in run["random"]) >= 9
 print(
     "in brackets: the weight on the token before; first reading:", round(large["whole"]["first"], 1)
 )
-assert large["previous removed"]["second"] > large["removed"][0]["best"]["second"]
+one, five = large["removed"]
+assert max(x["second"] for x in one["random"]) > one["best"]["second"] - 0.1
+assert five["best"]["second"] > 10.8 and max(x["second"] for x in five["random"]) < 7
+assert 5.9 < large["previous removed"]["second"] - large["whole"]["second"] < 6.2
+assert large["previous removed"]["heads"] == [[16, 0]]
+assert {layer for layer, _ in five["best"]["heads"][:4]} == {17, 18}
 
 # %% [markdown]
-# The best induction heads, taken out, cost more than at least nine of ten random draws of as many heads. A random draw can be expensive, too, which is why there are ten. And the best previous-token head alone costs more than the best induction head alone, though it finds nothing itself. That is what your construction says: the induction heads find what it has written. (It may also serve heads that we have not looked at.)
+# Without its best five induction heads SmolLM2 does worse than a uniform guess over the vocabulary (10.8 nats), and no draw of five random heads comes near. But removing *one* proves little: a single random head costs as much as the best induction head. It is one that looks at the token before (0.40 of its weight), and the worst draw of five holds another (0.70).
+
+# %% [markdown]
+# The best previous-token head alone costs 6 nats. It is in layer 17; the four best induction heads are in layers 18 and 19. That is the order that your construction needs: one layer writes what came before, a later one finds it. (To show that those heads read what *this* head writes, you would change one token again, as above.)
 
 # %% [markdown]
 # ## What to remember
