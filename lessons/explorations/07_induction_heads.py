@@ -460,15 +460,14 @@ plots.show(
 
 # %% tags=["hide-input"]
 rows = {"all heads": [large["whole"]["second"]]}
-for run in large["removed"]:
-    plural = "head" if run["number"] == 1 else f"{run['number']} heads"
-    rows[f"without the best {plural}"] = [run["best"]["second"]]
-    rows[f"without random {plural}"] = [x["second"] for x in run["random"]]
-rows["without the best previous-token head"] = [large["previous removed"]["second"]]
-title = "Five induction heads are needed, and a previous-token head below them"
-figure, ax = plots.axes(title, "nats on the second reading", "", size=(7.4, 3))
+for run, number in zip(large["removed"], ("one", "five")):
+    rows[f"without the best {number} for induction"] = [run["best"]["second"]]
+    rows[f"without {number} at random"] = [x["second"] for x in run["random"]]
+rows["without the best one for the token before"] = [large["previous removed"]["second"]]
+title = "Most costly: five induction heads, or one previous-token head"
+figure, ax = plots.axes(title, "nats on the second reading", "", size=(8.4, 3))
 for y, (name, values) in enumerate(rows.items()):
-    colour = plots.COLOURS[0 if "random" in name or "all" in name else 1]
+    colour = plots.COLOURS[0 if "random" in name or name == "all heads" else 1]
     ax.scatter(values, [-y] * len(values), color=colour, s=24, alpha=0.7)
 ax.set_yticks([-y for y in range(len(rows))], list(rows))
 ax.set(xlim=(0, None))
