@@ -210,10 +210,10 @@ def measure() -> dict[str, Any]:
                     lambda settings=(layers, rate, seed): train(*settings),
                 )
                 runs.setdefault(name, {}).setdefault(str(rate), []).append(run)
-    large = results.once("induction_large", SETTINGS, "SmolLM2", of_smollm2)
+    large = results.once("induction", SETTINGS, "SmolLM2", of_smollm2)
     jumps = {
         name: results.once(
-            "induction_jump",
+            "induction",
             SETTINGS,
             name,
             lambda layers=layers, rate=rate: [after_a_jump(layers, rate, seed) for seed in SEEDS],
