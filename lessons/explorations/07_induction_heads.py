@@ -244,7 +244,7 @@ print("".join(chr(97 + letter) for letter in texts[0]), "begins again after", in
 with training.seeded(SEED):
     model = AttentionOnly(layers=2, heads=2)
 settings = {"steps": 1200, "learning_rate": 0.003, "seconds": 60}
-training.train(model, repeated(64, SEED), next_letter_loss, **settings)
+history = training.train(model, repeated(64, SEED), next_letter_loss, **settings)
 
 # %% tags=["training", "hide-input"]
 returned = texts.shape[1] - 1 - periods
