@@ -1,6 +1,7 @@
 """A Transformer of attention alone, texts that repeat, and scores of heads (07_induction_heads)."""
 
 from collections.abc import Collection, Iterator
+from typing import cast
 
 import torch
 from einops import einsum, rearrange, reduce
@@ -59,7 +60,9 @@ class AttentionOnly(nn.Module):
     def weights(self, tokens: Int[Tensor, "batch n"]) -> list[Float[Tensor, "batch head n n"]]:
         """Return the weights of the heads, for each layer."""
         streams = self.streams(tokens)
-        return [layer.weights(x) for layer, x in zip(self.layers, streams, strict=False)]
+        return [
+            cast(Heads, layer).weights(x) for layer, x in zip(self.layers, streams, strict=False)
+        ]
 
     def streams(
         self, tokens: Int[Tensor, "batch n"], removed: Collection[tuple[int, int]] = ()
