@@ -24,7 +24,7 @@ ORDER = [
     ["positions"],
     ["feed_forward", "masks"],
     ["multi_head"],
-    ["add_norm"],
+    ["add_norm", "induction"],
     ["encoder"],
     ["decoder"],
     ["transformer"],

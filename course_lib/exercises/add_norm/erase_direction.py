@@ -8,10 +8,9 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=erase_direction,
-    lesson="07",
+    lesson="07_erase",
     title="Delete one direction",
     minutes=10,
-    optional=True,
     difficulty=2,
     hints=(
         "A token is (3, 4), and the direction points along the second axis, (0, 2). What should "
