@@ -16,6 +16,7 @@ LESSON = "06"
 SEEDS = (0,)
 TEXTS, LENGTH = 4, 256  # of tokens, to find the heads on, and as many to remove them on
 DRAWS, TOGETHER = 6, 5  # random heads as controls, and how many are removed together
+FIRST_LAYERS = 3  # whose heads are removed one by one
 TARGETS = {
     "previous": real_heads.previous,
     "followed": real_heads.followed,
@@ -122,6 +123,9 @@ def without(
         heads = [list(divmod(place, smollm2.HEADS)) for place in ranked]
         remove(name, heads[:1])
         remove(name, heads)
+    for layer in range(FIRST_LAYERS):
+        for head in range(smollm2.HEADS):
+            remove("first layers", [[layer, head]])
     for number in (1, TOGETHER):
         for _ in range(DRAWS):
             drawn = torch.randperm(smollm2.LAYERS * smollm2.HEADS, generator=generator)[:number]

@@ -508,7 +508,7 @@ plots.show(
 )
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is the right word, since weights that depend on the tokens are a nonlinearity of another kind. What goes too far is the slogan of L1 and L2, "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? Two layers of attention are nearly always right if one property is 1.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is the right word, since weights that depend on the tokens are a nonlinearity of another kind. The slogan of L1 and L2 goes too far: "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? Two layers of attention are nearly always right if one property is 1.
 
 # %% tags=["hide-input"]
 stored = results.load("two_cures")["figures"]
@@ -529,7 +529,7 @@ for name in stored["XOR"]:
         assert min(runs[rate] + lone) > 0.99
 
 # %% [markdown]
-# (Stored: three seeds, 2,000 steps, the best of three learning rates.) Attention alone needs the constant, since our layer has no biases, and it needs other tokens: on lone ones the same model falls to three quarters or less. The network needs neither (at its best rate; at the highest, one run of three answered from its neighbours, and fell to chance on lone tokens).
+# (Stored: three seeds, 2,000 steps, the best of three rates.) Attention alone needs the constant, as our layer has no biases, and other tokens: on lone ones it falls to three quarters or less. The network needs neither.
 #
 # Why $d_{ff} = 4d$? It is a choice of Vaswani et al. 2017: 2,048 hidden units for $d = 512$. With attention counted as four matrices of $d \times d$ (lesson 06 adds the fourth), and biases left out, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 
