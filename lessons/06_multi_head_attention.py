@@ -701,11 +701,11 @@ said = "; ".join(f"{name}: {max(r[0] for r in rises):.2f}" for name, rises in ro
 plots.show(figure, f"Rise of the loss on all tokens, the largest of the draws. {said}.")
 
 # %% [markdown]
-# - *Previous*: this head costs 0.10 nats, a random one in six draws at most 0.01. But of the 27 heads of layers 1 to 3 six cost 0.14 to 0.40, and the costliest gives 0.03 of its weight to the previous token.
+# - *Previous*: this head costs 0.10 nats, a random one in six draws at most 0.01. But of the 27 heads of layers 1 to 3 six cost 0.13 to 0.40; the costliest gives 0.03 of its weight to the previous token.
 # - *First*: the best head looks there with all its weight, and costs nothing.
 # - *Followed*: five heads cost 0.11 nats, as five random ones can (0.12). On tokens that a repetition foretells they cost 0.62, random ones at most 0.06 (and the five previous-token heads 0.87).
 #
-# In SmolLM2 three query heads share $W_K$ and $W_V$: **grouped queries**, lesson 09.
+# Here three query heads share $W_K$ and $W_V$: **grouped queries**, lesson 09.
 
 # %%
 needs()
