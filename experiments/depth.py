@@ -109,7 +109,7 @@ def swept(name: str, start: str, depth: int, trivial: float) -> dict:
         for rate in wanted:
             tried[rate] = [trained_loss(name, start, depth, seed, rate) for seed in SEEDS]
         means = {rate: sum(losses) / len(losses) for rate, losses in sorted(tried.items())}
-        best = min(means, key=means.get)
+        best = min(means, key=lambda rate: means[rate])
         learns = means[best] < trivial - 0.1
         further = {min(means): best / 3, max(means): best * 3}
         wanted = [float(f"{further[best]:.1g}")] if learns and best in further else []

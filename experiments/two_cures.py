@@ -7,6 +7,7 @@ differ ("XOR"). Every arm is trained with each learning rate and seed.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -108,7 +109,7 @@ def spread(x: Tensor) -> float:
 
 
 def measure_one(
-    task: str, layers: int, rate: float, seed: int, constant: bool, **parts: object
+    task: str, layers: int, rate: float, seed: int, constant: bool, **parts: Any
 ) -> dict:
     """Train one stack; return its accuracy and spread by steps, and its end on lone tokens."""
     with training.seeded(seed):

@@ -7,9 +7,10 @@ of tokens that have nothing in common.
 """
 
 import re
+from collections.abc import Callable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_lib.pretrained import smollm2
 
@@ -68,11 +69,15 @@ RANDOM_SETS = 20
 def activations(model: smollm2.SmolLM2, text: str) -> tuple[Tensor, list[str]]:
     """Return what all hidden units hold for each token but the first, and the tokens."""
     held = [torch.empty(0)] * smollm2.LAYERS
+
+    def keep(place: int) -> Callable[[nn.Module, tuple[Tensor]], None]:
+        return lambda _, given: held.__setitem__(place, given[0])
+
     hooks = [
-        block.feed_forward.sublayer.w_2.register_forward_pre_hook(
-            lambda _, given, i=i: held.__setitem__(i, given[0])
+        model.get_submodule(f"blocks.{i}.feed_forward.sublayer.w_2").register_forward_pre_hook(
+            keep(i)
         )
-        for i, block in enumerate(model.blocks)
+        for i in range(smollm2.LAYERS)
     ]
     ids = model.tokenizer.encode(text).ids
     model.states(torch.tensor(ids))

@@ -702,7 +702,7 @@ plots.show(figure, f"Rise of the loss on all tokens, the largest of the draws. {
 
 # %% [markdown]
 # - *Previous*: this head costs 0.10 nats, a random one in six draws at most 0.01. But of the 27 heads of layers 1 to 3 six cost 0.13 to 0.40; the costliest gives 0.03 of its weight to the previous token.
-# - *First*: the best head looks there with all its weight, and costs nothing.
+# - *First*: the best head, with all its weight there, costs nothing.
 # - *Followed*: five heads cost 0.11 nats, as five random ones can (0.12). On tokens that a repetition foretells they cost 0.62, random ones at most 0.06 (and the five previous-token heads 0.87).
 #
 # Here three query heads share $W_K$ and $W_V$: **grouped queries**, lesson 09.

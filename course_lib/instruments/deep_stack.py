@@ -66,7 +66,7 @@ class Stack(nn.Module):
         return self.read(self.streams(tokens)[-1])
 
 
-STARTS: dict[str, Callable[[Tensor, int], None]] = {
+STARTS: dict[str, Callable[[Tensor, int], Tensor]] = {
     # (parameters, number of inputs): how a matrix is drawn
     "torch's default": lambda w, inputs: w.uniform_(-(inputs**-0.5), inputs**-0.5),
     "N(0, 1/fan-in)": lambda w, inputs: w.normal_(0, inputs**-0.5),

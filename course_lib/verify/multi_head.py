@@ -49,7 +49,7 @@ def _attend_in_heads(inputs: Inputs):
     n, heads, d_k = inputs.sizes(3)
     d_model = heads * d_k
     x = inputs.normal(n, 1, d_model)
-    q, k, v, o = (inputs.normal(d_model, d_model) / d_model**0.5 for _ in range(4))
+    q, k, v, o = (inputs.normal(d_model, d_model) for _ in range(4))
     theirs, _ = F.multi_head_attention_forward(
         *(x, x, x, d_model, heads),
         *(torch.cat([q.T, k.T, v.T]), None, None, None, False, 0.0, o.T, None),
