@@ -427,9 +427,9 @@ check("positions/mend_rotary", rotary_attention)
 # %% [markdown]
 # ## Past the trained length
 #
-# L1 writes of waves: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" Test it. A small language model (two layers, four heads, Shakespeare by the character; lessons 05 to 10 build it) trains on 32 characters, with each scheme (a learned table could not read on): 600 steps, each at the best of five learning rates, three seeds. Then it reads 256.
+# L1 on waves: "Maybe can extrapolate to longer sequences as periods restart!", and two lines later: "the extrapolation doesn't really work!" Test it. A small language model (two layers, four heads, Shakespeare by the character; lessons 05 to 10 build it) trains on 32 characters, with each scheme (a learned table could not read on): 600 steps, each at the best of five learning rates, three seeds. Then it reads 256.
 #
-# **For which schemes is the loss (cross-entropy, in *nats*: natural logarithms) at 97 to 128 more than 0.1 above that at 17 to 32?**
+# **For which schemes is the loss (cross-entropy in *nats*: natural logarithms) at 97 to 128 more than 0.1 above that at 17 to 32?**
 
 # %%
 guess = None  # from "none", "sinusoidal", "Shaw", "ALiBi", "rotary", "rotary, base 500,000"
