@@ -191,8 +191,8 @@ def parameter_count(d_model: int, heads: int, d_k: int, d_v: int, bias: bool = F
 def pair_weights(
     names: int,
 ) -> tuple[
-    Float[Tensor, "d_model 2*d_k"],
-    Float[Tensor, "d_model 2*d_k"],
+    Float[Tensor, "d_model columns"],
+    Float[Tensor, "d_model columns"],
     Float[Tensor, "d_model 2"],
     Float[Tensor, "2 2"],
 ]:

@@ -21,10 +21,25 @@ from course_lib.instruments import plots, training
 
 # %%
 from collections.abc import Callable
-from course_lib.feed_forward import FeedForward
-from course_lib.masks import causal_mask
 from course_lib.positions import sinusoidal
 from course_lib.self_attention import SelfAttention
+
+
+# %% tags=["hide-input"]
+def causal_mask(n, device=None):
+    return torch.ones(n, n, dtype=torch.bool, device=device).tril()
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.w_1 = nn.Parameter(torch.randn(d_model, d_ff) / d_model**0.5)
+        self.w_2 = nn.Parameter(torch.randn(d_ff, d_model) / d_ff**0.5)
+        self.b_1, self.b_2 = (nn.Parameter(torch.zeros(n)) for n in (d_ff, d_model))
+
+    def forward(self, x):
+        return (x @ self.w_1 + self.b_1).clamp(min=0) @ self.w_2 + self.b_2
+
 
 # %%
 # exercise: feed_forward/minimal_block

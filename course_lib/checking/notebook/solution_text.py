@@ -21,7 +21,7 @@ def solution_text(exercise: Exercise, code: str = "") -> str:
     own_names = vars(sys.modules[exercise.reference.__module__])
     # another function of the library may have an exercise's name
     given = {x.name for x in known if own_names.get(x.name, x.reference) is x.reference}
-    given |= set(re.findall(r"\w+", code)) - ({x.name for x in known} - given)
+    given |= set(re.findall(r"(?<![\w.])\w+", code)) - ({x.name for x in known} - given)
     text = self_contained(exercise.reference, of_lesson(exercise.lesson), given)
     own = source_of(exercise.reference)
     # with nothing but imports before it, it stands as it does in the library

@@ -1,5 +1,6 @@
 """nbgrader: `source/LESSON/LESSON.ipynb`, whose locked cells give the points of our checks."""
 
+import re
 from collections.abc import Iterator
 from textwrap import indent
 from types import FunctionType
@@ -117,8 +118,8 @@ def _with_solution(exercise: Exercise) -> str:
         text = _marked(text, method)
     if exercise.broken:
         # nbgrader would clear it with the solution, so it is a comment above
-        broken = indent(f"The code with a fault:\n\n{exercise.stub}", "    # ")
-        text = text.replace("    ### BEGIN", f"{broken}    ### BEGIN", 1)
+        broken = indent(f"The code with a fault:\n\n{exercise.stub}", "# ", lambda _: True)
+        text = re.sub("(?m)^ *(?=### BEGIN)", lambda m: indent(broken, m[0]) + m[0], text, count=1)
     return text
 
 
