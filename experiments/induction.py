@@ -21,8 +21,7 @@ from course_lib.instruments.attention_only import (
     previous_token_score,
     repeated,
 )
-from course_lib.instruments.watched_heads import WatchedHeads
-from course_lib.pretrained import smollm2
+from course_lib.pretrained import real_heads, smollm2
 
 LESSON = "07_induction_heads"
 SEEDS = (0, 1, 2)
@@ -159,16 +158,13 @@ def weight_on(key: int, layer: Any, head: int, keys: Tensor, queries: Tensor, at
 
 def of_smollm2() -> dict[str, Any]:
     """Return the scores of its 270 heads, and the loss on the second half without some of them."""
-    watched = WatchedHeads()
-    model = smollm2.load(rule=watched)
+    model = smollm2.load()
     generator = torch.Generator().manual_seed(0)
     half = torch.randint(1000, smollm2.VOCAB, (TEXTS, LENGTH), generator=generator)
     tokens = torch.cat([half, half], dim=-1)
 
-    @torch.no_grad()
     def losses(removed: list[tuple[int, int]]) -> dict[str, Any]:
-        watched.begin(removed)
-        each = F.cross_entropy(model(tokens)[:, :-1].mT, tokens[:, 1:], reduction="none")
+        each = real_heads.losses(model, tokens, removed)
         return {
             "heads": [list(head) for head in removed],
             "first": each[:, : LENGTH - 1].mean().item(),
@@ -180,8 +176,9 @@ def of_smollm2() -> dict[str, Any]:
         return [divmod(place, smollm2.HEADS) for place in order]
 
     whole = losses([])
-    previous = torch.stack([previous_token_score(x) for x in watched.weights])
-    induction = torch.stack([induction_score(x, tokens) for x in watched.weights])
+    weights = real_heads.attention_weights(model, tokens)
+    previous = torch.stack([previous_token_score(x) for x in weights])
+    induction = torch.stack([induction_score(x, tokens) for x in weights])
     best, runs = ranked(induction), []
     others = [head for head in best if induction[head] <= 0.5]
     for number in REMOVED:

@@ -7,15 +7,14 @@ of Shakespeare's words, and each head of a trained decoder, SmolLM2.
 from typing import Any
 
 import torch
-from einops import repeat
 from torch import Tensor
 from torch.nn import functional as F
 
 from course_lib.attention import dot_scores
 from course_lib.data import shakespeare, word_vectors
-from course_lib.grouped_query import grouped_query_attention
 from course_lib.masks import causal_mask
-from course_lib.pretrained import smollm2
+from course_lib.pretrained import real_heads, smollm2
+from experiments.real_heads import stretches
 
 LESSON = "03"
 SEEDS = (0,)
@@ -61,27 +60,14 @@ def of_heads() -> dict[str, Any]:
 
     The first token, which has no choice, is left out.
     """
-    itself: list[Tensor] = []
-    first: list[Tensor] = []
-
-    def counting(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        keys = repeat(k, "... groups key d -> ... (groups share) key d", share=3)
-        scores = dot_scores(q, keys).masked_fill(~causal_mask(q.shape[-2]), float("-inf"))
-        best = scores.argmax(-1)[..., 1:]
-        itself.append((best == torch.arange(1, q.shape[-2])).float().mean((0, -1)))
-        first.append((best == 0).float().mean((0, -1)))
-        return grouped_query_attention(q, k, v, mask)
-
-    model = smollm2.load(rule=counting)
-    text = shakespeare.complete_works()
-    generator = torch.Generator().manual_seed(0)
-    tokens = torch.tensor(model.tokenizer.encode(text[:2_000_000]).ids)
-    starts = torch.randint(0, len(tokens) - LENGTH, (TEXTS, 1), generator=generator)
-    with torch.no_grad():
-        model.states(tokens[starts + torch.arange(LENGTH)])
+    model = smollm2.load()
+    weights = real_heads.attention_weights(model, stretches(model, TEXTS, LENGTH))
+    best = weights.argmax(-1)[..., 1:]
+    itself = (best == torch.arange(1, LENGTH)).float().mean((1, -1))
+    first = (best == 0).float().mean((1, -1))
     shares: dict[str, Any] = {
-        "itself": torch.stack(itself).tolist(),
-        "first token": torch.stack(first).tolist(),
+        "itself": itself.tolist(),
+        "first token": first.tolist(),
     }
     return {"chance": (1 / torch.arange(2, LENGTH + 1)).mean().item(), **shares}
 

@@ -27,7 +27,7 @@ TARGETS = {
 def measure() -> dict:
     """Return mean weights of all heads and of the controls, and what removing heads costs."""
     model = smollm2.load()
-    found_on, held_out = stretches(model).split(TEXTS)
+    found_on, held_out = stretches(model, 2 * TEXTS, LENGTH).split(TEXTS)
     generator = torch.Generator().manual_seed(0)
     mixed = torch.stack([x[torch.randperm(LENGTH, generator=generator)] for x in found_on])
     even = causal_mask(LENGTH) / torch.arange(1, LENGTH + 1)[:, None]
@@ -65,13 +65,13 @@ def table(figures: dict) -> list[str]:
     return lines
 
 
-def stretches(model: smollm2.SmolLM2) -> Tensor:
-    """Draw stretches of Shakespeare's tokens."""
+def stretches(model: smollm2.SmolLM2, count: int, length: int) -> Tensor:
+    """Draw stretches of Shakespeare's tokens, (count, length)."""
     text = shakespeare.complete_works()
     tokens = torch.tensor(model.tokenizer.encode(text[:2_000_000]).ids)
     generator = torch.Generator().manual_seed(0)
-    starts = torch.randint(0, len(tokens) - LENGTH, (2 * TEXTS, 1), generator=generator)
-    return tokens[starts + torch.arange(LENGTH)]
+    starts = torch.randint(0, len(tokens) - length, (count, 1), generator=generator)
+    return tokens[starts + torch.arange(length)]
 
 
 def on_target(weights: Tensor, target: Tensor) -> Tensor:

@@ -2,9 +2,9 @@
 
 import torch
 
-from course_lib.data import shakespeare
 from course_lib.masks import causal_mask
 from course_lib.pretrained import smollm2
+from experiments.real_heads import stretches
 
 LESSON = "07"
 SEEDS = (0,)
@@ -17,11 +17,7 @@ def measure() -> dict:
     And for the first tokens the share of their squared norm that is in its largest column.
     """
     model = smollm2.load()
-    text = shakespeare.complete_works()
-    tokens = torch.tensor(model.tokenizer.encode(text[:2_000_000]).ids)
-    generator = torch.Generator().manual_seed(0)
-    starts = torch.randint(0, len(tokens) - LENGTH, (TEXTS, 1), generator=generator)
-    levels = streams(model, tokens[starts + torch.arange(LENGTH)])
+    levels = streams(model, stretches(model, TEXTS, LENGTH))
     sizes = levels.square().mean(-1).sqrt()
     first, others = sizes[:, :, 0], sizes[:, :, 1:].flatten(1)
     squares = levels[:, :, 0].square()

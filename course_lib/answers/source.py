@@ -169,8 +169,7 @@ def emptied(source: str, method: str | None) -> str:
     """Take the steps out of a function, or of one method of a class: see `stub`."""
     function = function_in(ast.parse(source), method)
     lines, body = source.splitlines(), _without_docstring(function)
-    documented = len(body) < len(function.body)
-    before = (function.body[0].end_lineno or 0) if documented else body[0].lineno - 1
+    before = _before_steps(function)
     comments = [n for n in range(before, function.end_lineno or 0) if _is_comment(lines[n])]
     # what comes before the first step is given, if it refuses or settles something
     leading = [x for x in body if comments and x.lineno <= comments[0]]
@@ -189,16 +188,18 @@ def emptied(source: str, method: str | None) -> str:
 def with_steps_of(source: str, method: str | None, other: str) -> str:
     """Put the steps of another function into a function, or into one method of a class."""
     own, theirs = function_in(ast.parse(source), method), function_in(ast.parse(other), None)
-    lines, steps = source.splitlines(), _below_docstring(theirs, other.splitlines())
-    kept = lines[: (own.end_lineno or 0) - len(_below_docstring(own, lines))]
+    lines, steps = (
+        source.splitlines(),
+        other.splitlines()[_before_steps(theirs) : theirs.end_lineno],
+    )
     indented = textwrap.indent(textwrap.dedent("\n".join(steps)), " " * own.body[0].col_offset)
-    return "\n".join([*kept, indented, *lines[own.end_lineno :]]) + "\n"
+    return "\n".join([*lines[: _before_steps(own)], indented, *lines[own.end_lineno :]]) + "\n"
 
 
-def _below_docstring(function: ast.FunctionDef, lines: list[str]) -> list[str]:
+def _before_steps(function: ast.FunctionDef) -> int:
+    """Return the last line of a function's docstring, or else of its signature."""
     documented = ast.get_docstring(function) is not None
-    before = (function.body[0].end_lineno or 0) if documented else function.body[0].lineno - 1
-    return lines[before : function.end_lineno]
+    return (function.body[0].end_lineno or 0) if documented else function.body[0].lineno - 1
 
 
 def _is_comment(line: str) -> bool:

@@ -1,7 +1,7 @@
 """The heads of SmolLM2: what weights they give, and the loss without some of them (lesson 06)."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 
 import torch
 from einops import repeat
@@ -11,26 +11,20 @@ from torch.nn import functional as F
 
 from course_lib.attention import dot_scores, softmax
 from course_lib.masks import causal_mask
-from course_lib.pretrained.smollm2 import GROUPS, HEADS, SmolLM2
+from course_lib.multi_head import replaced_rule
+from course_lib.pretrained.smollm2 import SmolLM2
+from course_lib.self_attention import Rule
 
 
 @torch.no_grad()
 def attention_weights(
-    model: SmolLM2, tokens: Int[Tensor, " n"]
-) -> Float[Tensor, "layers heads n n"]:
-    """Return what each head of each layer gives to the tokens of one text."""
-    layers = []
-
-    def recording(rule):
-        def attend(q, k, v, mask=None):
-            keys = repeat(k, "... groups key d -> ... (groups share) key d", share=HEADS // GROUPS)
-            scores = dot_scores(q, keys) / q.shape[-1] ** 0.5
-            layers.append(softmax(scores, causal_mask(len(tokens))))
-            return rule(q, k, v, mask)
-
-        return attend
-
-    with _ruled(model, dict.fromkeys(range(len(model.rules)), recording)):
+    model: SmolLM2, tokens: Int[Tensor, "*batch n"]
+) -> Float[Tensor, "layers *batch heads n n"]:
+    """Return what each head of each layer gives to the tokens of its text."""
+    layers: list[Tensor] = []
+    with ExitStack() as replaced:
+        for rule in model.rules:
+            replaced.enter_context(replaced_rule(rule, recording(layers)))
         model.states(tokens)
     return torch.stack(layers)
 
@@ -43,21 +37,41 @@ def losses(
     off: dict[int, list[int]] = {}
     for layer, head in without:
         off.setdefault(layer, []).append(head)
-
-    def silenced(heads):
-        def change(rule):
-            def attend(q, k, v, mask=None):
-                found = rule(q, k, v, mask).clone()
-                found[..., heads, :, :] = 0
-                return found
-
-            return attend
-
-        return change
-
-    with _ruled(model, {layer: silenced(heads) for layer, heads in off.items()}):
+    with ExitStack() as replaced:
+        for layer, heads in off.items():
+            replaced.enter_context(replaced_rule(model.rules[layer], silenced(heads)))
         logits = model(tokens)[..., :-1, :]
     return F.cross_entropy(logits.mT, tokens[..., 1:], reduction="none")
+
+
+def recording(layers: list[Tensor]) -> Callable[[Rule], Rule]:
+    """Let a rule of grouped queries attend causally, and append its weights to `layers`."""
+
+    def change(rule: Rule) -> Rule:
+        def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+            share = q.shape[-3] // k.shape[-3]
+            keys = repeat(k, "... groups key d -> ... (groups share) key d", share=share)
+            scores = dot_scores(q, keys) / q.shape[-1] ** 0.5
+            layers.append(softmax(scores, causal_mask(q.shape[-2])))
+            return rule(q, k, v, mask)
+
+        return attend
+
+    return change
+
+
+def silenced(heads: list[int]) -> Callable[[Rule], Rule]:
+    """Let these heads of a rule find nothing."""
+
+    def change(rule: Rule) -> Rule:
+        def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+            found = rule(q, k, v, mask).clone()
+            found[..., heads, :, :] = 0
+            return found
+
+        return attend
+
+    return change
 
 
 def previous(tokens: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"]:
@@ -82,15 +96,3 @@ def same(tokens: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"]:
 def followed(tokens: Int[Tensor, "*batch n"]) -> Bool[Tensor, "*batch n n"]:
     """Mark, for each query, the token that followed the last earlier one that is the same."""
     return same(tokens).roll(1, -1)
-
-
-@contextmanager
-def _ruled(model: SmolLM2, changes: dict) -> Iterator[None]:
-    plain = {layer: model.rules[layer].rule for layer in changes}
-    for layer, change in changes.items():
-        model.rules[layer].rule = change(plain[layer])
-    try:
-        yield
-    finally:
-        for layer, rule in plain.items():
-            model.rules[layer].rule = rule

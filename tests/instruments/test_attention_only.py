@@ -9,7 +9,6 @@ from course_lib.instruments.attention_only import (
     previous_token_score,
     repeated,
 )
-from course_lib.instruments.watched_heads import WatchedHeads
 
 
 def test_each_letter_of_a_text_returns_after_the_period():
@@ -44,14 +43,3 @@ def test_without_all_heads_the_stream_stays_as_it_was_embedded():
     tokens = next(repeated(2))[0]
     streams = model.streams(tokens, [(0, 0), (0, 1), (1, 0), (1, 1)])
     assert_close(streams[-1], streams[0])
-
-
-def test_a_head_that_is_removed_finds_nothing_and_its_weights_are_kept():
-    watched = WatchedHeads()
-    q, k, v = torch.randn(4, 5, 3), torch.randn(2, 5, 3), torch.randn(2, 5, 3)
-    whole = watched(q, k, v)
-    watched.begin([(0, 1)])
-    found = watched(q, k, v)
-    assert_close(found[1], torch.zeros(5, 3))
-    assert_close(found[[0, 2, 3]], whole[[0, 2, 3]])
-    assert_close(watched.weights[0].sum(-1), torch.ones(4, 5))
