@@ -145,7 +145,9 @@ figure, (left, right) = plots.panels(
 )
 for ax, first_column in ((left, 0), (right, 1)):
     columns = waves[:, first_column::2]
-    image = ax.imshow(columns, aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r", interpolation="none")
+    image = ax.imshow(
+        columns, aspect="auto", vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest"
+    )
     ax.set(xlabel="pair c")
 left.set(ylabel="position i")
 figure.colorbar(image, ax=[left, right], label="value")
@@ -260,7 +262,7 @@ figure, panels = plots.panels(
     "Near positions are similar, in waves and in a learned table", list(maps), size=(8, 3.5)
 )
 for ax, table in zip(panels, maps.values()):
-    image = ax.imshow(table @ table.T, vmin=-1, vmax=1, cmap="RdBu_r", interpolation="none")
+    image = ax.imshow(table @ table.T, vmin=-1, vmax=1, cmap="RdBu_r", interpolation="nearest")
     ax.set(xlabel="position j")
 panels[0].set(ylabel="position i")
 figure.colorbar(image, ax=panels, label="cosine of $p_i$ and $p_j$")

@@ -441,9 +441,7 @@ labels = {
     both: "own columns, and a readout that sees the names",
     "a second layer": "a second layer, of one head",
 }
-title = (
-    "One head returns both with own columns and a readout that knows the names, or a second layer"
-)
+title = "One head returns both by two changes together, or by a second layer"
 figure, ax = plots.axes(title, "share of the variance explained", "", size=(7.6, 3.4))
 for y, name in enumerate(labels):
     colour = plots.COLOURS[1 if min(kept[name]) > 0.9 else 0]

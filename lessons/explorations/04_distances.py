@@ -47,7 +47,7 @@ distance = (torch.arange(8) - torch.arange(8)[:, None]).clamp(-2, 2)
 figure, ax = plots.axes(
     "With m = 2, five vectors serve all pairs", "key j", "query i", size=(4.4, 3.6)
 )
-ax.imshow(distance, cmap="RdBu_r", vmin=-4, vmax=4, interpolation="none")
+ax.imshow(distance, cmap="RdBu_r", vmin=-4, vmax=4, interpolation="nearest")
 for i, row in enumerate(distance.tolist()):
     for j, number in enumerate(row):
         ax.text(j, i, f"{number:+d}" if number else "0", ha="center", va="center", size="small")

@@ -106,10 +106,12 @@ valley = [case["steps"] for run in paces["pointers"] for case in run if 0.05 < c
 assert (min(valley), max(valley)) == (36, 54)
 reveal(guess, "about 1, by a little")
 best = min(means, key=means.get)
-assert 0.5 < best < 2
+assert 0.5 < best < 2 and (best, means[0.1], means[1.6]) == (1.6, 51, 42)
+fastest = [min(run, key=lambda case: case["steps"])["variance"] for run in paces["pointers"]]
+assert sum(variance > 5 for variance in fastest) == 2
 
 # %% [markdown]
-# From 0.1 to 2 all runs took between 36 and 54 steps. The best start tried was near 1 on average; far below and far above it, learning is slower.
+# From 0.1 to 2 all runs took between 36 and 54 steps. On average 1.6 was best (42 steps; 51 at 0.1, 47 at 6), but two of the three seeds were fastest at 6: between 0.1 and 6 these runs do not decide. Far below and far above, learning is slower.
 #
 # On text it is the other way round. A small language model of lesson 06's kind (one layer, characters of Shakespeare), after 200 steps with its scores divided or not:
 

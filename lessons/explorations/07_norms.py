@@ -86,7 +86,7 @@ curves = {
     "layer norm": [alike(F.layer_norm(tokens + a, (64,))) for a in shifts],
 }
 title = "A common shift makes tokens alike under RMSNorm, not under layer norm"
-shift, cosine = "number added to each of the 64 (their spread is 1)", "mean cosine of two tokens"
+shift, cosine = "number added to each of the 64 (standard deviation 1)", "mean cosine of two tokens"
 figure, ax = plots.axes(title, shift, cosine, size=(6.4, 3.2))
 for (name, curve), colour in zip(curves.items(), plots.COLOURS):
     ax.plot(shifts, curve, color=colour)
