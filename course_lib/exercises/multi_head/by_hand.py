@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.preferred_tokens import preferred
 from course_lib.multi_head import merge_heads, pair_weights, split_heads
 from course_lib.self_attention import scaled_dot_product_attention
 
@@ -73,7 +74,7 @@ def behaviour(matrices):
 
 
 def _preferred(scores, own, wanted):
-    """Name the tokens whose scores are above the average of their row."""
+    """Name the tokens that the scores prefer."""
     first, second = (who.unsqueeze(-1) == own for who in wanted.unbind(-1))
     named = {
         "the first, mixed": first,
@@ -82,14 +83,7 @@ def _preferred(scores, own, wanted):
         "those that want it first": first.mT,
         "those that want it second": second.mT,
     }
-
-    def above(x):
-        x = x - x.mean(-1, keepdim=True)
-        return torch.sign(x.masked_fill(x.abs() < 1e-6, 0))
-
-    found = above(scores)
-    same = (name for name, x in named.items() if torch.equal(above(x.double()), found))
-    return next(same, "some others")
+    return preferred(scores, named)
 
 
 exercise = Exercise(

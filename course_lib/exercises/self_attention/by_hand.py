@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from course_lib.checking.exercise import Draw, Exercise
+from course_lib.checking.preferred_tokens import preferred
 from course_lib.self_attention import pointer_weights, scaled_dot_product_attention
 
 FLOATS = (torch.float32, torch.float64)
@@ -70,7 +71,7 @@ def behaviour(matrices):
 
 
 def _preferred(scores, own, wanted):
-    """Name the tokens whose scores are above the average of their row."""
+    """Name the tokens that the scores prefer."""
     wants = wanted.unsqueeze(-1) == own
     named = {
         "the one that it wants, mixed with others": wants,
@@ -79,14 +80,7 @@ def _preferred(scores, own, wanted):
         "those that want the same": wanted.unsqueeze(-1) == wanted,
         "all but the one that it wants": ~wants,
     }
-
-    def above(x):
-        x = x - x.mean(-1, keepdim=True)
-        return torch.sign(x.masked_fill(x.abs() < 1e-6, 0))
-
-    found = above(scores)
-    same = (name for name, x in named.items() if torch.equal(above(x.double()), found))
-    return next(same, "some others")
+    return preferred(scores, named)
 
 
 exercise = Exercise(
