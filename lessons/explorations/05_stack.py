@@ -117,10 +117,11 @@ for depth in (1, 2):
 
 # %% [markdown]
 # Language models without positions make use of this (Haviv et al. 2022).
-#
+
+# %% [markdown]
 # ## It depends on the first weights
 #
-# In a deep stack of attention and networks, without mask and positions, the tokens collapse (lesson 05; our blocks keep them apart, but each forgets itself). We leave mask and positions out here, too. Dong et al. 2021 write in their abstract that skip connections and MLPs (our networks) "stop the output from degeneration", and in their introduction that "MLPs can slow down the convergence by increasing their Lipschitz constant". In lesson 05 networks did not. So let us vary the size of the weights: a gain on $W_1$ of each network; as a control, the same gain on $W_V$ of attention without networks.
+# In a deep stack of attention and networks the tokens collapse where mask and positions are missing (lesson 05), as they are here. Dong et al. 2021 write in their abstract that skip connections and MLPs (our networks) "stop the output from degeneration", and in their introduction that "MLPs can slow down the convergence by increasing their Lipschitz constant". In lesson 05 networks did not. So let us vary the size of the weights: a gain on $W_1$ of each network; as a control, the same gain on $W_V$ of attention without networks.
 
 # %% [markdown]
 # With our first weights (gain 1) a network's output has about $1/\sqrt2$ of its input's norm: the ReLU removes half of the squared norm. So the next scores are smaller, the softmax flatter, the average more even. **At which gain should a network keep the norm?**
