@@ -20,13 +20,13 @@ from course_lib.instruments import drawings, plots, results
 diagram = drawings.Diagram()
 parts = (("texts", "plain"), ("split", "plain"), ("train", "network"), ("write", "query"))
 boxes = [
-    diagram.box(name, (3.0 * i, 0), role, size=(2.1, 0.8))
+    diagram.box(name, (2.6 * i, 0), role, size=(1.9, 0.8))
     for i, (name, role) in enumerate((*parts, ("score", "norm")))
 ]
 for before, after in zip(boxes, boxes[1:]):
     diagram.arrow(before, after)
 for i, under in enumerate(("who wrote them?", "is a copy left?", "how long?", "how?", "by whom?")):
-    diagram.text(under, (3.0 * i, -0.9), size=9)
+    diagram.text(under, (2.6 * i, -0.9), size=9)
 diagram.show(
     "Five boxes in a row: texts, split, train, write, score, with a question under each: who wrote "
     "them, is a copy left in training, how long, how, and by whose reference. A score of a "
