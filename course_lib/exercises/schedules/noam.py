@@ -9,10 +9,11 @@ from course_lib.schedules import noam
 
 exercise = Exercise(
     reference=noam,
-    lesson="11_recipe",
+    lesson="11",
     title="Up, then down",
     minutes=5,
     difficulty=1,
+    optional=True,
     hints=(
         "The formula has a minimum of two terms. Which of them is the smaller one at step 1, and "
         "which one long after the warm-up?",
