@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# **25 minutes · nothing to fetch**
+# **30 minutes · nothing to fetch**
 #
 # **How do you get from a product of two matrices to a program that translates?** This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. On this page you see where you are going, and pass your first exercise.
 #
