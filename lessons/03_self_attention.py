@@ -418,7 +418,7 @@ for p in (0, 0.25, 0.5, 1, 2, 4):
 
 # %% tags=["hide-input"]
 kept = results.load("pointers")["figures"]
-title = "One shared matrix gets no farther than 0.28 here; separate queries and keys solve the task"
+title = "One shared matrix reaches 0.28 at most; separate queries and keys, 1"
 figure, ax = plots.axes(title, "share of the variance that is explained", "", size=(8, 3.4))
 for y, best in enumerate(kept["best"].values()):
     for steps, marker, colour in (("500", "o", plots.COLOURS[0]), ("2000", "D", plots.COLOURS[1])):
