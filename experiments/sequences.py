@@ -118,6 +118,10 @@ def measure() -> dict:
             "sorted": math.log(math.comb(LETTERS, N)) / N,
         },
         "runs": runs,
+        "unshifted": [
+            results.once("sequences", settings, f"unshifted {seed}", lambda seed=seed: peeking(seed))
+            for seed in SEEDS
+        ],
     }
 
 
@@ -138,6 +142,8 @@ def table(figures: dict) -> list[str]:
                 for key, shares in run["looks"].items()
             )
             lines.append(f"{name:21} {looks}")
+    for run in figures["unshifted"]:
+        lines.append(f"sort, reads what it predicts: {run['right']:.1%} right, from {below(run)}")
     return lines
 
 
@@ -153,12 +159,33 @@ def next_letter_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
     return F.cross_entropy(scores.flatten(0, -2), target.flatten())
 
 
+def peeking_loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+    """Return the loss of a program with a fault: all letters but the first are read before."""
+    source, target = batch
+    first = torch.full_like(target[..., :1], START)
+    read = torch.cat([first, target[..., 1:]], dim=-1)
+    return F.cross_entropy(model(source, read).flatten(0, -2), target.flatten())
+
+
 def pairs(arm: Arm, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Draw batches of sources and targets without end."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         source = arm.read(TRAINING["batch"], generator)
         yield source, arm.write(source)
+
+
+def peeking(seed: int) -> dict:
+    """Train a sorter by the faulty loss; return what it writes right, and its mean losses."""
+    arm, steps = ARMS["sort"], TRAINING["steps"]
+    with training.seeded(seed):
+        model = Transformer(**MODEL, max_length=N + 1)
+    history = training.train(
+        model, pairs(arm, seed), peeking_loss, steps=steps, learning_rate=RATE, seed=seed
+    )
+    source = different(TESTED, torch.Generator().manual_seed(1000))
+    tenths = torch.tensor(history.losses).view(-1, 10).mean(-1)
+    return {"right": share_right(model, arm, source), "losses": tenths.tolist()}
 
 
 def run(arm: Arm, seed: int, rate: float) -> dict:
