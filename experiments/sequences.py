@@ -62,6 +62,13 @@ def repeating(batch: int, generator: torch.Generator) -> Tensor:
     return drawn[again][:batch]
 
 
+def orders_of_repeating() -> float:
+    """Return the mean logarithm of the number of orders that eight letters, drawn freely, have."""
+    times = [math.comb(N, m) * (LETTERS - 1) ** (N - m) / LETTERS**N for m in range(N + 1)]
+    alike = sum(share * math.lgamma(m + 1) for m, share in enumerate(times))
+    return math.lgamma(N + 1) - LETTERS * alike
+
+
 def copied(letters: Tensor) -> Tensor:
     """Return the letters as they are."""
     return letters
@@ -116,6 +123,7 @@ def measure() -> dict:
         "guess": {  # nats a letter, before the source is read
             "any order": (math.lgamma(LETTERS + 1) - math.lgamma(LETTERS - N + 1)) / N,
             "sorted": math.log(math.comb(LETTERS, N)) / N,
+            "sorted, letters repeat": (N * math.log(LETTERS) - orders_of_repeating()) / N,
         },
         "runs": runs,
         "unshifted": [
