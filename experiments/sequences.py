@@ -151,7 +151,8 @@ def table(figures: dict) -> list[str]:
             )
             lines.append(f"{name:21} {looks}")
     for run in figures["unshifted"]:
-        lines.append(f"sort, reads what it predicts: {run['right']:.1%} right, from {below(run)}")
+        right = f"{run['right']:.1%} right, {run['one letter']:.1%} one letter"
+        lines.append(f"sort, reads what it predicts: {right}; loss below 0.1 from {below(run)}")
     return lines
 
 
@@ -193,7 +194,10 @@ def peeking(seed: int) -> dict:
     )
     source = different(TESTED, torch.Generator().manual_seed(1000))
     tenths = torch.tensor(history.losses).view(-1, 10).mean(-1)
-    return {"right": share_right(model, arm, source), "losses": tenths.tolist()}
+    written = greedy(model, source, START, STOP, most=N)
+    same = (written == written[:, :1]).all(-1).float().mean().item()
+    right = share_right(model, arm, source)
+    return {"right": right, "one letter": same, "losses": tenths.tolist()}
 
 
 def run(arm: Arm, seed: int, rate: float) -> dict:
