@@ -258,6 +258,14 @@ def results_added_to_x(self, x, memory, mask=None, memory_mask=None):
 
 
 @exercise.mistake
+def last_two_side_by_side(self, x, memory, mask=None, memory_mask=None):
+    """Cross-attention and network both read what the self-attention returned, and the results were
+    added up. In the figure they are a chain: what should the network read?"""
+    x = self.look_back(x, mask)
+    return x + self.look_across(x, memory, memory_mask) + self.think(x)
+
+
+@exercise.mistake
 def attentions_side_by_side(self, x, memory, mask=None, memory_mask=None):
     """Both attentions read the block's input, and the network read the sum of their results. What
     should the cross-attention read?"""
