@@ -190,8 +190,18 @@ diagram.show(
 # Only the last row of logits is used in writing, because only that position has seen everything written so far. The grey rows are the same as in the passes before: the causal mask hides from them what was appended. So one pass over a known target gives what $m$ passes would. Here is a small model, not trained:
 
 # %%
+from typing import Literal
+from course_lib.decoder import DecoderBlock
+from course_lib.feed_forward import FeedForward
 from course_lib.masks import shift_right
 from course_lib.transformer import Transformer
+from course_lib.verify.torch_stacks import torch_block
+
+layer_norm, PostNorm = mine("add_norm/layer_norm"), mine("add_norm/post_norm")
+PreNorm, MultiHeadAttention = mine("add_norm/pre_norm"), mine("multi_head/attention")
+softmax, causal_mask = mine("attention/softmax"), mine("masks/causal")
+scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
+padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
 
 # %%
 torch.manual_seed(0)
@@ -214,27 +224,16 @@ assert torch.allclose(written, logits, atol=1e-4)
 #
 # $$\underset{n \times d_{model}}{s} = \mathrm{AddNorm}_{\text{attention}}(x) \qquad\qquad \underset{n \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(s)$$
 
-# %%
-from typing import Literal
-from course_lib.feed_forward import FeedForward
-
-layer_norm, PostNorm = mine("add_norm/layer_norm"), mine("add_norm/post_norm")
-PreNorm, MultiHeadAttention = mine("add_norm/pre_norm"), mine("multi_head/attention")
-softmax, causal_mask = mine("attention/softmax"), mine("masks/causal")
-scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
-padding_mask, leaks_future = mine("masks/padding"), mine("masks/leaks_future")
-
 # %% [markdown]
-# Two helpers are given: `AsSelfAttention` makes query, key and value from the same tokens, and `residual` returns your `PostNorm` or your `PreNorm`. They are called as `PostNorm(sublayer, d_model, norm_layer)`.
+# `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. The check copies our parameters into your block by name, so call the two parts `self.attention` and `self.feed_forward`.
+#
+# Two helpers are given. `AsSelfAttention` makes query, key and value from the same tokens. `residual` returns your `PostNorm` or your `PreNorm`, called as `PostNorm(sublayer, d_model, norm_layer)`.
 
 # %%
 # given: multi_head.AsSelfAttention
 
 # %%
 # given: encoder.residual
-
-# %% [markdown]
-# `attention`, `feed_forward` and `norm_layer` are arguments so that others can take their place: in lesson 09, real models run in your block. The check copies our parameters into your block by name, so call the two parts `self.attention` and `self.feed_forward`.
 
 # %%
 # exercise: encoder/block
@@ -247,9 +246,6 @@ EncoderBlock = mine("encoder/block")
 
 # %% [markdown]
 # PyTorch has this block too, `nn.TransformerEncoderLayer`. Give it your block's parameters and a batch of two sentences, one of five tokens and one of three:
-
-# %%
-from course_lib.verify.torch_stacks import torch_block
 
 # %%
 x, mask = torch.randn(2, 5, 12), padding_mask(torch.tensor([5, 3]), 5)
@@ -284,8 +280,7 @@ assert without == [0, 1, 2, 3, 4] and causal == []
 # A translator has two texts. $H$ holds the states of the source, $Z$ the decoder's states of the target so far. The queries come from the target; keys and values come from the source:
 #
 # $$\underset{m \times d_v}{C} = \mathrm{softmax}\!\left(\frac{\overbrace{Z W_Q}^{m \times d_k}\;(\overbrace{H W_K}^{n \times d_k})^T}{\sqrt{d_k}}\right) \overbrace{H W_V}^{n \times d_v}$$
-
-# %% [markdown]
+#
 # **Take $m = 4$ target tokens, $n = 6$ source tokens, $d_k = d_v = 3$. What are the shapes of the scores, the weights and the result?**
 
 # %%
@@ -308,6 +303,8 @@ assert scores.shape == (4, 6) and torch.allclose(weights.sum(-1), torch.ones(4))
 assert not torch.allclose(weights.sum(0), torch.ones(6), atol=0.1)
 
 # %% [markdown]
+# It is the only connection between the two stacks.
+#
 # > **Where the lectures disagree (D16).** L5 calls this sublayer of the decoder "self-attention", with keys and values of the encoder. In *self*-attention, all three come from the same tokens, so a source cannot change the result. Does it here?
 
 # %%
@@ -318,9 +315,6 @@ across = [
 difference = (across[1] - across[0]).abs().max()
 print(f"cross-attention changes by up to {difference:.1f} when the source changes")
 assert difference > 0.1 and torch.allclose(across[0], found, atol=1e-6)
-
-# %% [markdown]
-# Cross-attention is the only connection between the two stacks. Without it, the decoder would not know what to translate.
 
 # %%
 # exercise: decoder/cross_attention
@@ -338,9 +332,6 @@ assert torch.allclose(cross_attention(z, h, w_q, w_k, w_v), found, atol=1e-6)
 # $$\underset{m \times d_{model}}{s} = \mathrm{AddNorm}_{\text{masked attention}}(x) \qquad \underset{m \times d_{model}}{c} = \mathrm{AddNorm}_{\text{cross-attention}}(s, H) \qquad \underset{m \times d_{model}}{y} = \mathrm{AddNorm}_{\text{network}}(c)$$
 #
 # Residual connection and norm act on $s$ only; $H$ goes in as it is. You can wire this block, and the two stacks, in [an exploration](explorations/08_one_page.ipynb). Here ours is held against PyTorch's:
-
-# %%
-from course_lib.decoder import DecoderBlock
 
 # %%
 x, memory = torch.randn(2, 4, 12), torch.randn(2, 5, 12)
@@ -403,11 +394,7 @@ next_token_loss = mine("transformer/mend_loss")
 
 # %%
 START, STOP = 26, 27
-TASKS = {
-    "copy": lambda letters: letters,
-    "reverse": lambda letters: letters.flip(-1),
-    "sort": lambda letters: letters.sort(-1).values,
-}
+TASKS = {"copy": lambda x: x, "reverse": lambda x: x.flip(-1), "sort": lambda x: x.sort().values}
 
 
 def different(batch, generator):
@@ -438,19 +425,18 @@ unseen = different(1000, torch.Generator().manual_seed(1000))
 for task, model in models.items():
     written = greedy(model, unseen, START, STOP, most=8)
     right = (written == TASKS[task](unseen)).all(-1).float().mean().item()
-    training.expect(f"{task}: over 0.97 of 1,000 new sequences are right", right > 0.97, right, model)
+    claim = f"{task}: over 0.97 of 1,000 new sequences are right"
+    training.expect(claim, right > 0.97, right, model)
 
 # %% [markdown]
 # Here is the sorter at work on *problems*, pass by pass, with the likeliest letter of each row. Only the last one of each line is used:
 
-# %%
+# %% tags=["training"]
 def spelled(tokens):
     return " ".join("start" if token == START else chr(token + ord("a")) for token in tokens)
 
 
 word = torch.tensor([[ord(letter) - ord("a") for letter in "problems"]])
-
-# %% tags=["training"]
 read, model = torch.tensor([[START]]), models["sort"]
 for _ in range(8):
     rows = model(word, read).argmax(-1)
@@ -592,17 +578,15 @@ for task, model in models.items():
 #
 # The encoder-decoder is one of three ways to use these blocks. Write source and target as one sequence of 4 and 4 tokens; then each family is one mask:
 
-# %%
+# %% tags=["hide-input"]
+from matplotlib.colors import ListedColormap
+
 full, causal = torch.ones(8, 8).bool(), causal_mask(8)
 two_stacks = full.clone()
 two_stacks[:4, 4:] = False
 two_stacks[4:, 4:] = causal_mask(4)
 families = {"encoder only": full, "decoder only": causal, "encoder-decoder": two_stacks}
-print({name: int(mask.sum()) for name, mask in families.items()})
-
-# %% tags=["hide-input"]
-from matplotlib.colors import ListedColormap
-
+assert [int(mask.sum()) for mask in families.values()] == [64, 36, 42]
 title = "Everything, the past, or both: what a token (row) may see (column)"
 figure, panels = plots.panels(title, list(families), size=(9, 3.3))
 tokens = ["$s_1$", "$s_2$", "$s_3$", "$s_4$", "$t_1$", "$t_2$", "$t_3$", "$t_4$"]

@@ -265,13 +265,6 @@ def last_two_side_by_side(self, x, memory, mask=None, memory_mask=None):
     return x + self.look_across(x, memory, memory_mask) + self.think(x)
 
 
-@exercise.mistake
-def attentions_side_by_side(self, x, memory, mask=None, memory_mask=None):
-    """Both attentions read the block's input, and the network read the sum of their results. What
-    should the cross-attention read?"""
-    return self.think(self.look_back(x, mask) + self.look_across(x, memory, memory_mask))
-
-
 @exercise.mistake(step="look_back")
 def thinking_twice(self, x, mask):
     """The network was called after each of the two attentions. How many feed-forward networks does
