@@ -149,7 +149,7 @@ diagram.show(
 # $$t_{i+1} = \arg\max_{v}\; \mathrm{logits}_{i+1,\,v}\big(\text{source},\; \text{start}, t_1, \dots, t_i\big)$$
 
 # %% tags=["hide-input"]
-diagram, wide, high = drawings.Diagram(), 1.45, 2.15
+diagram, wide, high = drawings.Diagram(), 1.35, 2.15
 reads, target = ["start", "b", "e", "l"], "belt"
 
 
@@ -165,19 +165,19 @@ def a_pass(left, y, m, lit, size=(1.15, 0.6)):
 
 
 for m in range(1, 5):
-    rows = a_pass(1.2, high * (m - 1), m, {m - 1})
+    rows = a_pass(1.1, high * (m - 1), m, {m - 1})
     diagram.text(f"pass {m}", (0.2, high * (m - 1) + 0.5), size=9, align="right")
     if m < 4:
-        corner = (1.2 + wide * m, rows[-1].at[1])
+        corner = (1.1 + wide * m, rows[-1].at[1])
         diagram.arrow(rows[-1], (corner[0], high * m - 0.3), via=[corner], role="value")
-a_pass(8.2, 0, 4, {0, 1, 2, 3})
-diagram.text("writing: m passes", (3.4, -0.8))
-diagram.text("training: one pass", (10.4, -0.8))
-diagram.text("logits, each compared", (10.4, 2.15), size=9)
-diagram.text("with the target b e l t", (10.4, 1.75), size=9)
-diagram.text("above each token that is read:", (10.4, 5.2), size=9)
-diagram.text("its row of logits, by the likeliest token", (10.4, 4.8), size=9)
-diagram.text("green: used; grey: thrown away", (10.4, 4.4), size=9)
+a_pass(7.6, 0, 4, {0, 1, 2, 3})
+diagram.text("writing: m passes", (3.1, -0.8))
+diagram.text("training: one pass", (9.6, -0.8))
+diagram.text("logits, each compared", (9.6, 2.15), size=9)
+diagram.text("with the target b e l t", (9.6, 1.75), size=9)
+diagram.text("above each token that is read:", (9.6, 5.2), size=9)
+diagram.text("its row of logits, by the likeliest token", (9.6, 4.8), size=9)
+diagram.text("green: used; grey: thrown away", (9.6, 4.4), size=9)
 diagram.show(
     "Writing belt takes four passes, drawn from below. Pass 1 reads start, and its row of logits "
     "gives b. Pass 2 reads start, b: the row above b gives e, the row above start is thrown away. "

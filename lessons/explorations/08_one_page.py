@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Your Transformer on one page
 #
-# **35 minutes · an exploration of lesson 08 · needs nothing**
+# **25 minutes · an exploration of lesson 08 · needs nothing**
 #
 # Lesson 08 gave you the wiring: a decoder block of three sublayers, a stack of blocks, two stacks in one model. Here you write it. Then everything that you have built since lesson 02 is put into one file that runs without this course. **How much code is the whole Transformer of 2017?**
 
@@ -110,7 +110,7 @@ assert 150 < lines < 260
 
 # %%
 for line in model.splitlines():
-    if line.startswith(("# §", "def ", "class ")):
+    if line.startswith(("# ", "def ", "class ")):
         print(line.split("(")[0] if line[0] != "#" else line)
 
 # %% [markdown]
@@ -121,7 +121,8 @@ print(task)
 
 # %% [markdown]
 # Run it in a terminal, with `python my_transformer.py`: it trains for 600 steps, and then sorts 1,000 new sequences. (A test of the course runs this file, and asks that all 1,000 are right.)
-#
+
+# %% [markdown]
 # ## Break it
 #
 # - In the file, let `DecoderBlock` call `self.attention(x)` without its mask. How low does the loss go, and what share is right?

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Where are 65 million parameters?
 #
-# **25 minutes · an exploration of lesson 08 · needs nothing**
+# **20 minutes · an exploration of lesson 08 · needs nothing**
 #
 # The base model of Vaswani et al. 2017 has 65 million parameters, says its table 3. **Where does a Transformer keep its parameters?** You count them by a formula, hold it against a model, and see why three different shares of the feed-forward networks, 67 %, 57 % and 40 %, are all right.
 

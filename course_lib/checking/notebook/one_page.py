@@ -23,13 +23,14 @@ PARTS = (
 )  # fmt: skip
 # where the paper has what is on the page
 SECTIONS = {
-    "dot_scores": "3.2.1", "softmax": "3.2.1", "scaled_dot_product_attention": "3.2.1",
-    "split_heads": "3.2.2", "merge_heads": "3.2.2", "MultiHeadAttention": "3.2.2",
-    "AsSelfAttention": "3.2.3", "AsCrossAttention": "3.2.3", "causal_mask": "3.2.3",
-    "feed_forward": "3.3", "FeedForward": "3.3", "sinusoidal": "3.5", "Embedding": "3.4 and 3.5",
-    "layer_norm": "3.1", "PostNorm": "3.1", "EncoderBlock": "3.1", "Encoder": "3.1",
-    "DecoderBlock": "3.1", "Decoder": "3.1", "shift_right": "3.1", "greedy": "3.1",
-    "Transformer": "3, figure 1", "PreNorm": "none: Xiong et al. 2020",
+    "dot_scores": "§ 3.2.1", "softmax": "§ 3.2.1", "scaled_dot_product_attention": "§ 3.2.1",
+    "split_heads": "§ 3.2.2", "merge_heads": "§ 3.2.2", "MultiHeadAttention": "§ 3.2.2",
+    "AsSelfAttention": "§ 3.2.3", "AsCrossAttention": "§ 3.2.3", "causal_mask": "§ 3.2.3",
+    "feed_forward": "§ 3.3", "FeedForward": "§ 3.3", "sinusoidal": "§ 3.5",
+    "Embedding": "§ 3.4 and 3.5",
+    "layer_norm": "§ 3.1", "PostNorm": "§ 3.1", "EncoderBlock": "§ 3.1", "Encoder": "§ 3.1",
+    "DecoderBlock": "§ 3.1", "Decoder": "§ 3.1", "shift_right": "§ 3.1", "greedy": "§ 3.1",
+    "Transformer": "§ 3, figure 1", "PreNorm": "Xiong et al. 2020",
 }  # fmt: skip
 ENDS = ("transformer/forward", "transformer/greedy", "masks/shift_right")
 TASK = """
@@ -92,7 +93,7 @@ class _Page:
         """Return imports, definitions and the task."""
         parts = {text: name for name, text in reversed(self._definitions.items())}
         sections = {
-            text: f"# § {SECTIONS[name]}\n" for text, name in parts.items() if name in SECTIONS
+            text: f"# {SECTIONS[name]}\n" for text, name in parts.items() if name in SECTIONS
         }
         texts = dict.fromkeys(self._definitions.values())
         body = "\n\n".join(sections.get(x, "") + x for x in texts) + "\n" + TASK

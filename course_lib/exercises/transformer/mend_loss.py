@@ -40,6 +40,8 @@ def cases(draw: Draw):
     yield "two tokens", drawn(draw, 1, 2)
     yield "four tokens, without a batch", drawn(draw, 4)
     yield "three targets of five tokens", drawn(draw, 3, 5)
+    model, source, target, start = drawn(draw, 2, 3)
+    yield "a source of one token", (model, source[:, :1], target, start)
     yield "another start", drawn(draw, 2, 4, start=12)
     yield "two batch dimensions", drawn(draw, 3, 2, 4)
     yield "as many targets as tokens", drawn(draw, 4, 4)
@@ -55,7 +57,7 @@ def mean_of_rows(answer, draw: Draw):
 @exercise.property("what the model itself writes has a lower loss than any other target")
 def own_words(answer, draw: Draw):
     model, source, target, start = drawn(draw, 3, 6)
-    written = greedy(model, source, start, VOCAB, most=6)
+    written = greedy(model.make(), source, start, VOCAB, most=6)
     lowest = answer(model, source, written, start)
     return all(
         lowest < answer(model, source, target.roll(places, -1), start) - 0.1 for places in range(4)
