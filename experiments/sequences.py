@@ -127,8 +127,8 @@ def measure() -> dict:
         },
         "runs": runs,
         "unshifted": [
-            results.once("sequences", settings, f"unshifted {seed}", lambda seed=seed: peeking(seed))
-            for seed in SEEDS
+            results.once("sequences", settings, f"unshifted {x}", lambda x=x: peeking(x))
+            for x in SEEDS
         ],
     }
 
