@@ -37,7 +37,7 @@ TASK = """
 # %% the task: eight different letters come in, and go out in the order of the alphabet
 START, STOP = 26, 27
 torch.manual_seed(0)
-model = Transformer(vocab=28, layers=2, d_model=64, heads=4, d_ff=256, max_length=9, norm="pre")
+model = Transformer(vocab=28, layers=2, d_model=64, heads=4, d_ff=256, max_length=9)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
 for step in range(600):
     optimizer.param_groups[0]["lr"] = 0.003 * min((step + 1) / 60, 1 - step / 600)
