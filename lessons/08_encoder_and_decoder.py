@@ -479,8 +479,8 @@ ax.set(xlim=(0, 302), ylim=(0, 3.6))
 plots.show(
     figure,
     "Loss by step, three seeds for each of six tasks. Sorting, copying what is sorted already and "
-    "sorting by a secret alphabet fall together, below 0.1 nats after 80 to 90 steps. Copying and "
-    "reversing fall there after 210 to 270 steps, sorting with repeated letters after 220 to 230. "
+    "sorting by a secret alphabet fall together, below 0.1 nats after 70 to 90 steps. Copying and "
+    "reversing fall there after 210 to 270 steps, sorting with repeated letters after 220 to 260. "
     "Dotted lines at 3.11 and 1.78 nats.",
 )
 
@@ -492,10 +492,9 @@ for name in kept["runs"]:
 assert max(quick) <= 100 and min(slow) >= 200 and min(repeating) >= 200
 for name, by_rate in kept["runs"].items():
     assert all(run["right"] > 0.99 for run in by_rate["0.003"])
-    means = {
-        rate: sum(x or 600 for x in steps_to_learn(name, rate)) / 3 for rate in by_rate
-    }
+    means = {rate: sum(x or 600 for x in steps_to_learn(name, rate)) / 3 for rate in by_rate}
     assert min(means, key=means.get) == "0.003"
+assert steps_to_learn("copy", "0.01") == [None, None, None]
 assert round(kept["guess"]["any order"], 2) == 3.11 and round(kept["guess"]["sorted"], 2) == 1.78
 assert round(kept["guess"]["sorted, letters repeat"], 2) == 2.02
 
@@ -503,7 +502,7 @@ assert round(kept["guess"]["sorted, letters repeat"], 2) == 2.02
 # Copying a sorted source is as quick as sorting. So "sorting is easier than copying" would be wrong; what is quick is an answer of different letters in one fixed order. Being easy to guess is not all of it: with repeated letters, sorting takes as long as copying. Perhaps the quick tasks are those where the last letter alone tells what comes next, without a position or a count; these runs do not show it.
 
 # %% [markdown]
-# (All rates from 0.001 to 0.01 were tried; 0.003 is the quickest for each task. In pre-norm, the control, all three tasks come out as right.)
+# (Learning rates 0.001, 0.003 and 0.01 were tried: 0.003 is the quickest for each task, and at 0.01 copying is not learned in 600 steps. In pre-norm, the control, all three tasks come out as right.)
 #
 # ### What does it look at?
 #
@@ -521,7 +520,7 @@ def cross_weights(task, source, number=-1):
     return kept_weights[0].mean(1)
 
 
-title = "Last block's cross-attention on one word: brightest on the letter written next"
+title = "On one word, the last block mostly looks at the letter that is written next"
 figure, panels = plots.panels(title, list(TASKS), size=(9, 3.2))
 for ax, task in zip(panels, TASKS):
     image = ax.imshow(cross_weights(task, word)[0], vmin=0, vmax=1)
@@ -544,17 +543,19 @@ def mean(name, key, block):
     return sum(run["looks"][key][block] for run in kept["runs"][name]["0.003"]) / 3
 
 
-print("mean of three seeds    block   largest weight   predicted without it   without another")
-for name in TASKS:
+print("mean of three seeds   block  largest weight  predicted without it  without another")
+for name in [*TASKS, "copy, pre-norm", "reverse, pre-norm"]:
     for block in (0, 1):
         shares = [mean(name, key, block) for key in ("largest", "hidden", "another hidden")]
-        print(f"{name:21} {block + 1:6} {shares[0]:13.1%} {shares[1]:19.1%} {shares[2]:20.1%}")
+        print(f"{name:21} {block + 1:6} {shares[0]:15.1%} {shares[1]:21.1%} {shares[2]:16.1%}")
     for looks in (run["looks"] for run in kept["runs"][name]["0.003"]):
-        assert looks["largest"][1] > 0.9 and looks["another hidden"][1] > 0.98
-        assert looks["hidden"][1] < 0.2
+        (first, last), pre = looks["hidden"], "pre-norm" in name
+        assert looks["largest"][1] > (0.99 if pre else 0.96)
+        assert min(looks["another hidden"]) > 0.98
+        assert (first < 0.21 and last > 0.7) if pre else (first > 0.7 and last < 0.1)
 
 # %% [markdown]
-# The last block reads the letter and needs it: hidden there, it is hardly ever predicted, while hiding another letter changes nothing.
+# In the post-norm models the last block looks at the letter, and needs it. The pre-norm models are a warning. Their last block looks at the letter just as surely, over 99 % of the time; but hide it there, and copying and reversing go on in 70 to 99 % of the rows, because the *first* block has read it. A weight says where a layer looks, not what the model uses.
 #
 # ## Where it breaks
 #
