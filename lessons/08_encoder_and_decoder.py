@@ -216,7 +216,7 @@ print(tuple(logits.shape), "largest difference:", f"{(written - logits).abs().ma
 assert torch.allclose(written, logits, atol=1e-4)
 
 # %% [markdown]
-# Targets of unequal length need no mask of their own: padding comes after the real tokens, and the causal mask hides it. Only the loss has to skip it. Now build it.
+# Now build it.
 #
 # ## Build: a block from an empty class
 #
@@ -452,19 +452,19 @@ for _ in range(8):
 # So we add three controls: *copying* sources that are sorted already (1.78 too), sorting by a secret alphabet, and sorting where letters may repeat (2.02).
 
 # %% tags=["hide-input"]
-def steps_to_learn(name, rate="0.003"):
+def steps_to_learn(name, rate="0.003", loss=0.1):
     runs = kept["runs"][name][rate]
-    return [next((10 * i for i, x in enumerate(run["losses"]) if x < 0.1), None) for run in runs]
+    return [next((10 * i for i, x in enumerate(run["losses"]) if x < loss), None) for run in runs]
 
 
 GROUPS = {
     ("copy", "reverse"): (plots.COLOURS[0], "copy, reverse", (175, 2.35)),
     ("sort", "copy, sorted already", "sort, secret alphabet"): (
-        plots.COLOURS[1], "sort; copy, sorted already;\nsort by a secret alphabet", (3, 0.2),
+        plots.COLOURS[1], "sort; copy, sorted already;\nsort by a secret alphabet", (62, 0.8),
     ),
-    ("sort, letters repeat",): (plots.COLOURS[2], "sort, letters\nmay repeat", (110, 1.25)),
+    ("sort, letters repeat",): (plots.COLOURS[2], "sort, letters may repeat", (84, 0.47)),
 }  # fmt: skip
-title = "Sorted answers without repeats are learned first, copied or sorted"
+title = "Sorted answers are learned first, whether copied or sorted"
 figure, ax = plots.axes(title, "step", "loss, nats a letter", size=(7.4, 3.6))
 for names, (colour, label, place) in GROUPS.items():
     for name in names:
@@ -480,7 +480,8 @@ plots.show(
     figure,
     "Loss by step, three seeds for each of six tasks. Sorting, copying what is sorted already and "
     "sorting by a secret alphabet fall together, below 0.1 nats after 70 to 90 steps. Copying and "
-    "reversing fall there after 210 to 270 steps, sorting with repeated letters after 220 to 260. "
+    "reversing fall there after 210 to 270 steps, sorting with repeated letters after 220 to 260, "
+    "though it is below 0.6 after 50 to 60. "
     "Dotted lines at 3.11 and 1.78 nats.",
 )
 
@@ -495,11 +496,12 @@ for name, by_rate in kept["runs"].items():
     means = {rate: sum(x or 600 for x in steps_to_learn(name, rate)) / 3 for rate in by_rate}
     assert min(means, key=means.get) == "0.003"
 assert steps_to_learn("copy", "0.01") == [None, None, None]
+assert set(steps_to_learn("sort, letters repeat", loss=0.6)) == {50, 60}
 assert round(kept["guess"]["any order"], 2) == 3.11 and round(kept["guess"]["sorted"], 2) == 1.78
 assert round(kept["guess"]["sorted, letters repeat"], 2) == 2.02
 
 # %% [markdown]
-# Copying a sorted source is as quick as sorting. So "sorting is easier than copying" would be wrong; what is quick is an answer of different letters in one fixed order. Being easy to guess is not all of it: with repeated letters, sorting takes as long as copying. Perhaps the quick tasks are those where the last letter alone tells what comes next, without a position or a count; these runs do not show it.
+# Copying a sorted source is as quick as sorting. So "sorting is easier than copying" would be wrong; what is quick is a sorted answer. Because it can be guessed better, or because each letter follows from the last one, without a position? Both are true of all the quick tasks, so these runs do not tell. With repeated letters the loss falls as quickly at first, below 0.6 nats after 50 to 60 steps, and then needs as long as copying to get below 0.1.
 
 # %% [markdown]
 # (Learning rates 0.001, 0.003 and 0.01 were tried: 0.003 is the quickest for each task, and at 0.01 copying is not learned in 600 steps. In pre-norm, the control, all three tasks come out as right.)
@@ -621,7 +623,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. (It is a picture: two stacks compute it, with a softmax for each attention. *One* stack with this mask is a **prefix language model**, Raffel et al. 2020.) The training task follows from the mask: a model that sees the answer cannot be asked to predict it.
+# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. (*One* stack with this mask is a **prefix language model**, Raffel et al. 2020.) The training task follows from the mask: a model that sees the answer cannot be asked to predict it.
 #
 # | family | training task, on *the cat sleeps on the mat* | examples | lesson 09 runs |
 # |:-|:-|:-|:-|
@@ -630,7 +632,7 @@ plots.show(
 # | encoder-decoder | translation, or **span corruption**: read *the cat ⟨X⟩ the mat*, write *⟨X⟩ sleeps on ⟨Y⟩* | the paper; T5 | Marian |
 
 # %% [markdown]
-# BERT (Devlin et al. 2019) selects 15 % of the tokens, replaces most of them by [MASK], and predicts only the selected ones. T5 (Raffel et al. 2020) replaces *spans* by sentinels ⟨X⟩, ⟨Y⟩, and the decoder writes them. GPT predicts every token.
+# (BERT: Devlin et al. 2019; T5: Raffel et al. 2020, whose ⟨X⟩ and ⟨Y⟩ mark spans.)
 #
 # Which family is best? Most assistants of today are decoder-only. In the comparison of Raffel et al. (reported; fine-tuned models, the encoder-decoder with twice the parameters at the same cost) the encoder-decoder did best. Neither settles it.
 
