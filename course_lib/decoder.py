@@ -22,8 +22,9 @@ def cross_attention(
     w_v: Float[Tensor, "d_h d_v"],
     mask: Bool[Tensor, "*#batch #query #key"] | None = None,
 ) -> Float[Tensor, "*batch query d_v"]:
-    """Attend from the decoder's states to the encoder's: softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
+    """Attend from the decoder's states to the encoder's.
 
+    The result is softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
     Z are the decoder's states, H the encoder's; the scores are target tokens by source tokens.
     Source: Vaswani et al. 2017, section 3.2.3.
     """

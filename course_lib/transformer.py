@@ -65,7 +65,9 @@ class Transformer(nn.Module):
 
 
 def next_token_loss(
-    model: Transformer, source: Int[Tensor, "*batch key"], target: Int[Tensor, "*batch query"],
+    model: Transformer,
+    source: Int[Tensor, "*batch key"],
+    target: Int[Tensor, "*batch query"],
     start: int,
 ) -> Float[Tensor, ""]:
     """Return the mean cross-entropy of each target token, in nats, given those before it.

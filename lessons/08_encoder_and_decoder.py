@@ -432,6 +432,7 @@ for task, model in models.items():
 # %% [markdown]
 # Here is the sorter at work on *problems*, pass by pass, with the likeliest letter of each row. Only the last one of each line is used:
 
+
 # %% tags=["training"]
 def spelled(tokens):
     return " ".join("start" if token == START else chr(token + ord("a")) for token in tokens)
@@ -450,6 +451,7 @@ for _ in range(8):
 # From three seeds each, the sorter's loss is below 0.1 nats long before the copier's. But is it given the same problem? Eight different letters in any order can be guessed with $\ln(26!/18!)/8 = 3.11$ nats a letter, before anything is read. In alphabetical order there are only $\binom{26}{8}$ answers: $\ln\binom{26}{8}/8 = 1.78$ nats.
 #
 # So we add three controls: *copying* sources that are sorted already (1.78 too), sorting by a secret alphabet, and sorting where letters may repeat (2.02).
+
 
 # %% tags=["hide-input"]
 def steps_to_learn(name, rate="0.003", loss=0.1):
@@ -539,6 +541,7 @@ plots.show(
 
 # %% [markdown]
 # One word is an anecdote. Over 1,000 new sequences, in how many of 8,000 rows is the largest weight on the letter that is written next? And is it *used*? We forbid one decoder block to look at that letter, or at another one, and count how often the letter is still predicted.
+
 
 # %% tags=["hide-input"]
 def mean(name, key, block):
