@@ -1,4 +1,4 @@
-"""The decoder: the tokens written so far look back, and across at the source (lesson 08)."""
+"""The decoder: masked self-attention, cross-attention and feed-forward, in blocks (lesson 08)."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -22,8 +22,9 @@ def cross_attention(
     w_v: Float[Tensor, "d_h d_v"],
     mask: Bool[Tensor, "*#batch #query #key"] | None = None,
 ) -> Float[Tensor, "*batch query d_v"]:
-    """Let the decoder's states look at the encoder's: softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
+    """Attend from the decoder's states to the encoder's.
 
+    The result is softmax(Z W_Q (H W_K)^T / sqrt(d_k)) H W_V.
     Z are the decoder's states, H the encoder's; the scores are target tokens by source tokens.
     Source: Vaswani et al. 2017, section 3.2.3.
     """
@@ -34,13 +35,11 @@ def cross_attention(
 
 
 class DecoderBlock(nn.Module):
-    """Look back, look at the source, think: three layers, each with add and norm.
+    """Masked self-attention, cross-attention, a feed-forward network, each with add and norm.
 
-    `attention(d_model, heads)` makes the self-attention and the cross-attention,
-    `feed_forward(d_model, d_ff)` the network, and `norm_layer(x, gain, bias)` normalises;
-    `look_back(d_model, heads)` makes a replacement for self-attention. Source:
-    Vaswani et al. 2017, section 3.1; norm="pre" as in `EncoderBlock`. Raises ValueError for
-    another `norm`.
+    `attention(d_model, heads)` makes both attentions, `feed_forward(d_model, d_ff)` the network,
+    and `norm_layer(x, gain, bias)` normalises. Source: Vaswani et al. 2017, section 3.1;
+    norm="pre" as in `EncoderBlock`. Raises ValueError for another `norm`.
     """
 
     def __init__(
@@ -53,16 +52,12 @@ class DecoderBlock(nn.Module):
         attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
         feed_forward: Callable[[int, int], nn.Module] = FeedForward,
         norm_layer: Callable[..., Tensor] = layer_norm,
-        look_back: Callable[[int, int], nn.Module] | None = None,
     ):
         super().__init__()
         add = residual(norm)
-        if look_back is None:
-            first = AsSelfAttention(attention(d_model, heads))
-        else:
-            first = look_back(d_model, heads)
+        itself = AsSelfAttention(attention(d_model, heads))
         across = AsCrossAttention(attention(d_model, heads))
-        self.attention = add(first, d_model, norm_layer)
+        self.attention = add(itself, d_model, norm_layer)
         self.cross_attention = add(across, d_model, norm_layer)
         self.feed_forward = add(feed_forward(d_model, d_ff), d_model, norm_layer)
 
@@ -79,16 +74,14 @@ class DecoderBlock(nn.Module):
         where they are to be written one by one; `memory_mask` says which of the encoder's states
         may be seen.
         """
-        # masked self-attention
+        # pass the tokens through the three sublayers, in the order of the figure
         x = self.attention(x, mask)
-        # cross-attention to the memory
         x = self.cross_attention(x, memory, memory_mask)
-        # the feed-forward network, on each token alone
         return self.feed_forward(x)
 
 
 class Decoder(nn.Module):
-    """Write a sentence: embedding, then a stack of blocks; a last norm for norm="pre".
+    """Score the tokens of a target: embedding, a stack of blocks; a last norm for norm="pre".
 
     `block(d_model, heads, d_ff, norm)` makes each block. Source: Vaswani et al. 2017, figure 1,
     right, up to the linear layer. Raises ValueError for an unknown `norm`.

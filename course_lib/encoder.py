@@ -1,4 +1,4 @@
-"""The encoder: every token sees the whole sentence, layer after layer (lesson 08)."""
+"""The encoder: every token sees the whole sentence, block after block (lesson 08)."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -29,7 +29,7 @@ def residual(norm: Literal["post", "pre"]) -> type[PostNorm] | type[PreNorm]:
 
 
 class EncoderBlock(nn.Module):
-    """Attend, then think: self-attention and a feed-forward network, each with add and norm.
+    """Self-attention and a feed-forward network, each with add and norm.
 
     `attention(d_model, heads)` and `feed_forward(d_model, d_ff)` make the block's parts;
     `norm_layer(x, gain, bias)` normalises, and `norm` says where. The two layers, each inside its

@@ -47,7 +47,9 @@ def gelu_feed_forward(
 class FeedForward(nn.Module):
     """Hold the two matrices and biases of `feed_forward`, and learn them.
 
-    `network(x, w_1, b_1, w_2, b_2)` is what they are for.
+    `network(x, w_1, b_1, w_2, b_2)` is what they are for. The matrices begin with variance one over
+    the number of inputs, so that the products of a token of variance 1 have variance 1 (LeCun et
+    al. 1998, section 4.6); `nn.Linear` draws a third of it.
     """
 
     def __init__(self, d_model: int, d_ff: int, network: Callable[..., Tensor] = feed_forward):

@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from course_lib.decoder import Decoder, DecoderBlock
 from course_lib.encoder import Encoder, EncoderBlock
@@ -57,12 +58,30 @@ class Transformer(nn.Module):
         `target` is already shifted right; `source_mask` is as in `MultiHeadAttention`, such as a
         padding mask (batch, 1, key). Raises ValueError for more tokens than `max_length`.
         """
-        # read the source, each token attending to all real ones
+        # from the source to the memory, from there to states, and to logits
         memory = self.encoder(source, source_mask)
-        # decode the target, with the memory
         states = self.decoder(target, memory, source_mask)
-        # score every token of the vocabulary
         return self.output(states)
+
+
+def next_token_loss(
+    model: Transformer,
+    source: Int[Tensor, "*batch key"],
+    target: Int[Tensor, "*batch query"],
+    start: int,
+) -> Float[Tensor, ""]:
+    """Return the mean cross-entropy of each target token, in nats, given those before it.
+
+    The decoder reads the target shifted right ("offset by one position", Vaswani et al. 2017,
+    section 3.1), so that all positions are scored in one pass: teacher forcing.
+    """
+    # let the decoder read the target one position late, behind the start
+    first = torch.full_like(target[..., :1], start)
+    read = torch.cat([first, target[..., :-1]], dim=-1)
+    # score all positions in one pass
+    logits = model(source, read)
+    # compare each position's logits with the target there
+    return F.cross_entropy(logits.flatten(0, -2), target.flatten())
 
 
 @torch.no_grad()

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from course_lib.attention import additive_scores, attend, bilinear_scores, softmax, weighted_sum
-from course_lib.seq2seq import BahdanauSeq2Seq
+from course_lib.data import spelling
+from course_lib.seq2seq import BahdanauSeq2Seq, Seq2Seq
 from experiments import spelling_models
 from experiments.spelling_models import LENGTHS, SETTINGS
 
@@ -63,11 +64,43 @@ def alike(queries: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor
     return weighted_sum(weights, states), weights
 
 
+class Walk(nn.Module):
+    """Weights that are learned for each step and place, and see neither query nor key.
+
+    They begin as a walk from left to right, a letter a step. `step` counts where the decoder
+    writes one token at a time.
+    """
+
+    def __init__(self):
+        super().__init__()
+        steps, letters = torch.arange(spelling.LONGEST + 2.0), torch.arange(40.0)
+        self.scores = nn.Parameter(-((letters - steps[:, None]) ** 2) / 2)
+        self.step = 0
+
+    def forward(self, queries: Tensor, states: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Return contexts and weights."""
+        first = self.step if queries.shape[1] == 1 else 0
+        self.step += 1
+        scores = self.scores[first : first + queries.shape[1], : states.shape[1]]
+        weights = softmax(scores.expand(len(states), -1, -1), mask)
+        return weighted_sum(weights, states), weights
+
+
+class Walker(Seq2Seq):
+    """An encoder-decoder whose attention is a `Walk`."""
+
+    def decode(self, source: Tensor, max_new_tokens: int) -> Tensor:
+        """Write greedily, from the walk's first step."""
+        self.attend.step = 0
+        return super().decode(source, max_new_tokens)
+
+
 # what `spelling_models.trained` is asked for; a score with parameters is made for each seed
 ARMS = {
     "one vector": lambda: {},
     "one vector, wider": lambda: {"d_hidden": WIDER},
     "all letters alike": lambda: {"attend": alike},
+    "a fixed walk": lambda: {"attend": Walk(), "kind": Walker},
     "attention": lambda: {"attend": attend},
     "bilinear": lambda: {"attend": Bilinear()},
     "additive": lambda: {"attend": Additive()},

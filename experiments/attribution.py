@@ -39,13 +39,14 @@ def compare(model: Seq2Seq) -> dict[str, float]:
     """Compare weights with effects, over the held-out words of one length.
 
     Of all sounds that the model is certain of: the share whose most-weighted letter is also the
-    one on which they depend most, and the share that depends, by half of its probability or more,
+    one on which they depend most, the same for the letter of an even walk from the first sound and
+    letter to the last, and the share that depends, by half of its probability or more,
     on a letter with next to no weight. For such a letter, the mean drop when it is replaced: in
     all that the decoder sees, in the state with the most weight alone, in all others.
     """
     _, held_out = spelling.split()
     words = sorted({word for word, _ in held_out if len(word) == LETTERS})[:WORDS]
-    agree, hidden, drops = [], [], []
+    agree, walk, hidden, drops = [], [], [], []
     for word in words:
         [sounds] = spelling.pronounce(model, [word])
         target = spelling.encode_sounds([sounds])
@@ -55,7 +56,9 @@ def compare(model: Seq2Seq) -> dict[str, float]:
             if p[i] < CERTAIN:
                 continue
             looked = int(weights[i].argmax())
-            agree.append(int(effect[i].argmax()) == looked)
+            matters = int(effect[i].argmax())
+            agree.append(matters == looked)
+            walk.append(matters == round((LETTERS - 1) * i / max(1, len(sounds) - 1)))
             unseen = effect[i].masked_fill(weights[i] >= UNWEIGHTED, 0)
             hidden.append(bool(unseen.max() >= p[i] / 2))
             if hidden[-1]:
@@ -65,6 +68,7 @@ def compare(model: Seq2Seq) -> dict[str, float]:
     return {
         "sounds": len(agree),
         "agree": sum(agree) / len(agree),
+        "walk": sum(walk) / len(walk),
         "hidden": sum(hidden) / len(hidden),
         "everywhere": everything,
         "most-weighted state alone": state,

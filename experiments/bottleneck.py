@@ -1,9 +1,9 @@
 """Lessons 01 and 02: is one vector too small, or was the training too short?
 
 One vector of 64 (as the decoder's first state, or given to each of its steps), one of 256, and
-attention over states of 64 or of 256, each after 1,500, 3,000 and 6,000 steps. The last two models
-are as large as the one with 256, but their one vector passes through 64 or 16 numbers on its way
-to the decoder.
+attention over states of 64 or of 256, each after 1,500, 3,000 and 6,000 steps. In the last three
+models the one vector of 256 passes through 256, 64 or 16 numbers on its way to the decoder: two
+more layers, of which only the width between them differs.
 """
 
 from collections import defaultdict
@@ -48,6 +48,7 @@ ARMS = {
     "attention, 64": lambda: {"d_hidden": NARROW, "attend": attend},
     "one vector of 256": lambda: {"d_hidden": WIDE},
     "attention, 256": lambda: {"d_hidden": WIDE, "attend": attend},
+    "256 through 256": lambda: {"d_hidden": WIDE, "kind": Squeezed, "neck": 256},
     "256 through 64": lambda: {"d_hidden": WIDE, "kind": Squeezed, "neck": 64},
     "256 through 16": lambda: {"d_hidden": WIDE, "kind": Squeezed, "neck": 16},
 }

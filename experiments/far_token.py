@@ -25,11 +25,13 @@ TUNING = {"steps": 50, "learning_rate": 0.001}  # on LONGEST tokens
 FULL = {"steps": 400, "learning_rate": 0.005}  # on 32 texts of LONGEST tokens a step
 TESTED = 256
 PLACES = (0, N, 4 * N, LONGEST)  # where shares begin and end
+PLAIN = {"stretch": 1.0, "seen": 0, "base": 10000.0, "clamp": None}
 WAYS = {
     "as it was": {},
     "all pairs interpolated": {"stretch": LONGEST / N},
     "slow pairs interpolated": {"stretch": LONGEST / N, "seen": N},
     "base 500,000": {"base": 500_000.0},
+    "distances clamped": {"clamp": N - 1},
 }
 
 
@@ -61,7 +63,7 @@ def measure_one(seed: int) -> dict[str, list[float]]:
     learned = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     for name, way in WAYS.items():
         model.load_state_dict(learned)
-        vars(model.scheme).update({"stretch": 1.0, "seen": 0, "base": 10000.0} | way)
+        vars(model.scheme).update(PLAIN | way)
         found[name] = shares(model)
         train(model, LONGEST, BATCH // LONGEST, seed + 100, TUNING)
         found[f"{name}, {TUNING['steps']} steps"] = shares(model)

@@ -17,6 +17,8 @@ SEEDS = (0, 1, 2)
 
 HEADS = (1, 2, 4, 8, 16, 32)
 RATES = (0.001, 0.003, 0.01, 0.03)
+# heads, rate and steps of runs that go on
+LONGER = ((1, 0.003, 1500), (1, 0.001, 3000), (16, 0.001, 2400), (32, 0.003, 1800))
 SETTINGS = {"d_model": 64, "n": 16, "letters": 20, "batch": 64, "steps": 600}
 
 
@@ -56,11 +58,12 @@ def loss(model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
     return F.cross_entropy(model(tokens).flatten(0, 2), found.flatten())
 
 
-def measure_one(heads: int, rate: float, seed: int) -> dict[str, float]:
+def measure_one(
+    heads: int, rate: float, seed: int, steps: int = SETTINGS["steps"]
+) -> dict[str, float]:
     """Train one block; return the share of letters named right, and right in either order."""
     with training.seeded(seed):
         model = Block(heads)
-    steps = SETTINGS["steps"]
     training.train(
         model, lines(SETTINGS["batch"], seed), loss, steps=steps, learning_rate=rate, seed=seed
     )
@@ -78,6 +81,12 @@ def measure_one(heads: int, rate: float, seed: int) -> dict[str, float]:
     }
 
 
+def go_on(heads: int, rate: float, steps: int) -> dict:
+    """Return the runs of an arm that trains for longer."""
+    runs = [measure_one(heads, rate, seed, steps) for seed in SEEDS]
+    return {"heads": heads, "rate": rate, "steps": steps, "runs": runs}
+
+
 def measure() -> dict:
     """Return what came, by heads, rate and seed."""
     return {
@@ -88,6 +97,7 @@ def measure() -> dict:
             [[measure_one(heads, rate, seed) for seed in SEEDS] for rate in RATES]
             for heads in HEADS
         ],
+        "longer": [go_on(*arm) for arm in LONGER],
     }
 
 
@@ -100,4 +110,7 @@ def table(figures: dict) -> list[str]:
             for runs in by_rate
         )
         rows.append(f"{heads:3} heads   " + "   ".join(shown))
+    for arm in figures["longer"]:
+        shown = " ".join(f"{run['right']:.2f}" for run in arm["runs"])
+        rows.append(f"{arm['heads']:3} heads, rate {arm['rate']}, {arm['steps']} steps: {shown}")
     return rows

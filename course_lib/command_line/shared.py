@@ -1,16 +1,18 @@
 """What several commands share: the workspace, an exercise by its id, a table."""
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_lib.files.errors import CommandError
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import IS_CLONE, ROOT
 from course_lib.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from course_lib.checking.exercise import Exercise
 
-WORKSPACE = ROOT / "workspace"
+# where `course learn` makes one if it is not told: the clone has a place for it
+WORKSPACE = ROOT / "workspace" if IS_CLONE else Path("transformer-course")
 
 
 def load(exercise_id: str) -> "Exercise":

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course_lib.files.ipynb import EXPLORATIONS
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import PACKAGE, ROOT
 from course_lib.files.workspace import Workspace
 
 LESSONS = ROOT / "lessons"
-EXERCISES = ROOT / "course_lib" / "exercises" / "catalogue.json"
+EXERCISES = PACKAGE / "exercises" / "catalogue.json"
 MINUTES = re.compile(r"\*\*(\d+) minutes\b(?:, of which (\d+) are the core path)?")
 
 

@@ -232,7 +232,8 @@ def transformer(
     decoder = stack("decoder", above, 8, "target tokens so far")
     (_, up), (_, over) = encoder[-1].at, decoder[4].at
     corners = [(2, up + 0.75), (5, up + 0.75), (5, over)]
-    diagram.arrow(encoder[-1], decoder[4], "keys, values", via=corners, role="dim")
+    role: Role = "key" if "cross-attention" in lit else "dim"
+    diagram.arrow(encoder[-1], decoder[4], "keys, values", via=corners, role=role)
     top = len(decoder) * step
     diagram.arrow(decoder[-1], (8, top), role="dim")
     diagram.text("next token", (8, top + 0.25), size=SMALL)

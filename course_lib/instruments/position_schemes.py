@@ -125,12 +125,15 @@ class Rotary(NoPositions):
 
     The positions are divided by `stretch`, but not for pairs of columns that turn all the way round
     within `seen` places. Source: Su et al. 2021; Chen et al. 2023 stretch all pairs, Peng et al.
-    2024 (section 3.2) the slow ones alone. A larger `base` slows all pairs but the first.
+    2024 (section 3.2) the slow ones alone. A larger `base` slows all pairs but the first. Words
+    more than `clamp` apart, if it is given, score as words that far apart, as in Shaw et al. 2018.
     """
 
-    def __init__(self, stretch: float = 1.0, seen: int = 0, base: float = 10000.0):
+    def __init__(
+        self, stretch: float = 1.0, seen: int = 0, base: float = 10000.0, clamp: int | None = None
+    ):
         super().__init__()
-        self.stretch, self.seen, self.base = stretch, seen, base
+        self.stretch, self.seen, self.base, self.clamp = stretch, seen, base, clamp
 
     def turn(self, x: Float[Tensor, "... n d_k"]) -> Float[Tensor, "... n d_k"]:
         """Turn each word by the angles of its place, stretched or not."""
@@ -143,7 +146,13 @@ class Rotary(NoPositions):
 
     def attend(self, q, k, v, mask=None, tree=None):
         """Let the words meet, turned."""
-        return super().attend(self.turn(q), self.turn(k), v, mask, tree)
+        if self.clamp is None:
+            return super().attend(self.turn(q), self.turn(k), v, mask, tree)
+        places = torch.arange(q.shape[-2], device=q.device)
+        far = places.unsqueeze(-1) - places > self.clamp
+        as_far = rotary(q, torch.full_like(places, self.clamp), self.base)
+        scores = torch.where(far, dot_scores(as_far, k), dot_scores(self.turn(q), self.turn(k)))
+        return weighted_sum(softmax(scores / q.shape[-1] ** 0.5, mask), v)
 
 
 class Alibi(NoPositions):

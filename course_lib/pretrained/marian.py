@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from course_lib.add_norm import layer_norm
 from course_lib.data import store
 from course_lib.decoder import DecoderBlock
-from course_lib.encoder import Embedding, EncoderBlock
+from course_lib.encoder import Embedding, EncoderBlock, residual
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import shift_right
 from course_lib.pretrained.loading import Weights, needs_memory
@@ -70,8 +70,10 @@ class Marian(nn.Module):
         self.tokenizer = tokenizer
         self.embedding = Embedding(VOCAB + 1, D_MODEL, MAX_LENGTH, positions=waves)
         self.encoder = nn.ModuleList(encoder_block(*sizes, **parts) for _ in range(ENCODER_LAYERS))
-        parts["look_back"] = lambda d_model, heads: SSRU(d_model)
         self.decoder = nn.ModuleList(decoder_block(*sizes, **parts) for _ in range(DECODER_LAYERS))
+        for block in self.decoder:
+            # a recurrence in the place of self-attention
+            block.attention = residual(norm)(SSRU(D_MODEL), D_MODEL, parts["norm_layer"])
         self.bias = nn.Parameter(torch.zeros(VOCAB))
 
     def read(self, source: Int[Tensor, "... key"]) -> Float[Tensor, "... key 256"]:

@@ -96,7 +96,7 @@ def test_it_judges_what_a_save_has_changed_until_ctrl_c(tmp_path, save_notebook)
         assert "00_start.ipynb, saved at " in said
         assert f"✗ {ID}: not yet, 0 of 9 points" in said
         assert "The result is the square of the input." in said
-        assert f"Lesson 00: 0 of 1 exercises, about 25 minutes left. Next: `{ID}`" in said
+        assert f"Lesson 00: 0 of 1 exercises, about 30 minutes left. Next: `{ID}`" in said
         assert not workspace.record(ID).passed
 
         file.write_text("half of a")

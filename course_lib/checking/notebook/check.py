@@ -5,6 +5,7 @@ import linecache
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from html import escape
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,9 @@ def my_transformer() -> str:
     if workspace:
         path = _write_page(workspace, page)
         print(f"written to {path.name}: run it with `python {path.name}`")
+        if shell := cells.notebook():
+            told = f"<details><summary>{path.name}</summary><pre>{escape(page)}</pre></details>"
+            shell.display_pub.publish({"text/html": told, "text/plain": f"<{path.name}>"})
     else:
         print(f"not written: {Path.cwd().name} is no workspace")
     return page

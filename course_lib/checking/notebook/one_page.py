@@ -21,12 +21,23 @@ PARTS = (
     "add_norm/layer_norm", "add_norm/post_norm", "add_norm/pre_norm", "encoder/block",
     "encoder/stack", "decoder/block", "transformer/forward", "transformer/greedy",
 )  # fmt: skip
+# where the paper has what is on the page
+SECTIONS = {
+    "dot_scores": "§ 3.2.1", "softmax": "§ 3.2.1", "scaled_dot_product_attention": "§ 3.2.1",
+    "split_heads": "§ 3.2.2", "merge_heads": "§ 3.2.2", "MultiHeadAttention": "§ 3.2.2",
+    "AsSelfAttention": "§ 3.2.3", "AsCrossAttention": "§ 3.2.3", "causal_mask": "§ 3.2.3",
+    "feed_forward": "§ 3.3", "FeedForward": "§ 3.3", "sinusoidal": "§ 3.5",
+    "Embedding": "§ 3.4 and 3.5",
+    "layer_norm": "§ 3.1", "PostNorm": "§ 3.1", "EncoderBlock": "§ 3.1", "Encoder": "§ 3.1",
+    "DecoderBlock": "§ 3.1", "Decoder": "§ 3.1", "shift_right": "§ 3.1", "greedy": "§ 3.1",
+    "Transformer": "§ 3, figure 1", "PreNorm": "Xiong et al. 2020",
+}  # fmt: skip
 ENDS = ("transformer/forward", "transformer/greedy", "masks/shift_right")
 TASK = """
 # %% the task: eight different letters come in, and go out in the order of the alphabet
 START, STOP = 26, 27
 torch.manual_seed(0)
-model = Transformer(vocab=28, layers=2, d_model=64, heads=4, d_ff=256, max_length=9, norm="pre")
+model = Transformer(vocab=28, layers=2, d_model=64, heads=4, d_ff=256, max_length=9)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
 for step in range(600):
     optimizer.param_groups[0]["lr"] = 0.003 * min((step + 1) / 60, 1 - step / 600)
@@ -80,7 +91,12 @@ class _Page:
 
     def text(self) -> str:
         """Return imports, definitions and the task."""
-        body = "\n\n".join(dict.fromkeys(self._definitions.values())) + "\n" + TASK
+        parts = {text: name for name, text in reversed(self._definitions.items())}
+        sections = {
+            text: f"# {SECTIONS[name]}\n" for text, name in parts.items() if name in SECTIONS
+        }
+        texts = dict.fromkeys(self._definitions.values())
+        body = "\n\n".join(sections.get(x, "") + x for x in texts) + "\n" + TASK
         used = globals_read(body)
         lines = {line for name, line in self._imports.items() if name in used}
         imports = "\n".join(sorted({"import torch", *lines}))

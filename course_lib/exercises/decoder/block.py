@@ -1,4 +1,4 @@
-"""One block of the decoder: the words look back, look at the source, and think."""
+"""One block of the decoder: masked self-attention, cross-attention, feed-forward."""
 
 import torch
 
@@ -13,8 +13,8 @@ from course_lib.masks import causal_mask
 exercise = Exercise(
     reference=DecoderBlock,
     method="forward",
-    lesson="08",
-    title="Look back, look across, think",
+    lesson="08_one_page",
+    title="The decoder's block",
     minutes=6,
     difficulty=2,
     hints=(
@@ -67,7 +67,6 @@ def cases(draw: Draw):
         "attention": Probe("attention_to_all_alike"),
         "feed_forward": Probe("network_of_one_matrix"),
         "norm_layer": Probe("stretch_and_shift"),
-        "look_back": Probe("sum_of_seen"),
     }
     for name, part in parts.items():
         yield (
@@ -238,6 +237,32 @@ def side_by_side(self, x, memory, mask=None, memory_mask=None):
     the figure they are a chain: what should the second and the third layer read?"""
     seen = self.look_back(x, mask)
     return seen + self.look_across(x, memory, memory_mask) + self.think(x)
+
+
+@exercise.mistake
+def results_added_up(self, x, memory, mask=None, memory_mask=None):
+    """The three sublayers were taken out of their wrapping, all read x, and what they found was
+    added to it: nothing was normalized. In the figure they are a chain, each with its own add and
+    norm."""
+    found = self.attention.sublayer(x, mask)
+    found = found + self.cross_attention.sublayer(x, memory, memory_mask)
+    return x + found + self.feed_forward.sublayer(x)
+
+
+@exercise.mistake
+def results_added_to_x(self, x, memory, mask=None, memory_mask=None):
+    """All three sublayers read the block's input, side by side, and their results were added to it.
+    In the figure they are a chain: what should the second and the third sublayer read?"""
+    seen = self.look_back(x, mask)
+    return x + seen + self.look_across(x, memory, memory_mask) + self.think(x)
+
+
+@exercise.mistake
+def last_two_side_by_side(self, x, memory, mask=None, memory_mask=None):
+    """Cross-attention and network both read what the self-attention returned, and the results were
+    added up. In the figure they are a chain: what should the network read?"""
+    x = self.look_back(x, mask)
+    return x + self.look_across(x, memory, memory_mask) + self.think(x)
 
 
 @exercise.mistake(step="look_back")

@@ -1,4 +1,4 @@
-"""The decoder asks the encoder: queries from one sentence, keys and values from another."""
+"""Cross-attention: queries from one sentence, keys and values from another."""
 
 import torch
 
@@ -11,8 +11,8 @@ from course_lib.self_attention import scaled_dot_product_attention
 exercise = Exercise(
     reference=cross_attention,
     lesson="08",
-    title="The decoder asks the encoder",
-    minutes=6,
+    title="Cross-attention",
+    minutes=5,
     difficulty=1,
     hints=(
         "Who wants to know something here, and who knows it? Which of the two sentences is asked, "

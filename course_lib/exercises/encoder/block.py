@@ -1,4 +1,4 @@
-"""One block of the encoder, constructor and all: the words look at each other, then each thinks."""
+"""One block of the encoder, constructor and all: self-attention, then feed-forward."""
 
 import torch
 from torch import nn
@@ -18,7 +18,7 @@ exercise = Exercise(
     constructor=True,
     lesson="08",
     title="A block from an empty class",
-    minutes=15,
+    minutes=12,
     difficulty=2,
     hints=(
         "Draw the block as two boxes with one arrow between them. What goes into the first, and "

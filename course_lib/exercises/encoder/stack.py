@@ -14,8 +14,8 @@ from course_lib.encoder import Encoder
 exercise = Exercise(
     reference=Encoder,
     method="forward",
-    lesson="08",
-    title="Block upon block",
+    lesson="08_one_page",
+    title="The encoder: a stack of blocks",
     minutes=5,
     difficulty=2,
     hints=(

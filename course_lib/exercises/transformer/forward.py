@@ -15,7 +15,7 @@ exercise = Exercise(
     equivalent=("max_length ignored",),
     reference=Transformer,
     method="forward",
-    lesson="08",
+    lesson="08_one_page",
     title="The whole Transformer",
     minutes=5,
     difficulty=2,
@@ -248,6 +248,27 @@ def shifted_again(self, target, memory, mask):
     """The target was shifted right once more, so each place sees one token too few. What does the
     docstring say of the target that comes in?"""
     return self.decoder(shift_right(target, 0), memory, mask)
+
+
+@exercise.mistake(step="write")
+def shifted_behind_a_one(self, target, memory, mask):
+    """The target was shifted right once more, behind token 1, so each place sees one token too few.
+    Whoever calls this has shifted it: what does the docstring say?"""
+    return self.decoder(shift_right(target, 1), memory, mask)
+
+
+@exercise.mistake(step="write")
+def shifted_behind_the_last_id(self, target, memory, mask):
+    """The target was shifted right once more, behind the vocabulary's last token, so each place
+    sees one token too few. What does the docstring say of the target that comes in?"""
+    return self.decoder(shift_right(target, len(self.output.weight) - 1), memory, mask)
+
+
+@exercise.mistake(step="write")
+def closed_to_a_ring(self, target, memory, mask):
+    """The target was shifted right once more, and its last token came round to the front. What does
+    the docstring say of the target that comes in?"""
+    return self.decoder(target.roll(1, -1), memory, mask)
 
 
 @exercise.mistake(step="write")

@@ -23,8 +23,8 @@ def up_to_stop(written):
 exercise = Exercise(
     reference=greedy,
     lesson="08",
-    title="The Transformer writes",
-    minutes=12,
+    title="Greedy decoding",
+    minutes=10,
     difficulty=2,
     canonical=up_to_stop,
     hints=(

@@ -10,10 +10,9 @@ from course_lib.transformer import parameter_count
 
 exercise = Exercise(
     reference=parameter_count,
-    lesson="08",
+    lesson="08_parameters",
     title="Sixty million numbers",
     minutes=10,
-    optional=True,
     difficulty=2,
     hints=(
         "List the layers of one encoder block and of one decoder block. Which of them do the two "

@@ -4,7 +4,7 @@ import io
 import zipfile
 from pathlib import Path
 
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import IS_CLONE, ROOT
 from course_lib.grading.exports import release
 
 SETUP = """\
@@ -124,7 +124,9 @@ def _archive(lesson: str, readme: str) -> bytes:
 
 
 def _course() -> list[Path]:
-    """List the files with which pip installs the course."""
+    """List the files with which pip installs the course. Raises LookupError without a clone."""
+    if not IS_CLONE:
+        raise LookupError("Gradescope installs the course from its files: export from a clone.")
     inside = [*(ROOT / "course_lib").rglob("*"), *(ROOT / "lessons").rglob("*")]
     files = [x for x in inside if x.is_file() and "__pycache__" not in x.parts]
     return [*(ROOT / name for name in NAMES), *sorted(files)]

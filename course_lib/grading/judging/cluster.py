@@ -5,12 +5,11 @@ students' code never runs in Dask's own process. The batch of a worker that is l
 another.
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from math import ceil
 
-from course_lib.files.paths import ROOT
+from course_lib.files.paths import install
 from course_lib.grading.judging.isolation import CannotGrade
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.workers import Worker
@@ -33,10 +32,7 @@ def judged_by_dask(
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError:
-        raise CannotGrade(
-            f'Dask is not installed: `{sys.executable} -m pip install -c "{ROOT}/constraints.txt" '
-            f'-e "{ROOT}[cluster]"`.'
-        ) from None
+        raise CannotGrade(f"Dask is not installed: `{install('[cluster]')}`.") from None
 
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
