@@ -14,20 +14,14 @@ START, STOP = 1, 0
 exercise = Exercise(
     reference=beam_search,
     lesson="11",
-    title="Several translations in mind",
-    minutes=20,
-    difficulty=3,
+    title="Find the bug: a beam that gets thinner",
+    minutes=10,
+    difficulty=2,
     hints=(
-        "A live prefix is its tokens and the sum of their log-probabilities. What are the tokens "
-        "and the sum of the one prefix with which all begins?",
-        "With 3 live prefixes and 5 tokens, `step` returns 3 times 5 numbers. What do you add to "
-        "each row before you compare all 15, and how do you get back from a place among 15 to a "
-        "prefix and a token?",
-        "Go through the ranked continuations from the best. What do you do with one that ends in "
-        "stop, as long as its rank is below `width`? And with one that does not?",
-        "Two translations of unequal length: the longer one has added up more negative numbers. "
-        "By what is each sum divided, and at which moment: in each round, or once at the end?",
-        "Nothing may be finished when `most` tokens are written. Which prefixes are compared then?",
+        "Go through one round on paper: a beam of 2, and three continuations, from the best: one "
+        "that ends in stop, then two that do not. Which should be finished, and which live on?",
+        "How many prefixes are live after that round, by the text of the lesson, and how many by "
+        "this code? Look at the two conditions that decide about a continuation.",
     ),
     equivalent=(
         # log-probabilities have two axes, so the last one is the second one
@@ -283,11 +277,48 @@ def any_rank_finishes(*inputs):
     return search(*inputs, any_rank=True)
 
 
-@exercise.mistake
-def beam_shrinks(*inputs):
-    """A finished text takes the place of a live one, so the beam gets thinner in that round. The
-    best `width` of those that do *not* stop live on."""
-    return search(*inputs, shrinks=True)
+@exercise.hand_out
+def beam_shrinks(step, start, stop, width, most, alpha=0.6):
+    """The fault was `rank < width` for `len(live) < width`: a finished text took the place of a
+    live one, so the beam got thinner with each."""
+    if width < 1:
+        raise ValueError(f"a beam holds at least 1 prefix, not {width}: width 1 is greedy")
+    # begin with one live prefix, whose sum of log-probabilities is 0
+    live, finished = [([start], 0.0)], []
+    for _ in range(most):
+        # end when nothing is live, or when as many are finished as the beam is wide
+        if not live or len(finished) >= width:
+            break
+        # add to each sum the log-probabilities of all its continuations, and rank them together
+        log_probabilities = step(torch.tensor([tokens for tokens, _ in live]))
+        sums = log_probabilities.new_tensor([total for _, total in live]).unsqueeze(-1)
+        continued = (sums + log_probabilities).flatten()
+        # one continuation of each prefix is a stop: so many hold `width` others
+        ranked = continued.topk(min(width + len(live), len(continued)))
+        prefixes, live = live, []
+        for rank, (total, place) in enumerate(
+            zip(ranked.values.tolist(), ranked.indices.tolist(), strict=True)
+        ):
+            # leave out what has the probability 0, and with it all that follows
+            if total == float("-inf"):
+                break
+            # find out which prefix this continues, and by which token
+            prefix, token = divmod(place, log_probabilities.shape[-1])
+            longer = [*prefixes[prefix][0], token], total
+            # finish what stops among the best, and let the best of the others live on
+            if token == stop and rank < width:
+                finished.append(longer)
+            elif token != stop and rank < width:
+                live.append(longer)
+    if not finished and not live:
+        raise ValueError("no token has a probability above 0: does step return log-probabilities?")
+    # compare the finished by their scores, or if there is none, the live
+    scored = [
+        (total / ((5 + len(tokens) - 1) / 6) ** alpha, tokens) for tokens, total in finished or live
+    ]
+    score, tokens = max(scored, key=lambda pair: pair[0])
+    # leave out the start and the stop
+    return [token for token in tokens[1:] if token != stop], score
 
 
 @exercise.mistake

@@ -8,11 +8,10 @@ from course_lib.label_smoothing import smoothed_cross_entropy
 
 exercise = Exercise(
     reference=smoothed_cross_entropy,
-    lesson="11",
+    lesson="11_recipe",
     title="A loss that does not ask for certainty",
     minutes=10,
     difficulty=2,
-    optional=True,
     hints=(
         "From the logits of one place, which function of torch makes the logarithms of all "
         "probabilities at once, however large the logits are?",

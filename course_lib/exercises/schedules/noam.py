@@ -9,11 +9,10 @@ from course_lib.schedules import noam
 
 exercise = Exercise(
     reference=noam,
-    lesson="11",
+    lesson="11_recipe",
     title="Up, then down",
     minutes=5,
     difficulty=1,
-    optional=True,
     hints=(
         "The formula has a minimum of two terms. Which of them is the smaller one at step 1, and "
         "which one long after the warm-up?",
