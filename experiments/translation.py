@@ -69,7 +69,7 @@ class Recipe:
 # each row changes one thing, or a few that belong together, and keeps what was changed before it;
 # its number of steps takes SECONDS
 STEPS: dict[str, dict] = {
-    "post-norm, a peak of 0.012": {"tied": True, "steps": 375},
+    "post-norm, a high rate": {"tied": True, "steps": 375},
     "pre-norm": {"norm": "pre", "steps": 375},
     "batches by tokens": {"most": 1200, "steps": 1050},
     "a lower rate, down to zero": {"schedule": "linear", "rate": 0.002, "steps": 1050},

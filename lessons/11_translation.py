@@ -15,6 +15,9 @@ from collections import Counter
 from course_lib.data import home_assistant, needs, translating
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, plots, results
+from collections.abc import Callable, Sequence
+from jaxtyping import Float, Int
+from torch import Tensor
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -281,7 +284,7 @@ reveal(guess, round(score(rows, 2) - score(rows, 3), 1))
 assert round(score(rows, 2), 1) == 48.4 and round(score(rows, 3), 1) == 46.7
 
 # %% [markdown]
-# There is the headline: a sixth of the parameters, 1.7 BLEU ahead. Is it luck? Draw 500 texts from the 500 with replacement, score both on those, and repeat. The middle 95 % of the differences is a **bootstrap interval** (Koehn 2004). It covers the choice of texts, and not the choice of seed: ours was trained once.
+# There is the headline: a sixth of the parameters, 1.7 BLEU ahead. Would it hold for other texts? Draw 500 texts from the 500 with replacement, score both on those, and repeat. The middle 95 % of the differences is a **bootstrap interval** (Koehn 2004). It covers the choice of texts, and not the choice of seed: ours was trained once.
 
 # %% [markdown]
 # BLEU needs only sums, so each text is one row of ten numbers: four counts of matches, four of n-grams, two lengths.
@@ -316,7 +319,7 @@ print(f"ours - theirs: {low:+.1f} to {high:+.1f}")
 assert low < 0 < high
 
 # %% [markdown]
-# The interval contains 0, so with other texts of this kind the order might turn round. Before we look at the texts, look at how the two were written.
+# The interval contains 0: with other texts of this kind, Firefox's could be ahead. Before we look at the texts, look at how the two were written.
 
 # %% [markdown]
 # ## Why the likeliest next token is not enough
@@ -408,10 +411,10 @@ def step(prefixes):
 
 # %% tags=["nbval-check-output"]
 for width in (1, 2):
-    tokens, score = beam_search(step, 0, 1, width, most=5)
-    print(f"width {width}:", " ".join(words[token] for token in tokens), f"(score {score:.2f})")
+    tokens, best = beam_search(step, 0, 1, width, most=5)
+    print(f"width {width}:", " ".join(words[token] for token in tokens), f"(score {best:.2f})")
 assert [words[token] for token in tokens] == ["ein", "Haus"]
-assert math.isclose(score, math.log(0.36) / (8 / 6) ** 0.6, abs_tol=0.001)
+assert math.isclose(best, math.log(0.36) / (8 / 6) ** 0.6, abs_tol=0.001)
 
 # %% [markdown]
 # ## A wider beam on a real translator
@@ -445,20 +448,20 @@ def by_beam(text, width, alpha):
 # %%
 first, found = rows[:60], {}
 for width in (1, 2, 4, 16):
-    tokens, sums = zip(*(by_beam(row[0], width, 0.0) for row in first))
+    tokens, totals = zip(*(by_beam(row[0], width, 0.0) for row in first))
     texts = [cut(translator.tokenizer.decode(some)) for some in tokens]
-    found[width] = sum(sums) / 60, bleu(texts, [cut(row[1]) for row in first])
+    found[width] = sum(totals) / 60, bleu(texts, [cut(row[1]) for row in first])
     print(f"width {width:2}: {sum(map(len, tokens)) / 60:.2f} tokens,", end=" ")
     print(f"log-probability {found[width][0]:.3f}, BLEU {found[width][1]:.1f}")
 assert found[1][0] < found[2][0] < found[4][0] < found[16][0]
 
 # %% [markdown]
-# Each wider beam finds likelier sentences. From 4 to 16 the gain is small, though it takes almost three times as long. BLEU is higher with a beam than without, by one to two points, but 60 texts are too few to rank the widths. For long texts very wide beams are reported to lower BLEU, since a likelier sentence is often a shorter one (Koehn & Knowles 2017). These texts have about seven tokens, and that does not happen here.
+# Each wider beam finds likelier sentences. From 4 to 16 the gain is small. Very wide beams are reported to *lower* BLEU, since a likelier sentence is often a shorter one (Koehn & Knowles 2017): the **beam search curse**. It does not show here: neither the length nor BLEU falls. But these are 60 texts of about seven tokens, too short to test it and too few to rank the widths.
 
 # %% [markdown]
 # ## The same decoding for both
 #
-# Ours was written by a beam of 4 with $\alpha = 1.5$. That is the best of three values on the tuning texts, at the edge of the grid, and BLEU was still rising there. Theirs was written greedily. Compare like with like: both greedily, then both by a beam of 4.
+# Ours was written by a beam of 4 with $\alpha = 1.5$. That is the best of three values on the tuning texts, at the edge of the grid, and BLEU was still rising there. Theirs was written greedily. Compare like with like: both greedily, then both by a beam of 4 (theirs with $\alpha = 1$, not tuned).
 
 # %% tags=["hide-input"]
 needs()
@@ -472,7 +475,7 @@ assert equal["greedy"][0] < equal["greedy"][1]
 assert equal["beam of 4"][0] > equal["beam of 4"][1]
 
 # %% [markdown]
-# Greedily, Firefox's is ahead by almost a point; by beam, ours is by two. A beam is worth 2.6 points to our model and nothing to theirs. So the order of these two depends on the decoding, and an honest table says how each was decoded.
+# Greedily, Firefox's is ahead by almost a point; by beam, ours is by two. Ours gains 2.6 points by a beam, theirs nothing. Both differences are small beside the width of the interval above. So the order depends on the decoding, and is not certain in either. An honest table says how each was decoded.
 #
 # ## One word away
 #
@@ -526,7 +529,7 @@ plots.show(
 )
 
 # %% [markdown]
-# On the 275 texts without a neighbour ours is behind by 9 BLEU, and the whole interval is below 0. So the headline came from the other 225. What does it take to win those? Here is a rival without any network: find the neighbour, and copy *its* translation.
+# On the 275 texts without a neighbour ours is behind by 9 BLEU, and the whole interval is below 0. All of its lead is on the other 225. (Nobody trained it without the neighbours: we see *where* it wins, not what they taught it.) What does it take to win those? Here is a rival without any network: find the neighbour, and copy *its* translation.
 
 # %% tags=["hide-input"]
 copied = [
@@ -588,7 +591,7 @@ assert not read & {"she", "sister", "chair"}
 # | BLEU | $100 \cdot \min(1, e^{1 - r/c}) \cdot (p_1 p_2 p_3 p_4)^{1/4}$, matches clipped, added up over the corpus |
 # | beam search | rank all $b \cdot V$ continuations by $\sum \log p$; at the end divide by $((5 + \lvert y\rvert)/6)^\alpha$ |
 #
-# A small model beat a real one on 500 texts, because 225 of them have a near-duplicate in its training, because it was decoded with a beam, and because the references are in its dialect. Without near-duplicates it is 9 BLEU behind.
+# A small model had a higher score than a real one on 500 texts. The lead is within the interval, and when both decode greedily it is gone. All of it is on 225 texts with a near-duplicate in training, where copying scores higher than Firefox too. On the other 275 it is 9 BLEU behind.
 
 # %% [markdown]
 # ## Test yourself
