@@ -15,6 +15,8 @@ from collections import Counter
 from course_lib.data import home_assistant, needs, translating
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, plots, results
+
+# %%
 from collections.abc import Callable, Sequence
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -230,8 +232,7 @@ assert counts == [(7, 7), (3, 6), (1, 5), (0, 4)]
 # BLEU is the geometric mean of $p_1$ to $p_4$, so a translation must be good in all four. Precision alone is easy to cheat: write only what you are sure of. So a corpus of $c$ tokens that is shorter than its references, $r$ tokens, has its score multiplied by a **brevity penalty**:
 #
 # $$\mathrm{BLEU} = 100 \cdot \underbrace{\min\big(1,\, e^{1 - r/c}\big)}_{\text{brevity penalty}} \cdot \Big(\prod_{n=1}^{4} p_n\Big)^{1/4}$$
-
-# %% [markdown]
+#
 # Our sentence has no 4-gram in common with its reference, $p_4 = 0$, so its BLEU is 0. BLEU belongs to a **corpus**: matches and n-grams are added up over all sentences *before* they are divided.
 
 # %%
@@ -285,9 +286,9 @@ assert round(score(rows, 2), 1) == 48.4 and round(score(rows, 3), 1) == 46.7
 
 # %% [markdown]
 # There is the headline: a sixth of the parameters, 1.7 BLEU ahead. Would it hold for other texts? Draw 500 texts from the 500 with replacement, score both on those, and repeat. The middle 95 % of the differences is a **bootstrap interval** (Koehn 2004). It covers the choice of texts, and not the choice of seed: ours was trained once.
-
-# %% [markdown]
+#
 # BLEU needs only sums, so each text is one row of ten numbers: four counts of matches, four of n-grams, two lengths.
+
 
 # %% tags=["hide-input"]
 def sums(row, who):
@@ -303,7 +304,6 @@ def of_sums(total):
     return 100 * (brevity + precisions.log().mean(-1)).exp()
 
 
-# %% tags=["hide-input"]
 def difference(rows, draws=1000):
     """Return both ends of the bootstrap interval of ours - theirs."""
     generator = torch.Generator().manual_seed(0)
@@ -320,8 +320,7 @@ assert low < 0 < high
 
 # %% [markdown]
 # The interval contains 0: with other texts of this kind, Firefox's could be ahead. Before we look at the texts, look at how the two were written.
-
-# %% [markdown]
+#
 # ## Why the likeliest next token is not enough
 #
 # Theirs was written greedily: the likeliest token at each step. Ours was not. The likeliest *sentence* can begin with a token that was not the likeliest. Here is a tiny model with two steps, in German; follow the numbers.
@@ -376,8 +375,7 @@ diagram.show(
 # Each round has $b \le width$ live prefixes:
 #
 # $$\underset{b \times n}{\text{prefixes}} \;\xrightarrow{\;step\;}\; \underset{b \times V}{\log p} \;\xrightarrow{\;+\,\text{sums}\;}\; \underset{b \times V}{\text{sums of all continuations}} \;\to\; \text{rank all } b \cdot V$$
-
-# %% [markdown]
+#
 # Among the best `width` of all continuations, those that end in `stop` are **finished** and leave the beam. The best `width` of the others live on. The search ends when nothing is live, when `width` are finished, or after `most` tokens. Then the best score among the finished wins; if none is finished, among the live. The function below is nearly that: one of its lines is wrong.
 
 # %%
@@ -454,9 +452,10 @@ for width in (1, 2, 4, 16):
     print(f"width {width:2}: {sum(map(len, tokens)) / 60:.2f} tokens,", end=" ")
     print(f"log-probability {found[width][0]:.3f}, BLEU {found[width][1]:.1f}")
 assert found[1][0] < found[2][0] < found[4][0] < found[16][0]
+assert found[1][1] <= min(found[2][1], found[4][1], found[16][1])
 
 # %% [markdown]
-# Each wider beam finds likelier sentences. From 4 to 16 the gain is small. Very wide beams are reported to *lower* BLEU, since a likelier sentence is often a shorter one (Koehn & Knowles 2017): the **beam search curse**. It does not show here: neither the length nor BLEU falls. But these are 60 texts of about seven tokens, too short to test it and too few to rank the widths.
+# Each wider beam finds likelier sentences. From 4 to 16 the gain is small. Very wide beams are reported to *lower* BLEU, since a likelier sentence is often a shorter one (Koehn & Knowles 2017): the **beam search curse**. It does not show here: the translations are 1 % shorter than greedy ones, and BLEU does not fall. But these are 60 texts of about seven tokens, too short to test it and too few to rank the widths.
 
 # %% [markdown]
 # ## The same decoding for both
@@ -475,8 +474,9 @@ assert equal["greedy"][0] < equal["greedy"][1]
 assert equal["beam of 4"][0] > equal["beam of 4"][1]
 
 # %% [markdown]
-# Greedily, Firefox's is ahead by almost a point; by beam, ours is by two. Ours gains 2.6 points by a beam, theirs nothing. Both differences are small beside the width of the interval above. So the order depends on the decoding, and is not certain in either. An honest table says how each was decoded.
-#
+# Greedily, Firefox's is ahead by almost a point; by beam, ours is by two. Ours gains 2.6 points by a beam, theirs nothing. Both differences are small beside the width of the interval above. So the order depends on the decoding, and is not certain in either. An honest table says how each was decoded. And neither row says on *which* texts ours is good.
+
+# %% [markdown]
 # ## One word away
 #
 # The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most. (For long documents, lesson 10's near-duplicates do the same job.)
@@ -529,7 +529,7 @@ plots.show(
 )
 
 # %% [markdown]
-# On the 275 texts without a neighbour ours is behind by 9 BLEU, and the whole interval is below 0. All of its lead is on the other 225. (Nobody trained it without the neighbours: we see *where* it wins, not what they taught it.) What does it take to win those? Here is a rival without any network: find the neighbour, and copy *its* translation.
+# On the 275 texts without a neighbour ours is behind by 9 BLEU, and the whole interval is below 0. All of its lead is on the other 225. (A beam for theirs changes neither: 44.3 and 47.5. Ours was not trained again without the neighbours, so you see *where* it wins, not what they taught it.) Here is a rival without any network: find a neighbour, and copy *its* translation.
 
 # %% tags=["hide-input"]
 copied = [
@@ -538,9 +538,16 @@ copied = [
 ]
 print(f"copied {score(copied, 2):.1f}, theirs {score(near, 3):.1f}, ours {score(near, 2):.1f}")
 assert score(near, 3) + 3 < score(copied, 2) < score(near, 2) - 10
+# theirs by a beam of 4 on both parts
+beamed = {row[0]: text for row, text in zip(rows, duel["theirs_by_beam"]["written"])}
+told = [score([(*row[:3], beamed[row[0]]) for row in part], 3) for part in (near, far)]
+assert [round(x, 1) for x in told] == [44.3, 47.5]
+# words that the training part never says
+read = {x for source, _ in learning for x in home_assistant.normalised(source).split()}
+assert not read & {"she", "sister", "chair"}
 
 # %% [markdown]
-# Copying a translation that has a wrong word in it beats Firefox too. On these texts BLEU rewards knowing the house style of this program's Portuguese. Ours does more than copy: it is well above that rival.
+# Copying a translation with a wrong word in it scores higher than Firefox too. On these texts BLEU rewards the house style of this program's Portuguese, which a neighbour shows. Ours does more than copy: it is well above that rival.
 #
 # ## Whose Portuguese?
 #
@@ -569,11 +576,6 @@ for source, _, ours, theirs in duel["corpora"]["elsewhere"]["shown"]:
 
 # %% [markdown]
 # Ours fails here. Its 20,767 texts never say *she*, *sister* or *chair*: a smart-home interface does not use them. A held-out score says how good a model is on *texts like those*, and nothing about others. (Whether Firefox's translator has read our held-out texts, which are public, we cannot check.)
-
-# %%
-needs("homeassistant", "marian")
-read = {x for source, _ in learning for x in home_assistant.normalised(source).split()}
-assert not read & {"she", "sister", "chair"}
 
 # %% [markdown]
 # ## Break it
