@@ -265,7 +265,7 @@ assert math.isclose(bleu(short, references), 100 * math.exp(1 - 1 / 0.9))
 # %% [markdown]
 # ## The headline
 #
-# Both translators write all 500 held-out texts, and your function scores them. **Who wins, and by how much BLEU?**
+# Both translators write all 500 held-out texts, ours by **beam search**, theirs greedily (both come below), and your function scores them. **Who wins, and by how much BLEU?**
 
 # %%
 guess = None  # "ours" or "theirs", and a number
