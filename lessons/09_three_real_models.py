@@ -150,7 +150,7 @@ tokens, mask = my_encoder.tokens(["A man is playing a guitar on stage."])
 print("a state for each token:", tuple(my_encoder(tokens, mask).shape))
 
 # %% [markdown]
-# An encoder gives a state $h_i$ to each token. To compare sentences, we need one vector each, and the simplest choice works well: the mean of the states (Reimers & Gurevych 2019). In a batch, short sentences are padded; $m_i$ is 1 for a real token and 0 for padding:
+# An encoder gives a state $h_i$ to each token. To compare sentences we need one vector each; the mean of the states works well (Reimers & Gurevych 2019). In a batch, short sentences are padded; $m_i$ is 1 for a real token and 0 for padding:
 #
 # $$\underset{d}{s} = \frac{\sum_{i=1}^{n} m_i\, h_i}{\sum_{i=1}^{n} m_i} \qquad \underset{n \times d}{H}, \quad \underset{n}{m}$$
 
@@ -167,7 +167,7 @@ check("encoder/mean_pool", mean_pool)
 mean_pool = mine("encoder/mean_pool")
 
 # %% [markdown]
-# Fine-tuning was **contrastive**: a sentence's vector should have a larger cosine with its partner's than with all others in the batch. So cosines should now measure meaning. The first two of these sentences mean nearly the same, and share only the word *a*. **What are the three cosines?**
+# Fine-tuning was **contrastive**: a sentence's vector should have a larger cosine with its partner's than with all others in the batch. The first two of these sentences mean nearly the same, and share only the word *a*. **What are the three cosines?**
 #
 # 1. A man is playing a guitar on stage.
 # 2. Someone performs music with a string instrument.
@@ -257,7 +257,9 @@ assert counts == (8, 4)
 
 # %% tags=["hide-input"]
 title = "Two nouns in one line: attention tells them apart, in eight of eight lines"
-figure, ax = plots.axes(title, "blocks passed", "lean of the jewel − lean of the sound", size=(7, 3.4))
+figure, ax = plots.axes(
+    title, "blocks passed", "lean of the jewel − lean of the sound", size=(7, 3.4)
+)
 for values, colour in ((attending, plots.COLOURS[0]), (alone, plots.COLOURS[1])):
     ax.plot(values.T, color=colour, linewidth=1.2)
 ax.axhline(0, color="0.6", linewidth=1)
@@ -269,7 +271,11 @@ plots.show(
     "after blocks 2 and 3, and between 0.01 and 0.07 at the end. Looking only at itself they stay "
     "within 0.03 of zero, four above and four below at the end.",
 )
-assert (attending[:, 2:] > 0).all() and attending[:, -1].max() < 0.08 and alone[:, -1].abs().max() < 0.03
+assert (
+    (attending[:, 2:] > 0).all()
+    and attending[:, -1].max() < 0.08
+    and alone[:, -1].abs().max() < 0.03
+)
 
 # %% [markdown]
 # With attention eight of eight; alone four, as by chance. The gaps are small, and eight lines are few. And if a whole line has one sense, attention is not needed: on six lines with *bank*, a plain average of the embeddings beats this encoder six to four ([an exploration](explorations/03_senses.ipynb) of lesson 03).
@@ -304,7 +310,8 @@ assert my_translator.translate(sentence) == translator.translate(sentence)
 # %% [markdown]
 # All of that is yours but the recurrence, the embedding and the tokenizer. (Where `mine` has said "the library's", it is not yours *yet*.)
 #
-# Where does it look while it writes? Mozilla trained one head of the last cross-attention to align words, because a link on a page must end up on the right words. Portuguese puts most adjectives after the noun:
+# Where does it look while it writes? Mozilla trained one head of the last cross-attention to align words, so that links end up on the right words. Portuguese puts most adjectives after the noun:
+
 
 # %% tags=["hide-input"]
 def tokens_of(text):
@@ -502,16 +509,13 @@ check("decoder/grouped_query", grouped_query_attention)
 grouped_query_attention = mine("decoder/grouped_query")
 
 # %% [markdown]
-# **One thing that names do not tell.** Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair, and SmolLM2's file is in this order. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. Here is a function that should do it. All shapes are right; the model would write nonsense.
+# **One thing that names do not tell.** Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair, and SmolLM2's file is in this order. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. Here is a function that should do it. All shapes are right, and nothing fails.
 
 # %%
 # exercise: positions/pairs_to_halves
 
 # %%
 check("positions/pairs_to_halves", pairs_to_halves)
-
-# %% [markdown]
-# Now all parts of SmolLM2 are yours:
 
 # %%
 needs("smollm2")
@@ -531,20 +535,38 @@ assert abs(logit - 17.371265) < 1e-3
 assert f"{sum(w.numel() for w in model.parameters()) / 1e6:.1f}" == "134.6"
 
 # %% [markdown]
-# Again a constant from another implementation: transformers 5.23.0, given the same decoded weights. And with $W_Q$ and $W_K$ in the file's order of rows?
+# Again a constant from another implementation: transformers 5.23.0, given the same decoded weights. And with $W_Q$ and $W_K$ in the file's order of rows? We compare the loss of the next token, too.
 
 # %% tags=["hide-input"]
-state, broken_rows = dict(model.state_dict()), with_parts(model)
+state = dict(model.state_dict())
 for name in state:
     if ".w_q." in name or ".w_k." in name:
         state[name] = rearrange(state[name], "(h two pair) d -> (h pair two) d", two=2, pair=32)
-broken_rows.load_state_dict(state)
-said = "".join(broken_rows.write(opening, 12))
-print(repr(opening + said))
-assert "Paris" not in said
+broken_rows = smollm2.SmolLM2(model.tokenizer)
+broken_rows.load_state_dict(state, assign=True)
+five = """The quick brown fox jumps over the lazy dog. To be, or not to be, that is the question.
+Water boils at a hundred degrees at sea level, and at a lower temperature in the mountains.
+She put the letter into her pocket, closed the door behind her and walked down to the harbour.
+Add the flour to the butter and the sugar, stir until smooth, and bake for twenty minutes.
+The committee meets again in March to decide whether the old bridge will be repaired or replaced."""
+
+
+def loss(model, text):
+    tokens = torch.tensor(model.tokenizer.encode(text).ids)
+    return F.cross_entropy(model(tokens)[:-1], tokens[1:]).item()
+
+
+print(repr(opening + "".join(broken_rows.write(opening, 8))))
+right, wrong = (
+    sum(loss(each, text) for text in five.splitlines()) / 5 for each in (model, broken_rows)
+)
+print(f"mean loss on five texts: {right:.2f}; with the rows in the file's order: {wrong:.2f}")
+assert (round(right, 1), round(wrong, 1)) == (3.7, 4.3)
 del broken_rows, state
 
 # %% [markdown]
+# A short prompt hides the bug: the sentence is still right. The mean loss shows it, 4.3 for 3.7. So measure a loaded model; do not only read it.
+#
 # Look inside: `xray` shows every step of a pass, with your code where it is yours. In *Attention*, look at all heads of a block: in how many does the first token get nearly everything? These are the attention sinks of lesson 06.
 
 # %%
@@ -555,7 +577,7 @@ xray(my_model, opening, columns=16)
 # %% [markdown]
 # ## How does it answer me?
 #
-# This model was trained to predict the next token. Why does it answer a question, and not go on with it? Here is the same model with the same weights, twice. First `write("Why is the sky blue?")`: tokens are appended until the model predicts `<|im_end|>`, its token for the end of a message. **What will it write after the bare question?**
+# This model predicts the next token. Why does it answer a question, and not go on with it? First `write("Why is the sky blue?")`: tokens are appended until the model predicts `<|im_end|>`, its token for the end of a message. **What will it write after the bare question?**
 
 # %%
 guess = None  # a few words, or what kind of text
@@ -595,12 +617,12 @@ print("".join(my_model.write(smollm2.turns(question), 30)))
 assert len(model.tokenizer.encode(smollm2.turns(question)).ids) == 36 and len(tokens) == 6
 
 # %% [markdown]
-# So an answer is a continuation of a text whose next speaker is the assistant. Nothing else has changed: no other weights, no other function. The answer may well be wrong: a model of this size writes fluently and knows little.
+# So an answer is a continuation of a text whose next speaker is the assistant. Nothing else has changed: no other weights, no other function. The answer may be wrong: a model of this size knows little.
 
 # %% [markdown]
 # ## A mask that leaks
 #
-# Now break one part on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. First measure the mean loss of the next token on five texts, then let the model write. **Does the loss rise or fall? And what happens to the writing?**
+# Now break one part on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. First measure the loss on the five texts, then let the model write. **Does the loss rise or fall? And what happens to the writing?**
 
 # %%
 guess = None  # "rises" or "falls", and "goes on" or "is lost"
@@ -611,17 +633,7 @@ def leaking(q, k, v, mask=None):
     return grouped_query_attention(q, k, v)
 
 
-def loss(model, text):
-    tokens = torch.tensor(model.tokenizer.encode(text).ids)
-    return F.cross_entropy(model(tokens)[:-1], tokens[1:]).item()
-
-
 # %% tags=["hide-input"]
-five = """The quick brown fox jumps over the lazy dog. To be, or not to be, that is the question.
-Water boils at a hundred degrees at sea level, and at a lower temperature in the mountains.
-She put the letter into her pocket, closed the door behind her and walked down to the harbour.
-Add the flour to the butter and the sugar, stir until smooth, and bake for twenty minutes.
-The committee meets again in March to decide whether the old bridge will be repaired or replaced."""
 leaky = with_parts(model, rule=leaking)
 losses = [(loss(model, text), loss(leaky, text)) for text in five.splitlines()]
 print("  ".join(f"{right:.2f} -> {leak:.2f}" for right, leak in losses))
@@ -729,8 +741,7 @@ needs()
 # | its size | $3\,d\,d_{ff}$; equal to 2017's $8 d^2$ for $d_{ff} = 8d/3$ |
 # | grouped queries | head $h$ uses keys and values $g(h) = \lfloor h G / H \rfloor$ |
 # | SSRU | $c_t = f_t \odot c_{t-1} + (1 - f_t) \odot x_t W$ |
-
-# %% [markdown]
+#
 # ## Test yourself
 #
 # <details><summary>1. Why can an encoder such as MiniLM not use a key-value cache?</summary>
@@ -752,8 +763,7 @@ needs()
 #
 # Whether the future leaks: lesson 05's `leaks_future`, or let the model write.
 # </details>
-
-# %% [markdown]
+#
 # ## Next, and further reading
 #
 # Others trained these models. In lesson 10 you train a language model yourself. What makes writing fast is [an exploration](explorations/09_fast.ipynb).
