@@ -7,6 +7,7 @@
 
 # %%
 import torch
+from collections.abc import Callable
 from einops import rearrange, repeat
 from jaxtyping import Float
 from torch import Tensor
