@@ -125,7 +125,20 @@ encoder = minilm.load()
 ours = encoder.state_dict()["blocks.0.attention.sublayer.attention.w_q.weight"]
 print("the tensor read by hand is the block's w_q:", torch.equal(by_hand, ours))
 assert torch.equal(by_hand, ours)
-assert encoder.state_dict()["blocks.0.feed_forward.sublayer.w_1"].shape == (384, 1536)
+table = {
+    "attention.self.query.weight": "attention.sublayer.attention.w_q.weight",
+    "attention.self.key.weight": "attention.sublayer.attention.w_k.weight",
+    "attention.output.dense.weight": "attention.sublayer.attention.w_o.weight",
+    "attention.output.LayerNorm.weight": "attention.gain",
+    "intermediate.dense.weight": "feed_forward.sublayer.w_1",
+    "output.dense.weight": "feed_forward.sublayer.w_2",
+}
+for theirs, name in table.items():
+    entry = header[f"encoder.layer.0.{theirs}"]
+    start, end = (8 + length + offset for offset in entry["data_offsets"])
+    found = torch.frombuffer(bytearray(data[start:end])).view(entry["shape"])
+    found = found.T if "sublayer.w_" in name else found
+    assert torch.equal(found, encoder.state_dict()[f"blocks.0.{name}"])
 assert sum("blocks.0." in name for name in encoder.state_dict()) == 16
 assert f"{sum(w.numel() for w in encoder.parameters()) / 1e6:.1f}" == "22.6"
 
@@ -201,19 +214,14 @@ assert torch.allclose(cosines, THEIRS, atol=1e-4)
 # %% [markdown]
 # ## Which *ring* is it?
 #
-# What have the blocks done to a single word? *Ring* can be a sound or jewellery. Describe each sense by three lines, average the states of *ring* in them, and ask: to which is a new *ring* closer? Careful: "the bells *ring*" is a verb, "a gold *ring*" a noun. The obvious test lines compare parts of speech as well as senses, so here is a control first: verbs without any bell.
+# What have the blocks done to a single word? *Ring* can be a sound or jewellery. Describe each sense by three lines, average the states of *ring* in them, and ask: to which is a new *ring* closer? Careful: "the bells *ring*" is a verb, "a gold *ring*" a noun. The obvious lines compare parts of speech as well as senses. The control: verbs without any bell.
 
 # %% tags=["hide-input"]
 from course_lib.pretrained.word_senses import described, lean, states
 
 jewels = ["he gave her a gold ring", "she wears a diamond ring", "the ring was made of silver"]
 verbs = ["the church bells ring at noon", "please ring the door bell", "i heard the telephone ring"]
-nouns = [
-    "the loud ring of the church bells woke us",
-    "we heard the ring of the door bell",
-    "the ring of the telephone startled me",
-]
-jewel, verb, bell = (described(encoder, lines, "ring") for lines in (jewels, verbs, nouns))
+jewel, verb = described(encoder, jewels, "ring"), described(encoder, verbs, "ring")
 controls = ["they ring the bird with a silver band", "soldiers ring the city with walls"]
 controls += ["the hills ring the valley", "they ring the trees with stones"]
 print("below zero: closer to bells that are verbs than to jewels")
@@ -223,13 +231,15 @@ for line in controls:
     assert found < 0
 
 # %% [markdown]
-# All four lean to the bells, and none has a bell. So from now on every *ring* is a **noun**, in the descriptions and in the tests. And both senses are in one line, so that the rest of the line cannot decide: an average of the line would give both the same vector. We compare with the same encoder in which *ring* may look only at itself. **In how many of these eight lines is the jewel closer to the jewels than the other *ring* is: with attention, and without?**
-
-# %%
-guess = None  # (with attention, looking only at itself), each from 0 to 8
+# All four lean to the bells, and none has a bell. So from now on every *ring* is a **noun**, and both senses are in one line: an average of the line would give both the same vector. Is the jewel closer to the jewels than the sound is? In eight of eight lines.
 
 # %% tags=["hide-input"]
-both = {  # which occurrence is the jewel: 0 or 1
+nouns = [
+    "the loud ring of the church bells woke us",
+    "we heard the ring of the door bell",
+    "the ring of the telephone startled me",
+]
+of_sound = {  # which occurrence is the jewel: 0 or 1
     "the ring of the bell startled her and she dropped her gold ring": 1,
     "he turned the ring on his finger and waited for the ring of the telephone": 0,
     "she wore a silver ring and heard the ring of the church bells": 0,
@@ -241,44 +251,53 @@ both = {  # which occurrence is the jewel: 0 or 1
 }
 
 
-def gaps(alone):
-    """Return, for each line, how much more the jewel leans to the jewels, at each level."""
-    found = []
-    for line, i in both.items():
-        pair = [states(encoder, line, "ring", which, alone=alone) for which in (i, 1 - i)]
-        found.append(lean(pair[0], bell, jewel) - lean(pair[1], bell, jewel))
-    return torch.stack(found)
+def count(lines, bells, jewels, alone=False):
+    """Count the lines whose jewel leans to the jewels more than the other ring does."""
+    senses = [described(encoder, x, "ring") for x in (bells, jewels)]
+    right = 0
+    for line, i in lines.items():
+        leans = [
+            lean(states(encoder, line, "ring", which, alone=alone), *senses)[-1]
+            for which in (i, 1 - i)
+        ]
+        right += int(leans[0] > leans[1])
+    return right
 
 
-attending, alone = gaps(False), gaps(True)
-counts = tuple(int((x[:, -1] > 0).sum()) for x in (attending, alone))
-reveal(guess, counts)
-assert counts == (8, 4)
-
-# %% tags=["hide-input"]
-title = "Two nouns in one line: attention tells them apart, in eight of eight lines"
-figure, ax = plots.axes(
-    title, "blocks passed", "lean of the jewel − lean of the sound", size=(7, 3.4)
-)
-for values, colour in ((attending, plots.COLOURS[0]), (alone, plots.COLOURS[1])):
-    ax.plot(values.T, color=colour, linewidth=1.2)
-ax.axhline(0, color="0.6", linewidth=1)
-ax.text(2.3, 0.112, "with attention", color=plots.COLOURS[0])
-ax.text(2.3, -0.03, "looking only at itself", color=plots.COLOURS[1])
-plots.show(
-    figure,
-    "Eight lines over levels 0 to 6. With attention all are above zero from block 2 on, up to 0.12 "
-    "after blocks 2 and 3, and between 0.01 and 0.07 at the end. Looking only at itself they stay "
-    "within 0.03 of zero, four above and four below at the end.",
-)
-assert (
-    (attending[:, 2:] > 0).all()
-    and attending[:, -1].max() < 0.08
-    and alone[:, -1].abs().max() < 0.03
-)
+print(count(of_sound, nouns, jewels), "of 8; the first:", *list(of_sound)[:2], sep="\n  ")
+assert count(of_sound, nouns, jewels) == 8
 
 # %% [markdown]
-# With attention eight of eight; alone four, as by chance. The gaps are small, and eight lines are few. And if a whole line has one sense, attention is not needed: on six lines with *bank*, a plain average of the embeddings beats this encoder six to four ([an exploration](explorations/03_senses.ipynb) of lesson 03).
+# Are we done? Look at the lines again: the sound is almost always "the ring *of* something", in the tests and in all three descriptions. So here are eight lines in which the *jewel* is "the ring of": "at the first ring she dropped the ring of her mother". **How many of these eight are right?**
+
+# %%
+guess = None  # from 0 to 8
+
+# %% tags=["hide-input"]
+of_jewel = {
+    "at the first ring she dropped the ring of her mother": 1,
+    "he lost the ring of the king and nobody heard the ring": 0,
+    "a ring at the door woke the man with the ring of gold": 1,
+    "the telephone gave a ring as he polished the ring of the queen": 1,
+    "she took off the ring of her husband when the clock gave a ring": 0,
+    "the ring of the bishop was on the table when i heard a ring at the gate": 0,
+    "after one ring of the bell the bride looked at the ring of the groom": 1,
+    "the ring of the duke fell at the ring of the bells": 0,
+}
+reveal(guess, count(of_jewel, nouns, jewels))
+fair = (
+    [nouns[0], "the telephone gave a loud ring", "the ring was heard in every room"],
+    ["the gold ring of the queen was stolen", "he gave her a diamond ring", jewels[2]],
+)
+both = {
+    alone: [count(lines, *fair, alone) for lines in (of_sound, of_jewel)] for alone in (False, True)
+}
+print("descriptions with one *of* each:", sum(both[False]), "of 16 right;", end=" ")
+print("looking only at itself:", sum(both[True]), "of 16")
+assert count(of_jewel, nouns, jewels) == 5 and (both[False], both[True]) == ([6, 8], [4, 4])
+
+# %% [markdown]
+# Five, near chance: eight of eight was grammar again. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks do tell senses apart, less than it first seemed; sixteen lines are few. And where a whole line has one sense, a plain average of embeddings is enough: on *bank* it beats this encoder six to four ([an exploration](explorations/03_senses.ipynb) of lesson 03).
 
 # %% [markdown]
 # ## A real translator
@@ -378,7 +397,7 @@ guess = None  # four names in the order of A to D, such as ["pre-norm", ...]
 reveal(guess, list(broken))
 
 # %% [markdown]
-# It is easy to tell a story about each. Would it hold for other sentences? Here are five more. We count what can be counted: translations that never stop, those that are nothing but the letter s, and those equal to the right model's.
+# It is easy to tell a story about each. Would it hold for other sentences? Here are five more. We count what can be counted: translations that repeat themselves (under a third of their words are different), those that are nothing but the letter s, and those equal to the right model's.
 
 # %% tags=["hide-input"]
 six = [sentence, "The children are playing in the garden.", "Where is the airport?"]
@@ -386,15 +405,14 @@ six += ["We have no time to lose.", "The old man read the newspaper in the kitch
 six += ["She bought three red apples at the market."]
 said = {name: [each.translate(text) for text in six] for name, each in broken.items()}
 right = [translator.translate(text) for text in six]
-print(f"{'of six translations':20}  never stop  only s  equal")
+print(f"{'of six translations':20}     repeats  only s  equal")
 for name, texts in said.items():
-    limits = [marian.MOST_A_TOKEN * len(translator.encode(text)) for text in six]
-    endless = sum(len(set(x.split())) * 3 < len(x.split()) for x in texts)
+    repeats = sum(len(set(x.split())) * 3 < len(x.split()) for x in texts)
     only_s = sum(set(x) == {"s"} for x in texts)
     equal = sum(x == y for x, y in zip(texts, right))
-    print(f"{name:20}  {endless:10}  {only_s:6}  {equal:5}")
+    print(f"{name:20}  {repeats:10}  {only_s:6}  {equal:5}")
     expected = {"positions forgotten": (0, 6, 0), "pre-norm": (6, 0, 0)}
-    assert expected.get(name, (endless, only_s, equal)) == (endless, only_s, equal)
+    assert expected.get(name, (repeats, only_s, equal)) == (repeats, only_s, equal)
 for name in ("divided by d_k", "not divided"):
     print(f"\n{name}:", *said[name], sep="\n  ")
 assert said["not divided"][3] == right[3] and said["divided by d_k"] != right
@@ -407,7 +425,7 @@ print("root mean square after six blocks:", {name: round(x, 1) for name, x in si
 assert round(sizes["post"], 1) == 0.9 and round(sizes["pre"]) == 7
 
 # %% [markdown]
-# Two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place one word is repeated to the limit. (The states after six blocks explain why: their root mean square is 0.9 with post-norm and 7 with pre-norm, a scale that the decoder never met in training.)
+# Two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on. (The states after six blocks explain why: their root mean square is 0.9 with post-norm and 7 with pre-norm, a scale that the decoder never met in training.)
 #
 # A wrong scale of the scores has none. Some sentences are right, others fluent and wrong. You would not find *this* bug by reading one output.
 
