@@ -87,7 +87,7 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 # %% [markdown]
 # ## A checkpoint becomes your block
 #
-# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Wang et al. 2020b trained MiniLM by **distillation**: it imitates the attention of a larger BERT-like model. The sentence-transformers project then **fine-tuned** it on a billion pairs of sentences that belong together.
+# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Wang et al. 2020b trained MiniLM by **distillation**: it imitates the attention of a larger BERT-like model. It was then **fine-tuned** on a billion pairs of sentences that belong together.
 #
 # Its weights are one file, a **checkpoint**: a header in JSON (names, shapes, offsets), then nothing but numbers. We can read a tensor by hand. The first 8 bytes are the header's length:
 
@@ -136,7 +136,7 @@ table = {
 for theirs, name in table.items():
     entry = header[f"encoder.layer.0.{theirs}"]
     start, end = (8 + length + offset for offset in entry["data_offsets"])
-    found = torch.frombuffer(bytearray(data[start:end])).view(entry["shape"])
+    found = torch.frombuffer(bytearray(data[start:end]), dtype=by_hand.dtype).view(entry["shape"])
     found = found.T if "sublayer.w_" in name else found
     assert torch.equal(found, encoder.state_dict()[f"blocks.0.{name}"])
 assert sum("blocks.0." in name for name in encoder.state_dict()) == 16
@@ -203,7 +203,7 @@ cosines = (vectors @ vectors.T)[[0, 0, 1], [1, 2, 2]]
 reveal(guess, tuple(round(x, 2) for x in cosines.tolist()))
 
 # %% [markdown]
-# Is that MiniLM, or only something like it? We ran Hugging Face's own `BertModel` (transformers 5.23.0) once, on the same file and sentences, and pooled in the same way. Its cosines are the constants below. (The course's test `test_against_hugging_face.py` repeats it.)
+# Is that MiniLM, or only something like it? We ran Hugging Face's `BertModel` (transformers 5.23.0) once, on the same file and sentences. Its cosines are the constants below; the course's test `test_against_hugging_face.py` repeats it.
 
 # %% tags=["hide-input"]
 THEIRS = torch.tensor([0.574378, -0.092191, -0.066028])
@@ -360,7 +360,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Bahdanau et al. 2015 showed the same reversal of *European Economic Area*, in French.
+# Bahdanau et al. 2015 showed this reversal in French.
 #
 # ## One mistake at a time
 #
@@ -435,7 +435,7 @@ needs()
 # %% [markdown]
 # ## What is new since 2017
 #
-# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy in **four bits** a weight, so that it fits in 93 MB; every number below was measured on this copy. Five differences from 2017 matter:
+# The third model writes: **SmolLM2-135M-Instruct** (Allal et al. 2025), thirty of your pre-norm blocks with a causal mask. Ours is a copy in **four bits** a weight (93 MB); every number below was measured on this copy. Five differences from 2017 matter:
 #
 # | 2017 | SmolLM2 | what changed | lesson |
 # |:-|:-|:-|:-|
@@ -635,7 +635,7 @@ print("".join(my_model.write(smollm2.turns(question), 30)))
 assert len(model.tokenizer.encode(smollm2.turns(question)).ids) == 36 and len(tokens) == 6
 
 # %% [markdown]
-# So an answer is a continuation of a text whose next speaker is the assistant. Nothing else has changed: no other weights, no other function. The answer may be wrong: a model of this size knows little.
+# So an answer is a continuation of a text whose next speaker is the assistant. The weights and functions are the same. The answer may be wrong: a model of this size knows little.
 
 # %% [markdown]
 # ## A mask that leaks
@@ -742,7 +742,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# Two things to remember. A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that makes the cache right, and it is what the leak destroys.
+# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that makes the cache right, and the leak destroys it.
 
 # %%
 needs()
