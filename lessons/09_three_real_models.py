@@ -397,7 +397,7 @@ guess = None  # four names in the order of A to D, such as ["pre-norm", ...]
 reveal(guess, list(broken))
 
 # %% [markdown]
-# It is easy to tell a story about each. Would it hold for other sentences? Here are five more. We count what can be counted: translations that repeat themselves (under a third of their words are different), those that are nothing but the letter s, and those equal to the right model's.
+# Does each have a signature? Here are five more. We count what can be counted: translations that repeat themselves (under a third of their words are different), those that are nothing but the letter s, and those equal to the right model's.
 
 # %% tags=["hide-input"]
 six = [sentence, "The children are playing in the garden.", "Where is the airport?"]
@@ -667,6 +667,8 @@ assert all(leak < 0.5 * right for right, leak in losses) and "Paris" not in said
 # You might answer: when it writes, there is no future to leak. But then the mask would change nothing: the last row of a causal mask hides nothing. So why does the text break?
 
 # %% tags=["hide-input"]
+from course_lib.key_value_cache import KeyValueCache, use_cache
+
 assert causal_mask(7)[-1].all()
 tokens = torch.tensor(model.tokenizer.encode(five.splitlines()[1]).ids)
 alike = torch.cosine_similarity(model.states(tokens), leaky.states(tokens), dim=-1)
@@ -675,14 +677,12 @@ print([round(x, 2) for x in alike.tolist()])
 assert alike.max() < 0.9
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. Its keys and values in block 2 come from that state, so they are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values that it cannot use.
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. So its keys and values in block 2 are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values it cannot use.
 #
-# If this is right, there is a cure without the mask. Feed the leaking model one token at a time, and keep each token's keys and values: a **key-value cache** ([an exploration](explorations/09_fast.ipynb) builds it). Then they are computed when no later token exists yet.
+# If so, there is a cure without the mask. Feed the leaking model one token at a time, and keep each token's keys and values: a **key-value cache** ([an exploration](explorations/09_fast.ipynb) builds it). Then they are computed before any later token exists.
+
 
 # %%
-from course_lib.key_value_cache import KeyValueCache, use_cache
-
-
 def one_by_one(model, text, most):
     tokens, first = model.tokenizer.encode(text).ids, 0
     prompt = len(tokens)
@@ -750,7 +750,7 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# Three real models run on your parts, except for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss and ruins the writing.
+# Three real models run on your parts. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss and ruins the writing.
 #
 # | | |
 # |:-|:-|
