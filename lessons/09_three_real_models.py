@@ -397,7 +397,7 @@ guess = None  # four names in the order of A to D, such as ["pre-norm", ...]
 reveal(guess, list(broken))
 
 # %% [markdown]
-# Does each have a signature? Here are five more. We count what can be counted: translations that repeat themselves (under a third of their words are different), those that are nothing but the letter s, and those equal to the right model's.
+# Does each mistake have a signature? Here are five more sentences. We count what can be counted: translations that repeat themselves (under a third of their words are different), those that are nothing but the letter s, and those equal to the right model's.
 
 # %% tags=["hide-input"]
 six = [sentence, "The children are playing in the garden.", "Where is the airport?"]

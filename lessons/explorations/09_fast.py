@@ -117,10 +117,12 @@ assert (without, fewer) == (sum(range(36, 68)), 36 + 31) and plain_text == cache
 # 1,648 against 67, for the same text: 25 times fewer. **How many times faster is the writing?**
 
 # %%
+needs()
+
+# %%
 guess = None  # a factor
 
 # %% tags=["hide-input"]
-needs()
 kept = results.load("passes")["figures"]
 middle = {name: sorted(rounds)[1] for name, rounds in kept["writing"].items()}
 faster = middle["without"] / middle["with the cache"]
