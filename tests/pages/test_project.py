@@ -28,7 +28,7 @@ ORDER = [
     ["encoder"],
     ["decoder"],
     ["transformer"],
-    ["pooling", "grouped_query", "swiglu", "ssru", "key_value_cache"],
+    ["pooling", "pair_order", "grouped_query", "swiglu", "ssru", "key_value_cache"],
     ["byte_pair", "corpus", "ngrams", "muon", "squared_relu", "hashed_ngrams"],
     ["language_model", "sampling", "corrected_counts"],
     ["schedules", "label_smoothing", "batching", "beam_search", "bleu"],
