@@ -425,7 +425,7 @@ print("root mean square after six blocks:", {name: round(x, 1) for name, x in si
 assert round(sizes["post"], 1) == 0.9 and round(sizes["pre"]) == 7
 
 # %% [markdown]
-# Two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on. (The states after six blocks explain why: their root mean square is 0.9 with post-norm and 7 with pre-norm, a scale that the decoder never met in training.)
+# Two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on. (After six blocks the states then have a root mean square of 7, where post-norm gives 0.9: a scale that the decoder's weights never met.)
 #
 # A wrong scale of the scores has none. Some sentences are right, others fluent and wrong. You would not find *this* bug by reading one output.
 
@@ -750,7 +750,7 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# Three real models run on your parts. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss and ruins the writing.
+# Three real models run on your parts, but for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss and ruins the writing.
 #
 # | | |
 # |:-|:-|
