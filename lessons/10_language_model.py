@@ -163,7 +163,7 @@ print(f"{bigram_loss:.3f} nats, perplexity {torch.tensor(bigram_loss).exp():.1f}
 # %%
 guess = None  # (plain counting, Kneser and Ney)
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.ngrams import NGrams, continuations, occurrences
 
 
@@ -208,7 +208,7 @@ assert best == {"plain": 4, "Kneser and Ney": 6} and 1.48 < bar < 1.495
 # %% [markdown]
 # So this is the bar: about 1.49 nats, a perplexity of 4.4. (The context's length was chosen on the held-out text, which favours counting a little.) What does such a model write? Draw the next character from the table, append it, and repeat:
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.sampling import generate
 
 rival = NGrams(learning, vocab)  # Kneser and Ney's counts, six characters of context
@@ -329,7 +329,7 @@ LanguageModel = mine("language_model/model")
 # %%
 needs("shakespeare")
 
-# %%
+# %% tags=["hide-input"]
 sizes = {"vocab": 77, "layers": 2, "d_model": 96, "heads": 4, "d_ff": 384, "max_length": 64}
 inputs, targets = examples(learning, 64, 64)
 
@@ -601,22 +601,11 @@ print(write(trained, 128, count=400))
 # %% [markdown]
 # Set beside the table's sample above, WRITE TEXT
 #
-# Each character was drawn from $\mathrm{softmax}(z / \tau)$ with a **temperature** $\tau = 0.8$: below 1 it makes likely characters likelier. **What will the same model write at $\tau = 0.1$?**
-
-# %%
-guess = None  # in your own words
-
-# %%
-for temperature in (0.1, 1.5):
-    print(f"--- {temperature}", write(trained, 128, count=150, temperature=temperature))
-
-# %% [markdown]
-# Cold, it repeats safe words; hot, it misspells. The exploration [Sampling](explorations/10_sampling.ipynb) has two better controls, top-k and top-p.
+# Each character was drawn from $\mathrm{softmax}(z / \tau)$ with a **temperature** $\tau = 0.8$: below 1 it makes likely characters likelier. The exploration [Sampling](explorations/10_sampling.ipynb) plays with it, and with two better controls, top-k and top-p.
 #
 # ## Break it
 #
 # - Leave the causal mask out of your `LanguageModel`, and train it for 600 steps. How low is the loss, and what does it write?
-# - Set `decay=0.5` in the loop of the bigram table. Which loss does it end with, and why?
 # - Give `loss_with` the trained model and a window from *the same* place, shifted by one character. What does it lose?
 
 # %% [markdown]
