@@ -552,7 +552,7 @@ ladder = results.load("language_model")["figures"]
 losses = {
     name: [run["loss"] for run in rung["runs"].values()] for name, rung in ladder["rungs"].items()
 }
-mean = {name: sum(found) / len(found) for name, found in losses.items()}
+mean = {name: sum(found) / len(found) for name, found in losses.items() if found}
 STEPS = ("nanogpt", "modern", "windows", "muon", "bfloat16", "corrected", "dropout")
 rows = [name for name in losses if losses[name]]
 title = "341 seconds each: Muon and a wider model save most"
