@@ -26,7 +26,7 @@ SECONDS = 341.0
 WRITTEN, TEMPERATURE = 200, 0.8  # characters of a sample
 
 # a rate that is only tried beside another one has fewer runs
-FEWER = {"windows": (0, 1), "windows_fast": (0, 1), "muon_half": (0,), "muon_double": (0,)}
+FEWER = {"windows": (0,), "windows_fast": (0,)}
 KEPT, FIRST = "bfloat16", 10_000  # the rung whose weights are kept; so many characters test them
 
 SETTINGS = {"characters": CHARACTERS, "seconds": SECONDS, "rungs": [*ladder()]}

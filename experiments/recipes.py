@@ -75,16 +75,14 @@ def adam(network: LanguageModel, rate: float = 1e-3) -> list[torch.optim.Optimiz
     return [torch.optim.AdamW(network.parameters(), **settings, fused=True)]
 
 
-def muon(
-    network: LanguageModel, dtype: torch.dtype = torch.float32, times: float = 1.0
-) -> list[torch.optim.Optimizer]:
-    """Step the matrices of the blocks by Muon, and all else by Adam, at `times` the usual rates."""
+def muon(network: LanguageModel, dtype: torch.dtype = torch.float32) -> list[torch.optim.Optimizer]:
+    """Step the matrices of the blocks by Muon, and all else by Adam."""
     matrices = [x for x in network.blocks.parameters() if x.dim() == 2]
     inside = set(map(id, matrices))
     others = [x for x in network.parameters() if id(x) not in inside]
     return [
-        Muon(matrices, lr=0.02 * times, dtype=dtype),
-        torch.optim.Adam(others, lr=3e-3 * times, betas=(0.9, 0.95), fused=True),
+        Muon(matrices, lr=0.02, dtype=dtype),
+        torch.optim.Adam(others, lr=3e-3, betas=(0.9, 0.95), fused=True),
     ]
 
 
@@ -129,8 +127,6 @@ def ladder() -> dict[str, Rung]:
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
     add("windows", "+ more and longer windows", batch=32, n=128)
     add("windows_fast", "the same, at three times the rate", optimizers=partial(adam, rate=3e-3))
-    add("muon_half", "+ Muon, at half its rate", optimizers=partial(muon, times=0.5))
-    add("muon_double", "+ Muon, at double its rate", optimizers=partial(muon, times=2.0))
     add("muon", "+ Muon", optimizers=muon)
     half = partial(muon, dtype=torch.bfloat16)
     add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
