@@ -61,6 +61,7 @@ print(len(learning), "characters to learn from,", len(held_out), "held out;", vo
 # Where do the labels come from? From the text itself: the target of each token is the token that follows. This is **self-supervised** training.
 
 # %% tags=["hide-input"]
+needs()
 diagram = drawings.Diagram()
 for i, (source, target) in enumerate(zip("to be", "o be ")):
     x = 1.9 * i + 2.6
@@ -247,9 +248,6 @@ check("adamw/step", adamw_step)
 adamw_step = mine("adamw/step")
 
 # %%
-needs("shakespeare")
-
-# %%
 weights = torch.zeros(vocab, vocab, requires_grad=True)
 first, second = torch.zeros(2, vocab, vocab)
 for step in range(1, 301):
@@ -273,6 +271,7 @@ assert 0 < found - bigram_loss < 0.05
 # $$x^{(0)}_t = \underset{d}{E_{w_t}} + p_t \qquad x^{(l)} = \mathrm{Block}_l\big(x^{(l-1)},\ \text{causal}\big) \qquad \underset{n \times V}{z} = \mathrm{LN}\big(x^{(N)}\big)\, E^T$$
 
 # %% tags=["hide-input"]
+needs()
 diagram, shape = drawings.Diagram(), r"$n \times d$"
 parts = [
     ("look up in $E$", "stream"),
@@ -300,8 +299,8 @@ diagram.arrow(matrix, boxes[0], via=[(9.9, 0)], role="stream")
 diagram.arrow(matrix, boxes[-1], via=[(9.9, 6.25)], role="stream")
 diagram.show(
     "The language model, from below: n token ids are looked up in the table E, n by d; positions "
-    "are added; N blocks, each adding attention of the norm and a feed-forward network of the norm; "
-    "a last norm; and a product with the same table E transposed, which gives n by V logits."
+    "are added; N blocks, each adding attention of the norm and a feed-forward network of the "
+    "norm; a last norm; and a product with the same table E transposed, which gives n by V logits."
 )
 
 # %% [markdown]
@@ -377,12 +376,12 @@ next_token_losses = mine("language_model/mend_loss")
 #
 # The table has 1.49 nats after one second. Your model, of 237 thousand parameters, gets 600 steps of 16 windows, in 30 seconds at most. Around AdamW's step, `training.train` does two more things: the learning rate rises over the first steps and then falls to 0, and a gradient whose L2 norm is above 1 is scaled back to it.
 #
-# One yardstick for all models from here on: each held-out character is predicted from at least half a window.
+# One yardstick for all models from here on: each held-out character is predicted from at least half a window. **What will your model's held-out loss be?**
 
 # %%
-needs("shakespeare")
+guess = None  # in nats
 
-
+# %%
 @torch.no_grad()
 def yardstick(model, n):
     """Return the held-out loss, each character predicted from n / 2 to n before it."""
@@ -392,12 +391,6 @@ def yardstick(model, n):
         found.append(F.cross_entropy(later.mT, answers, reduction="none"))
     return torch.cat(found).mean().item()
 
-
-# %% [markdown]
-# **What will its held-out loss be?**
-
-# %%
-guess = None  # in nats
 
 # %% tags=["training"]
 model = new()
@@ -446,9 +439,6 @@ plots.show(
 # "Your Transformer will see 64": but seeing is not using. To measure use, take the context away. Replace all but the last $k$ characters of a window by those of another window, and ask for the next one:
 
 # %%
-needs("shakespeare")
-
-
 @torch.no_grad()
 def loss_with(model, n, k):
     """Return the loss after n characters, all but the last k from elsewhere."""
@@ -476,7 +466,6 @@ training.expect(claim, enough <= 6, enough, model)
 # The model that "sees 64" lives on the last few characters, as the table does, and there the table is better. So training has to teach it two things: to be as good on short contexts, and to use long ones. Here are the same model from three seeds, the table, and a model of 1.8 million parameters that was trained for 341 seconds (next section), on 3,500 windows. (In the left panel nothing comes before the window; in the right one, foreign text.)
 
 # %% tags=["hide-input"]
-needs()
 kept = results.load("context_used")["figures"]
 title = "Trained for 341 seconds, attention passes counting after about eight characters"
 names = ["nothing came before", "foreign text came before"]
@@ -496,17 +485,9 @@ for name, run, colour in curves:
         panels[1].text(150, left[max(left)], name, color=colour, size="small", va="center")
 for ax in panels:
     ax.set_xscale("log", base=2)
-    ax.set(ylim=(1.3, 3.0), xticks=[1, 2, 4, 8, 16, 32, 64, 128])
-    ax.set_xticklabels([1, 2, 4, 8, 16, 32, 64, 128])
+    ax.set(ylim=(1.3, 3.0), xticks=[*starts, 128], xticklabels=[*starts, 128])
 panels[0].set(xlabel="position: 1, 2–3, 4–7, 8–15, ...", ylabel="nats a character, held out")
 panels[1].set(xlim=(0.9, 1100), xlabel="characters kept")
-rows = [f"{x}: {by_place[x][4]:.2f} at positions 4 to 7, {by_place[x][64]:.2f} from 64 on, "
-        f"{by_kept[x][8]:.2f} with 8 kept, {by_kept[x][64]:.2f} with 64" for x in by_kept]  # fmt: skip
-plots.show(
-    figure, "Held-out loss by position in a window, and by characters kept. " + "; ".join(rows)
-)
-
-# %% tags=["hide-input"]
 table, late, early = by_place["counting"], by_place["341 seconds"], by_place["600 steps"]
 assert [round(table[a], 2) for a in (8, 64)] == [1.48, 1.49]
 assert [round(late[a], 2) for a in (8, 16, 64)] == [1.45, 1.41, 1.40]
@@ -514,6 +495,12 @@ assert early[8] > 1.85 and early[8] - early[32] < 0.03
 foreign = by_kept["341 seconds"]
 assert [round(foreign[k], 2) for k in (8, 16, 32, 64, 128)] == [1.57, 1.50, 1.45, 1.41, 1.40]
 assert foreign[16] > by_kept["counting"][16] > foreign[32]
+rows = [
+    f"{x}: {by_place[x][4]:.2f} at positions 4 to 7, {by_place[x][64]:.2f} from 64 on, "
+    f"{by_kept[x][8]:.2f} with 8 kept, {by_kept[x][64]:.2f} with 64"
+    for x in by_kept
+]
+plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".join(rows))
 
 # %% [markdown]
 # On the left, windows begin at nothing. The table is done after seven characters: 1.48 nats at positions 8 to 15, 1.49 from 64 on. The 600 steps gain nothing after that either. The trained model passes the table there, with 1.45, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on.
@@ -569,6 +556,20 @@ losses = {
 mean = {name: sum(found) / len(found) for name, found in losses.items() if found}
 STEPS = ("nanogpt", "modern", "windows", "muon", "bfloat16", "corrected", "dropout")
 rows = [name for name in losses if losses[name]]
+reveal(guess, ("Muon", "Muon"))
+assert round(mean["nanogpt"], 3) == 1.486 and round(bar, 2) == 1.49
+gain = [a - b for a, b in zip(losses["nanogpt"], losses["modern"])]
+assert gain[0] > 0.02 and max(gain[1:]) < 0.003
+assert (losses["windows"], losses["windows_fast"]) == ([1.5154], [1.4899])
+assert losses["muon"][0] == 1.4407 and max(losses["muon"]) < 1.47
+gain = [a - b for a, b in zip(losses["muon"], losses["bfloat16"])]
+assert 0.03 < min(gain) and max(gain) < 0.05
+gain = [a - b for a, b in zip(losses["bfloat16"], losses["corrected"])]
+assert 0 < min(gain) and max(gain) < 0.011
+gain = [a - b for a, b in zip(losses["corrected"], losses["dropout"])]
+assert [x > 0 for x in gain] == [True, False, False]
+taken = [run["steps"] for run in ladder["rungs"]["nanogpt"]["runs"].values()]
+assert round(100 * (taken[2] / taken[0] - 1)) == 26
 title = "341 seconds each: only from Muon on is attention clearly below counting"
 figure, ax = plots.axes(title, "nats a character, held out", "", size=(8, 4.2))
 paper = {"bbox": {"color": figure.get_facecolor(), "pad": 1}}  # no line runs through a number
@@ -596,21 +597,6 @@ plots.show(
 #
 # The machine was not equally fast: the first rung took 26 % more steps in its third run than in its first. Trust a difference only where all runs agree.
 
-# %% tags=["hide-input"]
-assert round(mean["nanogpt"], 3) == 1.486 and round(bar, 2) == 1.49
-gain = [a - b for a, b in zip(losses["nanogpt"], losses["modern"])]
-assert gain[0] > 0.02 and max(gain[1:]) < 0.003
-assert (losses["windows"], losses["windows_fast"]) == ([1.5154], [1.4899])
-assert losses["muon"][0] == 1.4407 and max(losses["muon"]) < 1.47
-gain = [a - b for a, b in zip(losses["muon"], losses["bfloat16"])]
-assert 0.03 < min(gain) and max(gain) < 0.05
-gain = [a - b for a, b in zip(losses["bfloat16"], losses["corrected"])]
-assert 0 < min(gain) and max(gain) < 0.011
-gain = [a - b for a, b in zip(losses["corrected"], losses["dropout"])]
-assert [x > 0 for x in gain] == [True, False, False]
-taken = [run["steps"] for run in ladder["rungs"]["nanogpt"]["runs"].values()]
-assert round(100 * (taken[2] / taken[0] - 1)) == 26
-
 # %% [markdown]
 #
 # ## It writes
@@ -622,9 +608,6 @@ from course_lib.pretrained import shakespeare_model
 
 trained = shakespeare_model.load(LanguageModel, EncoderBlock)
 print(f"{sum(weight.numel() for weight in trained.parameters()):,} parameters")
-
-# %%
-needs("shakespeare")
 
 # %%
 came = yardstick(trained, 128)

@@ -160,7 +160,8 @@ plots.show(
 
 # %% tags=["nbval-check-output"]
 shorter = {}
-for name, ids, some in (("across", list(play.encode()), merges), ("inside", separated(play), inside)):
+both = (("across", list(play.encode()), merges), ("inside", separated(play), inside))
+for name, ids, some in both:
     left = [token for token in encode(ids, some) if token >= 0]
     shorter[name] = len(play.encode()) / len(left)
     print(f"{name:7} words: {shorter[name]:.2f} bytes a token")
