@@ -110,7 +110,7 @@ print(names[256:276])
 print("the longest:", *map(repr, sorted(names, key=len)[-3:]))
 
 # %% [markdown]
-# No model in use merges like that. Sennrich et al. 2016 count pairs inside words only, and GPT-2 (Radford et al. 2019) cuts the text by a regular expression first (**pre-tokenisation**), so that `dog.` and `dog!` do not become two tokens. One expression, and your `train` can do it too: between two words, write a number that occurs nowhere else, and no pair with it occurs twice.
+# The papers do not merge like that. Sennrich et al. 2016 count pairs inside words only, and GPT-2 (Radford et al. 2019) cuts the text by a regular expression first (**pre-tokenisation**), so that *dog.* and *dog!* do not become tokens. One expression, and your `train` can do it too: between two words, write a number that occurs nowhere else, and no pair with it occurs twice.
 
 # %% tags=["nbval-check-output"]
 import re

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Sampling: temperature, top-k, top-p
 #
-# **25 minutes · an exploration of lesson 10 · needs `shakespeare` (5.4 MB)**
+# **20 minutes · an exploration of lesson 10 · needs `shakespeare` (5.4 MB)**
 #
 # A language model is a distribution; a text is a draw from it. **How do you draw so that the text reads well?**
 
