@@ -112,9 +112,7 @@ def trained() -> dict[str, Any]:
             return loaded(tokens).float()
 
     contexts = {
-        str(kept): once(
-            f"trained, {kept}", partial(with_context, model, LONGEST, held_out, kept)
-        )
+        str(kept): once(f"trained, {kept}", partial(with_context, model, LONGEST, held_out, kept))
         for kept in KEPT
     }
     positions = once("trained, by position", partial(by_position, model, LONGEST, held_out))

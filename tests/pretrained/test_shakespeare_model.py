@@ -1,4 +1,4 @@
-"""The weights that the course trained: they load into its classes, and lose what the results say."""
+"""The weights that the course trained load into its classes, and lose what the results say."""
 
 import pytest
 import torch

@@ -26,7 +26,12 @@ exercise = Exercise(
 
 def state(draw: Draw, *shape: int):
     """Draw a parameter, a gradient, and averages of some earlier steps."""
-    return draw.normal(*shape), draw.normal(*shape), draw.normal(*shape), draw.normal(*shape).square()
+    return (
+        draw.normal(*shape),
+        draw.normal(*shape),
+        draw.normal(*shape),
+        draw.normal(*shape).square(),
+    )
 
 
 @exercise.cases
