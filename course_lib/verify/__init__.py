@@ -4,8 +4,8 @@ Each module here has the comparisons of the component module of its name.
 """
 
 from course_lib.verify import (
-    add_norm,
     adamw,
+    add_norm,
     attention,
     decoder,
     delta_rule,
