@@ -469,7 +469,7 @@ training.expect(claim, enough <= 6, enough, model)
 
 # %% tags=["hide-input"]
 kept = results.load("context_used")["figures"]
-title = "Trained for 341 seconds, attention passes counting after about eight characters"
+title = "The table gains nothing after eight characters; the trained model does"
 names = ["nothing came before", "foreign text came before"]
 figure, panels = plots.panels(title, names, size=(9.6, 4.0))
 curves = [("counting", kept["counting"], plots.COLOURS[1])]
@@ -505,9 +505,9 @@ rows = [
 plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".join(rows))
 
 # %% [markdown]
-# On the left, windows begin at nothing. The table is done after seven characters: 1.48 nats at positions 8 to 15, 1.49 from 64 on. The 600 steps gain nothing after that either. The trained model passes the table there, with 1.45, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on.
+# On the left, windows begin at nothing. The table is done after seven characters: 1.48 nats at positions 8 to 15, 1.49 from 64 on; so are the 600 steps. The trained model is just ahead there, with 1.45, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on. (At the very start the table is weak: its short contexts count places, not occurrences.)
 #
-# On the right, the earlier characters are there, but foreign. The table cannot notice. The trained model does: with 8 characters of its own it has 1.57, and it needs 32 to be ahead, with 1.45. Who uses far context can be misled by it.
+# On the right, foreign text comes before. The table cannot notice. The trained model does: with 8 characters of its own it has 1.57, and it needs 32 to be ahead, with 1.45. Far context that is used can mislead.
 
 # %% [markdown]
 #
@@ -630,7 +630,7 @@ print(write(trained, 128, count=400))
 # %% [markdown]
 # ## What to remember
 #
-# Predicting the next token needs no labels: text is its own. The loss is the surprise at what really came, in nats. A count table is the bar that any language model must clear, and a small Transformer with half a minute does not. After 341 seconds, with Muon and 1.8 million parameters, one does: 1.40 nats against 1.49. Its lead comes from the characters beyond the eighth.
+# Predicting the next token needs no labels: text is its own. The loss is the surprise at what really came, in nats. A count table is the bar that any language model must clear, and a small Transformer with half a minute does not. After 341 seconds, with Muon and 1.8 million parameters, one does: 1.40 nats against 1.49. Most of its lead comes from characters beyond the eighth.
 #
 # | | |
 # |:-|:-|
