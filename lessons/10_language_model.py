@@ -505,9 +505,9 @@ rows = [
 plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".join(rows))
 
 # %% [markdown]
-# On the left, windows begin at nothing. The table is done after seven characters: 1.48 nats at positions 8 to 15, 1.49 from 64 on; so are the 600 steps. The trained model is just ahead there, with 1.45, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on. (At the very start the table is weak: its short contexts count places, not occurrences.)
+# On the left, windows begin at nothing. The table is done after seven characters: 1.48 nats at positions 8 to 15, 1.49 from 64 on; so are the 600 steps. The trained model is just ahead there, with 1.45, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on. (Its short contexts are weak, since they count places.)
 #
-# On the right, foreign text comes before. The table cannot notice. The trained model does: with 8 characters of its own it has 1.57, and it needs 32 to be ahead, with 1.45. Far context that is used can mislead.
+# On the right, foreign text comes before. The table cannot notice. The trained model does: it needs 32 characters of its own to be ahead. Far context that is used can mislead.
 
 # %% [markdown]
 #
