@@ -20,14 +20,6 @@ from course_lib.instruments import drawings, plots, results, training
 # %% tags=["parameters"]
 SEED = 0  # of the training below: another one trains another model
 
-# %%
-from collections.abc import Callable
-
-from course_lib.add_norm import Norm
-
-causal_mask, EncoderBlock = mine("masks/causal"), mine("encoder/block")
-LearnedPositions, layer_norm = mine("positions/learned"), mine("add_norm/layer_norm")
-
 # %% tags=["hide-input"]
 drawings.transformer(
     {"masked self-attention", "feed-forward", "add & norm", "embedding", "positions"}
@@ -36,6 +28,14 @@ drawings.transformer(
     "positions, masked self-attention, feed-forward network, add & norm, linear and softmax.",
     stacks=("decoder",),
 )
+
+# %%
+from collections.abc import Callable
+
+from course_lib.add_norm import Norm
+
+causal_mask, EncoderBlock = mine("masks/causal"), mine("encoder/block")
+LearnedPositions, layer_norm = mine("positions/learned"), mine("add_norm/layer_norm")
 
 # %% [markdown]
 # The right half of the map, without its cross-attention, is a language model: a **decoder-only** Transformer. You have built all its parts. What is new today is what it is trained on, and a rival that it must beat.

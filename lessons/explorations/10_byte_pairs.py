@@ -6,15 +6,17 @@
 # Lesson 10 read characters, large models read pieces of words. **What gets a number?** You learn a vocabulary from a play, and find out how to compare models whose tokens differ.
 
 # %%
-from collections import Counter
-from collections.abc import Sequence
-from itertools import pairwise
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from course_lib.data import characters, needs, shakespeare
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import plots
+
+# %%
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 
 # %% [markdown]
 # ## Bytes

@@ -95,8 +95,6 @@ plots.show(
 # Now draw whole texts. In Jupyter, move the controls:
 
 # %%
-needs("shakespeare")
-
 prompt = known.encode("\nBRUTUS.\n")
 
 
