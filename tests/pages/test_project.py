@@ -29,7 +29,7 @@ ORDER = [
     ["decoder"],
     ["transformer"],
     ["pooling", "pair_order", "grouped_query", "swiglu", "ssru", "key_value_cache"],
-    ["byte_pair", "corpus", "ngrams", "muon", "squared_relu", "hashed_ngrams"],
+    ["byte_pair", "corpus", "ngrams", "adamw", "muon", "squared_relu"],
     ["language_model", "sampling", "corrected_counts"],
     ["schedules", "label_smoothing", "batching", "beam_search", "bleu"],
     ["chrf"],
