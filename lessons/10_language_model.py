@@ -383,6 +383,7 @@ next_token_losses = mine("language_model/mend_loss")
 # %%
 guess = None  # in nats
 
+
 # %%
 @torch.no_grad()
 def yardstick(model, n):
@@ -439,6 +440,7 @@ plots.show(
 # ## How much of its context does it use?
 #
 # "Your Transformer will see 64": but seeing is not using. To measure use, take the context away. Replace all but the last $k$ characters of a window by those of another window, and ask for the next one:
+
 
 # %%
 @torch.no_grad()
@@ -565,7 +567,7 @@ assert gain[0] > 0.02 and max(gain[1:]) < 0.003
 assert (losses["windows"], losses["windows_fast"]) == ([1.5154], [1.4899])
 assert losses["muon"][0] == 1.4407 and max(losses["muon"]) < 1.47
 gain = [a - b for a, b in zip(losses["muon"], losses["bfloat16"])]
-assert 0.03 < min(gain) and max(gain) < 0.05
+assert min(gain) > 0.03 and max(gain) < 0.05
 gain = [a - b for a, b in zip(losses["bfloat16"], losses["corrected"])]
 assert min(gain) > 0 and max(gain) < 0.011
 gain = [a - b for a, b in zip(losses["corrected"], losses["dropout"])]
