@@ -77,6 +77,23 @@ def perplexity(
     return torch.exp(mean)
 
 
+def next_token_losses(
+    logits: Float[Tensor, "*batch n vocab"], tokens: Int[Tensor, "*batch n"]
+) -> Float[Tensor, "*batch n-1"]:
+    """Return the loss of each token of a text but the first, in nats.
+
+    Row t of the logits was computed from tokens 0 to t, and scores the token after them. Source:
+    Radford et al. 2019, eq. 1.
+    """
+    log_probabilities = logits.log_softmax(dim=-1)
+    # the last row scores a token that is not in the text
+    scoring = log_probabilities[..., :-1, :]
+    # each other row scores the token one place further right
+    following = tokens[..., 1:]
+    # look up what the tokens that came had been given
+    return -scoring.gather(-1, following.unsqueeze(-1)).squeeze(-1)
+
+
 class TokenEmbedding(nn.Module):
     """Hold one vector for each token of the vocabulary, and learn them."""
 

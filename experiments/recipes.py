@@ -13,18 +13,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.add_norm import layer_norm, rms_norm
+from course_lib.add_norm import layer_norm
 from course_lib.corrected_counts import CorrectedCounts
 from course_lib.encoder import EncoderBlock
 from course_lib.feed_forward import FeedForward, gelu_feed_forward
-from course_lib.hashed_ngrams import HashedEmbedding
 from course_lib.instruments import training
 from course_lib.language_model import LanguageModel, TokenEmbedding
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.muon import Muon
 from course_lib.ngrams import NGrams, cross_fitted
-from course_lib.positions import LearnedPositions, rotary
-from course_lib.squared_relu import SquaredReLU
+from course_lib.positions import LearnedPositions
+from course_lib.pretrained.shakespeare_model import (
+    modern_block,
+    no_positions,
+    root_mean_square,
+    untie,
+)
 
 PARTS = ("embedding", "positions", "block", "norm_layer")
 WARM_UP = 20  # steps in which the learning rate rises
@@ -36,44 +40,19 @@ def fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
-def turned(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attend to what came before, with rotary positions, and queries and keys of one size.
-
-    Source: Su et al. 2021 (positions); Henry et al. 2020 (sizes). In bfloat16, on a processor,
-    these products take a third of the time that torch's own kernel takes.
-    """
-    *batch, n, d_k = q.shape
-    size, places = torch.ones(d_k), torch.arange(n)
-    q, k = (rotary(rms_norm(x, size).to(v), places).reshape(-1, n, d_k) for x in (q, k))
-    future = torch.full((n, n), -1e4, dtype=v.dtype).triu(1)
-    weights = torch.baddbmm(future, q, k.mT, alpha=1.5 / d_k**0.5).softmax(-1)
-    return (weights @ v.reshape(-1, n, d_k)).view(*batch, n, d_k)
-
-
-def root_mean_square(x: Tensor, gain: Tensor, bias: Tensor) -> Tensor:
-    """Normalise by `rms_norm`, which has no bias, where a block hands one over."""
-    return rms_norm(x, gain)
-
-
-def block(rule: Callable, feed_forward: Callable, norm_layer: Callable, *sizes) -> EncoderBlock:
-    """Make a block of these parts."""
-    attention = partial(MultiHeadAttention, rule=rule)
-    return EncoderBlock(
-        *sizes, attention=attention, feed_forward=feed_forward, norm_layer=norm_layer
-    )
-
-
 def first_block(*sizes) -> EncoderBlock:
     """Make a block as in GPT-2."""
-    return block(fused, partial(FeedForward, network=gelu_feed_forward), layer_norm, *sizes)
+    attention = partial(MultiHeadAttention, rule=fused)
+    feed_forward = partial(FeedForward, network=gelu_feed_forward)
+    return EncoderBlock(*sizes, attention=attention, feed_forward=feed_forward)
 
 
-def quiet(*sizes) -> EncoderBlock:
+def quiet(*sizes) -> nn.Module:
     """Make a modern block that adds nothing yet: both of its output matrices are zeros.
 
     Source: Zhang et al. 2019, section 3; Bachlechner et al. 2021.
     """
-    made = block(turned, SquaredReLU, root_mean_square, *sizes)
+    made = modern_block(*sizes)
     nn.init.zeros_(made.attention.sublayer.attention.w_o.weight)
     nn.init.zeros_(made.feed_forward.sublayer.w_2.weight)
     return made
@@ -88,18 +67,6 @@ def drop(model: LanguageModel, share: float) -> None:
     layers = [part.sublayer for x in blocks for part in (x.attention, x.feed_forward)]
     for layer in (model.embedding, *layers):
         layer.register_forward_hook(lambda module, _, out: F.dropout(out, share, module.training))
-
-
-def untie(model: LanguageModel) -> None:
-    """Give a model an output matrix of its own, of zeros: it begins with equal probabilities."""
-    vocab, d_model = model.output.weight.shape
-    model.output = nn.Linear(d_model, vocab, bias=False)
-    nn.init.zeros_(model.output.weight)
-
-
-def no_positions(max_length: int, d_model: int) -> nn.Module:
-    """Add nothing: rotary attention knows the positions."""
-    return nn.Identity()
 
 
 def adam(network: LanguageModel, rate: float = 1e-3) -> list[torch.optim.Optimizer]:
@@ -145,7 +112,7 @@ class Rung:
 
 
 def ladder() -> dict[str, Rung]:
-    """Return the rungs by name, each with one change to the one before."""
+    """Return the rungs by name: each adds one idea to the one before, or tries another rate."""
     rungs = {"nanogpt": Rung("nanoGPT's settings")}
 
     def add(name: str, title: str, **changes: object) -> None:
@@ -158,12 +125,12 @@ def ladder() -> dict[str, Rung]:
         "tied": False,
     }
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
-    add("muon", "+ Muon, more and longer windows", optimizers=muon, batch=32, n=128)
+    add("windows", "+ more and longer windows", batch=32, n=128)
+    add("windows_fast", "the same, at three times the rate", optimizers=partial(adam, rate=3e-3))
+    add("muon", "+ Muon", optimizers=muon)
     half = partial(muon, dtype=torch.bfloat16)
     add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
-    add("hashed", "+ embeddings of n-grams", embedding=HashedEmbedding)
-    add("counts", "+ the counts, to be corrected", counts=True)
-    add("untabled", "- the embeddings of n-grams", embedding=TokenEmbedding)
+    add("corrected", "+ the counts, to be corrected", counts=True)
     add("dropout", "+ dropout", dropout=0.1)
     return rungs
 

@@ -5,7 +5,7 @@
 #
 # **How do you get from a product of two matrices to a program that translates?** This course builds the Transformer from its parts, on your own machine, and measures what it claims, or names the source. On this page you see where you are going, and pass your first exercise.
 #
-# You need Python, a little PyTorch, matrix products and derivatives. The lessons take about 35 hours in all, one sitting each.
+# You need Python, a little PyTorch, matrix products and derivatives. The lessons take about 30 hours in all, one sitting each.
 
 # %%
 from itertools import pairwise
@@ -160,7 +160,7 @@ n = 100_000
 reveal(guess, n * n * 4 / 1e9)
 
 # %% [markdown]
-# Forty. A text ten times as long takes a hundred times as much, if all weights are stored; lessons 13 and 14 are about it.
+# Forty. A text ten times as long takes a hundred times as much, if all is stored; lessons 13 and 14 are about it.
 #
 # **Build.** An exercise is one function with its body missing. Its first lines say what goes in and what comes out, in the notation of [jaxtyping](https://docs.kidger.site/jaxtyping/): `Float[Tensor, "... n d"]` is a tensor of floating-point numbers whose last two axes are called `n` and `d`, with any number of batch axes before them. Each comment is a step for you to write. This one is $y = 2x$. Replace the last line, and run the cell.
 

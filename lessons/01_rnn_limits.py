@@ -390,7 +390,7 @@ for letters, (same, count) in long_words["unheard"].items():
 assert max(same / count for same, count in [*long_words["unheard"].values()][:4]) < 0.08
 
 # %% [markdown]
-# Words of 18 letters have the dip, and 96 % of the changes are heard: a small change of a vector is not a loss. In the long word a quarter is unheard, in 20 other words of 35 letters (made as below) 8 % on average. But *heard* means only that some sound has changed. Whether $c$ still tells *which* letter was there, this test does not show. So little is lost without a trace; how much is blurred stays open.
+# Words of 18 letters have the dip, and 96 % of the changes are heard: a small change of a vector is not a loss. In the long word a quarter is unheard, in 20 other words of 35 letters (made as below) 8 % on average. But *heard* means only that some sound has changed. Whether $c$ still tells *which* letter was there, this test does not show.
 
 # %% [markdown]
 # ## Suspect three: one vector is too small
@@ -479,8 +479,7 @@ twelve = {
 found = [twelve[arm, 1500] for arm in names]
 wanted = (0.02, 0.06, 0.16, 0.16, 0.24, 0.27, 0.42)
 assert all(abs(x - y) < 0.02 for x, y in zip(found, wanted, strict=True)), found
-long = [twelve[arm, 6000] for arm in names if (arm, 6000) in twelve]
-assert all(abs(x - y) < 0.02 for x, y in zip(long, (0.10, 0.39, 0.39, 0.53), strict=True)), long
+assert abs(twelve["attention, 256", 6000] - twelve["one vector of 256", 6000] - 0.14) < 0.02
 said = "; ".join(f"{names[arm]}, {steps:,} steps: {x}" for (arm, steps), x in twelve.items())
 plots.show(
     figure,
@@ -489,7 +488,7 @@ plots.show(
 )
 
 # %% [markdown]
-# So 64 numbers in $c$ are no bottleneck here: through 256 numbers it is 0.26 as well. What costs is to add two layers, at equal steps. Sixteen numbers *are* too few: at 12 letters 0.06, where 256 give 0.16. In words of 12 letters (0.02 by the model of 64) a larger network helps (0.24), attention in the small one too (0.27), both together most (0.42). Four times the steps help all four, and do not bring them together. (Attention is lesson 02.)
+# So 64 numbers in $c$ are no bottleneck here: through 256 numbers it is 0.26 as well. What costs is to add two layers, at equal steps. Sixteen numbers *are* too few: at 12 letters 0.06, where 256 give 0.16. In words of 12 letters (0.02 by the model of 64) a larger network helps (0.24), attention in the small one too (0.27), both together most (0.42). (Attention is lesson 02.)
 
 # %% [markdown]
 # ## Suspect four: it never saw a word this long
@@ -562,7 +561,7 @@ for name in [*joined][2:]:
 assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and joined"]) < 0.4
 
 # %% [markdown]
-# Both networks have states of 64 numbers and learned from the same words. With one vector the error rate is 0.72 (insertions count too, so it has no limit of 1); with attention it is 0.27, and in one run of three the long word can be recognised to its end. Are 64 numbers too few for 35 letters, or is the path through them too long? Attention changes both, and these runs do not separate the two.
+# Both networks have states of 64 numbers and learned from the same words. With one vector the error rate is 0.72; with attention it is 0.27, and in one run of three the long word can be recognised to its end. Are 64 numbers too few for 35 letters, or is the path through them too long? Attention changes both, and these runs do not separate the two.
 
 # %% [markdown]
 # ## The verdict

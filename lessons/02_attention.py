@@ -374,7 +374,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At 8 letters attention's 0.45 does not come from its few extra parameters (0.26), nor from seeing all states alike (0.24). *A fixed walk*, whose weights are learned for each step and place, and look at no letter, gets 0.38: so more than half of the gain is a state near the right place, and the rest is choosing by content.
+# At 8 letters, neither a few extra parameters (0.26) nor seeing all states alike (0.24) explains attention's 0.45. *A fixed walk*, with weights learned for each step and place whatever the letters, gets 0.38: more than half of the gain is a state near the right place.
 #
 # Two objections are left: perhaps 64 numbers are too few for a long word, and 1,500 steps too short a training. So here is everything again with states of 64 and of 256 numbers, after 1,500 and after 6,000 steps, each model at the best of the learning rates that were tried.
 

@@ -528,9 +528,9 @@ training.expect(claim, holds, [round(diagonal, 2) for diagonal in coincide], mod
 # %% [markdown]
 # ## A real encoder: which *ring*?
 #
-# MiniLM is a trained encoder of six layers, and *ring* enters it as the same vector everywhere, plus its position. After the last layer, is its state nearer (by cosine) to *ring* in three sentences about jewels or in three about bells?
+# MiniLM is a trained encoder of six layers. *Ring* enters it as one vector, plus its position. After the last layer, is its state nearer (by cosine) to *ring* in three sentences about jewels or in three about bells?
 #
-# Often a plain average of the line does, since *bell* gives the topic away. But an average cannot tell two tokens of one line apart. So here both senses are in one line: the jewel, a noun, and the bell's *to ring*, a verb. (How much of it is then grammar? Lesson 09 asks.) As a control we blind one *ring* at a time: in every layer it may look only at itself.
+# A plain average of the line often does, but cannot tell two tokens of one line apart. So here both senses are in one line: the jewel, a noun, and *to ring*, a verb. (Grammar? Lesson 09 asks.) As a control, one *ring* at a time may look only at itself, in every layer.
 
 # %% tags=["hide-input"]
 kept = results.load("senses")["figures"]

@@ -234,7 +234,7 @@ assert torch.allclose(waves[:97] @ shift_matrix(3, 64), waves[3:100], atol=1e-4)
 assert torch.allclose(shift_matrix(3, 64) @ shift_matrix(3, 64).T, torch.eye(64), atol=1e-5)
 
 # %% [markdown]
-# Here is the point: one matrix, $M_{-1}$ in the place of $W_Q$, gives every position but the first its highest score at its left neighbour, at any length. The lead is small, so $W_Q$ has to be large as well: with $30\,M_{-1}$ the neighbour gets nearly all of the weight. So a relation that holds everywhere *can* be learned, for positions alone. But attention sees $x_i + p_i$: with tokens as large as the positions, $M_{-1}$ mostly matches a token with itself. $W_Q$ and $W_K$ must keep the tokens out, which they can if tokens and positions use different directions.
+# One matrix, $M_{-1}$ in the place of $W_Q$, gives every position but the first its highest score at its left neighbour, at any length. The lead is small, so $W_Q$ has to be large: with $30\,M_{-1}$ the neighbour gets nearly all of the weight. So positions alone *can* give a relation that holds everywhere. But attention sees $x_i + p_i$, and with random tokens as large as $p_i$ a token mostly finds itself. $W_Q$ and $W_K$ must keep tokens out: possible, if tokens and positions use different directions.
 
 # %% [markdown]
 # ## Or learn the vectors
@@ -501,7 +501,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Grey is what was trained. Read the solid lines first: this is the usual picture. Sinusoids and rotary fail; rotary with base 500,000, Llama 3's, fails later (one base; we tried no other); Shaw and ALiBi hold; and no positions at all, though worse at 32, do better beyond 128 than sinusoids and rotary. (Kazemnejad et al. 2023 go further: on their tasks no positions generalize best of all.) The seventh panel is for the next section; the eighth model was trained on all 256.
+# Grey is what was trained. Sinusoids and rotary fail; rotary with base 500,000, Llama 3's, fails later; Shaw and ALiBi hold; and no positions at all, though worse at 32, do better beyond 128 than sinusoids and rotary. (Kazemnejad et al. 2023 go further: on their tasks no positions generalize best of all.) The seventh panel is for the next section; the eighth model was trained on all 256.
 
 # %% [markdown]
 # Now the dashed lines, the control that the usual picture lacks: the same models, with the far text taken away.
@@ -533,7 +533,7 @@ assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 # $$\text{all: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow only: }\theta_c\to\frac{\theta_c}{s}\text{ if }\frac{2\pi}{\theta_c}>L$$
 
 # %% [markdown]
-# In the figure above, repaired rotary (seventh panel, solid) loses to the same model without repair that is shown only 32 characters (dashed): where far text is of no use, the best repair is to cut it off. So judge it on a task that needs far text. In 256 random letters, an early `!` marks the letter behind it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
+# In the figure above, repaired rotary (seventh panel, solid) loses to the same model without repair that is shown only 32 characters (dashed): where far text is of no use, the best repair is to cut it off. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter behind it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
 
 # %% tags=["training"]
 from course_lib.instruments.position_schemes import Rotary
@@ -623,10 +623,10 @@ for name, share in (
     assert round(mean[name][2].item(), 2) == share, name
 
 # %% [markdown]
-# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without a single step of training, better in all three seeds; a larger base reaches 0.84; interpolating all pairs makes it worse. (Chen et al. and YaRN train on after interpolating.) And reading every distance above 31 as 31, as Shaw's table does, gives 1.00 in all three: what was never trained is never asked for.
+# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without training, better in all three seeds; a larger base reaches 0.84; interpolating all pairs makes it worse. Reading every distance above 31 as 31, as Shaw's table does, gives 1.00 in all three.
 
 # %% [markdown]
-# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: 50 steps did better than the repair. And no positions at all never failed: on this task the causal mask tells enough. (On Shakespeare, in 600 steps, it does not.) Training on 256 tokens *alone*, 400 steps with eight times the tokens each, is no upper bound: it has not learned the task yet. Short texts taught it sooner.
+# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: 50 steps did better than the repair. And no positions at all never failed: here the causal mask tells enough. (On Shakespeare, in 600 steps, not.) Training on 256 tokens *alone*, 400 steps with eight times the tokens each, is no upper bound: it has not learned the task yet.
 
 # %% [markdown]
 # ## What to remember

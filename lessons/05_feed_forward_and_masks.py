@@ -508,7 +508,7 @@ plots.show(
 )
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is the right word, since weights that depend on the tokens are a nonlinearity of another kind. The slogan of L1 and L2 goes too far: "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? Two layers of attention are right in 95 to 97 % if one property is 1.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right: weights that depend on the tokens are a nonlinearity of another kind. The slogan of L1 and L2 goes too far: "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? Two layers of attention are right in 95 to 97 % if one property is 1.
 
 # %% tags=["hide-input"]
 stored = results.load("two_cures")["figures"]

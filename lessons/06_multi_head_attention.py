@@ -516,7 +516,7 @@ plots.show(
 # %% [markdown]
 # In translation one head was 0.9 BLEU behind eight, and 32 heads of 16 numbers each were behind as well. (One training each: no spread is known.)
 #
-# In our test two heads or more name both letters. One head mostly stops at 0.55: it names one letter and guesses the other, since it has both right in one case of ten only. But this is not the end: with 1,500 steps at a rate of 0.003, or 3,000 at 0.001, all three seeds name both. Many narrow heads learn more slowly too: 16 reach 1.00 at the lowest rate with four times the steps. So here heads save steps; they make nothing possible.
+# In our test two heads or more name both letters. One head mostly stops at 0.55: it names one letter and guesses the other. But with 1,500 steps at a rate of 0.003, or 3,000 at 0.001, all three seeds name both. Many narrow heads are slow as well: 16 reach 1.00 at the lowest rate with four times the steps. So here heads save steps; they make nothing possible.
 
 # %% [markdown]
 # Nor does every model need them: a language model of one layer on Shakespeare's characters has 2.045 nats with one head and 2.044 with four (800 steps, three seeds, one learning rate).
@@ -559,7 +559,7 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is about half as large, 0.14 against 0.30; at 1,024 it is 15,000 times smaller, so most queries get hardly any gradient there. (At 64 a query gets no less: dividing the scores divides their gradient by 8 as well.) A small language model of one layer is 0.05 to 0.12 nats behind after 200 steps; at 1,024 we did not measure the loss.
+# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is about half as large, 0.14 against 0.30; at 1,024 it is 15,000 times smaller, and most queries get hardly any gradient. A small language model is 0.05 to 0.12 nats behind after 200 steps.
 #
 # > **Where a lecture slips (D10).** L3 divides by the root of "the size of embedding". With one head of full width that is $\sqrt{d_k}$. With $h$ heads the sum has $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$.
 
@@ -703,8 +703,8 @@ said = "; ".join(f"{name}: {max(r[0] for r in rises):.2f}" for name, rises in ro
 plots.show(figure, f"Rise of the loss on all tokens, the largest of the draws. {said}.")
 
 # %% [markdown]
-# - *Previous*: this head costs 0.10 nats, a random one in six draws at most 0.01. But of the 27 heads of layers 1 to 3 six cost 0.13 to 0.40; the costliest gives 0.03 of its weight to the previous token.
-# - *First*: the best head, with all its weight there, costs nothing. (The best five cost 0.27 on repeated tokens: two of them are among the five of *followed* too.)
+# - *Previous*: this head costs 0.10 nats, a random one in six draws at most 0.01. But six of the 27 heads of layers 1 to 3 cost 0.13 to 0.40, the costliest with 0.03 of its weight there.
+# - *First*: the best head, with all its weight there, costs nothing.
 # - *Followed*: five heads cost 0.11 nats, as five random ones can (0.12). On tokens that a repetition foretells they cost 0.62, random ones at most 0.06 (and the five previous-token heads 0.87).
 #
 # Here three query heads share $W_K$ and $W_V$: **grouped queries**, lesson 09.

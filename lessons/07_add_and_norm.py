@@ -32,7 +32,7 @@ drawings.transformer(
 #
 # ## Thirty-two blocks
 #
-# `Stack` reads characters of Shakespeare and predicts the next one: embedding, positions, as many blocks as you like, one linear layer. Its argument `wrap` says how a layer is connected to the rest. With `bare` it is not: the output replaces the input. `redraw` draws the blocks' initial weights, at first as torch's `nn.Linear` does.
+# `Stack` reads characters of Shakespeare and predicts the next one: embedding, positions, as many blocks as you like, one linear layer. Its argument `wrap` says how a layer is connected to the rest. With `bare` it is not: the output replaces the input. `redraw` draws the initial weights, at first as torch's `nn.Linear` does.
 
 # %%
 from collections.abc import Callable
@@ -173,7 +173,7 @@ for start, (attention, network) in zip(STARTS, shares):
     assert 0.2 < high / low / expected < 1.1
 
 # %% [markdown]
-# With torch's default the vectors grow about tenfold; with three times the variance, 16-million-fold; the gradient grows even more (figure below): exploding gradients. So a residual connection alone works for some initial weights and not for others. What would make a stack *independent* of this dial?
+# With torch's default the vectors grow tenfold; with three times the variance, 16-million-fold; the gradient grows even more: exploding gradients. A residual connection alone works for some initial weights. What would make a stack *independent* of this dial?
 
 # %% [markdown]
 # ## Norm: one scale for every token
@@ -266,7 +266,7 @@ assert torch.allclose(jacobian, formula / sigma)
 print("as in the formula; its rank:", torch.linalg.matrix_rank(jacobian).item(), "of 16")
 
 # %% [markdown]
-# The bracket is a projection: it takes two directions out of every gradient, $\mathbf 1$ (all numbers up) and $\hat x$ (a longer vector), which the norm would undo anyway. Xu et al. 2019 report that these two terms, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass (reported, not measured here).
+# The bracket is a projection: it takes two directions out of every gradient, $\mathbf 1$ (all numbers up) and $\hat x$ (a longer vector), which the norm would undo anyway. Xu et al. 2019 report that these two terms, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass (reported).
 #
 # And the factor $1/\sigma$? Let a layer below the norm write $x = hW$. **Make $W$ a hundred times as large. By which factor does the gradient at $h$ change, without the norm and with it?**
 
@@ -295,7 +295,7 @@ assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 # %% [markdown]
 # ## Three switches
 #
-# Now turn all three: residual connection or not, norm or not, and three kinds of initial weights. Twelve stacks. With a norm, each layer reads normed tokens, and one more norm follows the last block. So a layer that reads mean square 1 *adds* $c^4$ or $c^4/2$ to the stream's, whatever that is: for $c = 1$ the root mean square after 32 blocks is about $\sqrt{48} \approx 7$ (measured: 5.9), not 43 million.
+# Now turn all three: residual connection, norm, and three kinds of initial weights. With a norm, each layer reads normed tokens; one more follows the last block. So it *adds* $c^4$ or $c^4/2$ to the stream's mean square: for $c = 1$ the root mean square is about $\sqrt{48} \approx 7$ in the end (measured: 5.9).
 
 # %% tags=["hide-input"]
 from itertools import pairwise
@@ -367,7 +367,7 @@ plots.show(
 needs("shakespeare")
 
 # %% [markdown]
-# Now train all twelve with Adam for 120 steps. A model that knows how frequent each character is, and nothing else, has a loss of 3.36 on held-out text: the **frequency baseline**. **Of the four kinds, which learn in 32 blocks from *some* of the three initial weights, and which from *all three*?** (One panel above misleads.)
+# Now train all twelve with Adam for 120 steps. A model that knows how frequent each character is, and nothing else, has a loss of 3.36 on held-out text: the **frequency baseline**. **Of the four kinds, which learn in 32 blocks from *some* of the three initial weights, and which from *all three*?**
 
 # %%
 guess = None  # two lists of kinds: (some, all)
@@ -455,14 +455,14 @@ for name, by_start in kept["without clipping"].items():
 assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
-# - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size; that is not enough. (Why, we did not find out.)
+# - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size; that is not enough. (Why is open.)
 # - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Not without clipping: 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
 # - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this short training better. It makes the stack far less *dependent on its initial weights*.
 
 # %% [markdown]
 # Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds (reported).
 #
-# Three lectures show pictures by Li et al. 2018: the loss around an image network of 56 layers is rugged without residual connections, a smooth bowl with them (reported, not measured here). They are slices along two random directions, around the place where training ended.
+# Three lectures show pictures by Li et al. 2018: the loss around an image network of 56 layers is rugged without residual connections, a smooth bowl with them (reported). They are slices along two random directions, around the place where training ended.
 
 # %% [markdown]
 # > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what gradient descent finds in our steps, these parts decided everything above.
@@ -549,7 +549,7 @@ for name, wrap in (("post", PostNorm), ("pre", PreNorm)):
 reveal(guess, tuple(ends))
 
 # %% [markdown]
-# Post-norm shifts and divides the *whole* sum each time: 6 has become 0.04, and the L2 norm is always $\sqrt4 = 2$. Under pre-norm 6 and 2 are untouched, and the third column is a sum of three contributions; the next layer reads all of it through a norm, the 6 as 0.63.
+# Post-norm shifts and divides the *whole* sum each time: 6 has become 0.04, and the L2 norm is always $\sqrt4 = 2$. Under pre-norm 6 and 2 are untouched, and the third column is a sum of three contributions; the next layer reads it normed, the 6 as 0.63.
 #
 # > **Where the lectures disagree (D13).** They draw the paper's order. Some code that explains the paper is pre-norm, for example *The Annotated Transformer* (Rush 2018). torch offers both, by `norm_first`.
 
@@ -709,7 +709,7 @@ plots.show(
 # %% [markdown]
 # The typical token grows 300-fold, and each layer reads it through a norm, at one size. So a late layer must write more than an early one to change a token's *direction* as much.
 #
-# The first token is special. Block 12 raises its root mean square to a thousand. Nearly all of that is *one* number among 576, of about 24,000. Sun et al. 2024 find such **massive activations** in many trained models; lesson 13 comes back to this token.
+# The first token is special: block 12 raises its root mean square to a thousand. Nearly all of that is *one* number among 576, of about 24,000. Sun et al. 2024 find such **massive activations** in many trained models; lesson 13 comes back to this token.
 #
 # ## What to remember
 #

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from einops import rearrange
 from gguf import GGUFReader, ReaderTensor
 from jaxtyping import Float, Int
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
@@ -23,6 +22,7 @@ from course_lib.encoder import EncoderBlock, FeedForwardFactory
 from course_lib.grouped_query import GroupedQueryAttention, grouped_query_attention
 from course_lib.key_value_cache import KeyValueCache, as_rule
 from course_lib.masks import causal_mask
+from course_lib.pair_order import pairs_to_halves
 from course_lib.positions import rotary
 from course_lib.pretrained.loading import Weights, needs_memory
 from course_lib.pretrained.quantised import BYTES, q4_1, q8_0
@@ -248,21 +248,18 @@ def _renamed(theirs: Weights) -> dict[str, Tensor]:
             ours[f"{block}.{layer}.gain"] = theirs[f"{theirs_block}.{name}.weight"]
             ours[f"{block}.{layer}.bias"] = nothing
         attention = f"{block}.attention.sublayer.attention"
-        ours[f"{attention}.w_q.weight"] = _halves_apart(theirs[f"{theirs_block}.attn_q.weight"])
-        ours[f"{attention}.w_k.weight"] = _halves_apart(theirs[f"{theirs_block}.attn_k.weight"])
+        ours[f"{attention}.w_q.weight"] = pairs_to_halves(
+            theirs[f"{theirs_block}.attn_q.weight"], HEADS
+        )
+        ours[f"{attention}.w_k.weight"] = pairs_to_halves(
+            theirs[f"{theirs_block}.attn_k.weight"], GROUPS
+        )
         ours[f"{attention}.w_v.weight"] = theirs[f"{theirs_block}.attn_v.weight"]
         ours[f"{attention}.w_o.weight"] = theirs[f"{theirs_block}.attn_output.weight"]
         for number, name in ((1, "gate"), (2, "down"), (3, "up")):
             network = f"{block}.feed_forward.sublayer.w_{number}"
             ours[f"{network}.weight"] = theirs[f"{theirs_block}.ffn_{name}.weight"]
     return ours
-
-
-def _halves_apart(rows: Float[Tensor, "columns d_model"]) -> Float[Tensor, "columns d_model"]:
-    """Move each head's pairs from (2c, 2c + 1), where the file has them, to (c, c + d_k / 2)."""
-    return rearrange(
-        rows, "(head c two) d_model -> (head two c) d_model", two=2, c=D_MODEL // HEADS // 2
-    )
 
 
 def _tokenizer(file: GGUFReader) -> Tokenizer:

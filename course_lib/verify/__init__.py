@@ -4,6 +4,7 @@ Each module here has the comparisons of the component module of its name.
 """
 
 from course_lib.verify import (
+    adamw,
     add_norm,
     attention,
     decoder,
@@ -12,7 +13,6 @@ from course_lib.verify import (
     encoder,
     feed_forward,
     grouped_query,
-    hashed_ngrams,
     induction,
     label_smoothing,
     language_model,
@@ -58,9 +58,9 @@ IN_ORDER_OF_LESSONS = (
     grouped_query,
     swiglu,
     ngrams,
+    adamw,
     muon,
     squared_relu,
-    hashed_ngrams,
     language_model,
     sampling,
     label_smoothing,

@@ -31,6 +31,14 @@ def _perplexity(inputs: Inputs):
     return language_model.perplexity(losses, mask), torch.masked.mean(losses, mask=mask).exp()
 
 
+@compare(language_model.next_token_losses, "`F.cross_entropy` of the shifted text")
+def _next_token_losses(inputs: Inputs):
+    n, vocab = inputs.sizes(2, 2)
+    logits, tokens = inputs.normal(n, vocab), torch.tensor(inputs.sizes(n, 0, vocab - 1))
+    theirs = F.cross_entropy(logits[:-1], tokens[1:], reduction="none")
+    return language_model.next_token_losses(logits, tokens), theirs
+
+
 @compare(language_model.TokenEmbedding, "`F.embedding`")
 def _token_embedding(inputs: Inputs):
     vocab, d_model, n = inputs.sizes(3)

@@ -1,10 +1,9 @@
-"""A model that corrects counts begins as the counts, and neither it nor its tables see ahead."""
+"""A model that corrects counts begins as the counts, and does not see ahead."""
 
 import pytest
 import torch
 
 from course_lib.corrected_counts import CorrectedCounts
-from course_lib.hashed_ngrams import HashedEmbedding, hashed
 from course_lib.ngrams import NGrams
 
 SIZES = (2, 8, 2, 16, 12)  # layers, d_model, heads, d_ff, max_length
@@ -28,7 +27,7 @@ def test_counts_that_are_given_take_the_place_of_its_own(counts):
 
 
 def test_trained_it_differs_and_does_not_see_ahead(counts):
-    model = CorrectedCounts(counts, *SIZES, embedding=HashedEmbedding)
+    model = CorrectedCounts(counts, *SIZES)
     torch.nn.init.normal_(model.output.weight)
     tokens = torch.randint(5, (1, 12))
     changed = tokens.clone()
@@ -36,16 +35,3 @@ def test_trained_it_differs_and_does_not_see_ahead(counts):
     before, after = model(tokens), model(changed)
     torch.testing.assert_close(before[:, :7], after[:, :7])
     assert (before[:, :7].softmax(-1) - counts.probabilities(tokens)[:, :7]).abs().max() > 0.1
-
-
-def test_a_hash_spreads_n_grams_evenly_over_the_rows():
-    rows = hashed(torch.arange(-1, 9_999), 100)
-    assert 0 <= rows.min() <= rows.max() < 100
-    assert torch.bincount(rows).max() < 130
-
-
-def test_the_same_n_gram_has_the_same_embedding_wherever_it_is():
-    embedding = HashedEmbedding(7, 4)
-    x = embedding(torch.tensor([3, 1, 2, 5, 0, 3, 1, 2, 5]))
-    torch.testing.assert_close(x[3], x[8])
-    assert (x[0] - x[5]).abs().max() > 0.01  # the first 3 has no n-gram, the second one has

@@ -35,6 +35,21 @@ def test_minilms_states_are_berts_with_padding_too():
     real = mask.squeeze(-2)
     assert not real.all()
     torch.testing.assert_close(ours(tokens, mask)[real], states[real], atol=1e-4, rtol=0)
+    # the constants of lesson 09
+    tokens, mask = ours.tokens(
+        [
+            "A man is playing a guitar on stage.",
+            "Someone performs music with a string instrument.",
+            "The stock market fell sharply on Monday.",
+        ]
+    )
+    real = mask.squeeze(-2).unsqueeze(-1)
+    with torch.no_grad():
+        states = theirs(tokens, attention_mask=mask.squeeze(-2).long()).last_hidden_state
+    means = torch.nn.functional.normalize((states * real).sum(1) / real.sum(1), dim=-1)
+    cosines = (means @ means.T)[[0, 0, 1], [1, 2, 2]]
+    printed = torch.tensor([0.574378, -0.092191, -0.066028])
+    torch.testing.assert_close(cosines, printed, atol=1e-4, rtol=0)
 
 
 @fetched("smollm2")
@@ -75,3 +90,8 @@ def test_smollm2s_logits_are_llamas():
     with torch.no_grad():
         logits = theirs(tokens).logits
     torch.testing.assert_close(ours(tokens), logits, atol=1e-4, rtol=0)
+    # the constant of lesson 09: what is said after "The capital of France is"
+    tokens = torch.tensor([ours.tokenizer.encode("The capital of France is").ids])
+    with torch.no_grad():
+        paris = theirs(tokens).logits[0, -1, ours.tokenizer.encode(" Paris").ids[0]].item()
+    assert paris == pytest.approx(17.371265, abs=1e-3)

@@ -9,7 +9,7 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=encode,
-    lesson="10",
+    lesson="10_byte_pairs",
     title="A new text in tokens",
     minutes=3,
     difficulty=1,

@@ -7,7 +7,7 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=merge,
-    lesson="10",
+    lesson="10_byte_pairs",
     title="Two tokens become one",
     minutes=4,
     difficulty=1,

@@ -8,7 +8,7 @@ from course_lib.checking.exercise import Draw, Exercise
 
 exercise = Exercise(
     reference=train,
-    lesson="10",
+    lesson="10_byte_pairs",
     title="Which pairs are worth a token?",
     minutes=7,
     difficulty=2,

@@ -5,11 +5,10 @@ from course_lib.corpus import keep_lines
 
 exercise = Exercise(
     reference=keep_lines,
-    lesson="10",
+    lesson="10_data",
     title="Which lines of a page are text?",
     minutes=12,
     difficulty=1,
-    optional=True,
     hints=(
         "Some rules are about a line and some about the whole page. Which ones can throw away a "
         "page whose every line is good?",

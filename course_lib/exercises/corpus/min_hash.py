@@ -7,11 +7,10 @@ from course_lib.corpus import PRIME, jaccard, min_hash
 
 exercise = Exercise(
     reference=min_hash,
-    lesson="10",
+    lesson="10_data",
     title="A set in a few numbers",
     minutes=12,
     difficulty=2,
-    optional=True,
     hints=(
         "There are m shingles and h hashes, so (a s + b) has two axes. Which of them should be "
         "left in the end, and which is the minimum taken over?",

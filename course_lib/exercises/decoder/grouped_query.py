@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=grouped_query_attention,
     lesson="09",
     title="Heads that share their keys",
-    minutes=12,
+    minutes=10,
     difficulty=2,
     hints=(
         "With 6 query heads and 2 key heads, how many query heads share one key head? Write down "

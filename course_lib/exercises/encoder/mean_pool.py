@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=mean_pool,
     lesson="09",
     title="A sentence in one vector",
-    minutes=8,
+    minutes=6,
     difficulty=1,
     hints=(
         "A mean is a sum and a count. Which of the n words belong in the sum, and how many are "

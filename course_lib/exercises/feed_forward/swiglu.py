@@ -13,7 +13,7 @@ exercise = Exercise(
     constructor=True,
     lesson="09",
     title="A network with a gate",
-    minutes=10,
+    minutes=8,
     difficulty=1,
     hints=(
         "x goes to two of the three matrices. Which two, and which shape do both results have?",

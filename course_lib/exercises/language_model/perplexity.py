@@ -8,7 +8,7 @@ from course_lib.language_model import perplexity
 
 exercise = Exercise(
     reference=perplexity,
-    lesson="10",
+    lesson="10_byte_pairs",
     title="Undecided among how many?",
     minutes=3,
     difficulty=1,

@@ -7,7 +7,7 @@ from course_lib.sampling import top_k
 
 exercise = Exercise(
     reference=top_k,
-    lesson="10",
+    lesson="10_sampling",
     title="Only the k likeliest",
     minutes=4,
     difficulty=1,

@@ -9,11 +9,10 @@ from course_lib.sampling import top_p
 
 exercise = Exercise(
     reference=top_p,
-    lesson="10",
+    lesson="10_sampling",
     title="As many as are needed",
     minutes=7,
     difficulty=2,
-    optional=True,
     hints=(
         "Probabilities are 0.5, 0.3, 0.15 and 0.05, and p is 0.7. Which tokens stay? By which sum "
         "do you see that the second one is still needed, and the third is not?",

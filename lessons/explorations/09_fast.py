@@ -1,0 +1,248 @@
+# %% [markdown]
+# # What makes writing fast?
+#
+# **35 minutes · an exploration of lesson 09 · needs `smollm2` (93 MB)**
+#
+# A language model writes one token at a time, and each token takes a pass through all blocks. Lesson 08's `greedy` reads the whole text again for each of them. **What can be saved, and how much faster does it get?** You build the key-value cache, predict its gain from one straight line, and decode weights of four bits by hand.
+
+# %%
+import torch
+from collections.abc import Callable
+from einops import rearrange, repeat
+from jaxtyping import Float
+from torch import Tensor
+from course_lib.data import needs, store
+from course_lib.exercises import check, hint, mine, reveal, solution
+from course_lib.instruments import drawings, measuring, plots, results
+
+# %%
+scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
+causal_mask = mine("masks/causal")
+
+# %% [markdown]
+# ## Read each token once
+#
+# In a causal model, the state of token $i$ depends on tokens 1 to $i$ alone. A later token cannot change its key or its value. (With rotary positions, a key is rotated by its own position, once.) So keep them: this is the **key-value cache**. A step computes query, key and value of the new token $t$ only:
+#
+# $$\underset{t \times d_k}{K_t} = \begin{bmatrix} K_{t-1} \\ k_t \end{bmatrix} \qquad \underset{t \times d_v}{V_t} = \begin{bmatrix} V_{t-1} \\ v_t \end{bmatrix} \qquad \underset{1 \times d_v}{o_t} = \mathrm{softmax}\!\left(\frac{q_t K_t^T}{\sqrt{d_k}}\right) V_t$$
+
+# %% tags=["hide-input"]
+diagram, cell = drawings.Diagram(), 0.26
+token = diagram.box("new token\n" r"$1 \times d_{model}$", (1.0, -0.3), "stream", size=(2.0, 1.0))
+rows = {"query": 2.2, "key": -0.3, "value": -3.2}
+new = {
+    role: diagram.matrix(f"${role[0]}_t$", (1, 4), (3.7, y), role, cell=cell)
+    for role, y in rows.items()
+}
+for role, box in new.items():
+    label = {"query": "$W_Q$", "key": "$W_K$", "value": "$W_V$"}[role]
+    diagram.arrow(
+        token, box, label, role=role, leave={"query": "N", "key": "E", "value": "S"}[role]
+    )
+whole = {}
+for role, name in (("key", r"$K_t: t \times d_k$"), ("value", r"$V_t: t \times d_v$")):
+    y = rows[role]
+    diagram.matrix("", (5, 4), (6.6, y + 0.86), role, cell=cell)
+    row = diagram.matrix(name, (1, 4), (6.6, y), role, cell=cell)
+    diagram.arrow(new[role], row, role=role)
+    whole[role] = drawings.Box((6.6, y + 0.69), (1.28, 1.88))
+    diagram.frame("", *whole[role])
+    diagram.text("kept", (5.8, y + 0.86), size=9, align="right")
+look = diagram.box(r"$q_t K_t^T / \sqrt{d_k}$" "\nsoftmax", (9.3, 2.2), "weights", size=(2.3, 1.1))
+weights = diagram.matrix(r"weights: $1 \times t$", (1, 6), (11.9, 2.2), "weights", cell=cell)
+add = diagram.box("weighted sum", (11.7, whole["value"].at[1]), "plain", size=(2.4, 0.8))
+out = diagram.matrix(r"$o_t: 1 \times d_v$", (1, 4), (11.7, -4.0), "stream", cell=cell)
+diagram.arrow(new["query"], look, role="query")
+diagram.arrow(whole["key"], look, role="key", leave="E")
+diagram.arrow(look, weights)
+diagram.arrow((11.7, 1.35), add, role="weights")
+diagram.arrow(whole["value"], add, role="value")
+diagram.arrow(add, out)
+diagram.show(
+    "One step with a cache. The new token, 1 by d_model, gives a query, a key and a value of one "
+    "row each. The key is put below the kept rows of K, which becomes t by d_k, the value below V. "
+    "The query meets all t keys: weights of 1 by t. They sum the t values to one row, o_t.",
+)
+
+# %% [markdown]
+# Now write it. One object serves one block and one text. The first call may bring a whole prompt, later ones a single token, so the mask must fit a whole prompt and a single token. Lesson 05's `causal_mask(n_q, n_k)` was made for this: the queries are the last $n_q$ of the $n_k$ keys.
+
+# %%
+# exercise: key_value_cache/step
+
+# %%
+check("key_value_cache/step", KeyValueCache)
+
+# %%
+KeyValueCache = mine("key_value_cache/step")
+
+# %%
+q, k, v = torch.randn(3, 2, 6, 4)
+whole = scaled_dot_product_attention(q, k, v, causal_mask(6))
+cache = KeyValueCache(scaled_dot_product_attention)
+pieces = zip(*(x.split([4, 1, 1], dim=-2) for x in (q, k, v)))
+in_steps = torch.cat([cache(*piece) for piece in pieces], dim=-2)
+print(f"a prompt of 4 tokens, then 2 more: differs by {(in_steps - whole).abs().max():.0e}")
+assert torch.allclose(in_steps, whole, atol=1e-6)
+
+# %% [markdown]
+# A prompt of four tokens and two single ones give what one pass over six gives. Now SmolLM2 writes with your cache. The question has 36 tokens with its chat template, and it writes 32. **How many tokens pass through the blocks, without the cache and with it?**
+
+# %%
+needs("smollm2")
+
+# %%
+guess = None  # (without, with)
+
+# %%
+from course_lib.pretrained import smollm2
+
+model = smollm2.load(cache=KeyValueCache)
+
+
+# %% tags=["once"]
+def tokens_read(cache):
+    seen = []
+    hook = model.words.register_forward_hook(lambda _, args, out: seen.append(len(args[0])))
+    text = "".join(model.answer("Why is the sky blue?", 32, cache))
+    hook.remove()
+    return sum(seen), text
+
+
+(without, plain_text), (fewer, cached_text) = tokens_read(False), tokens_read(True)
+reveal(guess, (without, fewer))
+assert (without, fewer) == (sum(range(36, 68)), 36 + 31) and plain_text == cached_text
+
+# %% [markdown]
+# 1,648 against 67, for the same text: 25 times fewer. **How many times faster is the writing?**
+
+# %%
+needs()
+
+# %%
+guess = None  # a factor
+
+# %% tags=["hide-input"]
+kept = results.load("passes")["figures"]
+middle = {name: sorted(rounds)[1] for name, rounds in kept["writing"].items()}
+faster = middle["without"] / middle["with the cache"]
+reveal(guess, round(faster, 1))
+assert 3.5 < faster < 4.1
+
+# %% [markdown]
+# (Measured once, in processor time on one thread: [results/passes.json](../../results/passes.json).) Much less than 25. To see why, time one pass over 1, 8, 36, 68 and 128 tokens:
+
+# %% tags=["hide-input"]
+lengths = [int(n) for n in kept["passes"]]
+seconds = [sorted(rounds)[1] for rounds in kept["passes"].values()]
+slope, intercept = (
+    x.item()
+    for x in torch.linalg.lstsq(
+        torch.tensor([[float(n), 1.0] for n in lengths]), torch.tensor(seconds)
+    ).solution
+)
+title = "A pass costs a fixed part and a part for each token"
+figure, ax = plots.axes(title, "tokens in one pass", "milliseconds", size=(7, 3.6))
+for n, rounds in kept["passes"].items():
+    ax.plot([int(n)] * 3, [1000 * x for x in rounds], "o", color=plots.COLOURS[0], markersize=5)
+ax.plot([0, 130], [1000 * intercept, 1000 * (intercept + 130 * slope)], color=plots.COLOURS[1])
+text = f"{1000 * intercept:.0f} ms + {1000 * slope:.1f} ms for each token"
+ax.text(60, 1000 * (intercept + 60 * slope) * 0.72, text, color=plots.COLOURS[1])
+ax.set(ylim=(0, None), xlim=(0, 135))
+plots.show(
+    figure,
+    "Milliseconds of one pass over 1, 8, 36, 68 and 128 tokens, three rounds each: 33, 54, 117, 180 "
+    "and 312. A straight line goes through all of them, 35 ms plus 2.2 ms for each token.",
+)
+print(text)
+assert 0.033 < intercept < 0.036 and 0.0021 < slope < 0.0023
+
+# %% [markdown]
+# A line, but not one through zero: a pass over one token costs 33 ms, a pass over 36 tokens only three and a half times that. Both ways of writing need 32 passes. The cache saves tokens, so it saves only the second part:
+#
+# $$\frac{32\,a + 1648\,b}{32\,a + 67\,b} \qquad a = 35\ \text{ms}, \quad b = 2.2\ \text{ms}$$
+
+# %% tags=["hide-input"]
+predicted = (32 * intercept + sum(range(36, 68)) * slope) / (32 * intercept + 67 * slope)
+reading = sorted(kept["reading"])[1]
+print(f"by the line: {predicted:.1f} times faster; measured: {faster:.1f} times")
+print(f"reading {kept['bytes'] / 1e6:.0f} MB once: {1000 * reading:.0f} ms", end="")
+print(f" of the {1000 * seconds[0]:.0f} ms of a pass over one token")
+assert abs(predicted - faster) < 0.2 and 0.3 < reading / seconds[0] < 0.45
+
+# %% [markdown]
+# The line predicts the gain. And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. The control is to read them and do nothing else: add up every matrix once. That takes 12 ms, about a third of a pass over one token. So reading is a large share of it, and not all: the rest is thirty blocks of small operations, each called from Python. Work that waits for memory is called **memory-bound**; lesson 15 makes use of it.
+
+# %% [markdown]
+# ## What the cache costs
+#
+# The cache trades time for memory: two vectors for each token, key head and block. **How many numbers is that for each token, with 30 blocks and 9 key heads of $d_k = d_v = 64$?** SmolLM2 has 3 key heads; below are 9, 3 and 1.
+
+# %%
+guess = None  # a number
+
+# %% tags=["nbval-check-output"]
+kept_by = {groups: 2 * 30 * groups * 64 for groups in (9, 3, 1)}
+reveal(guess, kept_by[9])
+for groups, numbers in kept_by.items():
+    print(f"{groups} key heads: {numbers:6,} a token, {4 * 8192 * numbers / 1e6:5.0f} MB for 8,192")
+
+# %% [markdown]
+# In float32 that is over a gigabyte for one text of 8,192 tokens, twice as much as the 540 MB of the model's own parameters. With the three key heads of lesson 09's grouped queries it is a third. That is what they are for: every query head still meets every key, so the scores cost as many multiplications as before.
+
+# %% [markdown]
+# ## Four bits a weight
+#
+# The fixed part of a pass reads every weight, so smaller weights help too. SmolLM2 takes 540 MB in float32; the file has 93. In the format Q4_1 a matrix is cut, row by row, into blocks of 32 weights. A block keeps its smallest weight and a step, each in 16 bits, and for every weight the number of steps above the smallest, from 0 to 15, in four bits:
+#
+# $$w_i \approx w_{min} + q_i \cdot step \qquad q_i \in \{0, \dots, 15\}, \quad i = 1, \dots, 32$$
+
+# %%
+needs("smollm2")
+
+# %%
+from gguf import GGUFReader
+
+from course_lib.pretrained import quantised
+
+file = GGUFReader(store.unpacked("smollm2", smollm2.MEMBER))
+queries = next(tensor for tensor in file.tensors if tensor.name == "blk.0.attn_q.weight")
+block = torch.from_numpy(queries.data.reshape(-1, 20)[0].copy())
+print(f"{len(block) * 8 / 32:g} bits a weight:", block.tolist())
+assert len(block) * 8 / 32 == 5
+
+# %% [markdown]
+# So it is *five* bits, step and smallest weight included: twenty bytes for the first 32 weights of the first query matrix. Decode them by hand. Step and smallest weight are float16; then each byte holds two numbers, $q_i$ in its low half and $q_{i+16}$ in its high half.
+
+# %%
+step, least = block[:4].view(torch.float16).float().tolist()
+steps = [byte % 16 for byte in block[4:].tolist()] + [byte // 16 for byte in block[4:].tolist()]
+weights = torch.tensor([least + step * number for number in steps])
+print(f"step {step:.4f}, smallest {least:.4f}; steps {steps[:6]} ...")
+print([round(weight, 3) for weight in weights[:6].tolist()], "...")
+assert torch.allclose(weights, quantised.q4_1(block[None])[0])
+
+# %% [markdown]
+# Rounding to the nearest step costs at most half a step. The course decodes all weights once, when it loads the model, and then computes in float32, so it gains space on the disk and no time. Engines such as llama.cpp compute with the small weights, and read less memory in each pass.
+#
+# We have not measured what the rounding costs in loss: that takes the original weights, which the course does not fetch.
+
+# %%
+needs()
+
+# %% [markdown]
+# ## What to remember
+#
+# | | |
+# |:-|:-|
+# | key-value cache | $K_t = [K_{t-1}; k_t], \quad o_t = \mathrm{softmax}(q_t K_t^T / \sqrt{d_k})\, V_t$ |
+# | tokens read, $m$ after a prompt of $p$ | $p + m - 1$ with the cache, $\sum_{i=0}^{m-1} (p + i)$ without |
+# | seconds of a pass over $n$ tokens | $a + b\,n$: the cache saves $b$, not $a$ |
+# | size of the cache | $layers \cdot G \cdot (d_k + d_v)$ numbers for each token |
+#
+# <details><summary>A model has 32 blocks, 32 query heads, 8 key heads and d_k = d_v = 128. How large is its cache for 8,192 tokens at two bytes a number?</summary>
+#
+# 32 · 8 · (128 + 128) = 65,536 numbers a token, so 65,536 · 8,192 · 2 bytes = 1.07 GB. With 32 key heads it would be four times that.
+# </details>
+#
+# Shazeer 2019 (the cache, and shared keys); Ainslie et al. 2023 (grouped queries); Allal et al. 2025 (SmolLM2). Titles and links: REFERENCES.md.
