@@ -93,7 +93,7 @@ assert (len(learning), len(tuning), len(held_out)) == (20_767, 300, 500)
 #
 # ## Batches by tokens
 #
-# The model reads and writes tokens. We learn 2,000 **byte pairs** from both languages together, so a name that both share has the same tokens. (Lesson 10 merged bytes; the `tokenizers` library does the same here, but first cuts the text at spaces and marks, so no piece crosses a word.) A batch is a rectangle: each sentence is filled up to the longest with padding. How much is that?
+# The model reads and writes tokens. We learn 2,000 **byte pairs** from both languages together, so a name that both share has the same tokens. (These are pieces of words, made by merging the most frequent pair of neighbours again and again: see [Byte pairs](explorations/10_byte_pairs.ipynb), an exploration of lesson 10.) A batch is a rectangle: each sentence is filled up to the longest with padding. How much is that?
 
 # %%
 pieces = translating.learn_pieces((text for pair in learning for text in pair), 2000)
@@ -481,7 +481,7 @@ assert equal["beam of 4"][0] > equal["beam of 4"][1]
 # %% [markdown]
 # ## One word away
 #
-# The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most. (For long documents, lesson 10's near-duplicates do the same job.)
+# The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most. (For long documents, near-duplicates are found by MinHash: see [Data](explorations/10_data.ipynb), an exploration of lesson 10.)
 
 # %%
 needs("homeassistant", "marian")

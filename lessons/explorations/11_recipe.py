@@ -164,7 +164,7 @@ plots.show(
 # | a lower rate, down to zero | rises to 0.002 over a tenth of the steps, then falls linearly to 0 |
 # | Muon | lesson 10's optimizer for the blocks' matrices; Adam, at 0.003, for the rest |
 # | smaller in three ways | $d_{model} = 128$, two decoder blocks, 2,000 pieces |
-# | dropout | a tenth of each layer's output is set to 0 while training (lesson 08) |
+# | dropout | a tenth of each layer's output is set to 0 while training (lesson 10) |
 # | label smoothing | $s = 0.1$ |
 
 # %%
