@@ -1,6 +1,6 @@
 """Lesson 02: one model without attention and with it, for each score and for both decoders."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -91,7 +91,7 @@ class Walker(Seq2Seq):
 
     def decode(self, source: Tensor, max_new_tokens: int) -> Tensor:
         """Write greedily, from the walk's first step."""
-        self.attend.step = 0
+        cast(Walk, self.attend).step = 0
         return super().decode(source, max_new_tokens)
 
 

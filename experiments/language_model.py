@@ -6,7 +6,7 @@ one idea to the rung before it. The loss is that of the held-out tenth, measured
 
 import time
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -106,7 +106,7 @@ def measure_weights() -> dict[str, Any]:
     tokens, held_out, vocab = split()
     rung = ladder()[KEPT]
     predictor, steps = train(rung, tokens, len(vocab), SECONDS, SEEDS[0])
-    save_weights(shakespeare_model.NAME, predictor.model)
+    save_weights(shakespeare_model.NAME, cast(nn.Module, predictor.model))
     loaded = Predictor(shakespeare_model.load(), rung.n)
     return {
         "steps": steps,

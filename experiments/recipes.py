@@ -52,7 +52,7 @@ def quiet(*sizes) -> nn.Module:
 
     Source: Zhang et al. 2019, section 3; Bachlechner et al. 2021.
     """
-    made = modern_block(*sizes)
+    made = cast(EncoderBlock, modern_block(*sizes))
     nn.init.zeros_(made.attention.sublayer.attention.w_o.weight)
     nn.init.zeros_(made.feed_forward.sublayer.w_2.weight)
     return made

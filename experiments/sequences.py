@@ -7,12 +7,13 @@ norms are in the order of 2017, with the other order beside it.
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_lib.decoder import DecoderBlock
 from course_lib.instruments import results, training
 from course_lib.instruments.recording import record_weights
 from course_lib.masks import causal_mask, shift_right
@@ -36,7 +37,7 @@ class Arm(NamedTuple):
 
     read: Callable[[int, torch.Generator], Tensor]
     write: Callable[[Tensor], Tensor]
-    norm: str = "post"
+    norm: Literal["post", "pre"] = "post"
     rates: tuple[float, ...] = RATES
 
 
@@ -240,7 +241,8 @@ def looks(
     place = wanted.float().argmax(-1, keepdim=True)
     other = F.one_hot((place + step).squeeze(-1) % N, N).bool()
     found: dict[str, list[float]] = {"largest": [], "hidden": [], "another hidden": []}
-    for i, block in enumerate(model.decoder.blocks):
+    for i, layer in enumerate(model.decoder.blocks):
+        block = cast(DecoderBlock, layer)
         with record_weights(block.cross_attention.sublayer.attention) as kept:
             model(source, shift_right(target, START))
         largest = kept[0].mean(1).argmax(-1, keepdim=True)

@@ -6,6 +6,7 @@ experiments/language_model.py. Its text: the first nine tenths of the first 1,11
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -59,9 +60,9 @@ def modern_block(*sizes, block: Callable[..., nn.Module] = EncoderBlock) -> nn.M
 
 def untie(model: nn.Module) -> None:
     """Give a model an output matrix of its own, of zeros: it begins with equal probabilities."""
-    vocab, d_model = model.output.weight.shape
-    model.output = nn.Linear(d_model, vocab, bias=False)
-    nn.init.zeros_(model.output.weight)
+    vocab, d_model = cast(nn.Linear, model.output).weight.shape
+    model.output = output = nn.Linear(d_model, vocab, bias=False)
+    nn.init.zeros_(output.weight)
 
 
 def load(

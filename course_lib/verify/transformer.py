@@ -44,7 +44,7 @@ class _Loss(nn.Module):
 @compare(transformer.next_token_loss, "the last rows of as many passes as there are tokens")
 def _next_token_loss(inputs: Inputs):
     sizes = draw_sizes(inputs)
-    model = transformer.Transformer(*sizes.values())
+    model = transformer.Transformer(*sizes.values(), norm="post", tied=False)
     weights = draw_weights(inputs, model)
     source, _ = draw_padded_tokens(inputs, sizes)
     target, _ = draw_padded_tokens(inputs, sizes, batch=len(source))
