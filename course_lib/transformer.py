@@ -65,7 +65,7 @@ class Transformer(nn.Module):
 
 
 def next_token_loss(
-    model: Transformer,
+    model: "Transformer",
     source: Int[Tensor, "*batch key"],
     target: Int[Tensor, "*batch query"],
     start: int,
@@ -86,7 +86,7 @@ def next_token_loss(
 
 @torch.no_grad()
 def greedy(
-    model: Transformer,
+    model: "Transformer",
     source: Int[Tensor, "batch key"],
     start: int,
     stop: int,

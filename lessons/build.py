@@ -5,8 +5,8 @@ Authors edit lessons/NN_name.py (percent format), or lessons/explorations/NN_nam
 notebooks/NN_name.ipynb, which is executed and committed, or the reference in a solved build, which
 the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
 pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
-has all that its exercises stand on. A cell that only imports, takes answers or sets the seed is
-folded.
+has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
+that only imports, takes answers or sets the seed is folded.
 """
 
 import argparse
@@ -73,6 +73,8 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
         if solved and UNTOUCHED_ONLY & {*tags}:
             continue
         cell.metadata = {"tags": tags} if tags else {}
+        if "given" in tags:
+            cell.metadata["given"] = "a stand-in"
         if "hide-input" in tags or (cell.cell_type == "code" and _is_plumbing(cell.source)):
             cell.metadata["jupyter"] = {"source_hidden": True}
         if cell.source.startswith(MARK):

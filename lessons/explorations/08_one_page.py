@@ -52,7 +52,7 @@ DecoderBlock = mine("decoder/block")
 # given: encoder.Embedding
 
 
-# %%
+# %% tags=["given"]
 class EncoderBlock(nn.Module):  # lesson 08's, in short
     def __init__(self, d_model, heads, d_ff, norm="post"):
         super().__init__()
