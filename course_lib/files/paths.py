@@ -11,5 +11,6 @@ ROOT = PACKAGE.parent if IS_CLONE else SHIPPED  # holds lessons, notebooks and r
 
 def install(extra: str = "") -> str:
     """Return the command that installs the course, or it and an extra such as "[cluster]"."""
-    source = f'-e "{ROOT}{extra}"' if IS_CLONE else f'"transformer-course{extra}"'
+    tested = f'-c "{ROOT}/constraints.txt" -e "{ROOT}{extra}"'
+    source = tested if IS_CLONE else f'"transformer-course{extra}"'
     return f"{sys.executable} -m pip install {source}"
