@@ -456,7 +456,7 @@ budgets = ("1500", "6000")
 panels = [f"{int(steps):,} steps" for steps in budgets]
 figure, axes = plots.panels(title, panels, size=(9, 4))
 for ax, steps in zip(axes, budgets):
-    for (arm, name), colour in zip(names.items(), plots.COLOURS):
+    for (arm, name), colour in zip(names.items(), [*plots.COLOURS, "black"], strict=True):
         kept = sizes["runs"][arm].get(steps, [])
         if len(kept) < 3:  # not trained for long with three seeds
             continue
