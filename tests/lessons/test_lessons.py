@@ -46,7 +46,7 @@ from lessons.minutes import minutes, with_optional
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
 # lessons that are one sitting each: nothing in them is optional
-ONE_SITTING = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11")
+ONE_SITTING = tuple(f"{number:02}" for number in range(17))
 
 
 def is_one_sitting(file):
