@@ -24,15 +24,16 @@ from course_lib.bleu import bleu, cut, matches
 from course_lib.chrf import chrf
 from course_lib.data import home_assistant, store, translating
 from course_lib.data.home_assistant import Pair, normalised
-from course_lib.data.translating import PAD, Example
+from course_lib.data.translating import PAD, START, STOP, Example
 from course_lib.decoder import DecoderBlock
 from course_lib.encoder import EncoderBlock
 from course_lib.feed_forward import FeedForward
 from course_lib.files.atomic import write_atomically
 from course_lib.instruments import results, training
+from course_lib.instruments.weights import save_weights
 from course_lib.multi_head import MultiHeadAttention
 from course_lib.muon import Muon
-from course_lib.pretrained import marian
+from course_lib.pretrained import home_translator, marian
 from course_lib.schedules import noam
 from course_lib.transformer import Transformer
 
@@ -391,6 +392,8 @@ def duel() -> dict:
         for alpha, score in candidate["beam"].items()
     )
     model, pieces = trained[chosen]
+    save_weights(home_translator.NAME, model)
+    model = home_translator.load()  # in 16 bits, as everybody will have it
     real = marian.load("en-pt")
     brazilian = dict(home_assistant.pairs("pt-BR"))
     corpora = {
@@ -415,9 +418,28 @@ def duel() -> dict:
         }
     sources, references = map(list, zip(*split.held_out, strict=True))
     figures["greedy"] = scores(translating.translate(model, pieces, sources), references)
+    figures["widths"] = by_width(model, pieces, split.held_out)
     written = [_theirs_by_beam(real, source.translate(PLAIN)) for source in sources]
     figures["theirs_by_beam"] = scores(written, references) | {"alpha": 1.0, "written": written}
     return figures
+
+
+@torch.no_grad()
+def by_width(model: Transformer, pieces: Tokenizer, pairs: Sequence[Pair]) -> dict:
+    """Search by beams of several widths, without a length penalty: what is found, and its BLEU."""
+    references, found = [cut(reference) for _, reference in pairs], {}
+    for width in (1, 2, 4, 16):
+        best = []
+        for source in translating.encode(pieces, [source for source, _ in pairs]):
+            step, most = translating.next_tokens(model, source), translating.longest(source)
+            best.append(beam_search(step, START, STOP, width, most, 0.0))
+        texts = [cut(translating.decode(pieces, tokens)) for tokens, _ in best]
+        found[f"{width}"] = {
+            "log_probability": round(sum(total for _, total in best) / len(best), 3),
+            "tokens": round(sum(len(tokens) for tokens, _ in best) / len(best), 3),
+            "bleu": round(bleu(texts, references), 2),
+        }
+    return found
 
 
 @torch.no_grad()
