@@ -19,10 +19,10 @@ VOCAB, LAYERS, DECODER_LAYERS, D_MODEL, HEADS = 2000, 3, 2, 192, 4
 
 
 def load(
-    model: Callable[..., nn.Module] = Transformer,
+    model: Callable[..., Transformer] = Transformer,
     encoder_block: Callable[..., nn.Module] = EncoderBlock,
     decoder_block: Callable[..., nn.Module] = DecoderBlock,
-) -> nn.Module:
+) -> Transformer:
     """Return the trained model, made of these three classes: the course's, or your own.
 
     They take the arguments of `Transformer`, `EncoderBlock` and `DecoderBlock`, and name parameters
