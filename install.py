@@ -1,22 +1,67 @@
 """`pip install` in one line that moves: `python install.py ...` takes pip's own arguments.
 
-Needs nothing but Python. Where pip fails, all that it has said is shown.
+Where uv is on PATH, it installs instead: it is quicker, and on a machine without a GPU it brings
+PyTorch's CPU build by itself. Needs nothing but Python. Where pip fails, all that it has said is
+shown.
 """
 
+import importlib.util
 import itertools
+import json
+import os
 import queue
+import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 # most modules of the packages are never imported, and Python compiles those that are
 PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile"]
+CUDA = """\
+pip is about to bring PyTorch with CUDA, several gigabytes, and this machine has no NVIDIA GPU.
+Two ways out: install uv, and run this again, which then brings PyTorch's CPU build by itself; or
+give pip the index of the CPU build, as README.md says under "Two commands"."""
 
 
 def main(arguments: list[str]) -> int:
-    """Install, and return pip's exit status."""
+    """Install, and return the exit status."""
+    if uv := shutil.which("uv"):
+        if not _by_uv(uv, arguments):
+            return 0
+        print("uv could not install it, as it says above; now pip tries.", flush=True)
+    elif _brings_cuda_in_vain(arguments):
+        print(CUDA, flush=True)
+        if sys.stdout.isatty():
+            print("It goes on in 20 seconds; Ctrl-C stops it, and nothing is lost.", flush=True)
+            time.sleep(20)
+    return _by_pip(arguments)
+
+
+def _by_uv(uv: str, arguments: list[str]) -> int:
+    asked = [uv, "pip", "install", "--python", sys.executable, *arguments]
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    return subprocess.call([*asked, *quiet], env={"UV_TORCH_BACKEND": "auto", **os.environ})
+
+
+def _brings_cuda_in_vain(arguments: list[str]) -> bool:
+    """Ask pip which torch it would take: whether that needs CUDA, and no GPU is here."""
+    has_gpu = Path("/proc/driver/nvidia").exists() or shutil.which("nvidia-smi")
+    if sys.platform != "linux" or has_gpu or importlib.util.find_spec("torch"):
+        return False
+    options = arguments[: arguments.index("-e")] if "-e" in arguments else arguments
+    asked = [*PIP, "--quiet", "--dry-run", "--no-deps", "--report", "-", *options, "torch"]
+    report = subprocess.run(asked, capture_output=True, encoding="utf8").stdout
+    try:
+        metadata = json.loads(report)["install"][0]["metadata"]
+    except (ValueError, LookupError):
+        return False  # the installation itself will say what is wrong
+    return any("nvidia" in need or "cuda" in need for need in metadata.get("requires_dist", []))
+
+
+def _by_pip(arguments: list[str]) -> int:
     start, said = time.monotonic(), []
     with subprocess.Popen(
         [*PIP, "--progress-bar", "off", *arguments],
