@@ -689,6 +689,10 @@ kinds = {
     "+ residual": joined,
     "+ norm": lambda z, attend, think: joined(z, attend, think, lambda z: F.layer_norm(z, (64,))),
 }
+alone = {
+    "mask alone": lambda z, attend, think: think(attend(z, causal)),
+    "positions alone": lambda z, attend, think: think(attend(z + places)),
+}
 starts = {
     "ours": (lambda: SelfAttention(64, 64, 64), our_network),
     "torch": (TorchAttention, torch_network),
@@ -712,13 +716,16 @@ def through(start, kind, layers=12):
         found = [(spread(x), (x - y)[-1].norm() / x[-1].norm())]
         for _ in range(layers):
             attend, think = attention().double(), network()
-            x, y = (kinds[kind](z, attend, think) for z in (x, y))
+            x, y = ((kinds | alone)[kind](z, attend, think) for z in (x, y))
             found.append((spread(x), (x - y)[-1].norm() / x[-1].norm()))
         runs.append(found)
     return torch.tensor(runs).clamp(min=1e-17).log().mean(0).exp()
 
 
 curves = {(start, kind): through(start, kind) for start in starts for kind in kinds}
+apart = {(start, kind): through(start, kind)[12, 0].item() for start in starts for kind in alone}
+print({" ".join(key): f"{value:.0e}" for key, value in apart.items()})
+assert max(apart.values()) < 0.05 and apart["ours", "mask alone"] < 0.002
 for start in starts:
     assert max(curves[start, kind][4, 0] for kind in ("attention", "+ network")) < 1e-14
     assert curves[start, "block"][4:, 0].min() > 0.1 > 1e-8 > curves[start, "block"][12, 1]
@@ -757,7 +764,7 @@ plots.show(
 
 
 # %% [markdown]
-# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1: each token averages another part of the line, and gets its position anew. But look at the right: it forgets *itself*. After twelve blocks, its own input hardly matters. With residual connections it does.
+# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1: each token averages another part of the line, and gets its position anew. It takes both: positions alone leave 0.01 after twelve layers, the mask alone 0.0005 (with torch's first weights next to nothing). But look at the right: it forgets *itself*. After twelve blocks, its own input hardly matters. With residual connections it does.
 
 # %% [markdown]
 # Can training undo this? Six layers must *copy* each token's first property, ±1. "Gain 2" and "gain 3" draw the first $W_V$ two or three times as large; "torch's size" draws all first matrices as small as torch's.
@@ -800,7 +807,7 @@ plots.show(
 # Without mask and positions most stacks stay at 0.637: all their tokens are the same, so they can give one answer for the whole line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: six runs of plain attention get away, five of them at the highest learning rate.
 
 # %% [markdown]
-# Six of our blocks do copy (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So mask and positions together, given anew at each level, prevent *sameness* too. (Which of the two does it, we did not test.) But in a deep stack of blocks a token is lost in the average, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. In a deep stack each token forgets itself: the residual connection is a cure.
+# Six of our blocks do copy (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So mask and positions together, given anew at each level, prevent *sameness* too. (Untrained, it takes both; trained, we did not test it.) But in a deep stack of blocks a token is lost in the average, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. In a deep stack each token forgets itself: the residual connection is a cure.
 #
 # ## What to remember
 #
