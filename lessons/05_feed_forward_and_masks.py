@@ -764,7 +764,7 @@ plots.show(
 
 
 # %% [markdown]
-# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1: each token averages another part of the line, and gets its position anew. It takes both: positions alone leave 0.01 after twelve layers, the mask alone 0.0005 (with torch's first weights next to nothing). But look at the right: it forgets *itself*. After twelve blocks, its own input hardly matters. With residual connections it does.
+# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1: each token averages another part of the line, and gets its position anew. It takes both: positions alone leave 0.01 after twelve layers, the mask alone 0.0005. But look at the right: it forgets *itself*. After twelve blocks, its own input hardly matters. With residual connections it does.
 
 # %% [markdown]
 # Can training undo this? Six layers must *copy* each token's first property, ±1. "Gain 2" and "gain 3" draw the first $W_V$ two or three times as large; "torch's size" draws all first matrices as small as torch's.
