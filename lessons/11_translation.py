@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 10 · needs `homeassistant` (51 MB) and `marian` (35 MB)**
 #
-# We trained a translator of 2.9 million parameters for nineteen minutes on one core. On 500 texts that it had never seen it had a better score than Firefox's, which has six times as many. **How did a small model beat a real one, and why did it not?**
+# We trained a translator of 2.9 million parameters for eighteen minutes on one core. On 500 texts that it had never seen it had a better score than Firefox's, which has six times as many. **How did a small model beat a real one, and why did it not?**
 #
 # At the end you can compute BLEU, mend a beam search, and take apart a headline like this one.
 
@@ -108,22 +108,28 @@ padding = 1 - sum(lengths[i] for i in few) / (16 * longest)
 print(f"16 sentences drawn at random: {padding:.0%} of their batch is padding")
 assert padding > 0.3
 
+
 # %% tags=["hide-input"]
-rows = sorted(lengths[i] for i in few)
-cut, batch = [], []
-for length in rows:
-    if batch and (len(batch) + 1) * length > 60:
-        cut, batch = [*cut, batch], []
-    batch.append(length)
-cut.append(batch)
-less = 1 - sum(rows) / sum(len(batch) * max(batch) for batch in cut)
+def cut_at_60(lengths):
+    """Return batches in this order, and the share of padding."""
+    batches = [[]]
+    for length in lengths:
+        if batches[-1] and (len(batches[-1]) + 1) * max(*batches[-1], length) > 60:
+            batches.append([])
+        batches[-1].append(length)
+    return batches, 1 - sum(lengths) / sum(len(x) * max(x) for x in batches)
+
+
+in_any_order = [lengths[i] for i in few]
+unsorted, mixed = cut_at_60(in_any_order)
+in_order, less = cut_at_60(sorted(in_any_order))
 figure, panels = plots.panels(
-    f"Sorted by length, the same 16 sentences need {less:.0%} padding, not {padding:.0%}",
-    ["one batch, in any order", "sorted, at most 60 tokens a batch"],
-    size=(9, 3.4),
+    f"In small batches 16 sentences need {mixed:.0%} padding, not {padding:.0%}; sorted, {less:.0%}",
+    ["one batch", "at most 60 tokens a batch", "the same, sorted"],
+    size=(10, 3.4),
 )
 hatched = {"color": "none", "edgecolor": "0.6", "hatch": "///", "height": 0.85, "linewidth": 0.5}
-for ax, batches, gap in ((panels[0], [[lengths[i] for i in few]], 0), (panels[1], cut, 0.8)):
+for ax, batches, gap in zip(panels, ([in_any_order], unsorted, in_order), (0, 0.8, 0.8)):
     y = 0.0
     for batch in batches:
         for length in batch:
@@ -136,14 +142,14 @@ for ax, batches, gap in ((panels[0], [[lengths[i] for i in few]], 0), (panels[1]
 panels[0].set_ylabel("sentences")
 plots.show(
     figure,
-    "Two pictures of 16 sentences as bars of their length. In one batch, all are filled up to the "
-    f"longest, and {padding:.0%} of the rectangle is hatched padding. Sorted and cut into "
-    f"{len(cut)} small batches, {less:.0%} is.",
+    "Three pictures of 16 sentences as bars of their length. In one batch all are filled up to the "
+    f"longest, and {padding:.0%} of the rectangle is hatched padding. In batches of at most 60 "
+    f"tokens, in any order, {mixed:.0%} is; sorted first, {less:.0%}.",
 )
-assert less < 0.25 < padding
+assert less < mixed < 0.25 < padding
 
 # %% [markdown]
-# Sorted by length, neighbours need little padding. And the paper counts tokens, not sentences, so that a batch of long ones is no larger. A batch $B$ of sentences with lengths $\ell_i$ may grow while
+# A batch counts tokens, not sentences, as in the paper, so that a long sentence stretches few others. Sorted by length, neighbours need even less padding. A batch $B$ of sentences with lengths $\ell_i$ may grow while
 #
 # $$\underbrace{|B| \cdot \max_{i \in B} \ell_i}_{\text{tokens, padding counted}} \;\le\; most$$
 #
@@ -173,7 +179,7 @@ assert 1 - sum(lengths) / filled < 0.05
 # %% [markdown]
 # ## Train it here
 #
-# Nineteen minutes are too long for this page, so ours was trained by `make results LESSON=11`, once, from one seed. It is your `Transformer`: three encoder blocks and two decoder blocks, $d_{model} = 192$, with **teacher forcing** (lesson 08), pre-norm (07), dropout, Muon and a rate that falls to 0 (10). Its 2,800 steps are 13 passes over the pairs. [An exploration](explorations/11_recipe.ipynb) takes this recipe apart.
+# Eighteen minutes are too long for this page, so ours was trained by `make results LESSON=11`, once, from one seed. It is your `Transformer`: three encoder blocks and two decoder blocks, $d_{model} = 192$, with **teacher forcing** (lesson 08), pre-norm (07), dropout, Muon and a rate that falls to 0 (10). Its 2,800 steps are 13 passes over the pairs. [An exploration](explorations/11_recipe.ipynb) takes this recipe apart.
 
 # %% tags=["hide-input"]
 needs()
@@ -493,7 +499,7 @@ assert widths["ours", 16][1] < 0.95 * widths["ours", 1][1]
 assert widths["theirs", 16][1] > 0.97 * widths["theirs", 1][1]
 
 # %% [markdown]
-# Each wider beam finds likelier sentences, and those of our model get shorter, by 8 %: each token makes the sum smaller. Very wide beams are reported to *lower* BLEU in this way (Koehn & Knowles 2017), the **beam search curse**. On 60 texts ours loses a point. Is this the curse? On all 500 it writes shorter, too, and *gains* two points. The loss was chance: 60 texts are too few to rank widths.
+# Each wider beam finds likelier sentences, and those of our model get shorter, by 8 %: each token makes the sum smaller. (Firefox's hardly do.) Very wide beams are reported to *lower* BLEU in this way (Koehn & Knowles 2017), the **beam search curse**. On 60 texts ours loses a point. Is this the curse? On all 500 it writes shorter, too, and *gains* two points. The loss was chance: 60 texts are too few to rank widths.
 
 # %% [markdown]
 # ## The same decoding for both
@@ -584,7 +590,11 @@ print("ours - theirs, by words:   2-3    4-5    6-8     9+")
 for name, four in ahead.items():
     print(f"{name:23}" + "".join(f"{x:+7.1f}" for x in four))
 assert min(ahead["with a neighbour"]) > 10
-assert max(ahead["without"]) < 3
+assert max(ahead["without"]) < 3 and ahead["without"][-1] < -13
+few, many = ([row for row in far if (len(words_of(row)) > 8) == long] for long in (False, True))
+(low, high), (_, below) = difference(few), difference(many)
+print(f"without, up to 8 words: {low:+.1f} to {high:+.1f}")
+assert low < 0 < high and below < -5
 mean = [sum(len(words_of(row)) for row in part) / len(part) for part in (near, far)]
 assert [round(x, 1) for x in mean] == [4.8, 7.6]
 copied = [
@@ -602,7 +612,7 @@ read = {x for source, _ in learning for x in home_assistant.normalised(source).s
 assert not read & {"she", "sister", "chair"}
 
 # %% [markdown]
-# Length does not explain it: with a neighbour ours is ahead at each length, by 12 to 34 BLEU; without one it is between 14 behind (the longest texts) and 3 ahead. And copying a translation with a wrong word in it scores higher than Firefox too: BLEU rewards the house style of this program's Portuguese, which a neighbour shows. Ours does more than copy. (It was not trained again without the neighbours: you see *where* it wins, not what they taught it.)
+# Length does not explain the lead: with a neighbour ours is ahead at each length, by 12 to 34 BLEU. It does matter for the deficit: without one, texts of up to eight words are too close to call, and the longer ones are 14 behind. And copying a translation with a wrong word in it scores higher than Firefox too: a neighbour shows the reference's wording, and its dialect (next section). Ours does more than copy. (It was not trained again without the neighbours: you see *where* it wins, not what they taught it.)
 
 # %% [markdown]
 # ## Whose Portuguese?
@@ -617,10 +627,10 @@ turned = [(row[0], european[row[0]], *row[2:]) for row in brazilian]
 for name, some in (("European", turned), ("Brazilian", brazilian)):
     print(f"{name:9} references: ours {score(some, 2):.1f}, theirs {score(some, 3):.1f}")
 assert len(brazilian) == 146 and abs(score(turned, 2) - score(turned, 3)) < 3
-assert score(brazilian, 3) > score(brazilian, 2) + 15
+assert round(score(brazilian, 3) - score(brazilian, 2)) == 21
 
 # %% [markdown]
-# The same translations of the same 146 texts: nearly level by one reference, 22 BLEU apart by the other. BLEU counts the other dialect as an error.
+# The same translations of the same 146 texts: nearly level by one reference, 21 BLEU apart by the other. BLEU counts the other dialect as an error.
 #
 # ## Away from home
 #
@@ -637,7 +647,7 @@ for source, _, ours, theirs in duel["corpora"]["elsewhere"]["shown"]:
 # ## Break it
 #
 # - Split by *two* holes in place of one. How many texts still have no neighbour, and who wins those?
-# - Give `by_beam` the width 4 and `alpha=5`. Which translations become longer, and are they better?
+# - Give `beam_search` in `at_width` an `alpha` of 5. Which translations become longer, and are they better?
 # - Score without `cut`, by `str.split`. How much does BLEU change?
 
 # %% [markdown]
@@ -649,7 +659,7 @@ for source, _, ours, theirs in duel["corpora"]["elsewhere"]["shown"]:
 # | BLEU | $100 \cdot \min(1, e^{1 - r/c}) \cdot (p_1 p_2 p_3 p_4)^{1/4}$, matches clipped, added up over the corpus |
 # | beam search | rank all $b \cdot V$ continuations by $\sum \log p$; at the end divide by $((5 + \lvert y\rvert)/6)^\alpha$ |
 #
-# A small model had a higher score than a real one on 500 texts. The lead is within the interval, and when both decode greedily it is gone. All of it is on 225 texts with a near-duplicate in training, where copying scores higher than Firefox too. On the other 275 it is 9 BLEU behind.
+# A small model had a higher score than a real one on 500 texts. The lead is within the interval, and when both decode greedily it is gone. All of it is on 225 texts that are one word away from a training text, where copying scores higher than Firefox too. On the other 275 it is 9 BLEU behind, mostly by the long ones. And the references are in its own dialect.
 
 # %% [markdown]
 # ## Test yourself

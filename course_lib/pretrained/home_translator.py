@@ -1,6 +1,6 @@
 """A translator of a home's texts, from English to Portuguese, trained by this course (lesson 11).
 
-Three encoder and two decoder blocks, 2.9 million parameters, trained for nineteen minutes of one
+Three encoder and two decoder blocks, 2.9 million parameters, trained for eighteen minutes of one
 core by experiments/translation.py on the pairs that `home_assistant.split("pt")` learns from.
 """
 
