@@ -1,4 +1,4 @@
-"""Lesson 12: what does reading first buy? Four small tasks with 500 labels each.
+"""Lesson 16: what does reading first buy? Four small tasks with 500 labels each.
 
 One model reads 28 plays and fills holes, its twin predicts the next word; then both learn the
 tasks, beside models that have read nothing, counts of words, and MiniLM, which has read the world.
@@ -32,7 +32,7 @@ from course_lib.pretraining import IGNORED, mask_tokens
 from experiments import plays
 from experiments.plays import END, TASKS, Example
 
-LESSON = "12"
+LESSON = "16"
 SEEDS = (0, 1, 2)
 
 SPECIAL = ("[UNK]", "[MASK]", END)
