@@ -27,7 +27,7 @@ SEEDS = (0, 1, 2)
 D_MODEL, D_FF, VALUES = 32, 64, 64
 FACTS, BATCH, STEPS = 8192, 512, 1500
 BALANCE = 0.01  # times the balance loss, which is added to the loss of the values
-RATES = (0.003, 0.01, 0.03, 0.1)
+RATES = (0.01, 0.03, 0.1, 0.3)
 SETTINGS = {
     "d_model": D_MODEL, "d_ff": D_FF, "values": VALUES, "facts": FACTS, "batch": BATCH,
     "steps": STEPS, "balance": BALANCE, "rates": RATES,
