@@ -28,9 +28,12 @@ D_MODEL, D_FF, VALUES = 32, 64, 64
 FACTS, BATCH, STEPS = 8192, 512, 1500
 BALANCE = 0.01  # times the balance loss, which is added to the loss of the values
 RATES = (0.01, 0.03, 0.1, 0.3)
+# in a second series all keys share a component, SHARED times as large as what they differ in
+SHARED, SHARED_RATES = 2.0, (0.003, 0.01, 0.03, 0.1)
 SETTINGS = {
     "d_model": D_MODEL, "d_ff": D_FF, "values": VALUES, "facts": FACTS, "batch": BATCH,
-    "steps": STEPS, "balance": BALANCE, "rates": RATES,
+    "steps": STEPS, "balance": BALANCE, "rates": RATES, "shared": SHARED,
+    "shared_rates": SHARED_RATES,
 }  # fmt: skip
 once = partial(results.once, "experts", SETTINGS)  # what an ended run has measured is kept
 
@@ -68,11 +71,21 @@ ARMS: dict[str, tuple[Any, float]] = {  # what makes the layer, and the factor o
 }
 
 
-def facts(seed: int) -> Facts:
-    """Draw keys and values."""
+WITH_SHARED = {
+    "dense": ARMS["dense"],
+    "16 experts, no balance loss": ARMS["16 experts, no balance loss"],
+    "16 experts, balance loss × 0.1": (lambda: mixture(16), 0.1),
+    "16 experts, balance loss × 1": (lambda: mixture(16), 1.0),
+    "dense, 8 times as wide": ARMS["dense, 8 times as wide"],
+}
+
+
+def facts(seed: int, shared: float = 0.0) -> Facts:
+    """Draw keys and values; `shared` times one random vector is in all keys."""
     draws = torch.Generator().manual_seed(seed)
     keys = torch.randn(FACTS, D_MODEL, generator=draws)
-    return keys, torch.randint(VALUES, (FACTS,), generator=draws)
+    values = torch.randint(VALUES, (FACTS,), generator=draws)
+    return keys + shared * torch.randn(D_MODEL, generator=draws), values
 
 
 def batches(known: Facts, seed: int) -> Iterator[Facts]:
@@ -103,22 +116,22 @@ def busiest(model: Store, keys: Tensor) -> float | None:
     return round((counts.max() * len(counts) / counts.sum()).item(), 2)
 
 
-def train(name: str, rate: float, seed: int) -> tuple[Store, Facts, float]:
+def train(name: str, rate: float, seed: int, shared: float = 0.0) -> tuple[Store, Facts, float]:
     """Store the facts of a seed; return the model, the facts and the seconds of processor."""
-    make, balance = ARMS[name]
+    make, balance = (WITH_SHARED if shared else ARMS)[name]
     with training.seeded(seed):
         model = Store(make())
-    known, start = facts(seed), time.process_time()
+    known, start = facts(seed, shared), time.process_time()
     stream = batches(known, seed)
     training.train(model, stream, partial(loss, balance=balance), steps=STEPS, learning_rate=rate)
     return model, known, round(time.process_time() - start, 1)
 
 
 @torch.no_grad()
-def run(name: str, rate: float, seed: int) -> dict[str, Any]:
+def run(name: str, rate: float, seed: int, shared: float = 0.0) -> dict[str, Any]:
     """Train a model and ask it for every fact."""
     with torch.enable_grad():
-        model, (keys, values), spent = train(name, rate, seed)
+        model, (keys, values), spent = train(name, rate, seed, shared)
     scores = model(keys)
     return {
         "right": round((scores.argmax(-1) == values).float().mean().item(), 4),
@@ -150,15 +163,28 @@ def measure() -> dict[str, Any]:
         }
         for name in ARMS
     }
+    with_shared = {
+        name: {
+            str(rate): [
+                once(f"shared: {name}, {rate}, {seed}", partial(run, name, rate, seed, SHARED))
+                for seed in SEEDS
+            ]
+            for rate in SHARED_RATES
+        }
+        for name in WITH_SHARED
+    }
     frequent = [facts(seed)[1].bincount().max().item() / FACTS for seed in SEEDS]
     sizes = {name: size(name) for name in ARMS}
-    return {"settings": SETTINGS, "sizes": sizes, "frequent": frequent, "runs": runs}
+    figures = {"settings": SETTINGS, "sizes": sizes, "frequent": frequent, "runs": runs}
+    return figures | {"shared": SHARED, "with_shared": with_shared}
 
 
 def table(figures: dict[str, Any]) -> list[str]:
     """Sum the figures up in lines of text: the share of facts that are right, by rate and seed."""
-    lines = ["".join([f"{'':32}", *(f"{rate:<20}" for rate in RATES)])]
-    for name, by_rate in figures["runs"].items():
-        shares = (" ".join(f"{one['right']:.3f}" for one in runs) for runs in by_rate.values())
-        lines.append("".join([f"{name:32}", *(f"{one:20}" for one in shares)]))
+    lines = []
+    for key, rates in (("runs", RATES), ("with_shared", SHARED_RATES)):
+        lines.append("".join([f"{key:32}", *(f"{rate:<20}" for rate in rates)]))
+        for name, by_rate in figures[key].items():
+            shares = (" ".join(f"{one['right']:.3f}" for one in runs) for runs in by_rate.values())
+            lines.append("".join([f"{name:32}", *(f"{one:20}" for one in shares)]))
     return lines
