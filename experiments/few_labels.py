@@ -34,6 +34,7 @@ TASK = "order"
 LABELS = (50, 200, 800, 3200)
 CHOOSING = 1000  # examples from plays that were read, which choose the rate and the penalty
 STEPS, RATES = 400, (0.0003, 0.001, 0.003)
+LONGER = 2000  # steps of a control: the model that is not pretrained, with the most labels
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 FEW = 400  # tests of the largest model, which is slow, after 200 labels
 SETTINGS = {
@@ -79,7 +80,7 @@ def readers(seed: int) -> dict[str, Reader]:
     return {"not pretrained": made, "pretrained": masked}
 
 
-def tune(way: str, labels: int, rate: float, seed: int) -> dict[str, float]:
+def tune(way: str, labels: int, rate: float, seed: int, steps: int = STEPS) -> dict[str, float]:
     """Tune a copy of a model and a new head; return the shares right."""
     learned, choosing = split(seed)
     reader = copy.deepcopy(readers(seed)[way])
@@ -87,7 +88,7 @@ def tune(way: str, labels: int, rate: float, seed: int) -> dict[str, float]:
         model = Classifier(reader, 2)
     tokens, classes = tensors(learned[:labels], vocabulary())
     stream = shuffled(tokens, classes, seed)
-    training.train(model, stream, task_loss, steps=STEPS, learning_rate=rate, seed=seed)
+    training.train(model, stream, task_loss, steps=steps, learning_rate=rate, seed=seed)
     shares = {}
     with torch.no_grad():
         for name, part in (("choosing", choosing), ("test", testing())):
@@ -235,9 +236,13 @@ def measure() -> dict[str, Any]:
         }
         for way in ("not pretrained", "pretrained")
     }
+    longer = [
+        once(f"longer {seed}", partial(tune, "not pretrained", LABELS[-1], 0.001, seed, LONGER))
+        for seed in SEEDS
+    ]
     spent = round(time.process_time() - start, 1)
-    figures = {"settings": SETTINGS, "tuned": tuned, "frozen": held, "SmolLM2": large}
-    return figures | {"cpu_seconds": spent}
+    figures = {"settings": SETTINGS, "tuned": tuned, "frozen": held, "longer": longer}
+    return figures | {"SmolLM2": large, "cpu_seconds": spent}
 
 
 def table(figures: dict[str, Any]) -> list[str]:
