@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16 · Pretraining
 #
-# **70 minutes · after lesson 15 · needs `shakespeare` (5.4 MB) and, for two cells, `minilm` (84 MB) and `smollm2` (93 MB)**
+# **75 minutes · after lesson 15 · needs `shakespeare` (5.4 MB) and, for two cells, `minilm` (84 MB) and `smollm2` (93 MB)**
 #
 # Labels are expensive: somebody has to read each text and write down the answer. Text without labels is nearly free. **What does a model learn from text that nobody has labelled, and what is it good for afterwards?**
 #
@@ -9,7 +9,7 @@
 
 # %%
 import torch
-import copy
+from itertools import pairwise
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -104,6 +104,8 @@ needs("shakespeare")
 guess = None  # how many are wrong or hidden
 
 # %%
+from copy import deepcopy
+
 from course_lib.pretrained import play_reader
 from course_lib.pretrained.play_reader import MASK, UNKNOWN
 
@@ -115,7 +117,9 @@ text = vocabulary.encode(plays.texts_to_read())
 inputs, targets = mask_tokens(text, 0.15, MASK, len(known), (), seed=SEED)
 changed = (inputs != text).float().mean().item()
 reveal(guess, round(1000 * changed))
-print(f"{len(text):,} words; targets: {(targets != -100).float().mean():.3f}, changed: {changed:.3f}")
+print(
+    f"{len(text):,} words; targets: {(targets != -100).float().mean():.3f}, changed: {changed:.3f}"
+)
 print(" ".join(known[i] for i in inputs[2000:2030]))
 assert len(text) == 589_668 and 0.133 < changed < 0.137
 
@@ -144,7 +148,9 @@ masked_loss = mine("pretraining/masked_loss")
 d, layers, vocab = 96, 2, len(known)
 blocks, last = layers * 12 * d**2, d * vocab
 print(f"blocks {blocks:,}, last layer {last:,} for each place that is scored")
-print(f"15 % scored: {(blocks + 0.15 * last) / (blocks + last):.2f} of the operations of scoring all")
+print(
+    f"15 % scored: {(blocks + 0.15 * last) / (blocks + last):.2f} of the operations of scoring all"
+)
 assert last > blocks and round((blocks + 0.15 * last) / (blocks + last), 2) == 0.52
 
 # %% [markdown]
@@ -155,9 +161,10 @@ assert last > blocks and round((blocks + 0.15 * last) / (blocks + last), 2) == 0
 # A model of 0.5 million parameters has read the 28 plays in this way, for 1,500 steps of 32 texts of 48 words, 71 seconds of one core. Its weights are loaded above. Let it fill in blanks, in lines that it has not read:
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def fill(line):
+    """Print the five likeliest words for a blank."""
     tokens = vocabulary.encode(line.split())
     scores = reader.output(reader.states(tokens[None])[0, tokens == MASK])
     shares, words = scores.softmax(-1).topk(5)
@@ -175,7 +182,7 @@ for line in ("i pray [MASK] tell me", "what is [MASK] name", "she gave me [MASK]
 # Now measure it. We hide one word in the middle of 2,000 stretches of 25 words, from the nine other plays, and never ask for [UNK]. The rivals are the most frequent word, and **counting**: Kneser and Ney's trigrams of the same 28 plays (lesson 10), which see the two words on the left.
 
 # %% [markdown]
-# Does the masked model *use* both sides? Take one away: cut its text after the blank, or before it. **In which of the three cases (both sides, left side only, right side only) is the word more often right than by counting?**
+# Does the masked model *use* both sides? Take one away: cut its text after the blank, or before it. **In which of the three cases (both sides, left side only, right side only) is its loss below that of counting?**
 
 # %%
 guess = None  # a list of cases
@@ -208,19 +215,20 @@ for name, rows in scores.items():
     right = (rows.argmax(-1) == stretches[:, 12]).float().mean().item()
     came[name] = (right, F.cross_entropy(rows, stretches[:, 12]).item())
     print(f"{name:33} right {right:5.1%}   loss {came[name][1]:.2f} nats")
-better = [name for name in [*came][2:] if came[name][0] > came["counting, two words on the left"][0]]
+counts = came["counting, two words on the left"]
+better = [name for name in [*came][2:] if came[name][1] < counts[1] - 0.05]
 reveal(guess, [name.removeprefix("masked model, ") for name in better])
 assert better == ["masked model, both sides"] and len(stretches) > 1700
 
 # %% tags=["hide-input"]
 cut = [came[f"masked model, {side} side only"] for side in ("left", "right")]
-whole, counts = came["masked model, both sides"], came["counting, two words on the left"]
+whole = came["masked model, both sides"]
 assert whole[0] > counts[0] + 0.03 and whole[1] < counts[1] - 0.3
 assert max(right for right, _ in cut) < whole[0] - 0.03
-assert min(loss for _, loss in cut) > counts[1] > whole[1]
+assert min(loss for _, loss in cut) > counts[1] + 0.1
 
 # %% [markdown]
-# With both sides the model is ahead of counting. With one side it is behind. So it does use both, and that is where its lead comes from. (A model trained for the left side would do better on the left than this one does with its right side cut.) None of this took a label.
+# With both sides the model is ahead of counting, by half a nat. With either side alone it is behind. So it uses both, and its lead comes from using both. (A model trained for the left side would do better on the left than this one does with its right side cut.) None of this took a label.
 
 # %% [markdown]
 # ## Ask it for whole texts
@@ -269,7 +277,7 @@ assert text_score(line) > text_score(shuffled) + 1
 diagram = drawings.Diagram()
 for x, name, role in ((0, "frozen features", "dim"), (7.2, "fine-tuning", "query")):
     parts = [
-        ("tokens", "stream", r"$n \times d$"),
+        ("tokens", "stream", "$n$"),
         ("pretrained encoder", role, r"$n \times d$"),
         ("mean over real tokens", "plain", "$d$"),
         ("new linear head", "query", "classes"),
@@ -278,7 +286,7 @@ for x, name, role in ((0, "frozen features", "dim"), (7.2, "fine-tuning", "query
         diagram.box(part, (x, 1.35 * i), colour, size=(4.0, 0.7))
         for i, (part, colour, _) in enumerate(parts)
     ]
-    for i, (below, above) in enumerate(zip(boxes, boxes[1:])):
+    for i, (below, above) in enumerate(pairwise(boxes)):
         diagram.arrow(below, above)
         diagram.text(parts[i][2], (x + 0.2, 1.35 * i + 0.68), size=9, align="left")
     diagram.arrow(boxes[-1], (x, 5.0))
@@ -375,7 +383,7 @@ with training.seeded(SEED):
 models = {"pretrained": reader, "not pretrained": untrained}
 for name, encoder in models.items():
     with training.seeded(SEED):
-        models[name] = Classifier(copy.deepcopy(encoder))
+        models[name] = Classifier(deepcopy(encoder))
     training.train(
         models[name],
         in_batches(learned),
@@ -395,12 +403,12 @@ training.expect(claim, gap > 0.1, shares, *models.values())
 #
 # ## How many labels is it worth?
 #
-# We repeat this with 50 to 3,200 labels, three seeds and 400 steps each. Each point takes the best of three learning rates, chosen on 1,000 further examples from the plays that were read. Three more ways are in the figure:
+# We repeat this with 50 to 3,200 labels, three seeds and 400 steps each. Each point takes the best of three learning rates, chosen on 1,000 further examples (a luxury for somebody who has 50 labels). Three more ways are in the figure:
 
 # %% [markdown]
 # - **Counting**: pairs or triples of words of the same 28 plays. Their mean $\log p$ is one number for each example, and the labels fit a threshold. (An example from a play that was counted is scored by the counts of the other half of the plays.)
 # - **Score**: the masked model itself, each word hidden in turn. The labels fit a threshold.
-# - **MiniLM**, frozen, and the loss of **SmolLM2**, with a threshold. They were pretrained on far more text, most of it modern.
+# - **MiniLM**, frozen, and the loss of **SmolLM2**, with a threshold. They were pretrained on far more text, with the capitals and commas that our examples lack.
 #
 # **Which is best with 200 labels: fine-tuning the pretrained model, its score with a threshold, or counting?**
 
@@ -425,7 +433,11 @@ for way, runs in kept["frozen"].items():
 mean = {way: [sum(x) / len(x) for x in points] for way, points in ways.items()}
 
 # %% tags=["hide-input"]
-at_200 = {"fine-tuning": "pretrained, tuned", "score": "each word hidden", "counting": "three words counted"}
+at_200 = {
+    "fine-tuning": "pretrained, tuned",
+    "score": "each word hidden",
+    "counting": "three words counted",
+}
 reveal(guess, max(at_200, key=lambda way: mean[at_200[way]][1]))
 print(f"{'labels':26}" + "".join(f"{n:>8,}" for n in labels))
 for way, points in mean.items():
@@ -434,7 +446,7 @@ large = kept["SmolLM2"]["test"]
 print(f"{'SmolLM2 (400 tests)':26}{'':8}{large:8.1%}")
 
 # %% tags=["hide-input"]
-title = "What it learned is in its score at once; fine-tuning needs thousands of labels to use it"
+title = "What it learned is in its score at once; fine-tuning needs thousands of labels to reach it"
 figure, ax = plots.axes(title, "labels", "right answers, %", size=(7.4, 4.4))
 lines = {
     "each word hidden": ("the masked model's score", plots.COLOURS[0], "-"),
@@ -455,7 +467,7 @@ for way in sorted(lines, key=lambda way: -mean[way][-1]):
 ax.plot(200, 100 * large, "D", color="0.35", markersize=5)
 ax.text(215, 100 * large + 1.6, "SmolLM2's loss", color="0.35", size="small")
 ax.axhline(50, color="0.5", linestyle=":", linewidth=1)
-ax.text(52, 50.5, "chance", color="0.4", size="small")
+ax.text(400, 48.2, "chance", color="0.4", size="small")
 ax.set_xticks(labels, [f"{n:,}" for n in labels])
 ax.minorticks_off()
 ax.set(xlim=(42, 22_000), ylim=(45, 92))
@@ -468,16 +480,21 @@ plots.show(
 
 # %% tags=["hide-input"]
 first, second, third, most = range(4)
-ours, scratch = ways["pretrained, tuned"], ways["not pretrained, tuned"]
-assert max(sum(scratch, [])) < 0.55 and max(run["test"] for run in kept["longer"]) < 0.6
+ours = ways["pretrained, tuned"]
+every = {way: [x for points in runs for x in points] for way, runs in ways.items()}
+assert max(every["not pretrained, tuned"]) < 0.55
+assert max(run["test"] for run in kept["longer"]) < 0.6
 assert max(ours[first]) < 0.53 and max(ours[second]) < 0.6 and min(ours[most]) > 0.84
 assert min(ways["pretrained, frozen"][second]) > max(ours[second]) + 0.03
 assert min(ours[most]) > max(ways["pretrained, frozen"][most]) + 0.05
-assert min(sum(ways["each word hidden"], [])) > 0.84
-assert 0.76 < min(sum(ways["three words counted"], [])) and max(sum(ways["three words counted"], [])) < 0.79
+assert min(ours[third]) > max(ways["pretrained, frozen"][third])
+assert min(every["each word hidden"]) > 0.84
+counted = every["three words counted"]
+assert min(counted) > 0.76 and max(counted) < 0.79
 assert abs(mean["pretrained, tuned"][third] - mean["three words counted"][third]) < 0.02
 assert max(ways["MiniLM, frozen"][most]) < 0.75 and 0.75 < large < 0.8
-print("not pretrained, 3,200 labels, 2,000 steps:", *(f"{x['test']:.1%}" for x in kept["longer"]))
+found = " ".join(f"{run['test']:.1%}" for run in kept["longer"])
+print(f"not pretrained, 3,200 labels, 2,000 steps: {found}")
 
 # %% [markdown]
 # Four things to read off:
@@ -488,7 +505,7 @@ print("not pretrained, 3,200 labels, 2,000 steps:", *(f"{x['test']:.1%}" for x i
 # 4. The **score** has 86 % from the start.
 
 # %% [markdown]
-# So the knowledge was there before the first label: 50 labels for one threshold are enough to read it off, if you ask the model what it was trained to answer. A head on its states must first find it. A table of counts, from the same text in a second, is a rival that 800 labels only just reach. And more text is not enough: SmolLM2 and MiniLM have read far more, but not to tell Shakespeare's order.
+# So the knowledge was there before the first label: 50 labels for one threshold are enough to read it off, if you ask the model what it was trained to answer. A head on its states must first find it. A table of counts, from the same text in a second, is a rival that 800 labels only just reach. And more text is no substitute for the right question: SmolLM2 and MiniLM have read far more, and are behind the small model's score here.
 
 # %% [markdown]
 # (These are one task, one edition, and a tiny model. The rates at 50 and 200 labels were best at the lower edge of the grid, by less than the seeds differ.)
@@ -532,7 +549,9 @@ tuned_ways = ("masked, tuned", "next, tuned")
 ours = [share for way in shown if "MiniLM" not in way for share in shares[way]["answer"]]
 assert max(abs(share - 0.5) for share in ours) < 0.05
 for task in ("verse", "genre"):
-    assert max(mean_share(way, task) for way in tuned_ways) < mean_share("counts, frozen", task) + 0.03
+    assert (
+        max(mean_share(way, task) for way in tuned_ways) < mean_share("counts, frozen", task) + 0.03
+    )
     one, two = (shares[way][task] for way in tuned_ways)
     assert {a > b for a, b in zip(one, two)} == {True, False}, "neither is ahead in all seeds"
 assert min(shares["MiniLM, frozen"]["genre"]) > max(shares["counts, frozen"]["genre"]) + 0.02
@@ -569,7 +588,7 @@ assert not any(name.startswith("cls") for name in weights)
 # %% [markdown]
 # No: embeddings, encoder, and a pooler that we do not use. The head of pretraining has been thrown away, as one does for fine-tuning; what is left is the encoder.
 #
-# SmolLM2 (135 million parameters) kept its task, the next token. **Nobody gave it a list of capitals. Which of these does it go on with rightly?**
+# SmolLM2 (135 million parameters) kept its task, the next token. Nobody gave it a list of capitals. How does it go on?
 
 # %% tags=["nbval-check-output"]
 large = smollm2.load()
@@ -578,7 +597,7 @@ for start in ("The capital of France is", "The opposite of hot is", "Two plus th
     print(start, "→", "".join(large.write(start, 5)))
 
 # %% [markdown]
-# PLACEHOLDER SMOL
+# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes, of course; lesson 09 shows more of them.
 
 # %% [markdown]
 # ## Break it

@@ -135,7 +135,9 @@ ax.plot([0, 1], kept["counting"].values(), "--", color="0.4", linewidth=1.5)
 ax.text(1.04, kept["counting"]["64"], "counting", color="0.4", va="center", size="small")
 ax.set_xticks([0, 1], lengths)
 ax.set(xlim=(-0.15, 1.6), ylim=(2.6, 4.4))
-means = [f"{name} " + " and ".join(f"{sum(losses(name, n)) / 3:.2f}" for n in lengths) for name in names]
+means = [
+    f"{name} " + " and ".join(f"{sum(losses(name, n)) / 3:.2f}" for n in lengths) for name in names
+]
 plots.show(
     figure,
     f"Loss with 16 and with 64 tokens of input, three seeds: {'; '.join(means)}; counting "

@@ -86,14 +86,16 @@ Mixture = mine("mixture/layer")
 guess = None  # (parameters, operations)
 
 
-# %%
+# %% tags=["hide-input"]
 def size(layer):
+    """Return a layer's parameters, and its operations for a token."""
     with FlopCounterMode(display=False) as counter:
         layer(torch.randn(64, 32))
     parameters = sum(weight.numel() for weight in layer.parameters())
     return parameters, counter.get_total_flops() // 64
 
 
+# %%
 one, many = size(FeedForward(32, 64)), size(Mixture(32, 32, experts=16, k=2))
 ratio = [round(b / a, 1) for a, b in zip(one, many)]
 reveal(guess, tuple(ratio))
@@ -201,9 +203,11 @@ at = [sizes[name]["parameters"] for name in line]
 ax.semilogx(at, [100 * mean[name] for name in line], color=plots.COLOURS[0], linewidth=1.5)
 for name, place in zip(line, at):
     ax.plot([place] * 3, [100 * x for x in right[name]], "o", color=plots.COLOURS[0], markersize=4)
-    ax.text(place * 0.93, 100 * mean[name] + 2, name, ha="right", color=plots.COLOURS[0], size="small")
+    ax.text(
+        place * 0.93, 100 * mean[name] + 2, name, ha="right", color=plots.COLOURS[0], size="small"
+    )
 for name, text, y in (
-    ("dense", "one network,\nequal operations", 6),
+    ("dense", "one network,\nequal operations", 10),
     ("dense, 8 times as wide", "one network, equal parameters,\n8 times the operations", 88),
 ):
     place = sizes[name]["parameters"]
@@ -239,7 +243,7 @@ assert max(kept["frequent"]) < 0.02
 # With as many parameters, the mixture stores what the dense network stores, at an eighth of its operations. With two experts, both always used, it is the dense network in two halves, and stores as much. So the gain comes with the parameters. (The rates of 4 and 8 experts were best at the upper end of the grid or next to it; from 0.1 to 0.3 they change by less than 0.02.)
 
 # %% [markdown]
-# Two surprises. **A router that is never trained does as well.** For facts without a rule, any fixed division among the experts serves, as long as it is even (Roller et al. 2021 divide by a hash of the token). And **the clock disagrees with the count**: the mixture took more *seconds* than the dense network with eight times its operations. Its many small products and its sorting of tokens keep one core busy; the saving shows with large matrices and many tokens.
+# Two surprises. **A router that is never trained does as well.** For facts without a rule, any fixed division among the experts serves, as long as it is roughly even (Roller et al. 2021 divide by a hash of the token). And **the clock disagrees with the count**: the mixture took more *seconds* than the dense network with eight times its operations. Its many small products and its sorting of tokens keep one core busy; the saving shows with large matrices and many tokens.
 #
 # ## When all choose the same
 #
@@ -295,7 +299,7 @@ assert min(with_shared["dense, 8 times as wide"][0]) > max(with_shared[balanced]
 # %% [markdown]
 # ## What this does not show
 #
-# Facts without a rule are the best case for experts: nothing has to be learned twice. Where a rule must be found, each expert sees only its share of the examples. Large language models have both. Many of them are mixtures: DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion. All 671 must be in memory, since any token may choose any expert.
+# Facts without a rule are the best case for experts: nothing has to be learned twice. Where a rule must be found, each expert sees only its share of the examples. Large language models have both. Many of them are mixtures: DeepSeek-AI 2024 reports 671 billion parameters, of which a token uses 37 billion (reported, not measured here). All 671 must be in memory, since any token may choose any expert.
 
 # %% [markdown]
 # ## Break it

@@ -11,7 +11,7 @@ exercise = Exercise(
     method="forward",
     lesson="12_experts",
     title="A mixture of experts",
-    minutes=20,
+    minutes=15,
     difficulty=3,
     hints=(
         "`route(x, self.w, self.k)` says which experts each token chose. For one expert, which "

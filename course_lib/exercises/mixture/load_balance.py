@@ -9,7 +9,7 @@ exercise = Exercise(
     reference=load_balance,
     lesson="12_experts",
     title="No expert alone",
-    minutes=8,
+    minutes=6,
     difficulty=2,
     hints=(
         "Ten tokens chose two experts each. How many choices are there, and what is the share of "

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=route,
     lesson="12_experts",
     title="Choose the experts",
-    minutes=8,
+    minutes=6,
     difficulty=1,
     hints=(
         "x w has one score for each token and expert. Which function of torch returns the k "

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=masked_loss,
     lesson="16",
     title="Score only what is asked for",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
         "A boolean tensor as an index picks rows. Which comparison of `targets` says where "
