@@ -326,7 +326,8 @@ classify = mine("pretraining/classify")
 
 # %% [markdown]
 # GPT and BERT base are "nearly identical in terms of model architecture apart from the attention masking", says the paper. But BERT also read four times as much, and learned to tell whether one sentence follows another. So the table does not say what the *masks* are worth. (L1 and L2 show the leaderboard of a later year: 90.3 to 90.8 at its top, reported, all six of them pretrained Transformers.)
-#
+
+# %% [markdown]
 # ### Tune it yourself
 #
 # The task, **order**: are twelve words of a play in the play's order (1), or shuffled (0)? You get 800 labels. Half of the examples are shuffled, so guessing gets 50 %.
@@ -409,7 +410,8 @@ training.expect(claim, gap > 0.1, shares, *models.values())
 # - **Counting**: pairs or triples of words of the same 28 plays. Their mean $\log p$ is one number for each example, and the labels fit a threshold. (An example from a play that was counted is scored by the counts of the other half of the plays.)
 # - **Score**: the masked model itself, each word hidden in turn. The labels fit a threshold.
 # - **MiniLM**, frozen, and the loss of **SmolLM2**, with a threshold. They were pretrained on far more text, with the capitals and commas that our examples lack.
-#
+
+# %% [markdown]
 # **Which is best with 200 labels: fine-tuning the pretrained model, its score with a threshold, or counting?**
 
 # %%
