@@ -228,7 +228,7 @@ assert max(right for right, _ in cut) < whole[0] - 0.03
 assert min(loss for _, loss in cut) > counts[1] + 0.1
 
 # %% [markdown]
-# With both sides the model is ahead of counting, by half a nat. With either side alone it is behind. So it uses both, and its lead comes from using both. (A model trained for the left side would do better on the left than this one does with its right side cut.) None of this took a label.
+# With both sides the model is ahead of counting, by half a nat. With either side alone it is behind. So it uses both, and its lead comes from using both. (A model trained for the left side alone may do better there than this one with its right side cut.) None of this took a label.
 
 # %% [markdown]
 # ## Ask it for whole texts
@@ -504,7 +504,7 @@ print(f"not pretrained, 3,200 labels, 2,000 steps: {found}")
 # 1. **Without pretraining** the model stays at chance, even with 3,200 labels, and with five times the steps (the line above).
 # 2. **Fine-tuning** reaches 87 % with 3,200 labels, counting's level with 800, and with 50 it is at chance.
 # 3. **Frozen features** are better than fine-tuning at 200 labels, and worse from 800 on.
-# 4. The **score** has 86 % from the start.
+# 4. The **score** has 87 % from the start.
 
 # %% [markdown]
 # So the knowledge was there before the first label: 50 labels for one threshold are enough to read it off, if you ask the model what it was trained to answer. A head on its states must first find it. A table of counts, from the same text in a second, is a rival that 800 labels only just reach. And more text is no substitute for the right question: SmolLM2 and MiniLM have read far more, and are behind the small model's score here.
