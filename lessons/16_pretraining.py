@@ -584,7 +584,7 @@ from safetensors.torch import load_file
 
 # %% tags=["nbval-check-output"]
 weights = load_file(store.unpacked("minilm", minilm.FOLDER + "model.safetensors"))
-print({name.split(".")[0] for name in weights})
+print(sorted({name.split(".")[0] for name in weights}))
 assert not any(name.startswith("cls") for name in weights)
 
 # %% [markdown]

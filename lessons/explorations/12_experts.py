@@ -243,8 +243,9 @@ assert max(kept["frequent"]) < 0.02
 # With as many parameters, the mixture stores what the dense network stores, at an eighth of its operations. With two experts, both always used, it is the dense network in two halves, and stores as much. So the gain comes with the parameters. (The rates of 4 and 8 experts were best at the upper end of the grid or next to it; from 0.1 to 0.3 they change by less than 0.02.)
 
 # %% [markdown]
-# Two surprises. **A router that is never trained does as well.** For facts without a rule, any fixed division among the experts serves, as long as it is roughly even (Roller et al. 2021 divide by a hash of the token). And **the clock disagrees with the count**: the mixture took more *seconds* than the dense network with eight times its operations. Its many small products and its sorting of tokens keep one core busy; the saving shows with large matrices and many tokens.
-#
+# Two surprises. **A router that is never trained does as well.** For facts without a rule, any fixed division among the experts serves, as long as it is roughly even (Roller et al. 2021 divide by a hash of the token). And **the clock disagrees with the count**: the mixture took more *seconds* than the dense network with eight times its operations. Its many small products and its sorting of tokens keep one core busy; the saving should show with large matrices and many tokens; we have not measured that.
+
+# %% [markdown]
 # ## When all choose the same
 #
 # Our random keys point in all directions. The hidden states of a trained model share a large component: give all keys one too, twice as large as what they differ in. Then the router's scores are mostly the same for all keys, and all choose the same two experts.
