@@ -564,7 +564,7 @@ print("seconds of pretraining:", seconds)
 assert min(ratios) > 2 and max(ratios) < 2.8
 
 # %% [markdown]
-# Whether a speech **answers** another one, none of our models can tell. In **verse** and **genre**, both pretrained models are within 3 points of counts of words, so we do not call their gain one from pretraining. MiniLM leads in genre: what a text is *about* takes more text than 28 plays, or another task.
+# Whether a speech **answers** another one, none of ours can tell: all seeds are within 5 points of chance. In **verse** and **genre**, both pretrained models are within 3 points of counts of words, so we do not call their gain one from pretraining. MiniLM leads in genre. It has read far more, and was trained to compare meanings; these runs do not tell which of the two it is.
 
 # %% [markdown]
 # On **order** the masked model is ahead of the causal one, from 15 targets in 100 tokens. Both took equal *steps*. In *time* the comparison is harder on the masked one: it took less than half of the other's seconds (it scores only its targets), so at equal time it could have taken twice the steps. Whether that holds for large models, these runs do not say.
@@ -611,7 +611,7 @@ for start in ("The capital of France is", "The opposite of hot is", "Two plus th
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. Pretraining helps where its task has taught what the new task asks. Count words before you credit it.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words, and not with what a speech is about. Count words before you credit it.
 #
 # | | |
 # |:-|:-|
