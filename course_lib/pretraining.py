@@ -57,10 +57,10 @@ def masked_loss(
     every token of the vocabulary: time and memory O(chosen vocab d_model). Without a target the
     loss is 0, and so is its gradient. Source: Devlin et al. 2019, section 3.1, task 1.
     """
-    asked = targets != IGNORED
-    if not asked.any():
+    if (targets == -100).all():
         return states[..., :0].sum()
     # keep the states of the places that are asked for
+    asked = targets != -100
     chosen = states[asked]
     # score every token of the vocabulary there
     logits = chosen @ table.mT
