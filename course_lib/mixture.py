@@ -1,4 +1,4 @@
-"""Mixture of experts: more parameters, not more work for a token (lesson 12)."""
+"""Mixture of experts: more parameters, not more work for a token (12_experts)."""
 
 from collections.abc import Callable
 

@@ -1,8 +1,11 @@
-"""Masked language modelling: what BERT is trained to do (lesson 12)."""
+"""Masked language modelling, and what a pretrained encoder is used for (lesson 16)."""
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from course_lib.language_model import cross_entropy
+from course_lib.pooling import mean_pool
 
 IGNORED = -100  # the target of a token that is not predicted: torch's `ignore_index`
 
@@ -41,3 +44,64 @@ def mask_tokens(
     # ask for the chosen ones alone
     targets = torch.where(chosen, tokens, IGNORED)
     return inputs, targets
+
+
+def masked_loss(
+    states: Float[Tensor, "*batch n d_model"],
+    table: Float[Tensor, "vocab d_model"],
+    targets: Int[Tensor, "*batch n"],
+) -> Float[Tensor, ""]:
+    """Average -log p(target) over the places that have a target, in nats.
+
+    A target of -100 is none. Only the states of places with a target meet the table, which scores
+    every token of the vocabulary: time and memory O(chosen vocab d_model). Without a target the
+    loss is 0, and so is its gradient. Source: Devlin et al. 2019, section 3.1, task 1.
+    """
+    if (targets == -100).all():
+        return states[..., :0].sum()
+    # keep the states of the places that are asked for
+    asked = targets != -100
+    chosen = states[asked]
+    # score every token of the vocabulary there
+    logits = chosen @ table.mT
+    # average the losses of the tokens that were there
+    return cross_entropy(logits, targets[asked])
+
+
+def hide_each(
+    tokens: Int[Tensor, "*batch n"], mask: int, special: tuple[int, ...]
+) -> tuple[Int[Tensor, "*batch n n"], Int[Tensor, "*batch n n"]]:
+    """Copy a text once for each of its tokens, with this one token hidden: (inputs, targets).
+
+    Copy i has `mask` at place i, and its only target there is the token; all other targets are
+    -100. A token in `special` is never hidden: its copy is the text itself, without a target.
+    Memory O(n^2). Source: Salazar et al. 2020, section 2.1.
+    """
+    n = tokens.shape[-1]
+    # make room for a copy of the text for each of its tokens
+    copies = tokens.unsqueeze(-2)
+    # in copy i, choose token i, if it is not special
+    kept = torch.isin(copies, torch.tensor(special, dtype=tokens.dtype, device=tokens.device))
+    hidden = torch.eye(n, dtype=torch.bool, device=tokens.device) & ~kept
+    # hide it
+    inputs = torch.where(hidden, mask, copies)
+    # ask for what is hidden, and for nothing else
+    targets = torch.where(hidden, copies, IGNORED)
+    return inputs, targets
+
+
+def classify(
+    states: Float[Tensor, "*batch n d_model"],
+    mask: Bool[Tensor, "*batch n"],
+    w: Float[Tensor, "d_model classes"],
+    b: Float[Tensor, " classes"],
+) -> Float[Tensor, "*batch classes"]:
+    """Score the classes of each text: a linear head on the mean of its real tokens' states.
+
+    Real is where `mask` is True. Source: Howard & Ruder 2018, section 3.3, whose head also has a
+    maximum and the last state.
+    """
+    # describe each text by the mean of its real tokens
+    pooled = mean_pool(states, mask)
+    # score the classes
+    return pooled @ w + b

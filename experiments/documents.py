@@ -1,7 +1,8 @@
-"""Lesson 12: what does a longer input buy? Five models write the next text of a long page.
+"""Exploration 12_documents: what does a longer input buy a model that writes the next text?
 
-A document is what one integration of Home Assistant says, text after text. All models of a length
-take equal steps on the same examples; the operations of a step are counted by torch. The rival is
+A document is what one integration of Home Assistant says, text after text. A decoder alone is
+trained on every token of input and text; its control has the same input and is trained on the
+text alone, as the encoder-decoder is. All take equal steps on the same examples. The rival is
 counting: of the documents, and of the input itself.
 """
 
@@ -21,33 +22,25 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_lib.attention import attend
 from course_lib.data import home_assistant, translating
 from course_lib.data.batches import pad
 from course_lib.data.translating import PAD, START, STOP, Tokens
-from course_lib.efficient import window
-from course_lib.efficient.memory_compressed import MemoryCompressed, compress
-from course_lib.encoder import EncoderBlock
 from course_lib.instruments import results, training
 from course_lib.language_model import LanguageModel
 from course_lib.masks import shift_right
-from course_lib.multi_head import MultiHeadAttention
 from course_lib.ngrams import NGrams
-from course_lib.self_attention import scaled_dot_product_attention
-from course_lib.seq2seq import Seq2Seq
 from course_lib.transformer import Transformer
-from experiments.architectures import balance, experts
 
-LESSON = "12"
+LESSON = "12_documents"
 SEEDS = (0, 1, 2)
 
-LENGTHS = (16, 64, 256)  # tokens of the input, right before the text to be written
+FURTHEST = 256  # tokens, at least, that come before a text
+LENGTHS = (16, 64)  # tokens of the input, right before the text to be written
 MOST = 24  # tokens of a text to be written, its STOP among them
 VOCAB, D_MODEL, HEADS, D_FF, LAYERS = 1024, 64, 4, 256, 2
-REACH, WIDTH = 32, 3  # tokens back that a local layer sees; tokens of a compressed state
 STEPS, BATCH, TESTED = 1000, 16, 1000
 EXAMPLE = 4  # of the tested texts, the one that the lesson shows
-RATES = (0.005, 0.01, 0.02)  # of which each model takes its best ...
+RATES = (0.0025, 0.005, 0.01, 0.02)  # of which each model takes its best ...
 CHOSEN_AT, CHOSEN_BY = 16, 3  # ... at this length, by another seed
 SETTINGS = {
     "lengths": LENGTHS,
@@ -55,8 +48,6 @@ SETTINGS = {
     "vocab": VOCAB,
     "d_model": D_MODEL,
     "layers": LAYERS,
-    "reach": REACH,
-    "width": WIDTH,
     "steps": STEPS,
     "batch": BATCH,
     "tested": TESTED,
@@ -98,12 +89,12 @@ def pieces() -> translating.Tokenizer:
 
 
 def places(texts: list[str]) -> list[Place]:
-    """Find the texts of a document that are short enough, with the longest input before them."""
+    """Find the texts of a document that are short enough, with enough tokens before them."""
     encoded = translating.encode(pieces(), texts)
     ends = [*itertools.accumulate(map(len, encoded))]
     document = [*itertools.chain(*encoded)]
     starts = [0, *ends[:-1]]
-    first = bisect.bisect_left(starts, max(LENGTHS))
+    first = bisect.bisect_left(starts, FURTHEST)
     spans = zip(starts[first:], ends[first:], strict=True)
     return [Place(document, start, end) for start, end in spans if end - start <= MOST]
 
@@ -159,24 +150,6 @@ def batches(length: int, seed: int) -> Iterator[Batch]:
         yield stack(draw.sample(learning(), BATCH), length)
 
 
-class CausalCompressed(MemoryCompressed):
-    """Attend to states of `width` tokens that end no later than the query, and to the first token.
-
-    Source: Liu et al. 2018, section 4.2.3. The first token is put in front of the states, or the
-    first queries would see nothing. The mask is the causal one, and is not asked.
-    """
-
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend to what is past."""
-        width, n = len(self.key_weight), q.shape[-2]
-        keys, values = (
-            torch.cat([x[..., :1, :], compress(x, weight, width)], dim=-2)
-            for x, weight in ((k, self.key_weight), (v, self.value_weight))
-        )
-        last = torch.arange(keys.shape[-2]) * width - 1  # of each state; -1 for the first token
-        return scaled_dot_product_attention(q, keys, values, last <= torch.arange(n)[:, None])
-
-
 class WithPrevious(nn.Module):
     """Embed each token, and through a matrix the token before it: e_i + e_(i-1) W.
 
@@ -195,22 +168,6 @@ class WithPrevious(nn.Module):
         return x + F.pad(x[..., :-1, :] @ self.weight, (0, 0, 1, 0))
 
 
-def alternating() -> Callable[..., nn.Module]:
-    """Return a block that attends to what is near; the next one, to what is compressed."""
-    near = partial(window.rule, width=2 * REACH, causal=True)
-    rules = itertools.cycle([lambda _: near, lambda d_k: CausalCompressed(d_k, WIDTH)])
-
-    def attention(d_model: int, heads: int) -> nn.Module:
-        return MultiHeadAttention(d_model, heads, rule=next(rules)(d_model // heads))
-
-    return partial(EncoderBlock, attention=attention)
-
-
-def recurrent(length: int) -> Seq2Seq:
-    """Make a GRU that reads the input both ways, and one that writes and attends to it."""
-    return Seq2Seq(VOCAB, VOCAB, D_MODEL, 2 * D_MODEL, bidirectional=True, attend=attend)
-
-
 def encoder_decoder(length: int) -> Transformer:
     """Make a Transformer that reads the input with its encoder."""
     model = Transformer(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, max(length, MOST), norm="pre")
@@ -219,19 +176,21 @@ def encoder_decoder(length: int) -> Transformer:
     return model
 
 
-def decoder(length: int, block: Callable[..., nn.Module] = EncoderBlock) -> LanguageModel:
+class TextAlone(LanguageModel):
+    """A decoder alone whose loss is that of the text to be written: the input has no targets."""
+
+
+def decoder(length: int, kind: type[LanguageModel] = LanguageModel) -> LanguageModel:
     """Make a decoder alone: input and text are one sequence to it."""
-    model = LanguageModel(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, length + MOST, block=block)
+    model = kind(VOCAB, LAYERS, D_MODEL, HEADS, D_FF, length + MOST)
     model.register_module("embedding", WithPrevious(model.embedding, D_MODEL))
     return model
 
 
 MODELS: dict[str, Callable[[int], nn.Module]] = {
-    "GRU with attention": recurrent,
     "encoder-decoder": encoder_decoder,
-    "decoder alone": decoder,
-    "compressed attention": lambda length: decoder(length, alternating()),
-    "compressed, with experts": lambda length: decoder(length, experts(alternating())),
+    "decoder": decoder,
+    "decoder, text alone": partial(decoder, kind=TextAlone),
 }
 
 
@@ -274,19 +233,21 @@ def predict(
 ) -> tuple[Float[Tensor, "batch n vocab"], Int[Tensor, "batch n"]]:
     """Return logits, and the tokens that they should predict; the target's are the last ones.
 
-    A decoder alone predicts its input as well.
+    A decoder predicts its input as well; what it is not trained on is PAD.
     """
     if isinstance(model, LanguageModel):
         text = torch.cat([source, target], dim=1)
-        return model(text[:, :-1]), text[:, 1:]
+        asked = text[:, 1:].clone()
+        if isinstance(model, TextAlone):
+            asked[:, : source.shape[1] - 1] = PAD
+        return model(text[:, :-1]), asked
     return model(source, shift_right(target, START)), target
 
 
 def loss(model: nn.Module, batch: Batch) -> Tensor:
-    """Return the mean cross-entropy of all that the model predicts, and what balances experts."""
+    """Return the mean cross-entropy of all that the model is to predict."""
     logits, tokens = predict(model, *batch)
-    error = F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), ignore_index=PAD)
-    return error + balance(model)
+    return F.cross_entropy(logits.flatten(0, 1), tokens.flatten(), ignore_index=PAD)
 
 
 def train(name: str, length: int, seed: int, rate: float) -> tuple[nn.Module, float]:

@@ -1,4 +1,4 @@
-"""Lesson 12: what does reading first buy? Four small tasks with 500 labels each.
+"""Lesson 16: what does reading first buy? Four small tasks with 500 labels each.
 
 One model reads 28 plays and fills holes, its twin predicts the next word; then both learn the
 tasks, beside models that have read nothing, counts of words, and MiniLM, which has read the world.
@@ -16,30 +16,29 @@ from statistics import mean
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from course_lib.data import characters
-from course_lib.encoder import EncoderBlock
+from course_lib.data import characters, plays
+from course_lib.data.plays import END, TASKS, Example
 from course_lib.instruments import results, training
-from course_lib.language_model import LanguageModel, cross_entropy
-from course_lib.masks import causal_mask
-from course_lib.multi_head import MultiHeadAttention
-from course_lib.positions import alibi
+from course_lib.language_model import cross_entropy
 from course_lib.pretrained import minilm
+from course_lib.pretrained.play_reader import (
+    MASK,
+    MODEL,
+    SPECIAL,
+    STEEP,
+    WORDS,
+    Reader,
+    Vocabulary,
+)
 from course_lib.pretraining import IGNORED, mask_tokens
-from experiments import plays
-from experiments.plays import END, TASKS, Example
 
-LESSON = "12"
+LESSON = "16"
 SEEDS = (0, 1, 2)
 
-SPECIAL = ("[UNK]", "[MASK]", END)
-UNKNOWN, MASK = 0, 1
-WORDS = 3000  # the most frequent ones; every other word is [UNK]
-MODEL: dict[str, Any] = {"layers": 2, "d_model": 96, "heads": 4, "d_ff": 384, "max_length": 48}
-STEEP = 4  # how many times ALiBi's slopes a reader begins with
 READING: dict[str, Any] = {"steps": 1500, "learning_rate": 3e-3}
 TUNING: dict[str, Any] = {"steps": 160, "learning_rate": 1e-3}
 BATCH, SHARE = 32, 0.15
@@ -52,81 +51,6 @@ SETTINGS = {
 }  # fmt: skip
 
 Objective = Literal["masked", "next"]
-
-
-class Vocabulary:
-    """Number the most frequent words of the plays that are read."""
-
-    def __init__(self, words: Sequence[str]):
-        frequent = Counter(word for word in words if word != END).most_common(WORDS)
-        known = (*SPECIAL, *(word for word, _ in frequent))
-        self._numbers = {word: number for number, word in enumerate(known)}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def encode(self, words: Sequence[str]) -> Int[Tensor, " n"]:
-        """Return the number of each word."""
-        return torch.tensor([self._numbers.get(word, UNKNOWN) for word in words])
-
-
-class LocalAttention(nn.Module):
-    """Attention that adds a learned number to each score, by head and distance.
-
-    The numbers begin as those of ALiBi times `STEEP`, so that each token attends to its neighbours
-    first. Without this the masked twin is still at the loss of the words' frequencies after 1,500
-    steps. Source: Raffel et al. 2020, section 2.1 (a number for each distance); Press et al. 2022.
-    """
-
-    def __init__(self, heads: int, max_length: int):
-        super().__init__()
-        slopes = STEEP * alibi(max_length, max_length, heads)
-        # from the farthest token on the left to the farthest on the right
-        self.numbers = nn.Parameter(torch.cat([slopes[:, -1], slopes[:, 0, 1:]], dim=-1))
-
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads n d_k"],
-        k: Float[Tensor, "batch heads n d_k"],
-        v: Float[Tensor, "batch heads n d_k"],
-        mask: Bool[Tensor, "*#batch n n"] | None = None,
-    ) -> Float[Tensor, "batch heads n d_k"]:
-        """Attend, where `mask` is True."""
-        places = torch.arange(q.shape[-2])
-        offsets = places - places.unsqueeze(-1) + self.numbers.shape[-1] // 2
-        scores = q @ k.mT / q.shape[-1] ** 0.5 + self.numbers[:, offsets]
-        if mask is not None:
-            scores = scores.masked_fill(~mask, -torch.inf)
-        return scores.softmax(-1) @ v
-
-
-def local_block(d_model: int, heads: int, d_ff: int, norm: Literal["post", "pre"]) -> EncoderBlock:
-    """Make a block whose attention knows distances."""
-    rule = LocalAttention(heads, MODEL["max_length"])
-    return EncoderBlock(
-        d_model, heads, d_ff, norm, attention=partial(MultiHeadAttention, rule=rule)
-    )
-
-
-def no_positions(max_length: int, d_model: int) -> nn.Identity:
-    """Add nothing to the tokens: the attention knows distances."""
-    return nn.Identity()
-
-
-class Reader(LanguageModel):
-    """Lesson 10's model, with states that may see both sides (causal=False) or the left one."""
-
-    def __init__(self, vocab: int, causal: bool):
-        super().__init__(vocab, **MODEL, block=local_block, positions=no_positions)
-        self.causal = causal
-
-    def states(self, tokens: Int[Tensor, "batch n"]) -> Float[Tensor, "batch n d_model"]:
-        """Return a state for each token."""
-        x = self.embedding(tokens)
-        mask = causal_mask(tokens.shape[-1]) if self.causal else None
-        for block in self.blocks:
-            x = block(x, mask)
-        return self.last_norm(x)
 
 
 class Classifier(nn.Module):

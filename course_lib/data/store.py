@@ -75,7 +75,7 @@ ITEMS = {
             size=5_416_192,
             licence="public domain",
             what="the complete works of Shakespeare",
-            lessons=("01", "03", "05", "07", "10", "12", "13", "14"),
+            lessons=("01", "03", "05", "07", "10", "12", "13", "14", "16"),
             options=("--no-binary", "shakespeare"),
         ),
         Item(
@@ -106,7 +106,7 @@ ITEMS = {
             size=83_506_384,
             licence="Apache-2.0",
             what="MiniLM, a trained encoder that describes English sentences",
-            lessons=("03", "04", "09", "14"),
+            lessons=("03", "04", "09", "14", "16"),
         ),
         Item(
             name="smollm2",
@@ -116,7 +116,7 @@ ITEMS = {
             size=92_871_040,
             licence="Apache-2.0",
             what="SmolLM2-135M, a trained decoder that writes English",
-            lessons=("05", "06", "07", "09", "15"),
+            lessons=("05", "06", "07", "09", "15", "16"),
         ),
         Item(
             name="marian",

@@ -22,6 +22,7 @@ from course_lib.verify import (
     ngrams,
     pooling,
     positions,
+    pretraining,
     rnn,
     sampling,
     scaling,
@@ -70,6 +71,7 @@ IN_ORDER_OF_LESSONS = (
     state_space,
     delta_rule,
     efficient,
+    pretraining,
 )
 COMPARISONS: list[Comparison] = [
     value

@@ -1,4 +1,4 @@
-"""Lesson 12: a mixture of experts, held against one that sends every token everywhere."""
+"""12_experts: a mixture of experts, held against one that sends every token everywhere."""
 
 import torch
 from torch.func import functional_call

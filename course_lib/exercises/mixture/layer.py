@@ -9,10 +9,9 @@ from course_lib.mixture import Mixture, route
 exercise = Exercise(
     reference=Mixture,
     method="forward",
-    lesson="12",
+    lesson="12_experts",
     title="A mixture of experts",
-    minutes=20,
-    optional=True,
+    minutes=15,
     difficulty=3,
     hints=(
         "`route(x, self.w, self.k)` says which experts each token chose. For one expert, which "

@@ -7,10 +7,9 @@ from course_lib.mixture import load_balance
 
 exercise = Exercise(
     reference=load_balance,
-    lesson="12",
+    lesson="12_experts",
     title="No expert alone",
-    minutes=8,
-    optional=True,
+    minutes=6,
     difficulty=2,
     hints=(
         "Ten tokens chose two experts each. How many choices are there, and what is the share of "

@@ -8,10 +8,9 @@ from course_lib.mixture import route
 
 exercise = Exercise(
     reference=route,
-    lesson="12",
+    lesson="12_experts",
     title="Choose the experts",
-    minutes=8,
-    optional=True,
+    minutes=6,
     difficulty=1,
     hints=(
         "x w has one score for each token and expert. Which function of torch returns the k "

@@ -27,7 +27,7 @@ def without_inputs(result):
 
 exercise = Exercise(
     reference=mask_tokens,
-    lesson="12",
+    lesson="16",
     title="Hide and ask",
     minutes=15,
     difficulty=2,

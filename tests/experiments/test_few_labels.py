@@ -1,0 +1,36 @@
+"""The labels of lesson 16: what chooses is not what learns, and counts do not score themselves."""
+
+import pytest
+
+from course_lib.data import plays, store
+from experiments import few_labels
+
+fetched = pytest.mark.skipif(
+    not store.is_fetched("shakespeare"), reason="needs Shakespeare: run `course fetch shakespeare`"
+)
+
+
+@fetched
+def test_what_chooses_is_not_learned_from_and_nothing_tested_was_read():
+    learned, choosing = few_labels.split(0)
+    assert len(learned) == max(few_labels.LABELS) and len(choosing) == few_labels.CHOOSING
+    words = [tuple(sorted(example.words)) for example in learned]
+    assert not {tuple(sorted(example.words)) for example in choosing} & {*words} - {
+        one for one in words if words.count(one) > 1
+    }
+    assert not {*plays.READ} & {*plays.TESTED}
+
+
+@fetched
+def test_an_example_is_scored_by_the_counts_of_the_other_half(monkeypatch):
+    asked = []
+    counted = few_labels.counted
+    monkeypatch.setattr(
+        few_labels, "counted", lambda order, half: asked.append(half) or counted(2, half)
+    )
+    [speech] = [x for x in plays.speeches(plays.READ[0]) if len(x.words) >= plays.ORDER][:1]
+    own = next(plays.cut(speech.words, plays.ORDER))
+    example = plays.Example(own, 1)
+    few_labels.by_counts(2, [example], held_out=False)
+    few_labels.by_counts(2, [example], held_out=True)
+    assert asked == [1, None]
