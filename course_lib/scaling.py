@@ -87,7 +87,7 @@ def training_memory(
     N weights with a gradient and Adam's two averages each, and the activations that the backward
     pass needs: for a token in each block, 14 d_model numbers (with d_ff = 4 d_model) and two rows
     of weights in each head, and two rows of logits at the end. That is what the course's language
-    model keeps, but for its norms' means. Source: Korthikanti et al. 2022, section 4, who count
+    model keeps, but for its norms' means. Source: Korthikanti et al. 2023, section 4, who count
     for 16 bits and with dropout.
     """
     # each weight, its gradient, and Adam's two averages of that

@@ -33,7 +33,13 @@ cross_entropy = mine("language_model/cross_entropy")
 
 # %% tags=["hide-input"]
 drawings.transformer(
-    {"feed-forward", "self-attention", "masked self-attention", "cross-attention", "linear, softmax"},
+    {
+        "feed-forward",
+        "self-attention",
+        "masked self-attention",
+        "cross-attention",
+        "linear, softmax",
+    },
     "The Transformer of 2017. Attention and feed-forward networks of both stacks and the output "
     "layer are highlighted: their matrices are what this lesson counts.",
 )
@@ -214,13 +220,18 @@ for name, d, steps, cost in (("base", 512, 1e5, base_cost), ("big", 1024, 3e5, b
 #
 # Operations cost time. Memory decides whether a training starts at all. In 32 bits each number takes 4 bytes, and a weight needs four numbers: itself, its gradient, and **Adam**'s two averages of the gradient (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need of the forward pass:
 
+
 # %%
+def loss_of(model):
+    return cross_entropy(model(tokens), tokens)
+
+
 layers, d, heads, context, sequences, vocab = 4, 64, 8, 64, 16, 84
 model = LanguageModel(vocab, layers, d, heads, 4 * d, context)
 tokens = torch.randint(vocab, (sequences, context))
 weights = [*model.parameters()]
-activations = saved_bytes(lambda: cross_entropy(model(tokens), tokens), weights)
-cross_entropy(model(tokens), tokens).backward()
+activations = saved_bytes(partial(loss_of, model), weights)
+loss_of(model).backward()
 adam = torch.optim.AdamW(weights)
 adam.step()
 
@@ -233,11 +244,11 @@ print(f"{activations / 1e6:.1f} MB of activations")
 assert numbers == 4 * n and 9 < activations / (4 * numbers) < 11
 
 # %% [markdown]
-# The activations take eight times as much. Which ones? For each token, a block keeps ten vectors of $d_{model}$ numbers and one of $d_{ff} = 4\,d_{model}$. In each head it keeps two rows of attention weights, each as long as the context. The model also keeps two rows of logits:
+# The activations take ten times as much. Which ones? For each token, a block keeps ten vectors of $d_{model}$ numbers and one of $d_{ff} = 4\,d_{model}$. In each head it keeps two rows of attention weights, each as long as the context. The model also keeps two rows of logits:
 #
 # $$\text{bytes} = 4\,\big(4N + \text{tokens} \cdot (n_{layer}\,(14\, d_{model} + 2\, heads \cdot n_{ctx}) + 2\, vocab)\big)$$
 #
-# A colleague has written this bill, but it is less than half of what torch has counted. Find the line.
+# A colleague has written this bill, but it comes to little more than half of what was counted. Find the line.
 
 # %%
 # exercise: scaling/mend_memory
@@ -253,7 +264,7 @@ billed = training_memory(n, sequences, context, layers, d, heads, vocab)
 wrong = training_memory(n, sequences, context, layers, d, 1, vocab)  # as if there were one head
 needed = 4 * numbers + activations
 print(f"billed {billed / needed:.3f} of what was counted; with the fault {wrong / needed:.2f}")
-assert 0.95 < billed / needed < 1 and wrong / needed < 0.5
+assert 0.95 < billed / needed < 1 and wrong / needed < 0.6
 
 # %% [markdown]
 # The few percent that are missing are mainly the last norm. Heads are what the fault forgot: they share the vectors, but each has its own weights over the context. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads, 50,257 tokens and a context of 1,024. On 12 sequences at a time, what takes the most memory: weights with gradients and Adam, vectors, attention weights, or logits?**
@@ -276,7 +287,9 @@ assert sum(bill.values()) == total
 
 # %% tags=["hide-input"]
 title = "By the formula, more than half of GPT-2's memory is attention weights"
-figure, ax = plots.axes(title, "gigabytes, 32 bits, 12 sequences of 1,024 tokens", "", size=(7, 2.4))
+figure, ax = plots.axes(
+    title, "gigabytes, 32 bits, 12 sequences of 1,024 tokens", "", size=(7, 2.4)
+)
 colours = (plots.COLOURS[3], plots.COLOURS[2], plots.COLOURS[0], "0.6")
 for row, ((name, size), colour) in enumerate(zip(bill.items(), colours)):
     ax.barh(-row, size / 1e9, color=colour, height=0.7)
@@ -287,11 +300,13 @@ assert 2 * bill["attention weights"] > total
 plots.show(
     figure,
     "Memory of a training step of GPT-2 small in 32 bits, by the formula: "
-    + ", ".join(f"{name} {size / 1e9:.1f} gigabytes" for name, size in bill.items()) + ".",
+    + ", ".join(f"{name} {size / 1e9:.1f} gigabytes" for name, size in bill.items())
+    + ".",
 )
 
 # %% [markdown]
 # So the first thing to save is those rows. Two ways are in daily use: a compiled kernel that keeps no weights (lesson 13 builds it), and **checkpointing**, which keeps each block's input alone and computes the block again in the backward pass. On the small model above:
+
 
 # %% tags=["hide-input"]
 class Checkpointed(EncoderBlock):
@@ -307,19 +322,22 @@ compiled = partial(EncoderBlock, attention=partial(MultiHeadAttention, rule=kern
 sizes = {}
 for name, block in (("plain", EncoderBlock), ("kernel", compiled), ("checkpoint", Checkpointed)):
     model = LanguageModel(84, 4, 64, 8, 256, 64, block=block)
-    sizes[name] = saved_bytes(lambda: cross_entropy(model(tokens), tokens), [*model.parameters()])
+    sizes[name] = saved_bytes(partial(loss_of, model), [*model.parameters()])
     print(f"{name:10} {sizes[name] / 1e6:5.1f} MB of activations")
 assert sizes["kernel"] < sizes["plain"] / 2 and sizes["checkpoint"] < sizes["plain"] / 10
 
 # %% [markdown]
 # Checkpointing pays with a second forward pass: $8ND$ operations for $6ND$. Now the whole bill in one function. Tokens are as reported (nanoGPT's README, Allal et al. 2025, Brown et al. 2020); the rate is 40% of an A100's $312 \cdot 10^{12}$ FLOP/s.
 
+
 # %% tags=["hide-input"]
 def bill_of(name, parameters, tokens, context, **shape):
     flops = training_flops(parameters, tokens, shape["layers"], context, shape["d_model"])
     one, two = (training_memory(parameters, k, context, **shape) / 1e9 for k in (1, 2))
     days = flops / (0.4 * 312e12) / 86_400
-    print(f"{name:8} {parameters:8.2e} parameters, {tokens:7.1e} tokens, {flops:7.1e} FLOPs,", end="")
+    print(
+        f"{name:8} {parameters:8.2e} parameters, {tokens:7.1e} tokens, {flops:7.1e} FLOPs,", end=""
+    )
     print(f" {days:10,.0f} GPU-days; {2 * one - two:7.1f} GB + {two - one:5.1f} GB a sequence")
 
 
@@ -388,6 +406,7 @@ training.expect("the middle size is best", found[16] < min(found[8], found[32]),
 # %% [markdown]
 # The small model has read ten times as much as the large one, and is too small to use it; the large one has seen too little. Now five sizes at three budgets, each four times the one before. Every size has at every budget its own best learning rate, found by halving and doubling; three seeds. A parabola through the mean losses gives the minimum:
 
+
 # %% tags=["hide-input"]
 def minimum(points):
     """Return (N, loss) at the least point of the parabola over log N."""
@@ -403,7 +422,9 @@ budgets = sorted({row["flops"] for row in kept["rows"]})
 curves = {c: [row for row in kept["rows"] if row["flops"] == c] for c in budgets}
 minima = {c: minimum(points) for c, points in curves.items()}
 for c, (n, loss) in minima.items():
-    print(f"{c:.1e} FLOPs: best N {n:8,.0f}, {c / (6 * n**2):4.0f} characters each, loss {loss:.3f}")
+    print(
+        f"{c:.1e} FLOPs: best N {n:8,.0f}, {c / (6 * n**2):4.0f} characters each, loss {loss:.3f}"
+    )
 
 # %% tags=["hide-input"]
 title = "At each budget a middle size is best, and it grows with the budget"
@@ -505,6 +526,27 @@ for name, (_, *law) in laws.items():
     n, d = compute_optimal(BUDGET, *law)
     print(f"{name:20} {n / 1e9:3.0f} billion parameters, {d / n:3.0f} tokens each")
 
+# %% tags=["hide-input"]
+title = "Our best sizes, and those of two laws for the same budgets"
+figure, ax = plots.axes(title, "training operations C", "best size N", size=(7, 3.8))
+span = torch.logspace(10.3, 12.5, 20).tolist()
+lines = {"ours": ([(g * x**-k).item() for x in span], plots.COLOURS[2])}
+for name, colour in zip(("printed", "fitted again"), plots.COLOURS):
+    lines[name] = ([compute_optimal(x, *laws[name][1:])[0] for x in span], colour)
+for name, (sizes, colour) in lines.items():
+    ax.loglog(span, sizes, color=colour, linewidth=1.2, linestyle="--" if name == "ours" else "-")
+    ax.text(3.6e12, sizes[-1], name, color=colour, va="center", size="small")
+ax.plot(budgets, [minima[c][0] for c in budgets], "*", color=plots.COLOURS[2], markersize=12)
+ax.set(xlim=(1.6e10, 1.5e13))
+at = (f"{name} {sizes[0]:,.0f} to {sizes[-1]:,.0f}" for name, (sizes, _) in lines.items())
+plots.show(
+    figure,
+    "Best size against operations, both logarithmic, from 2e10 to 3e12 operations: "
+    f"{'; '.join(at)}. Three stars on our line are the minima of our curves.",
+)
+powers = {name: beta / (alpha + beta) for name, (*_, alpha, beta) in laws.items()}
+assert (round(powers["printed"], 2), round(powers["fitted again"], 2)) == (0.45, 0.51)
+
 # %% [markdown]
 # Rounding two exponents to two digits turns 59 tokens per parameter into 93; fitting again gives 18, near Chinchilla's 20. (The paper also read its runs in two other ways, which gave 40 to 70 billion.) Ask how well an exponent is known before you use it.
 #
@@ -553,7 +595,7 @@ for name, colour in zip(("printed", "fitted again"), plots.COLOURS):
     place = (15e9, 0.275) if name == "printed" else (15e9, 0.155)
     panels[0].text(*place, f"{name}: {n / 1e9:.0f} B", color=colour, size="small")
 for ax in panels:
-    for name, n in (("Chinchilla", 70e9), ("Gopher", 280e9)):
+    for n in (70e9, 280e9):
         ax.axvline(n, color="0.6", linestyle=":", linewidth=1)
     ax.set_xlabel("parameters N")
     ax.minorticks_off()
@@ -635,4 +677,4 @@ for name in ("printed", "fitted again"):
 #
 # The attention weights were the largest part of GPT-2's memory, and they grow with the square of the context. Lesson 13 asks what to do if a text has fifty thousand tokens.
 #
-# Vaswani et al. 2017 (table 2, section 6.1); Kaplan et al. 2020, Hoffmann et al. 2022 and Besiroglu et al. 2024 (scaling laws); Brown et al. 2020 (GPT-3); Korthikanti et al. 2022 (activation memory); Rajbhandari et al. 2020 (16 bytes per weight); Allal et al. 2025 (SmolLM2). Lectures: L1, L2 and L3.
+# Vaswani et al. 2017 (table 2, section 6.1); Kaplan et al. 2020, Hoffmann et al. 2022 and Besiroglu et al. 2024 (scaling laws); Brown et al. 2020 (GPT-3); Korthikanti et al. 2023 (activation memory); Rajbhandari et al. 2020 (16 bytes per weight); Allal et al. 2025 (SmolLM2). Lectures: L1, L2 and L3.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The table of 2017, at small scale
 #
-# **20 minutes · an exploration of lesson 12 · needs nothing**
+# **15 minutes · an exploration of lesson 12 · needs nothing**
 #
 # The rows of the table of 2017 have different costs, authors and code. **Which architecture wins if all get the same number of operations, the same data and the same training loop?**
 
@@ -92,7 +92,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The convolutions and the GRU with attention are ahead of the rest, and the big Transformer is last. The two in front are less than one BLEU apart: in every seed, but all on the same test words. The small Transformer and the mixture overlap. Nor is there a winner in such pairs.
+# The convolutions and the GRU with attention are ahead of the rest, and the big Transformer is last. The two in front are less than one BLEU apart: in every seed, but all on the same test words. The small Transformer and the mixture overlap: do not ask which of them won.
 
 
 # %%
