@@ -46,7 +46,7 @@ def measure() -> dict:
     for seed in SEEDS[1:]:
         rows += [trained(budget, d, rate, seed) for (budget, d), rate in best.items()]
     chosen = [row for row in rows if row["rate"] == best[row["flops"], row["d"]]]
-    # four times the largest budget, at the size that the minima predict, with the nearest one's rate
+    # four times the largest budget: the size that the minima predict, at the rate of the nearest
     d = predicted_size(chosen)
     nearest = min(SIZES[LARGER / 4], key=lambda size: abs(size - d))
     larger = [trained(LARGER, d, best[LARGER / 4, nearest], seed) for seed in SEEDS]

@@ -9,9 +9,8 @@
 
 # %%
 import torch
-from collections.abc import Callable
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 from course_lib.exercises import check, hint, mine, reveal, solution
 from course_lib.instruments import drawings, plots, results, training
 from course_lib.instruments.measuring import saved_bytes
@@ -19,17 +18,6 @@ from course_lib.language_model import LanguageModel
 
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
-
-# %%
-from functools import partial
-from torch.nn.functional import scaled_dot_product_attention
-from torch.utils.checkpoint import checkpoint
-from torch.utils.flop_counter import FlopCounterMode
-from course_lib.data import characters, needs
-from course_lib.encoder import EncoderBlock
-from course_lib.multi_head import MultiHeadAttention
-
-cross_entropy = mine("language_model/cross_entropy")
 
 # %% tags=["hide-input"]
 drawings.transformer(
@@ -43,6 +31,17 @@ drawings.transformer(
     "The Transformer of 2017. Attention and feed-forward networks of both stacks and the output "
     "layer are highlighted: their matrices are what this lesson counts.",
 )
+
+# %%
+from functools import partial
+from torch.nn.functional import scaled_dot_product_attention
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+from course_lib.data import characters, needs
+from course_lib.encoder import EncoderBlock
+from course_lib.multi_head import MultiHeadAttention
+
+cross_entropy = mine("language_model/cross_entropy")
 
 # %% [markdown]
 # ## The table of 2017
@@ -291,7 +290,7 @@ figure, ax = plots.axes(
     title, "gigabytes, 32 bits, 12 sequences of 1,024 tokens", "", size=(7, 2.4)
 )
 colours = (plots.COLOURS[3], plots.COLOURS[2], plots.COLOURS[0], "0.6")
-for row, ((name, size), colour) in enumerate(zip(bill.items(), colours)):
+for row, (size, colour) in enumerate(zip(bill.values(), colours)):
     ax.barh(-row, size / 1e9, color=colour, height=0.7)
     ax.text(size / 1e9 + 0.2, -row, f"{size / 1e9:.1f}", va="center", size="small")
 ax.set_yticks([0, -1, -2, -3], bill)
