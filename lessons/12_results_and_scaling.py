@@ -350,7 +350,7 @@ bill_of("SmolLM2", 134_515_008, 2e12, 2048, **smollm2)
 bill_of("GPT-3", 174_600_000_000, 3e11, 2048, **gpt3)
 
 # %% [markdown]
-# A GPU of 80 GB holds the first two, and not a thirtieth of GPT-3's $16N$ bytes. (In the usual mix of 16 and 32 bits a weight still needs 16 bytes; activations take half. For SmolLM2, with shared keys and three matrices in its network, the activations are an estimate.)
+# A GPU of 80 GB holds the first two, with a few sequences, and less than a thirtieth of GPT-3's $16N$ bytes. (In the usual mix of 16 and 32 bits a weight still needs 16 bytes, and activations half. SmolLM2's blocks are built otherwise, so its activations are an estimate.)
 #
 # Does the bill agree with a real training? nanoGPT's README says that GPT-2's takes "about 4 days" on eight A100.
 
@@ -403,7 +403,7 @@ for d, heads in ((8, 1), (16, 2), (32, 4)):
 training.expect("the middle size is best", found[16] < min(found[8], found[32]), found, model)
 
 # %% [markdown]
-# The small model has read ten times as much as the large one, and is too small to use it; the large one has seen too little. Now five sizes at three budgets, each four times the one before. Every size has at every budget its own best learning rate, found by halving and doubling; three seeds. A parabola through the mean losses gives the minimum:
+# The small model has read ten times as much as the large one and is too small to use it; the large one has read too little. Now five sizes at three budgets, each four times the one before. The learning rate of every point is the best of its own search by halving and doubling: a wide model wants a lower one. A parabola through the losses gives the minimum:
 
 
 # %% tags=["hide-input"]
@@ -421,9 +421,7 @@ budgets = sorted({row["flops"] for row in kept["rows"]})
 curves = {c: [row for row in kept["rows"] if row["flops"] == c] for c in budgets}
 minima = {c: minimum(points) for c, points in curves.items()}
 for c, (n, loss) in minima.items():
-    print(
-        f"{c:.1e} FLOPs: best N {n:8,.0f}, {c / (6 * n**2):4.0f} characters each, loss {loss:.3f}"
-    )
+    print(f"{c:.1e} FLOPs: best N {n:8,.0f}, loss {loss:.3f}")
 
 # %% tags=["hide-input"]
 title = "At each budget a middle size is best, and it grows with the budget"
@@ -457,7 +455,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Both the best size and the loss look regular. Kaplan et al. 2020 describe such curves by **power laws**, straight lines between logarithms:
+# Both columns look regular. Kaplan et al. 2020 describe such curves by **power laws**, straight lines between logarithms:
 #
 # $$y = c\, x^{-\alpha} \quad\Longleftrightarrow\quad \log y = \log c - \alpha \log x$$
 #
@@ -526,28 +524,38 @@ for name, (_, *law) in laws.items():
     print(f"{name:20} {n / 1e9:3.0f} billion parameters, {d / n:3.0f} tokens each")
 
 # %% tags=["hide-input"]
-title = "Our best sizes, and those of two laws for the same budgets"
-figure, ax = plots.axes(title, "training operations C", "best size N", size=(7, 3.8))
-span = torch.logspace(10.3, 12.5, 20).tolist()
-lines = {"ours": ([(g * x**-k).item() for x in span], plots.COLOURS[2])}
+title = "The loss bends upwards; best sizes grow about as fast as the new fit says"
+figure, panels = plots.panels(title, ["loss", "best size"], size=(8, 3.6))
+span, green = torch.logspace(10.3, 12.5, 20).tolist(), plots.COLOURS[2]
+panels[0].loglog(span, [(c * x**-alpha).item() for x in span], "--", color=green, linewidth=1.2)
+panels[0].plot(budgets, [minima[x][1] for x in budgets], "*", color=green, markersize=11)
+panels[0].plot(1.92e12, came, "o", color=plots.COLOURS[3])
+panels[0].text(1.7e12, came * 1.015, "came", color=plots.COLOURS[3], size="small", ha="right")
+panels[0].set_yticks([1.6, 1.8, 2, 2.2, 2.4], ["1.6", "1.8", "2.0", "2.2", "2.4"])
+lines = {"ours": ([(g * x**-k).item() for x in span], green)}
 for name, colour in zip(("printed", "fitted again"), plots.COLOURS):
     lines[name] = ([compute_optimal(x, *laws[name][1:])[0] for x in span], colour)
 for name, (sizes, colour) in lines.items():
-    ax.loglog(span, sizes, color=colour, linewidth=1.2, linestyle="--" if name == "ours" else "-")
-    ax.text(3.6e12, sizes[-1], name, color=colour, va="center", size="small")
-ax.plot(budgets, [minima[c][0] for c in budgets], "*", color=plots.COLOURS[2], markersize=12)
-ax.set(xlim=(1.6e10, 1.5e13))
+    panels[1].loglog(span, sizes, "--" if name == "ours" else "-", color=colour, linewidth=1.2)
+    panels[1].text(3.8e12, sizes[-1], name, color=colour, va="center", size="small")
+panels[1].plot(budgets, [minima[x][0] for x in budgets], "*", color=green, markersize=11)
+panels[0].set(ylabel="held-out loss (nats)")
+panels[1].set(ylabel="parameters N", xlim=(1.6e10, 6e13))
+for ax in panels:
+    ax.set_xlabel("training operations C")
+    ax.minorticks_off()
 at = (f"{name} {sizes[0]:,.0f} to {sizes[-1]:,.0f}" for name, (sizes, _) in lines.items())
 plots.show(
     figure,
-    "Best size against operations, both logarithmic, from 2e10 to 3e12 operations: "
-    f"{'; '.join(at)}. Three stars on our line are the minima of our curves.",
+    "Against training operations, all logarithmic. Left, the loss at our three minima with the "
+    f"line through them, and the fourth budget: {hoped:.2f} on the line, {came:.2f} came. Right, "
+    f"best sizes from 2e10 to 3e12 operations: {'; '.join(at)}; stars are our three minima.",
 )
 powers = {name: beta / (alpha + beta) for name, (*_, alpha, beta) in laws.items()}
 assert (round(powers["printed"], 2), round(powers["fitted again"], 2)) == (0.45, 0.51)
 
 # %% [markdown]
-# Rounding two exponents to two digits turns 59 tokens per parameter into 93; fitting again gives 18, near Chinchilla's 20. (The paper also read its runs in two other ways, which gave 40 to 70 billion.) Ask how well an exponent is known before you use it.
+# Rounding two exponents to two digits turns 59 tokens per parameter into 93; fitting again gives 18, near Chinchilla's 20. (The paper read its runs in two other ways too: 40 to 70 billion.) How well does a law fit *your* runs? On the right are the laws for our budgets, twelve powers of ten below theirs and for tokens that are no characters. Our best sizes grow with $C^{0.54}$, between ... by the new fit $C^{0.51}$, by the printed law $C^{0.45}$.
 #
 # Does the size matter, then? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But how much of the budget would a model of the best size need for Gopher's loss?**
 
@@ -591,7 +599,7 @@ for name, colour in zip(("printed", "fitted again"), plots.COLOURS):
     panels[1].loglog(many, [waste(x, BUDGET, law) for x in many], color=colour)
     panels[1].plot(n, 1, "o", color=colour)
     panels[1].plot(280e9, wasted[name], "s", color=colour)
-    place = (15e9, 0.275) if name == "printed" else (15e9, 0.155)
+    place = (1.5e10, 0.275) if name == "printed" else (8e9, 0.147)
     panels[0].text(*place, f"{name}: {n / 1e9:.0f} B", color=colour, size="small")
 for ax in panels:
     for n in (70e9, 280e9):
@@ -628,7 +636,7 @@ for name in ("printed", "fitted again"):
     print(f"{name:13} best {n / 1e9:.1f} billion parameters; SmolLM2 wastes {times:.0f} times")
 
 # %% [markdown]
-# No mistake: the law counts the training alone. Each token that a model writes afterwards takes $2N$ operations, and its weights must fit into somebody's phone. Who uses a model much makes it small and trains it long. (At 15,000 tokens per parameter both laws are far outside of what they were fitted to.)
+# That is no mistake. The law counts the training alone, and each token that a model writes afterwards takes $2N$ operations. If you use a model much, you make it small and train it long. (So far out, both laws are extrapolations: take the 10 and the 23 for “many”.)
 
 # %% [markdown]
 # ## What to remember
