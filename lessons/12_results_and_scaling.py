@@ -109,7 +109,7 @@ for one, many in (("GNMT + RL", "GNMT, ensemble"), ("ConvS2S", "ConvS2S, ensembl
 assert 3.2e18 < base_cost < 3.4e18 and 2.2e19 < big_cost < 2.35e19
 
 # %% [markdown]
-# So the table compares machine time at an assumed rate. The ensembles of eight models cost eight trainings. How many operations did the Transformers really take? For that we count: first the parameters, then the operations for each of them.
+# So the table compares machine time at an assumed rate, and an ensemble costs about as much as eight single models. How many operations did the Transformers really take? To find out, we count: first the parameters, then the operations for each of them.
 #
 # ## How large is a model?
 #
@@ -207,10 +207,10 @@ for name, d, steps, cost in (("base", 512, 1e5, base_cost), ("big", 1024, 3e5, b
     decoder = encoder + 6 * 4 * d * d + 37_000 * d
     ours = 6 * (encoder + decoder) * 25_000 * steps
     print(f"{name}: printed {cost:.1e}, 6 N D {ours:.1e}: {ours / cost:.2f} of it")
-    assert abs(ours / cost - {"base": 0.29, "big": 0.42}[name]) < 0.01
+    assert round(ours / cost, 2) == {"base": 0.29, "big": 0.42}[name]
 
 # %% [markdown]
-# The base model took about three tenths of its printed number, the big one four tenths: what the GPUs *could* have done in that time was not what they did. The share is called **model FLOPs utilization** (MFU), and larger matrices often have a better one. The other five rows cannot be recomputed this way: the paper names neither their steps nor their GPUs.
+# The base model took about three tenths of its printed number, the big one four tenths: what the GPUs *could* have done in that time was not what they did. Such a share is called **model FLOPs utilization** (MFU). For the other five rows the paper names neither steps nor tokens, so $6ND$ stops here. Base against big, the order stays: big took ten times the operations, at seven times the printed cost.
 #
 # The same count, spent equally on six architectures, is an [exploration](explorations/12_small_table.ipynb): there a GRU with attention beats our small Transformer.
 
@@ -557,7 +557,7 @@ assert (round(powers["printed"], 2), round(powers["fitted again"], 2)) == (0.45,
 # %% [markdown]
 # Rounding two exponents to two digits turns 59 tokens per parameter into 93; fitting again gives 18, near Chinchilla's 20. (The paper read its runs in two other ways too: 40 to 70 billion.) How well does a law fit *your* runs? On the right are the laws for our budgets, twelve powers of ten below theirs and for tokens that are no characters. Our best sizes grow with $C^{0.54}$, between ... by the new fit $C^{0.51}$, by the printed law $C^{0.45}$.
 #
-# Does the size matter, then? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But how much of the budget would a model of the best size need for Gopher's loss?**
+# Does the size matter? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But how much of the budget would a model of the best size need for Gopher's loss?**
 
 # %%
 guess = None  # a share of the budget
