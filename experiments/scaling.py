@@ -26,6 +26,7 @@ SIZES = {  # budget in operations -> d_model
     1.2e11: (12, 16, 24, 32, 48),
     4.8e11: (16, 24, 32, 48, 64),
 }
+REPEATED = (3e10, 1.2e11)  # with further seeds
 LARGER = 1.92e12  # the budget that no fit has seen
 HELD_OUT = 1024  # windows of the held-out tenth, the same for all
 
@@ -43,18 +44,23 @@ def measure() -> dict:
             start = best.get((budget / 4, d), RATE)
             best[budget, d], tried = _search(budget, d, start)
             rows += tried
-    for seed in SEEDS[1:]:
-        rows += [trained(budget, d, rate, seed) for (budget, d), rate in best.items()]
-    chosen = [row for row in rows if row["rate"] == best[row["flops"], row["d"]]]
+    first = [row for row in rows if row["rate"] == best[row["flops"], row["d"]]]
     # four times the largest budget: the size that the minima predict, at the rate of the nearest
-    d = predicted_size(chosen)
+    # and at half of it, since the training is longer
+    d = predicted_size(first)
     nearest = min(SIZES[LARGER / 4], key=lambda size: abs(size - d))
-    larger = [trained(LARGER, d, best[LARGER / 4, nearest], seed) for seed in SEEDS]
+    larger = [trained(LARGER, d, best[LARGER / 4, nearest] / k, SEEDS[0]) for k in (1, 2)]
+    again = [
+        trained(budget, d, best[budget, d], seed)
+        for budget in REPEATED
+        for seed in SEEDS[1:]
+        for d in SIZES[budget]
+    ]
     return {
         "settings": SETTINGS,
-        "rows": chosen,
+        "rows": first + again,
         "larger": larger,
-        "search": [row for row in rows if row["seed"] == SEEDS[0]],
+        "search": rows,
         "pairs": pair_loss(),
     }
 
