@@ -391,13 +391,14 @@ def trained(budget, d, heads):
 
 
 # %% tags=["training"]
+models = {d: trained(3e10, d, heads=d // 8) for d in (8, 16, 32)}
 found = {}
-for d, heads in ((8, 1), (16, 2), (32, 4)):
-    model = trained(3e10, d, heads)
+for d, model in models.items():
     with torch.no_grad():
         found[d] = next_loss(model, some).item()
     print(f"d_model {d:2}: {model.history.steps:5,} steps, {found[d]:.3f} nats")
-training.expect("the middle size is best", found[16] < min(found[8], found[32]), found, model)
+holds = found[16] < min(found[8], found[32])
+training.expect("the middle size is best", holds, found, *models.values())
 
 # %% [markdown]
 # The small model has read ten times as much as the large one and is too small to use it; the large one has read too little. Now five sizes at three budgets, each four times the one before. The learning rate of every point is the best of its own search by halving and doubling: the widest never wants the highest. The smallest budget has three seeds, the others have one. A parabola through the losses gives the minimum:
