@@ -97,13 +97,19 @@ def predicted_size(rows: list[dict]) -> int:
 
 
 def _search(budget: float, d: int, rate: float) -> tuple[float, list[dict]]:
-    """Halve and double the rate of seed 0 until both neighbours of the best are worse."""
+    """Halve and double the rate of seed 0 until both neighbours of the best are worse.
+
+    Of rates whose losses are within 0.005 of the best the lowest is taken: the highest is close to
+    where another seed diverges.
+    """
     tried = {factor: trained(budget, d, rate * 2.0**factor, 0) for factor in (0, 1)}
     while True:
         best = min(tried, key=lambda factor: tried[factor]["loss"])
         missing = [factor for factor in (best - 1, best + 1) if factor not in tried]
         if not missing:
-            return tried[best]["rate"], list(tried.values())
+            least = tried[best]["loss"] + 0.005
+            alike = [row["rate"] for row in tried.values() if row["loss"] <= least]
+            return min(alike), list(tried.values())
         tried |= {factor: trained(budget, d, rate * 2.0**factor, 0) for factor in missing}
 
 

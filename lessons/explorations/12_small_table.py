@@ -1,11 +1,12 @@
 # %% [markdown]
 # # The table of 2017, at small scale
 #
-# **15 minutes · an exploration of lesson 12 · needs nothing**
+# **10 minutes · an exploration of lesson 12 · needs nothing**
 #
 # The rows of the table of 2017 have different costs, authors and code. **Which architecture wins if all get the same number of operations, the same data and the same training loop?**
 
 # %%
+from course_lib.exercises import reveal
 from course_lib.instruments import plots, results
 
 # %% [markdown]
@@ -23,7 +24,7 @@ from course_lib.instruments import plots, results
 # | Transformer, big | the same, $d_{model} = 128$ |
 # | mixture of experts | the small one with eight half-wide feed-forward networks in each layer, of which a token uses two |
 
-# %%
+# %% tags=["hide-input"]
 small = results.load("architectures")["figures"]
 shares, longest = small["settings"]["shares"], [row for row in small["rows"] if row["share"] == 1]
 ends = {name: [row for row in longest if row["name"] == name] for name in small["parameters"]}
@@ -45,12 +46,13 @@ assert round(ours["cpu_seconds"] / 60) == 19
 guess = None  # a set of three names
 
 
-# %%
+# %% tags=["hide-input"]
 def bleus(name):
     return [row["bleu"] for row in ends[name]]
 
 
 order = sorted(ends, key=lambda name: -sum(bleus(name)))
+reveal(guess, set(order[:3]))
 for name in order:
     right = ", ".join(f"{row['right']:.0%}" for row in ends[name])
     print(f"{name:18} BLEU {bleus(name)}, words that are all right: {right}")
@@ -95,7 +97,7 @@ plots.show(
 # The convolutions and the GRU with attention are ahead of the rest, and the big Transformer is last. The two in front are less than one BLEU apart: in every seed, but all on the same test words. The small Transformer and the mixture overlap: do not ask which of them won.
 
 
-# %%
+# %% tags=["hide-input"]
 def spread(name, share):
     """Return how far apart the seeds are."""
     found = [row for row in small["rows"] if (row["share"], row["name"]) == (share, name)]
@@ -127,7 +129,8 @@ assert 0.6 < took["GRU with attention"] / took["Transformer, small"] < 1.6
 
 # %% [markdown]
 # **The task.** A sound depends on a few letters at about the same place of the word. Windows and recurrence have this order built in, and a Transformer must learn it. That is a supposition; these runs do not test it.
-#
+
+# %% [markdown]
 # ## What to remember
 #
 # At one small budget, on one short task, attention gave the GRU more than 8 BLEU, and that pair beat a Transformer of the same cost. Who wins depends on the budget, on the task, and on whether you count operations or time.
