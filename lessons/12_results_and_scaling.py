@@ -401,7 +401,7 @@ holds = found[16] < min(found[8], found[32])
 training.expect("the middle size is best", holds, found, *models.values())
 
 # %% [markdown]
-# The small model has read ten times as much as the large one and is too small to use it; the large one has read too little. Now five sizes at three budgets, each four times the one before. The learning rate of every point comes from a search of its own, by halving and doubling; the widest models want the lowest. (Of two rates within 0.005 nats we took the lower. One run still came out badly, at 2.55: such rates are close to too high.) The smallest budget has three seeds, the others have one. A parabola through the losses gives the minimum:
+# The small model has read ten times as much as the large one, and the middle one wins. Now five sizes at three budgets, each four times the one before. The learning rate of every point comes from a search of its own, by halving and doubling; the widest models want the lowest. (Of two rates within 0.005 nats, the lower. One run of the smallest budget still came out badly.) The smallest budget has three seeds, the others one. A parabola gives the minimum:
 
 
 # %% tags=["hide-input"]
