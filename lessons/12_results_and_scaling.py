@@ -494,7 +494,7 @@ print(f"{gained:.0%} of the promised gain")
 assert 0.4 < gained < 0.65 and 0.57 < -k < 0.65
 
 # %% [markdown]
-# About half of the promised gain came (at a size 15% below the line's, one seed, the better of two rates). Each factor of four buys less than the one before, as it must where there is a floor. A law for more than one step ahead needs that floor.
+# About half of the promised gain came (at a size 15% below the line's, one seed, the better of two rates). Each factor of four buys less than the one before, as it must where there is a floor.
 #
 # ## How large should a model be?
 #
