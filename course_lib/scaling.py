@@ -77,3 +77,25 @@ def compute_optimal(
     balance = (alpha * a / (beta * b)) ** (1 / (alpha + beta))
     parameters = balance * pairs ** (beta / (alpha + beta))
     return parameters, pairs / parameters
+
+
+def training_memory(
+    parameters: int, sequences: int, context: int, layers: int, d_model: int, heads: int, vocab: int
+) -> int:
+    """Count the bytes of a training step in 32 bits: 4 (4 N + activations).
+
+    N weights with a gradient and Adam's two averages each, and the activations that the backward
+    pass needs: for a token in each block, 14 d_model numbers (with d_ff = 4 d_model) and two rows
+    of weights in each head, and two rows of logits at the end. That is what the course's language
+    model keeps, but for its norms' means. Source: Korthikanti et al. 2023, section 4, who count
+    for 16 bits and with dropout.
+    """
+    # each weight, its gradient, and Adam's two averages of that
+    states = 4 * parameters
+    # what a block keeps of a token: 10 vectors as wide as the model, and one of the network's 4 d
+    vectors = 14 * d_model
+    # and in each head, two rows of weights over the context
+    rows = 2 * heads * context
+    # what the whole model keeps of a token, with two rows of logits
+    activations = layers * (vectors + rows) + 2 * vocab
+    return 4 * (states + sequences * context * activations)

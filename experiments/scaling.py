@@ -1,11 +1,13 @@
-"""Lesson 12: the held-out loss against parameters and tokens.
+"""Lesson 12: losses of several sizes at equal operations, and one prediction.
 
-Each point is a training of its own, with a learning rate that falls to 0 at its end.
+An IsoFLOP curve has one budget of operations, and on it small models that read much and large ones
+that read little. Each point is a training of its own, with a learning rate that falls to 0 at its
+end. Every size has at every budget the best of its own rates, by seed 0: halved or doubled until
+the neighbours on both sides are worse.
 """
 
-import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -14,67 +16,145 @@ from torch import Tensor
 from course_lib.data import characters
 from course_lib.instruments import results, training
 from course_lib.language_model import LanguageModel, cross_entropy
-from course_lib.scaling import estimate_parameters, training_flops
+from course_lib.scaling import estimate_parameters, fit_power_law, training_flops
 
 LESSON = "12"
 SEEDS = (0, 1, 2)
-LAYERS, CONTEXT, BATCH, RATE = 2, 64, 32, 5e-3
-SIZES = (8, 16, 24, 32)  # d_model of what a law is fitted to
-LARGER = 64  # four times the parameters, which no fit has seen
-STEPS = (200, 800)
+LAYERS, CONTEXT, BATCH, RATE = 2, 64, 16, 4e-2  # the rate is where each search begins
+SIZES = {  # budget in operations -> d_model
+    3e10: (8, 12, 16, 24, 32),
+    1.2e11: (12, 16, 24, 32, 48),
+    4.8e11: (16, 24, 32, 48, 64),
+}
+REPEATED = (3e10,)  # with further seeds
+LARGER = 1.92e12  # the budget that no fit has seen
 HELD_OUT = 1024  # windows of the held-out tenth, the same for all
 
-SETTINGS = {"layers": LAYERS, "context": CONTEXT, "batch": BATCH, "rate": RATE}
+SETTINGS = {"layers": LAYERS, "context": CONTEXT, "batch": BATCH, "held_out": HELD_OUT}
 once = partial(results.once, "scaling", SETTINGS)  # what an ended run has measured is kept
 
 
 def measure() -> dict:
-    """Return one row for each training."""
-    rows = [once(str(one), partial(run, **one)) for one in _wanted()]
-    return {"settings": SETTINGS, "rows": rows}
+    """Return one row for each training, those of the search too."""
+    rows: list[dict] = []
+    best: dict[tuple[float, int], float] = {}
+    for budget, sizes in SIZES.items():
+        for d in sizes:
+            # the search begins at the best rate of this size at the budget before, if there is one
+            start = best.get((budget / 4, d), RATE)
+            best[budget, d], tried = _search(budget, d, start)
+            rows += tried
+    first = [row for row in rows if row["rate"] == best[row["flops"], row["d"]]]
+    # four times the largest budget: the size that the minima predict, at the rate of the nearest
+    # and at half of it, since the training is longer
+    d = predicted_size(first)
+    nearest = min(SIZES[LARGER / 4], key=lambda size: abs(size - d))
+    larger = [trained(LARGER, d, best[LARGER / 4, nearest] / k, SEEDS[0]) for k in (1, 2)]
+    again = [
+        trained(budget, d, best[budget, d], seed)
+        for budget in REPEATED
+        for seed in SEEDS[1:]
+        for d in SIZES[budget]
+    ]
+    return {
+        "settings": SETTINGS,
+        "rows": first + again,
+        "larger": larger,
+        "search": rows,
+        "pairs": pair_loss(),
+    }
 
 
 def table(figures: dict) -> list[str]:
     """Sum the figures up in lines of text."""
     return [
-        f"d = {row['d']:3}, N = {row['parameters']:7,}, {row['steps']:5} steps, "
-        f"seed {row['seed']}: {row['loss']:.3f}"
-        for row in figures["rows"]
+        f"{row['flops']:.2e} operations, d = {row['d']:3}, N = {row['parameters']:7,}, "
+        f"D = {row['tokens']:10,}, rate {row['rate']:.4f}, seed {row['seed']}: {row['loss']:.3f}"
+        for row in figures["rows"] + figures["larger"]
     ]
 
 
-def _wanted() -> Iterator[dict]:
-    """Name every training, the longest runs of the fitted sizes first."""
-    shapes = [(d, STEPS[-1]) for d in (*SIZES, LARGER)] + [(d, STEPS[0]) for d in SIZES]
-    for (d, steps), seed in itertools.product(shapes, SEEDS):
-        yield {"d": d, "steps": steps, "seed": seed}
+def size(d: int) -> int:
+    """Count the matrices of the blocks and of the output layer, which is the embedding too."""
+    return estimate_parameters(LAYERS, d, d, 4 * d) + len(characters.vocab()) * d
 
 
-def run(d: int, steps: int, seed: int) -> dict:
-    """Train one model; return its size, its operations, its loss and its seconds."""
+def minimum(rows: list[dict]) -> tuple[float, float]:
+    """Return (N, loss) where the parabola through the losses, over log N, is least."""
+    x = torch.tensor([row["parameters"] for row in rows], dtype=torch.float64).log()
+    y = torch.tensor([row["loss"] for row in rows], dtype=torch.float64)
+    powers = torch.stack([torch.ones_like(x), x, x.square()], dim=1)
+    least, slope, bend = torch.linalg.lstsq(powers, y.unsqueeze(1)).solution.flatten().tolist()
+    return float(torch.tensor(-slope / (2 * bend)).exp()), least - slope**2 / (4 * bend)
+
+
+def predicted_size(rows: list[dict]) -> int:
+    """Return the d_model, a multiple of 8, whose N is nearest to the best one at LARGER."""
+    best = [minimum([row for row in rows if row["flops"] == budget])[0] for budget in SIZES]
+    c, k = fit_power_law(torch.tensor(list(SIZES)), torch.tensor(best))
+    wanted = c * LARGER**-k
+    return min(range(8, 257, 8), key=lambda d: abs((size(d) / wanted).log()))
+
+
+def _search(budget: float, d: int, rate: float) -> tuple[float, list[dict]]:
+    """Halve and double the rate of seed 0 until both neighbours of the best are worse.
+
+    Of rates whose losses are within 0.005 of the best the lowest is taken: the highest is close to
+    where another seed diverges.
+    """
+    tried = {factor: trained(budget, d, rate * 2.0**factor, 0) for factor in (0, 1)}
+    while True:
+        best = min(tried, key=lambda factor: tried[factor]["loss"])
+        missing = [factor for factor in (best - 1, best + 1) if factor not in tried]
+        if not missing:
+            least = tried[best]["loss"] + 0.005
+            alike = [row["rate"] for row in tried.values() if row["loss"] <= least]
+            return min(alike), list(tried.values())
+        tried |= {factor: trained(budget, d, rate * 2.0**factor, 0) for factor in missing}
+
+
+def trained(budget: float, d: int, rate: float, seed: int) -> dict:
+    """Train one model or remember it."""
+    wanted = {"budget": budget, "d": d, "rate": rate, "seed": seed}
+    return once(str(wanted), partial(run, **wanted))
+
+
+def run(budget: float, d: int, rate: float, seed: int) -> dict:
+    """Train one model; return its size, its tokens, its loss and its seconds."""
     start = time.process_time()
     learning, held_out = characters.split()
+    parameters = size(d)
+    steps = round(budget / training_flops(parameters, BATCH * CONTEXT, LAYERS, CONTEXT, d))
     with training.seeded(seed):
-        model = LanguageModel(len(characters.vocab()), LAYERS, d, d // 8, 4 * d, CONTEXT)
+        model = LanguageModel(len(characters.vocab()), LAYERS, d, max(1, d // 8), 4 * d, CONTEXT)
     batches = characters.batches(learning, CONTEXT, BATCH, seed)
-    rate = RATE * (32 / d) ** 0.5
     history = training.train(model, batches, _loss, steps=steps, learning_rate=rate, seed=seed)
     assert history.complete
     with torch.no_grad():
         loss = _loss(model, next(characters.batches(held_out, CONTEXT, HELD_OUT, 0))).item()
-    parameters, tokens = estimate_parameters(LAYERS, d, d, 4 * d), steps * BATCH * CONTEXT
     row = {
+        "flops": budget,
         "d": d,
-        "steps": steps,
+        "rate": rate,
         "seed": seed,
         "parameters": parameters,
-        "tokens": tokens,
-        "flops": training_flops(parameters, tokens, LAYERS, CONTEXT, d),
+        "tokens": steps * BATCH * CONTEXT,
         "loss": round(loss, 4),
         "cpu_seconds": round(time.process_time() - start, 1),
     }
     print(row, flush=True)
     return row
+
+
+def pair_loss() -> float:
+    """Return the held-out loss of a table that knows only the character before."""
+    learning, held_out = characters.split()
+    vocab = len(characters.vocab())
+    counts = torch.bincount(learning[:-1] * vocab + learning[1:], minlength=vocab * vocab)
+    counts = counts.view(vocab, vocab) + 1.0
+    tokens, following = next(characters.batches(held_out, CONTEXT, HELD_OUT, 0))
+    chances = (counts / counts.sum(1, keepdim=True))[tokens, following]
+    return round(-chances.log().mean().item(), 4)
 
 
 def _loss(model: Callable[[Tensor], Tensor], batch: tuple[Tensor, Tensor]) -> Tensor:

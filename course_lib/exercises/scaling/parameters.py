@@ -8,7 +8,7 @@ exercise = Exercise(
     reference=estimate_parameters,
     lesson="12",
     title="How large is GPT-3?",
-    minutes=6,
+    minutes=4,
     difficulty=1,
     hints=(
         "Write down the shapes of the matrices of one block. Which four does attention have, and "

@@ -8,7 +8,7 @@ exercise = Exercise(
     reference=training_flops,
     lesson="12",
     title="Six N D",
-    minutes=8,
+    minutes=5,
     difficulty=1,
     hints=(
         "In a forward pass each weight multiplies one number of a token, and the product is added "
