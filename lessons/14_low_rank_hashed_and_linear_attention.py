@@ -328,10 +328,10 @@ def changed(buckets, seed):
 
 shares = {b: sum(changed(b, seed) for seed in range(100)) / 100 for b in (4, 8, 16)}
 print({buckets: f"{share:.0%}" for buckets, share in shares.items()})
-assert 0.15 < shares[4] < 0.35 and shares[4] > 2 * shares[8] > 4 * shares[16]
+assert 0.13 < shares[4] < 0.19 and 0.06 < shares[8] < 0.11 and 0.02 < shares[16] < 0.05
 
 # %% [markdown]
-# With 4 buckets for 8 chunks, NN % of the last tokens get another output in writing than in training: the model attends to different keys. With as many buckets as chunks it is MM %, with twice as many, PP %. So the leak is as large as the buckets are crowded. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
+# With 4 buckets for 8 chunks, 16 % of the last tokens get another output in writing than in training: the model attends to different keys. With as many buckets as chunks it is 8 %, with twice as many, 3 %. So the leak is as large as the buckets are crowded. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
 
 # %% [markdown]
 # ## Linear attention: move the brackets
@@ -615,14 +615,27 @@ for ax in panels:
     ax.set(xscale="log", ylim=(0, 1.08))
 panels[0].set(xlim=(140, 9000), ylabel="share of values found")
 panels[1].set(xlim=(140, 60000))
+for row, runs in recall["runs"].items():
+    moved = max(abs(curve[-1] - curve[5]) for curve in runs["64"])
+    others = [abs(share - found[row][0]) for share in recall["other rates"][row].values()]
+    slow = row == "random features, m = 64"
+    assert moved < (0.075 if slow else 0.03) and max(others) < (0.2 if slow else 0.025)
+    assert price(row)[0] > 2048 or row == "dense" or max(found[row]) < 0.95
 plots.show(
     figure,
     "Share of 64 values found, three seeds a head, by the numbers that a head keeps and by its "
-    "multiply-adds. ALTPLANE",
+    "multiply-adds. "
+    "By numbers kept: delta rule 256, 0.42; linear 272, 0.44; 16 random features 272, 0.39; "
+    "Linformer and memory-compressed 512, 0.35; window 544, 0.33; linear with d_k = 32 1,056, "
+    "0.77; 64 random features 1,088, 0.88; exact 2,048, 1.00; 256 random features 4,352, 1.00.",
 )
 
 # %% [markdown]
-# PLANETEXT
+# Only two heads find every value: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share found falls with the size of the state: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. The trained head needs far less sharpness than the random keys suggested. It needs room.
+#
+# The three that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four; projected and compressed keys blend four pairs. The delta rule of lesson 15, a state that corrects what it holds, has no advantage here (0.42), where no key is ever overwritten.
+#
+# (LSH and BigBird are left out: queries here are not the keys. Rates of 0.0015 and 0.015, for one seed, change no head by more than 2 points, but that of 64 random features, which 0.005 suits best. In the second half of the steps only that head still moves, by up to 7 points.)
 
 # %% [markdown]
 # ### Four to a projected key
