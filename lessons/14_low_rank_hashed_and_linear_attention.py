@@ -5,7 +5,7 @@
 #
 # Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text. **Can attention cost less than all $n^2$ pairs, without deciding in advance who may see whom, and what does it give up?**
 #
-# At the end you have built three answers: fewer keys, a hash that finds the likely pairs, and attention without a softmax. You can say what each gives up, you have caught a leak that no gradient shows, and you have raced them against exact attention at 65,536 tokens.
+# At the end you have built fewer keys, a hash that finds likely pairs, and attention without a softmax. You can say what each gives up, you have caught a leak that no gradient shows, and you have raced them against exact attention at 65,536 tokens.
 
 # %%
 import torch
@@ -42,7 +42,7 @@ drawings.transformer(
 # %% [markdown]
 # ## Fewer keys: Linformer
 #
-# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) **projects** along the sequence: it replaces the $n$ keys by $k$ weighted sums of keys, the **projected keys**, and the $n$ values by $k$ **projected values**. L1's words: "map the sequence length dimension to a lower-dimensional space for values, keys". For a fixed $k$, time and memory grow like $n$.
+# The scores are $n \times n$ because $n$ queries meet $n$ keys. What if there were fewer keys? **Linformer** (Wang et al. 2020a) projects along the sequence: it replaces the $n$ keys by $k$ weighted sums, the **projected keys**, and the $n$ values by $k$ **projected values**. L1: "map the sequence length dimension to a lower-dimensional space for values, keys". For a fixed $k$, time and memory grow like $n$.
 #
 # $$\underset{n \times d_v}{Y} = \mathrm{softmax}\!\left(\frac{\overbrace{Q}^{n \times d_k}\,(\overbrace{E^T K}^{k \times d_k})^T}{\sqrt{d_k}}\right)\; \overbrace{F^T V}^{k \times d_v} \qquad\qquad \underset{n \times k}{E} \quad \underset{n \times k}{F}$$
 
@@ -59,11 +59,11 @@ for y, name, role, axis in ((5.4, "E", "key", "K"), (1.2, "F", "value", "V")):
     keys, values = (few, None) if axis == "K" else (keys, few)
 weights = diagram.matrix("weights", (8, 3), (8.4, 5.4), "weights", axes=("$n$", "$k$"), cell=cell)
 diagram.matrix("$Q$", (8, 4), (8.4, 1.2), "query", axes=("$n$", "$d$"), cell=cell)
-output = diagram.matrix("$Y$", (8, 4), (11.6, 5.4), "stream", axes=("$n$", "$d$"), cell=cell)
+output = diagram.matrix("$Y$", (8, 4), (11.3, 5.4), "stream", axes=("$n$", "$d$"), cell=cell)
 diagram.arrow(keys, (7.5, 5.4), role="key")
 diagram.arrow((8.4, 2.75), (8.4, 3.75), role="query")
-diagram.arrow(values, (11.6, 3.75), via=[(6.8, 1.2), (6.8, -0.7), (11.6, -0.7)], role="value")
-diagram.arrow(weights, (10.6, 5.4))
+diagram.arrow(values, (11.3, 3.75), via=[(6.8, 1.2), (6.8, -0.7), (11.3, -0.7)], role="value")
+diagram.arrow(weights, (10.4, 5.4))
 diagram.show(
     "Linformer's shapes. E transposed, k by n, times the n by d keys gives k by d projected keys; "
     "F transposed does the same with the values. The n by d queries meet k projected keys, so the "
@@ -72,7 +72,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# By hand, with four keys of one number each and two projected keys. Let the first be the mean of keys 1 and 2, the second that of keys 3 and 4. Each column of $E$ says how much every token gives to one projected key:
+# By hand, with four keys of one number each. Let the first projected key be the mean of keys 1 and 2, the second that of keys 3 and 4; each is a column of $E$:
 #
 # $$E = \begin{pmatrix} \tfrac12 & 0 \\ \tfrac12 & 0 \\ 0 & \tfrac12 \\ 0 & \tfrac12 \end{pmatrix} \qquad K = \begin{pmatrix} 2 \\ 4 \\ 6 \\ 10 \end{pmatrix} \qquad E^T K = \begin{pmatrix} 3 \\ 8 \end{pmatrix}$$
 #
@@ -90,9 +90,9 @@ e = torch.tensor([[0.5, 0.0], [0.5, 0.0], [0.0, 0.5], [0.0, 0.5]])
 assert (e.T @ torch.tensor([[2.0], [4.0], [6.0], [10.0]])).flatten().tolist() == [3, 8]
 
 # %% [markdown]
-# As in lesson 13, we compare the fast form with the slow one. With $E = F = I$ the projected keys *are* the keys, so results and gradients must be those of dense attention. With $k < n$ they are not, and should not be.
+# With $E = F = I$ the projected keys *are* the keys, so results and gradients must be those of dense attention. With $k < n$ they are not, and should not be.
 
-# %%
+# %% tags=["hide-input"]
 q, k, v = (random_vectors(2, 50, 8, seed=i, dtype=torch.float64) for i in range(3))
 e = torch.eye(50, dtype=torch.float64)
 dense = scaled_dot_product_attention(q, k, v)
@@ -120,7 +120,7 @@ print(f"{count:,}: {count / (4 * 256**2):.0f} times as many as the four matrices
 reveal(guess, count)
 assert count == 2 * 65_536 * 256
 
-# %%
+# %% tags=["hide-input"]
 layer = MultiHeadAttention(12, 3, Linformer(20, 5))
 print("20 tokens:", tuple(layer(*[torch.randn(20, 12)] * 3).shape))
 try:
@@ -133,24 +133,24 @@ print("positions of six that see the future:", leaks)
 assert leaks == [0, 1, 2, 3, 4]
 
 # %% [markdown]
-# So Linformer breaks the law, and pays the price that lesson 06 names: its maximum length is fixed before training. A shorter text uses the first rows of $E$, so the last rows are trained by the longest texts only. Lesson 04's learned positions had both weaknesses, for the same reason: a row for each position.
+# So Linformer breaks the law, and pays the price that lesson 06 names: its maximum length is fixed before training. A shorter text uses the first rows of $E$, so the last rows are trained by the longest texts only, as with lesson 04's learned positions.
 #
-# And it has no causal form. Could we hide whole projected keys? Each holds the last token, so only the last query could see one. Linformer is for encoders. ([Is the rank of real weights low, and what does the paper's theorem promise?](explorations/14_theorem.ipynb) is an exploration.)
+# And it has no causal form. Could we hide whole projected keys? Each holds the last token, so only the last query could see one. Linformer is for encoders. (Why should a few keys be enough? See [an exploration](explorations/14_theorem.ipynb).)
 
 # %% [markdown]
 # ## Hashing: find the pairs that matter
 #
-# A projected key blends tokens that a query would like to tell apart. A sharp softmax gives nearly all its weight to the few keys that fit best. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that is likely to give vectors of similar direction the same value. Draw $b/2$ random directions, the columns of $R$; the hash is the direction, or opposite direction, in which a vector reaches farthest:
+# A sharp softmax gives nearly all its weight to the few keys that fit best. If we knew which, we could skip the rest. **Reformer** (Kitaev et al. 2020) guesses them with **locality-sensitive hashing** (LSH): a hash that is likely to give vectors of similar direction the same value. Draw $b/2$ random directions, the columns of $R$; the hash is the direction, or opposite direction, in which a vector reaches farthest:
 #
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
 # %% [markdown]
-# Eight tokens by hand, in the plane. Let $R = I$, so the four buckets are 0 right, 1 up, 2 left, 3 down:
+# Eight tokens by hand, in the plane. With $R = I$ the buckets are 0 right, 1 up, 2 left, 3 down:
 #
 # | token | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 # |:-|:-:|:-:|:-:|:-:|:-:|:-:|:-:|:-:|
 # | $x$ | (1, 3) | (4, 1) | (−1, 2) | (−3, 1) | (2, −1) | (0, 2) | (2, 3) | (−2, −1) |
-# | $[xR, -xR]$ | 1 **3** −1 −3 | **4** 1 −4 −1 | −1 **2** 1 −2 | −3 1 **3** −1 | **2** −1 −2 1 | 0 **2** 0 −2 | 2 **3** −2 −3 | −2 −1 **2** 1 |
+# | $[xR, -xR]$ | 1,**3**,−1,−3 | **4**,1,−4,−1 | −1,**2**,1,−2 | −3,1,**3**,−1 | **2**,−1,−2,1 | 0,**2**,0,−2 | 2,**3**,−2,−3 | −2,−1,**2**,1 |
 # | bucket | 1 | 0 | 1 | 2 | 0 | 1 | 1 | 2 |
 
 # %%
@@ -185,7 +185,7 @@ plots.show(
 assert torch.equal(lsh_buckets(5 * plane, rotations), lsh_buckets(plane, rotations))
 
 # %% [markdown]
-# Only a vector's direction matters for its bucket, not its norm. With separate matrices a bucket could hold many queries and no key, so Reformer makes queries and keys with one matrix ($W_Q = W_K$), and divides each key by its norm. Then every token would attend mostly to itself. So Reformer forbids that, unless a token sees nothing else.
+# Only a vector's direction matters for its bucket. So that queries and keys meet, Reformer makes both with one matrix ($W_Q = W_K$), and divides each key by its norm. Then every token would attend mostly to itself. So Reformer forbids that, unless a token sees nothing else.
 #
 # The tokens of one bucket can be anywhere in the text. How do you find them without an $n \times n$ mask? *Sort* the tokens by bucket, and by position within a bucket. Then *cut* the sorted text into chunks of equal length: buckets have unequal sizes, and processors like equal ones.
 
@@ -233,7 +233,7 @@ diagram.show(
 # %%
 guess = None  # (sees, misses)
 
-# %%
+# %% tags=["hide-input"]
 def who_sees_whom(buckets, chunk):
     """Return two masks: who sees whom, and the pairs of one bucket that the chunks lose."""
     of_chunk = buckets.argsort(stable=True).argsort() // chunk
@@ -242,7 +242,7 @@ def who_sees_whom(buckets, chunk):
     near = (back == 0) | (back == 1)
     return others & near, others & ~near
 
-# %%
+# %% tags=["hide-input"]
 sees, misses = who_sees_whom(torch.tensor([1, 0, 1, 2, 0, 1, 1, 2]), 4)
 reveal(guess, tuple(mask[0].nonzero().flatten().tolist() for mask in (sees, misses)))
 assert (sees | misses).sum() == 16 and misses.sum() == 4
@@ -287,11 +287,11 @@ plots.show(
 assert 0.05 < lost < 0.6
 
 # %% [markdown]
-# > **Where a lecture is short.** L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash chooses *which* dot products are computed; the chosen ones are computed as ever. LSH attention is dense attention under this mask, as [its exploration](explorations/14_hashing.ipynb) shows, where you write it. [Reversible networks](explorations/14_reversible.ipynb) are another.
+# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash chooses *which* dot products are computed; the chosen ones are computed as ever. LSH attention is dense attention under this mask: you write it in [an exploration](explorations/14_hashing.ipynb). [Reversible layers](explorations/14_reversible.ipynb) are another.
 #
 # ## A leak through the sort
 #
-# A causal layer must hide later tokens. Within each chunk, `lsh_attention(..., causal=True)` does: no query sees a key after itself. **Can a later token still change the output of an earlier one?**
+# With `causal=True`, the library's `lsh_attention` lets no query see a key after itself. **Can a later token still change the output of an earlier one?**
 
 # %%
 guess = None  # yes or no
@@ -314,7 +314,7 @@ assert gradient == 0 and len(leaks) > 3
 # %% [markdown]
 # No gradient comes from later tokens, and still they leak. They take part in the *sort*, so they shift the chunk borders and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. How often does that change an output? Let the text grow by a chunk at a time. We compare the output of its last token with the one that this token has in the whole text, over 100 texts, with 4, 8 and 16 buckets:
 
-# %%
+# %% tags=["hide-input"]
 def changed(buckets, seed):
     """Return the share of tokens whose output is another one when the text ends with them."""
     x, rotations = random_vectors(32, 4, seed=seed).detach(), draw_rotations(4, buckets, seed)
@@ -331,12 +331,12 @@ print({buckets: f"{share:.0%}" for buckets, share in shares.items()})
 assert 0.13 < shares[4] < 0.19 and 0.06 < shares[8] < 0.11 and 0.02 < shares[16] < 0.05
 
 # %% [markdown]
-# With 4 buckets for 8 chunks, 16 % of the last tokens get another output in writing than in training: the model attends to different keys. With as many buckets as chunks it is 8 %, with twice as many, 3 %. So the leak is as large as the buckets are crowded. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
+# With 4 buckets for 8 chunks, 16 % of the last tokens get another output in writing than in training: they attend to different keys. With 8 buckets it is 8 %, with 16 it is 3 %. The emptier the buckets, the smaller the leak. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
 
 # %% [markdown]
 # ## Linear attention: move the brackets
 #
-# Linformer and LSH still have a softmax. One idea, which the lectures do not name, leaves it out. Without the softmax, attention would be $(QK^T)V$, a product of three matrices, and such a product may be computed from either side. The results are equal; the costs are not:
+# One idea, which the lectures do not name, leaves the softmax out. Without it, attention would be $(QK^T)V$, and a product of three matrices may be computed from either side. The results are equal; the costs are not:
 #
 # $$\underset{\text{multiply-adds: } 2 n^2 d}{\underbrace{(\overbrace{Q K^T}^{n \times n})\; V}} \;=\; \underset{2 n d^2}{\underbrace{Q\; (\overbrace{K^T V}^{d \times d})}}$$
 
@@ -385,7 +385,7 @@ diagram.show(
 # %%
 guess = None  # two numbers
 
-# %%
+# %% tags=["hide-input"]
 of_q, of_k = torch.tensor([[1.0, 1], [2, 0], [0, 1]]), torch.tensor([[1.0, 0], [0, 1], [1, 1]])
 values = torch.tensor([[1.0], [2], [6]])
 weights = of_q @ of_k.T
@@ -432,7 +432,7 @@ assert running_s.tolist() == [[1, 0], [1, 2], [7, 8]] and running_z[1].tolist() 
 assert ((of_q * running_s).sum(-1) / (of_q * running_z).sum(-1)).tolist() == [1, 1, 4]
 
 # %% [markdown]
-# This is a **recurrent network** with a matrix as its state ("Transformers are RNNs" is the paper's title). You will write the plain loop.
+# This is a **recurrent network** with a matrix as its state ("Transformers are RNNs" is the paper's title). Write it as a plain loop.
 
 # %%
 # exercise: efficient/linear
@@ -443,7 +443,7 @@ check("efficient/linear", linear_attention)
 # %%
 linear_attention = mine("efficient/linear")
 
-# %%
+# %% tags=["hide-input"]
 def masked_form(q, k, v, mask):
     q, k = F.elu(q) + 1, F.elu(k) + 1
     weights = (q @ k.mT) * mask
@@ -460,7 +460,7 @@ assert found < 1e-10
 #
 # ### Find the bug
 #
-# Somebody wrote it in chunks. One line is wrong. The model trains, its loss is a little *too* good, and what it writes is poor. Mend it.
+# Somebody wrote it in chunks. One line is wrong, so that outputs depend on later tokens. Mend it.
 
 # %%
 # exercise: efficient/mend_linear
@@ -474,7 +474,7 @@ found = linear_attention_in_chunks(q, k, v, chunk=16)
 assert torch.allclose(found, linear_attention(q, k, v, causal=True))
 
 # %% [markdown]
-# When a Transformer generates text, lesson 09's cache keeps all keys and values: $2nd$ numbers a head, more with every token. The state of one head has $d^2 + d$ numbers at any length. With $d = 64$ that is 4,160, which the cache passes at 33 tokens. So the state cannot hold every pair of a long text apart. What gets lost?
+# When a Transformer writes, lesson 09's cache keeps $2nd$ numbers a head, more with every token. The state of one head has $d^2 + d$ numbers at any length: 4,160 for $d = 64$, which the cache passes at 33 tokens. What gets lost?
 #
 # ## What a sum blurs
 #
@@ -495,13 +495,13 @@ assert shares[0] > 0.8 and shares[1] < 0.1 and ranks == [100, 16]
 assert 2 * 33 * 64 > 64**2 + 64 > 2 * 32 * 64
 
 # %% [markdown]
-# $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix, so its rank is at most $d$: linear attention *is* low-rank attention. To copy each of 100 values exactly, the weights would have to be the identity, of rank 100.
+# $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix, so its rank is at most $d$: linear attention *is* low-rank attention.
 #
-# Is that a fault of the idea, or of elu + 1? $\exp(q \cdot k)$ needs infinitely many features to be exact, but random ones approximate it. This is the **Performer** (Choromanski et al. 2021). For random directions $w_1, \dots, w_m$ from a normal distribution, and $q$, $k$ already divided by $\sqrt[4]{d_k}$:
+# Is the blur a fault of the idea, or of elu + 1? $\exp(q \cdot k)$ needs infinitely many features to be exact, but random ones approximate it. This is the **Performer** (Choromanski et al. 2021). For random directions $w_1, \dots, w_m$ from a normal distribution, and $q$, $k$ already divided by $\sqrt[4]{d_k}$:
 #
 # $$\exp(q \cdot k) = \mathbb{E}_w\big[e^{w \cdot q - \lVert q \rVert^2/2}\; e^{w \cdot k - \lVert k \rVert^2/2}\big] \qquad \underset{1 \times m}{\phi(x)} = \tfrac{1}{\sqrt m}\big(e^{w_r \cdot x - \lVert x \rVert^2/2}\big)_{r = 1..m}$$
 #
-# Now $m$ is a dial from a small state to exact attention. What does sharpness cost? We turn it for the same hundred keys:
+# Now $m$ is a dial from a small state to exact attention. We turn it for the same hundred keys:
 
 # %%
 def random_features(x, directions):
@@ -509,7 +509,7 @@ def random_features(x, directions):
     powers = x @ directions.T - x.square().sum(-1, keepdim=True) / 2
     return (powers - powers.max()).exp()  # a common factor cancels in the weights
 
-
+# %% tags=["hide-input"]
 def weight_of_the_key(m, size, seed):
     directions = random_vectors(m, 16, seed=seed + 1, dtype=torch.float64).detach()
     weights = random_features(size * keys, directions) @ random_features(keys, directions).T
@@ -543,12 +543,12 @@ plots.show(
 )
 
 # %% [markdown]
-# So sharpness is no yes or no: it has a price in $m$, and a steep one. Each doubling of $m$ buys a few hundredths, and 16,384 features still give half of the weight that softmax gives. These keys are random and untrained, though. Training can move keys apart, so that less sharpness will do.
+# So sharpness has a price in $m$, and a steep one: 16,384 features still give about half of the weight that softmax gives. These keys are untrained, though. Training can move keys apart, so that less sharpness will do.
 
 # %% [markdown]
 # ## How many pairs fit?
 #
-# What does it cost a *trained* model? Give one head with $d_k = d_v = 16$ a task that is all lookup, **associative recall**. A sequence holds $P$ pairs of a key and a value, each pair one token, the sum of two embeddings. Then each key is asked for by a query, and the head must name its value, one of ten. One sequence with $P = 4$:
+# And in a *trained* model? Give one head with $d_k = d_v = 16$ a task that is all lookup, **associative recall**. A sequence holds pairs of a key and a value, each one token, the sum of two embeddings. Then each key is asked for, and the head must name its value, one of ten:
 #
 # | | | | | |
 # |:-|:-:|:-:|:-:|:-:|
@@ -557,7 +557,7 @@ plots.show(
 # | answer | 0 | 3 | 3 | 9 |
 
 # %% [markdown]
-# There are 64 keys, no positions and no mask. Pairs are drawn anew for each sequence. All heads train for 1,000 steps, from three seeds. **With 64 pairs, what share of the values does each of four heads find: exact, linear (elu + 1), Linformer with 16 projected keys, and a window of 17 pairs, that of each query's own row in the middle? A guess is right one time in ten.**
+# There are 64 keys, and no positions. Pairs are drawn anew for each sequence. All heads train for 1,000 steps, from three seeds. **With 64 pairs, what share of the values does each of four heads find: exact, linear (elu + 1), Linformer with 16 projected keys, and a window of 17 pairs? A guess is right one time in ten.**
 
 # %%
 guess = None  # four shares
@@ -631,18 +631,18 @@ plots.show(
 )
 
 # %% [markdown]
-# Only two heads find every value: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share found falls with the size of the state: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. The trained head needs far less sharpness than the random keys suggested. It needs room.
+# Only two heads find every value: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share falls with the size of the state: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. The trained head needs far less sharpness than the random keys suggested. It needs room.
 #
-# The three that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four; projected and compressed keys blend four pairs. The delta rule of lesson 15, a state that corrects what it holds, has no advantage here (0.42), where no key is ever overwritten.
+# Those that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four, projected and compressed keys blend four. Lesson 15's delta rule has no advantage here (0.42), where no key is ever overwritten.
 #
-# (LSH and BigBird are left out: queries here are not the keys. Rates of 0.0015 and 0.015, for one seed, change no head by more than 2 points, but that of 64 random features, which 0.005 suits best. In the second half of the steps only that head still moves, by up to 7 points.)
+# (LSH and BigBird are left out. Rates of 0.0015 and 0.015, for one seed, change no head by over 2 points, but that of 64 random features, which 0.005 suits best. It alone still moves in the second half of the steps.)
 
 # %% [markdown]
 # ### Four to a projected key
 #
-# *Why* does Linformer find 35 % of 64 pairs? It has 16 projected keys, so they hold four pairs each on average. A query that meets such a sum cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with two pairs to a key?
+# *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with one or two pairs to a key?
 
-# %%
+# %% tags=["hide-input"]
 from itertools import product
 
 
@@ -658,17 +658,14 @@ for pairs in (16, 32, 64):
     assert all(-0.05 < share - best_guess(pairs // 16) < 0.05 for share in shares)
 
 # %% [markdown]
-# It comes within a few points of that in each case (slightly above in some; its projected keys need not be equally full). So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. Arora et al. 2024 study this trade-off between recall and state size.
+# It comes within a few points of that in each case. So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. Arora et al. 2024 study this trade-off between recall and state size.
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
 #
-# L3 names long inputs: "For long input (e.g., long documents), n > 50000". Let us try one: the first 65,536 words of the complete Shakespeare, one layer, $d_{model} = 256$, four heads, forward and backward, on one core. Each variant's `rule` takes the place of dense attention in your `MultiHeadAttention`. The rival that a reader would use today is exact: torch's compiled kernel (lesson 13), which makes no $n \times n$ matrix. **How many times as long as linear attention does it take?**
+# L3: "For long input (e.g., long documents), n > 50000". Let us try the first 65,536 words of Shakespeare: one layer, $d_{model} = 256$, four heads, forward and backward, on one core. Each variant's `rule` takes the place of dense attention in your `MultiHeadAttention`. The rival that you would use today is exact: torch's compiled kernel (lesson 13), which makes no $n \times n$ matrix.
 
-# %%
-guess = None  # a factor
-
-# %%
+# %% tags=["hide-input"]
 needs("shakespeare")
 n = 65_536
 text = shakespeare.words(shakespeare.complete_works())[:n]
@@ -677,7 +674,7 @@ with training.seeded(0):
     embedding = nn.Embedding(len(number), 256)
 x = embedding(torch.tensor([number[word] for word in text])).detach().requires_grad_()
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.efficient import linear, lsh, window
 
 
@@ -707,33 +704,25 @@ taken["exact, extrapolated"] = (short[8192] * (n / 8192) ** 2, memory)
 print(f"exact, 8,192 tokens against 4,096: {short[8192] / short[4096]:.1f} times")
 for name, (elapsed, kept) in taken.items():
     print(f"{name:20} {elapsed:6.1f} CPU seconds, {kept / 2**20:4.0f} MiB of activations")
-reveal(guess, round(taken["exact, extrapolated"][0] / taken["linear"][0]))
 assert taken["exact, extrapolated"][0] > 10 * taken["LSH, two rounds"][0]
 
 # %% [markdown]
-# All four use little memory. But exact attention takes minutes where the others take seconds: from 4,096 to 8,192 tokens its time grows about fourfold, as $n^2$ says, and we extrapolate from there. At 65,536 tokens the approximations win by far on the clock, for one layer on one core. At 4,096 tokens, look at what is left of the lead:
-
-# %% tags=["once"]
-lead = {name: short[4096] / long_layer(*rule, n=4096)[0] for name, rule in rules.items()
-        if "LSH" not in name}  # fmt: skip
-hashed = partial(lsh.rule, buckets=64, chunk=64, rounds=2)
-lead["LSH, two rounds"] = short[4096] / long_layer(hashed, lsh.SharedQueryKey, n=4096)[0]
-print("exact, by the others, 4,096 tokens:", {name: f"{x:.1f}" for name, x in lead.items()})
+# All four use little memory. But exact attention takes minutes where the others take seconds: from 4,096 to 8,192 tokens its time grows about fourfold, as $n^2$ says, and we extrapolate from there. At 65,536 tokens the approximations win by far on this clock (one layer, one core). Divide by 256 for the lead at 4,096 tokens, where exact attention takes about a second.
 
 # %% [markdown]
 # ## What survived
 #
-# Which of these ideas run in models that people use? The last column is our reading of 2026, not a count.
+# The last column is our reading in 2026, not a count.
 #
 # | idea | time | what it gives up here | today |
 # |:-|:-|:-|:-|
-# | compiled exact kernel (FlashAttention) | $n^2 d$ | nothing | the default in PyTorch; Dao et al. 2022 |
-# | window | $n w d$ | what is farther than layers × reach | beside global layers, as in Gemma 2 (Riviere et al. 2024) |
-# | Linformer | $n k d$ | causality, longer texts, recall beyond $k$ pairs | rare |
-# | LSH (Reformer) | $n d\,(\text{chunk} + \sqrt{b})$, sort $n \log n$ | pairs that hash or chunk miss; causality leaks | rare |
-# | linear | $n m d$ | sharpness and recall, by $m$ | relatives that forget: Gu & Dao 2023, Lieber et al. 2024; lesson 15 |
+# | exact, compiled | $n^2d$ | nothing | the default (Dao et al. 2022) |
+# | window | $nwd$ | what is far | beside global layers (Gemma 2: Riviere et al. 2024) |
+# | Linformer | $nkd$ | causality, longer texts, recall | rare |
+# | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
+# | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |
 #
-# Our reading of why: a fast exact kernel leaves little to win at the lengths that people used, and users ask for facts in a long text, which a fixed state holds only so many of. Where writing is slow because the cache is large, a fixed state wins; so layers of both kinds are mixed.
+# Why? Our reading: a fast exact kernel leaves little to win at the lengths that people used, and users ask for facts, of which a fixed state holds only so many. Where the cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
 
 # %% [markdown]
 # ## What to remember
@@ -762,17 +751,12 @@ print("exact, by the others, 4,096 tokens:", {name: f"{x:.1f}" for name, x in le
 #
 # <details><summary>3. Why can the brackets be moved in linear attention, and not in softmax attention?</summary>
 #
-# $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is one only in the mean over random features.
-# </details>
-#
-# <details><summary>4. "Our linear attention uses 20 times less time than exact attention." What do you ask?</summary>
-#
-# At which length, against which kernel, and how much recall is left?
+# $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is such a product only in the mean over random features.
 # </details>
 
 # %% [markdown]
 # ## Next, and further reading
 #
-# Lesson 15 looks at what comes after: Transformers for images, and models whose state forgets on purpose. Beside this lesson: [is the rank low?](explorations/14_theorem.ipynb), [hash, sort, cut](explorations/14_hashing.ipynb), [memory-compressed attention](explorations/14_memory_compressed.ipynb), [layers that run backwards](explorations/14_reversible.ipynb).
+# Lesson 15 looks at models whose state forgets on purpose. Beside this lesson: [is the rank low?](explorations/14_theorem.ipynb) [Hash, sort, cut](explorations/14_hashing.ipynb). [Summaries of neighbours](explorations/14_memory_compressed.ipynb). [Layers that run backwards](explorations/14_reversible.ipynb).
 #
 # Wang et al. 2020a (Linformer); Kitaev et al. 2020 (Reformer); Andoni et al. 2015 (its hash); Katharopoulos et al. 2020 (linear attention); Choromanski et al. 2021 (Performer). Lectures: L1 and L3.

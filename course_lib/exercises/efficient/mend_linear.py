@@ -18,8 +18,8 @@ exercise = Exercise(
         "A numerator and a denominator are made for each query. Which keys does each of the two "
         "count? They must be the same keys.",
     ),
-    # a total of zeros is stretched to whatever it meets, and so is a state
-    equivalent=("0 -> 1", "0 -> -1"),
+    # a result does not say how long its chunks were
+    equivalent=("chunk ignored",),
 )
 
 
@@ -71,8 +71,8 @@ def divided_by_all(q, k, v, chunk):
     state = q.new_zeros(*q.shape[:-2], q.shape[-1], v.shape[-1])
     total = torch.zeros_like(q[..., 0, :])
     outputs = []
-    chunks = (x.split(chunk, dim=-2) for x in (queries, keys, v))
-    for q_now, k_now, v_now in zip(*chunks, strict=True):
+    for start in range(0, q.shape[-2], chunk):
+        q_now, k_now, v_now = (x[..., start : start + chunk, :] for x in (queries, keys, v))
         # weigh the tokens of this chunk, none after the query
         weights = (q_now @ k_now.mT).tril()
         # sum up the weights, of earlier chunks and of this one
