@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 13 · needs `shakespeare` (5.4 MB)**
 #
-# Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text. **Can attention cost less than all $n^2$ pairs, without deciding in advance who may see whom, and what does it give up?**
+# Lesson 13 left pairs of tokens out by their *positions*. But which pairs matter depends on the text. **Can attention cost less than all $n^2$ pairs without deciding in advance who sees whom, and what does it give up?**
 #
-# At the end you have built fewer keys, a hash that finds likely pairs, and attention without a softmax. You can say what each gives up, you have caught a leak that no gradient shows, and you have raced them against exact attention at 65,536 tokens.
+# At the end you have built fewer keys, a hash that finds likely pairs, and attention without a softmax. You can say what each gives up, have caught a leak that no gradient shows, and have raced them against exact attention.
 
 # %%
 import torch
@@ -287,7 +287,7 @@ plots.show(
 assert 0.05 < lost < 0.6
 
 # %% [markdown]
-# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". The hash chooses *which* dot products are computed; the chosen ones are computed as ever. LSH attention is dense attention under this mask: you write it in [an exploration](explorations/14_hashing.ipynb). [Reversible layers](explorations/14_reversible.ipynb) are another.
+# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". More exactly, the hash chooses *which* dot products are computed: LSH attention is dense attention under this mask. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
 #
 # ## A leak through the sort
 #
@@ -320,8 +320,8 @@ def changed(buckets, seed):
     x, rotations = random_vectors(32, 4, seed=seed).detach(), draw_rotations(4, buckets, seed)
     found = []
     for n in range(4, 33, 4):  # the last chunk is full
-        texts = (x[:n], x)
-        last = [lsh_attention(t, t, lsh_buckets(t, rotations), 4, causal=True)[n - 1] for t in texts]
+        hashed = [(t, lsh_buckets(t, rotations)) for t in (x[:n], x)]
+        last = [lsh_attention(t, t, own, 4, causal=True)[n - 1] for t, own in hashed]
         found.append(not torch.allclose(*last, atol=1e-6))
     return sum(found) / len(found)
 
@@ -432,7 +432,7 @@ assert running_s.tolist() == [[1, 0], [1, 2], [7, 8]] and running_z[1].tolist() 
 assert ((of_q * running_s).sum(-1) / (of_q * running_z).sum(-1)).tolist() == [1, 1, 4]
 
 # %% [markdown]
-# This is a **recurrent network** with a matrix as its state ("Transformers are RNNs" is the paper's title). Write it as a plain loop.
+# This is a **recurrent network** with a matrix as its state. Write it as a plain loop.
 
 # %%
 # exercise: efficient/linear
@@ -456,7 +456,7 @@ print(f"the running sum and the masked square differ by {found:.0e}")
 assert found < 1e-10
 
 # %% [markdown]
-# Unlike lesson 01's recurrent network, this one has no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk.
+# Unlike lesson 01's RNN it has no nonlinearity between steps. So training can compute a **chunk** of tokens at once, as a small square, and hand only $S$ and $z$ to the next chunk.
 #
 # ### Find the bug
 #
@@ -595,6 +595,14 @@ def price(row):
     }.get(row, (2 * 16 * D, 2 * 2 * 16 * D))
 
 
+for row, runs in recall["runs"].items():
+    moved = max(abs(curve[-1] - curve[5]) for curve in runs["64"])
+    others = [abs(share - found[row][0]) for share in recall["other rates"][row].values()]
+    slow = row == "random features, m = 64"
+    assert moved < (0.075 if slow else 0.03) and max(others) < (0.2 if slow else 0.025)
+    assert price(row)[0] > 2048 or row == "dense" or max(found[row]) < 0.95
+
+# %% tags=["hide-input"]
 SHORT = {"dense": "exact", "linear": "linear, 16", "linear, d_k = 32": "linear, 32"}
 FAMILY = {"dense": 0, "window": 0, "Linformer": 3, "memory-compressed": 3, "delta rule": 4}
 title = "No head that keeps fewer numbers than the cache finds all 64 pairs"
@@ -615,12 +623,6 @@ for ax in panels:
     ax.set(xscale="log", ylim=(0, 1.08))
 panels[0].set(xlim=(140, 9000), ylabel="share of values found")
 panels[1].set(xlim=(140, 60000))
-for row, runs in recall["runs"].items():
-    moved = max(abs(curve[-1] - curve[5]) for curve in runs["64"])
-    others = [abs(share - found[row][0]) for share in recall["other rates"][row].values()]
-    slow = row == "random features, m = 64"
-    assert moved < (0.075 if slow else 0.03) and max(others) < (0.2 if slow else 0.025)
-    assert price(row)[0] > 2048 or row == "dense" or max(found[row]) < 0.95
 plots.show(
     figure,
     "Share of 64 values found, three seeds a head, by the numbers that a head keeps and by its "
@@ -632,14 +634,11 @@ plots.show(
 
 # %% [markdown]
 # Only two heads find every value: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share falls with the size of the state: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. The trained head needs far less sharpness than the random keys suggested. It needs room.
-#
-# Those that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four, projected and compressed keys blend four. Lesson 15's delta rule has no advantage here (0.42), where no key is ever overwritten.
-#
-# (LSH and BigBird are left out. Rates of 0.0015 and 0.015, for one seed, change no head by over 2 points, but that of 64 random features, which 0.005 suits best. It alone still moves in the second half of the steps.)
 
 # %% [markdown]
-# ### Four to a projected key
-#
+# Those that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four, projected and compressed keys blend four. Lesson 15's delta rule has no advantage here (0.42), where no key is ever overwritten. Rates of 0.0015 and 0.015, for one seed, change no head by over 2 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.
+
+# %% [markdown]
 # *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with one or two pairs to a key?
 
 # %% tags=["hide-input"]
@@ -654,11 +653,11 @@ def best_guess(pairs):
 
 for pairs in (16, 32, 64):
     shares = [curve[-1] for curve in recall["runs"]["Linformer"][str(pairs)]]
-    print(f"{pairs} pairs: {best_guess(pairs // 16):.2f}; Linformer found", [round(s, 2) for s in shares])
+    print(f"{pairs} pairs: {best_guess(pairs // 16):.2f}; found:", [round(x, 2) for x in shares])
     assert all(-0.05 < share - best_guess(pairs // 16) < 0.05 for share in shares)
 
 # %% [markdown]
-# It comes within a few points of that in each case. So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. Arora et al. 2024 study this trade-off between recall and state size.
+# It comes within a few points of that in each case. So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -722,7 +721,7 @@ assert taken["exact, extrapolated"][0] > 10 * taken["LSH, two rounds"][0]
 # | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
 # | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |
 #
-# Why? Our reading: a fast exact kernel leaves little to win at the lengths that people used, and users ask for facts, of which a fixed state holds only so many. Where the cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
+# Why? Our reading: a fast exact kernel leaves little to win at usual lengths, and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
 
 # %% [markdown]
 # ## What to remember
@@ -739,17 +738,12 @@ assert taken["exact, extrapolated"][0] > 10 * taken["LSH, two rounds"][0]
 # %% [markdown]
 # ## Test yourself
 #
-# <details><summary>1. A Linformer layer was trained on texts of up to 512 tokens. What happens to a text of 600, and of 100?</summary>
-#
-# 600 do not fit: $E$ has 512 rows. For 100, the first 100 rows of $E$ are used.
-# </details>
-#
-# <details><summary>2. Causal LSH attention hides all later tokens, and no gradient comes from them. Why does it still leak?</summary>
+# <details><summary>1. Causal LSH attention hides all later tokens, and no gradient comes from them. Why does it still leak?</summary>
 #
 # Later tokens are sorted with the others, so they move the borders of the chunks.
 # </details>
 #
-# <details><summary>3. Why can the brackets be moved in linear attention, and not in softmax attention?</summary>
+# <details><summary>2. Why can the brackets be moved in linear attention, and not in softmax attention?</summary>
 #
 # $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is such a product only in the mean over random features.
 # </details>

@@ -50,6 +50,8 @@ check("efficient/lsh", lsh_attention)
 
 # %%
 lsh_attention = mine("efficient/lsh")
+
+# %% tags=["hide-input"]
 qk = random_vectors(64, 4, dtype=torch.float64)
 value = random_vectors(64, 3, seed=1, dtype=torch.float64)
 buckets = lsh_buckets(qk, draw_rotations(4, 8, seed=0).double())
@@ -75,7 +77,7 @@ assert found < 1e-10
 # %%
 guess = None  # a formula in p
 
-# %%
+# %% tags=["hide-input"]
 one = F.normalize(random_vectors(4000, 16).detach(), dim=-1)
 other = torch.randn(4000, 16, generator=torch.Generator().manual_seed(1))
 other = F.normalize(other - (other * one).sum(-1, keepdim=True) * one, dim=-1)

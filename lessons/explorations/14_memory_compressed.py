@@ -43,7 +43,8 @@ diagram.text("n = 7 tokens, then zeros", (1.35 * 4, -0.8), size=9)
 diagram.text("3 compressed keys", (1.35 * 4, 3.15), size=9)
 diagram.show(
     "Strided compression with width 3 and stride 3. Seven tokens x0 to x6 and two zeros behind "
-    "them become three compressed keys: y0 from x0, x1, x2; y1 from x3, x4, x5; y2 from x6 and two zeros. "
+    "them become three compressed keys: y0 from x0, x1, x2; y1 from x3, x4, x5; y2 from x6 "
+    "and two zeros. "
     "In each window, the matrices W0, W1 and W2 meet the tokens from left to right."
 )
 
@@ -73,7 +74,7 @@ guess = None  # a position, from 0
 
 # %%
 def causal_states(n, stride):
-    """Return who may see which compressed key: token t sees key i if its last token is not after t."""
+    """Return who may see which key: token t sees key i if its last token is not after t."""
     last = torch.arange(-(-n // stride)) * stride + stride - 1
     return last <= torch.arange(n).unsqueeze(-1)
 
@@ -91,7 +92,8 @@ assert leaks == [] and mask[:, 1].nonzero().min() == 5
 
 # %% [markdown]
 # Token 5, the last of the three. In this layer token 4 reaches neither token 3 nor itself (their key is complete only at token 5); residual connections and local layers cover that gap. We put token 0 in front as a key of its own, or tokens 0 and 1 would see nothing.
-#
+
+# %% [markdown]
 # ## What is lost
 #
 # Lesson 14's task: 4 to 64 pairs of a key and a value, each pair one token, and then each key is asked for. One head makes one compressed key of four pairs. It cannot tell which of the four was asked for, so its best guess is the most frequent value of the four, which is right 38 % of the time. Three seeds:

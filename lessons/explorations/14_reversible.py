@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Layers that run backwards
 #
-# **45 minutes · an exploration of lesson 14 · needs nothing**
+# **30 minutes · an exploration of lesson 14 · needs nothing**
 #
 # Cheap attention saves memory within a layer. Depth is the other half: training stores what every layer has computed, its **activations**, for the backward pass. **How deep can a model be if they must fit into memory?** You build the Reformer's reversible block, and compare it with the method that people use instead.
 
@@ -105,7 +105,7 @@ ReversibleBlock = mine("efficient/reversible")
 #
 # The idea is that of the **RevNet** (Gomez et al. 2017), for images, where $x_1$ and $x_2$ are two halves of the channels. The **Reformer** (Kitaev et al. 2020, section 3) makes a Transformer block of it: $f$ is norm and **attention**, $g$ norm and **feed-forward network**, and both streams are $d_{model}$ wide, the same input twice. So its layers have as many parameters as ordinary ones:
 
-# %%
+# %% tags=["hide-input"]
 from course_lib.add_norm import Norm
 from course_lib.efficient import tiled
 from course_lib.efficient.reversible import ReversibleSequence
@@ -119,7 +119,7 @@ def reversible_block(d_model=64, heads=4):
     g = nn.Sequential(Norm(d_model, layer_norm), FeedForward(d_model, 4 * d_model))
     return ReversibleBlock(f, g)
 
-# %%
+# %% tags=["hide-input"]
 def ordinary_block(d_model=64, heads=4):
     layer = partial(MultiHeadAttention, rule=tiled.rule)
     return EncoderBlock(d_model, heads, 4 * d_model, "pre", attention=layer)
@@ -135,7 +135,10 @@ assert parameters(ordinary_block()) == parameters(reversible_block())
 # %% [markdown]
 # `ReversibleSequence`, given in the library, runs such blocks and stores the last output alone. In the backward pass it undoes one block after another, and computes the gradients of each on the way.
 #
-# The rival needs no other architecture. **Activation checkpointing** (Chen et al. 2016) keeps each block's *input* only, and runs the block once more in the backward pass. In PyTorch it is one line a block: `checkpoint(block, x, use_reentrant=False)`. We measure the **activation memory**, what autograd saves, in units of $n \cdot d_{model}$ numbers.
+# The rival needs no other architecture. **Activation checkpointing** (Chen et al. 2016) keeps each block's *input* only, and runs the block once more in the backward pass. In PyTorch it is one line a block: `checkpoint(block, x, use_reentrant=False)`.
+
+# %% [markdown]
+# We measure the **activation memory**, what autograd saves, in units of $n \cdot d_{model}$ numbers.
 #
 # **From 2 blocks to 16: by which factor does it grow, for ordinary, checkpointed and reversible blocks?**
 
@@ -149,9 +152,8 @@ class Checkpointed(nn.Sequential):
             x = checkpoint(block, x, use_reentrant=False)
         return x
 
-
+# %% tags=["hide-input"]
 def stack(kind, depth):
-    """Return a model, and an input for it."""
     x = random_vectors(512, 64)
     with training.seeded(0):
         block = reversible_block if kind == "reversible" else ordinary_block
@@ -214,7 +216,7 @@ reveal(guess, {kind: f"{factor:.2f} times" for kind, factor in times.items()})
 #
 # There is a third price, rounding. Floating-point subtraction does not undo an addition exactly, so gradients of the reversible stack differ in their last digits from autograd's; checkpointing runs the same sums again.
 
-# %%
+# %% tags=["hide-input"]
 model, x = stack("reversible", 8)
 weight = model.blocks[0].g[1].w_1
 slopes = [torch.autograd.grad(stack_of(x).sum(), weight)[0]

