@@ -145,7 +145,7 @@ assert leaks == [0, 1, 2, 3, 4]
 # $$\mathrm{bucket}(x) = \arg\max\,\big[\underset{1 \times b/2}{xR},\; \underset{1 \times b/2}{-xR}\big] \qquad \underset{d \times b/2}{R}$$
 
 # %% [markdown]
-# Eight tokens by hand, in the plane. With $R = I$ the buckets are 0 right, 1 up, 2 left, 3 down:
+# By hand, in the plane: with $R = I$ the buckets are 0 right, 1 up, 2 left, 3 down:
 #
 # | token | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 # |:-|:-:|:-:|:-:|:-:|:-:|:-:|:-:|:-:|
@@ -250,7 +250,7 @@ assert sees[5].nonzero().flatten().tolist() == [0, 2, 6]
 assert sees[0].nonzero().flatten().tolist() == [2]
 
 # %% [markdown]
-# Query 0 sees token 2. Tokens 5 and 6 are in the *next* chunk, so it misses them, although they can see it. Of 16 pairs, 4 are lost. The same with 64 tokens, and the lost pairs in orange:
+# Query 0 sees token 2. Tokens 5 and 6 are in the *next* chunk, so it misses them, although they see it. Of 16 pairs, 4 are lost. The same with 64 tokens:
 
 # %% tags=["hide-input"]
 meaning = 3 * F.one_hot(torch.arange(64) * 5 % 7 % 4, 4) + 0.3 * random_vectors(64, 4).detach()
@@ -557,7 +557,7 @@ plots.show(
 # | answer | 0 | 3 | 3 | 9 |
 
 # %% [markdown]
-# There are 64 keys, and no positions. Pairs are drawn anew for each sequence. All heads train for 1,000 steps, from three seeds. **With 64 pairs, what share of the values does each of four heads find: exact, linear (elu + 1), Linformer with 16 projected keys, and a window of 17 pairs? A guess is right one time in ten.**
+# There are 64 keys, and no positions. Pairs are drawn anew for each sequence. All heads train for 1,000 steps, from three seeds. **With 64 pairs, what share of the values does each head find: exact, linear (elu + 1), Linformer with 16 projected keys, and a window of 17 pairs? (Chance: 0.1.)**
 
 # %%
 guess = None  # four shares
@@ -657,7 +657,7 @@ for pairs in (16, 32, 64):
     assert all(-0.05 < share - best_guess(pairs // 16) < 0.05 for share in shares)
 
 # %% [markdown]
-# It comes within a few points of that in each case. So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
+# It comes within a few points of that. So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens

