@@ -571,8 +571,8 @@ reveal(guess, [round(mean[row], 2) for row in ("dense", "linear", "Linformer", "
 # %% tags=["hide-input"]
 D, PAIRS = 16, 64
 PLACES = {("dense", 0): (-1, 0), ("delta rule", 0): (-1, -0.035), ("linear", 0): (1, 0.03),
-          ("random features, m = 16", 0): (1, -0.03), ("Linformer", 0): (1, 0.04),
-          ("memory-compressed", 0): (1, -0.01), ("window", 0): (1, -0.06),
+          ("random features, m = 16", 0): (-1, -0.055), ("Linformer", 0): (1, 0.035),
+          ("memory-compressed", 0): (1, -0.02), ("window", 0): (1, -0.075),
           ("linear, d_k = 32", 0): (1, -0.02), ("random features, m = 64", 0): (1, 0.02),
           ("random features, m = 256", 0): (-1, 0.045), ("linear", 1): (-1, 0.02),
           ("window", 1): (-1, -0.02), ("Linformer", 1): (1, -0.01),
@@ -619,10 +619,14 @@ for row, shares in found.items():
                 ha="left" if side > 0 else "right", va="center")  # fmt: skip
 for ax in panels:
     ax.axhline(0.1, color="0.6", linestyle=":", linewidth=1)
-    ax.text(150, 0.12, "chance", color="0.4", size="small")
+    ax.text(210, 0.12, "chance", color="0.4", size="small")
     ax.set(xscale="log", ylim=(0, 1.08))
-panels[0].set(xlim=(140, 9000), ylabel="share of values found")
-panels[1].set(xlim=(140, 60000))
+ticks = [200, 500, 1000, 2000, 5000, 10000]
+for ax in panels:
+    ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    ax.minorticks_off()
+panels[0].set(xlim=(80, 9000), ylabel="share of values found")
+panels[1].set(xlim=(200, 30000))
 plots.show(
     figure,
     "Share of 64 values found, three seeds a head, by the numbers that a head keeps and by its "
