@@ -72,7 +72,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# By hand, with four keys of one number each. Let the first projected key be the mean of keys 1 and 2, the second that of keys 3 and 4; each is a column of $E$:
+# By hand, with four keys of one number each. Let the first projected key be the mean of keys 1 and 2, the second that of keys 3 and 4. Their weights are columns of $E$:
 #
 # $$E = \begin{pmatrix} \tfrac12 & 0 \\ \tfrac12 & 0 \\ 0 & \tfrac12 \\ 0 & \tfrac12 \end{pmatrix} \qquad K = \begin{pmatrix} 2 \\ 4 \\ 6 \\ 10 \end{pmatrix} \qquad E^T K = \begin{pmatrix} 3 \\ 8 \end{pmatrix}$$
 #
@@ -637,10 +637,10 @@ plots.show(
 )
 
 # %% [markdown]
-# Only two heads find every value: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share falls with the size of the state: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. The trained head needs far less sharpness than the random keys suggested. It needs room.
+# Two heads find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share falls with the size of the state: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. A trained head needs far less sharpness than the random keys suggested.
 
 # %% [markdown]
-# Those that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four, projected and compressed keys blend four. Lesson 15's delta rule has no advantage here (0.42), where no key is ever overwritten. Rates of 0.0015 and 0.015, for one seed, change no head by over 2 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.
+# Those that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule has no advantage here (0.42), where no key is ever overwritten. Rates of 0.0015 and 0.015, for one seed, change no head by over 2 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.
 
 # %% [markdown]
 # *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with one or two pairs to a key?
@@ -666,7 +666,7 @@ for pairs in (16, 32, 64):
 # %% [markdown]
 # ## Sixty-five thousand tokens
 #
-# L3: "For long input (e.g., long documents), n > 50000". Let us try the first 65,536 words of Shakespeare: one layer, $d_{model} = 256$, four heads, forward and backward, on one core. Each variant's `rule` takes the place of dense attention in your `MultiHeadAttention`. The rival that you would use today is exact: torch's compiled kernel (lesson 13), which makes no $n \times n$ matrix.
+# L3: "For long input (e.g., long documents), n > 50000". Let us try the first 65,536 words of Shakespeare: one layer, $d_{model} = 256$, four heads, forward and backward, on one core. The rival that you would use today is exact: torch's compiled kernel (lesson 13), which makes no $n \times n$ matrix.
 
 # %% tags=["hide-input"]
 needs("shakespeare")
@@ -710,7 +710,7 @@ for name, (elapsed, kept) in taken.items():
 assert taken["exact, extrapolated"][0] > 10 * taken["LSH, two rounds"][0]
 
 # %% [markdown]
-# All four use little memory. But exact attention takes minutes where the others take seconds: from 4,096 to 8,192 tokens its time grows about fourfold, as $n^2$ says, and we extrapolate from there. At 65,536 tokens the approximations win by far on this clock (one layer, one core). Divide by 256 for the lead at 4,096 tokens, where exact attention takes about a second.
+# All four use little memory. But exact attention takes minutes where the others take seconds: from 4,096 to 8,192 tokens its time grows about fourfold, as $n^2$ says, and we extrapolate from there. At 65,536 tokens the approximations win by far on this clock (one layer, one core). Their own time grows with $n$, so at 4,096 tokens the lead should be 16 times smaller.
 
 # %% [markdown]
 # ## What survived
