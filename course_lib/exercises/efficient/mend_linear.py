@@ -18,8 +18,8 @@ exercise = Exercise(
         "A numerator and a denominator are made for each query. Which keys does each of the two "
         "count? They must be the same keys.",
     ),
-    # a result does not say how long its chunks were
-    equivalent=("chunk ignored",),
+    # a result does not say how long its chunks were; -1 is another name of the only axis, 0
+    equivalent=("chunk ignored", "0 -> -1"),
 )
 
 
