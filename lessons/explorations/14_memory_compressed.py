@@ -107,6 +107,6 @@ ends = [c[-1] for runs in recall["runs"]["memory-compressed"].values() for c in 
 assert 0.33 < min(ends) and max(ends) < 0.42
 
 # %% [markdown]
-# It finds 34 to 40 %, with 4 pairs as with 64: what is blended in one key is blended however short the text. Linear attention blends only when its state is full. That is why the paper's model has exact local layers between the compressed ones: what is near can be told apart there. (That these pairs are in random order makes it hard: in a real text, neighbours have something in common.)
+# It finds 35 to 40 %, with 4 pairs as with 64: what is blended in one key is blended however short the text. Linear attention blends only when its state is full. That is why the paper's model has exact local layers between the compressed ones: what is near can be told apart there. (That these pairs are in random order makes it hard: in a real text, neighbours have something in common.)
 #
 # Liu et al. 2018 (*Generating Wikipedia by summarizing long sequences*). Lectures: L1 and L2.
