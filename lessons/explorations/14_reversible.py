@@ -212,7 +212,7 @@ times = {kind: cost[kind] / cost["ordinary"] for kind in kinds[1:]}
 reveal(guess, {kind: f"{factor:.2f} times" for kind, factor in times.items()})
 
 # %% [markdown]
-# A third more was to be expected. The measured factors, of one core of a busy machine, are above; in our runs they were between 1.2 and 1.5. Neither method is clearly the faster one.
+# A third more was to be expected. The measured factors, of one core of a busy machine, are above; in our runs they were between 1.1 and 1.5. Neither method is clearly the faster one.
 #
 # There is a third price, rounding. Floating-point subtraction does not undo an addition exactly, so gradients of the reversible stack differ in their last digits from autograd's; checkpointing runs the same sums again.
 
