@@ -571,8 +571,8 @@ reveal(guess, [round(mean[row], 2) for row in ("dense", "linear", "Linformer", "
 # %% tags=["hide-input"]
 D, PAIRS = 16, 64
 PLACES = {("dense", 0): (-1, 0), ("delta rule", 0): (-1, -0.035), ("linear", 0): (1, 0.03),
-          ("random features, m = 16", 0): (-1, -0.055), ("Linformer", 0): (1, 0.035),
-          ("memory-compressed", 0): (1, -0.02), ("window", 0): (1, -0.075),
+          ("random features, m = 16", 0): (-1, -0.055), ("Linformer", 0): (1, 0.075),
+          ("memory-compressed", 0): (1, 0.03), ("window", 0): (1, -0.075),
           ("linear, d_k = 32", 0): (1, -0.02), ("random features, m = 64", 0): (1, 0.02),
           ("random features, m = 256", 0): (-1, 0.045), ("linear", 1): (-1, 0.02),
           ("window", 1): (-1, -0.02), ("Linformer", 1): (1, -0.01),
