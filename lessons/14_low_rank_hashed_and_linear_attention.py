@@ -233,6 +233,7 @@ diagram.show(
 # %%
 guess = None  # (sees, misses)
 
+
 # %% tags=["hide-input"]
 def who_sees_whom(buckets, chunk):
     """Return two masks: who sees whom, and the pairs of one bucket that the chunks lose."""
@@ -241,6 +242,7 @@ def who_sees_whom(buckets, chunk):
     others = (buckets.unsqueeze(-1) == buckets).fill_diagonal_(False)
     near = (back == 0) | (back == 1)
     return others & near, others & ~near
+
 
 # %% tags=["hide-input"]
 sees, misses = who_sees_whom(torch.tensor([1, 0, 1, 2, 0, 1, 1, 2]), 4)
@@ -313,6 +315,7 @@ assert gradient == 0 and len(leaks) > 3
 
 # %% [markdown]
 # No gradient comes from later tokens, and still they leak. They take part in the *sort*, so they shift the chunk borders and change which keys an earlier token sees. When a model writes, those tokens do not exist yet. How often does that change an output? Let the text grow by a chunk at a time. We compare the output of its last token with the one that this token has in the whole text, over 100 texts, with 4, 8 and 16 buckets:
+
 
 # %% tags=["hide-input"]
 def changed(buckets, seed):
@@ -443,6 +446,7 @@ check("efficient/linear", linear_attention)
 # %%
 linear_attention = mine("efficient/linear")
 
+
 # %% tags=["hide-input"]
 def masked_form(q, k, v, mask):
     q, k = F.elu(q) + 1, F.elu(k) + 1
@@ -503,11 +507,13 @@ assert 2 * 33 * 64 > 64**2 + 64 > 2 * 32 * 64
 #
 # Now $m$ is a dial from a small state to exact attention. We turn it for the same hundred keys:
 
+
 # %%
 def random_features(x, directions):
     x = x / x.shape[-1] ** 0.25
     powers = x @ directions.T - x.square().sum(-1, keepdim=True) / 2
     return (powers - powers.max()).exp()  # a common factor cancels in the weights
+
 
 # %% tags=["hide-input"]
 def weight_of_the_key(m, size, seed):
@@ -693,6 +699,7 @@ def long_layer(rule, layer=MultiHeadAttention, n=n):
 def exact(q, k, v, mask=None):
     tokens = (x.unsqueeze(0) for x in (q, k, v))  # the kernel wants a batch
     return F.scaled_dot_product_attention(*tokens)[0]
+
 
 # %% tags=["once"]
 hashed = partial(lsh.rule, buckets=n // 64, chunk=64, rounds=2)

@@ -25,6 +25,7 @@ scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
 def lsh_buckets(x, rotations):
     return torch.cat([x @ rotations, -(x @ rotations)], dim=-1).argmax(-1)
 
+
 # %% [markdown]
 # ## By hand
 #

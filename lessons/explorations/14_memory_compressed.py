@@ -72,6 +72,7 @@ assert compress(seven, ones, 3).flatten().tolist() == [6, 15, 7]
 # %%
 guess = None  # a position, from 0
 
+
 # %%
 def causal_states(n, stride):
     """Return who may see which key: token t sees key i if its last token is not after t."""
@@ -83,6 +84,7 @@ def compressed(x, mask):
     first, third = x[..., :1, :], torch.eye(4).expand(3, 4, 4) / 3
     states = torch.cat([first, compress(x, third, 3)], dim=-2)  # token 0 is always there
     return scaled_dot_product_attention(x, states, states, F.pad(mask, (1, 0), value=True))
+
 
 # %%
 mask = causal_states(7, 3)
@@ -104,7 +106,7 @@ for row in ("dense", "linear", "memory-compressed"):
     means = {n: sum(c[-1] for c in runs) / 3 for n, runs in recall["runs"][row].items()}
     print(f"{row:18}", {pairs: f"{share:.0%}" for pairs, share in means.items()})
 ends = [c[-1] for runs in recall["runs"]["memory-compressed"].values() for c in runs]
-assert 0.33 < min(ends) and max(ends) < 0.42
+assert min(ends) > 0.33 and max(ends) < 0.42
 
 # %% [markdown]
 # It finds 35 to 40 %, with 4 pairs as with 64: what is blended in one key is blended however short the text. Linear attention blends only when its state is full. That is why the paper's model has exact local layers between the compressed ones: what is near can be told apart there. (That these pairs are in random order makes it hard: in a real text, neighbours have something in common.)

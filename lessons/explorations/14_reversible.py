@@ -71,6 +71,7 @@ diagram.show(
 # %%
 guess = None  # (x_1, x_2)
 
+
 # %%
 def f(x):
     return 3 * x
@@ -119,6 +120,7 @@ def reversible_block(d_model=64, heads=4):
     g = nn.Sequential(Norm(d_model, layer_norm), FeedForward(d_model, 4 * d_model))
     return ReversibleBlock(f, g)
 
+
 # %% tags=["hide-input"]
 def ordinary_block(d_model=64, heads=4):
     layer = partial(MultiHeadAttention, rule=tiled.rule)
@@ -145,12 +147,14 @@ assert parameters(ordinary_block()) == parameters(reversible_block())
 # %%
 guess = None  # (ordinary, checkpointed, reversible)
 
+
 # %%
 class Checkpointed(nn.Sequential):
     def forward(self, x):
         for block in self:
             x = checkpoint(block, x, use_reentrant=False)
         return x
+
 
 # %% tags=["hide-input"]
 def stack(kind, depth):
@@ -161,6 +165,7 @@ def stack(kind, depth):
     if kind == "reversible":
         return ReversibleSequence(blocks), torch.cat([x, x], -1).detach().requires_grad_()
     return (Checkpointed if kind == "checkpointed" else nn.Sequential)(*blocks), x
+
 
 # %%
 def saved(kind, depth):
@@ -207,7 +212,7 @@ guess = None  # (checkpointed, reversible)
 cost = {}
 for kind in kinds:
     model, x = stack(kind, 8)
-    cost[kind] = min(seconds(lambda: model(x)) for _ in range(3))
+    cost[kind] = min(seconds(partial(model, x)) for _ in range(3))
 times = {kind: cost[kind] / cost["ordinary"] for kind in kinds[1:]}
 reveal(guess, {kind: f"{factor:.2f} times" for kind, factor in times.items()})
 

@@ -27,6 +27,7 @@ scaled_dot_product_attention = mine("self_attention/scaled_dot_product")
 def linformer_attention(q, k, v, e, f):
     return scaled_dot_product_attention(q, e.T @ k, f.T @ v)
 
+
 # %% [markdown]
 # ## Into a trained model
 #
@@ -51,6 +52,7 @@ def passage(play, start):
 
 tokens = passage("Julius Caesar", 20_000)
 
+
 # %%
 def best_of_rank(rank):
     def rule(q, k, v, mask):
@@ -67,12 +69,14 @@ def projected_by(e):
 random = torch.randn(256, 64, generator=torch.Generator().manual_seed(0)) / 64**0.5
 means = repeat(torch.eye(64) / 4, "few k -> (few word) k", word=4)
 
+
 # %% tags=["hide-input"]
 @torch.no_grad()
 def states(rule):
     for layer in attentions:
         layer.rule = rule
     return reader(tokens)
+
 
 # %%
 exact = states(scaled_dot_product_attention)
@@ -100,6 +104,7 @@ assert near["best of rank 64"] > 0.9 and near["random"] < 0.3 and near["means"] 
 
 # %%
 guess = None  # a number
+
 
 # %% tags=["hide-input"]
 def needed_of(tokens):

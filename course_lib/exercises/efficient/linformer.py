@@ -16,8 +16,8 @@ exercise = Exercise(
     minutes=8,
     difficulty=2,
     hints=(
-        "A column of e says how much each of the n tokens gives to one projected key. Which product "
-        "of e and the keys mixes tokens, and leaves the columns of a key alone?",
+        "A column of e says how much each of the n tokens gives to one projected key. Which "
+        "product of e and the keys mixes tokens, and leaves the columns of a key alone?",
         "Write the shapes of Q, E, K, F and V below the formula. Which shape has each product, and "
         "which has the matrix of weights?",
         "A product of three matrices can be computed from the left or from the right, and gives "
