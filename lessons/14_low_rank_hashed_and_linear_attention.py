@@ -674,8 +674,10 @@ for pairs in (16, 32, 64):
 #
 # L3: "For long input (e.g., long documents), n > 50000". Let us try the first 65,536 words of Shakespeare: one layer, $d_{model} = 256$, four heads, forward and backward, on one core. The rival that you would use today is exact: torch's compiled kernel (lesson 13), which makes no $n \times n$ matrix.
 
-# %% tags=["hide-input"]
+# %%
 needs("shakespeare")
+
+# %% tags=["hide-input"]
 n = 65_536
 text = shakespeare.words(shakespeare.complete_works())[:n]
 number = {word: i for i, word in enumerate(dict.fromkeys(text))}
@@ -729,7 +731,7 @@ assert all(kept < 2**30 for _, kept in taken.values())
 # | idea | time | what it gives up here | today |
 # |:-|:-|:-|:-|
 # | exact, compiled | $n^2d$ | nothing | the default (Dao et al. 2022) |
-# | window | $nwd$ | what is far | beside global layers (Gemma 2: Riviere et al. 2024) |
+# | window | $nwd$ | what is far | beside global layers (Gemma 2: Riviere et al. 2024), or alone (Jiang et al. 2023) |
 # | Linformer | $nkd$ | causality, longer texts, recall | rare |
 # | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
 # | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |

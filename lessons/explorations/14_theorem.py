@@ -39,8 +39,10 @@ def linformer_attention(q, k, v, e, f):
 # %%
 guess = None  # three cosines
 
-# %% tags=["hide-input"]
+# %%
 needs("minilm", "shakespeare")
+
+# %% tags=["hide-input"]
 reader = minilm.load()
 attentions = [block.attention.sublayer.attention for block in reader.blocks]
 
@@ -148,6 +150,8 @@ guess = None  # two numbers
 
 # %%
 from math import ceil, log
+
+needs()
 
 
 def sufficient(n, epsilon):
