@@ -1,16 +1,19 @@
 """Lesson 14: how many pairs of a key and a value can one attention head keep apart?"""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from course_lib.delta_rule import delta_rule_in_chunks
 from course_lib.efficient.linear import linear_attention
 from course_lib.efficient.linformer import Linformer
 from course_lib.efficient.memory_compressed import MemoryCompressed
-from course_lib.instruments import training
+from course_lib.efficient.window import window_mask
+from course_lib.instruments import results, training
 from course_lib.self_attention import scaled_dot_product_attention
 
 LESSON = "14"
@@ -18,9 +21,10 @@ SEEDS = (0, 1, 2)
 
 KEYS, VALUES = 64, 10
 D_MODEL, D_K = 64, 16
-MIXTURES, WIDTH = 16, 4
+PROJECTED, WIDTH, WINDOW = 16, 4, 16
 PAIRS = (4, 16, 32, 64)
 TRAINING = {"steps": 1000, "learning_rate": 0.005}
+OTHER_RATES = (0.0015, 0.015)  # for the first seed, with most pairs
 BATCH, EVERY = 32, 100
 TESTED = 64  # sequences, in each of which every key is asked for
 
@@ -31,6 +35,14 @@ ROWS = {
     "linear, d_k = 32": 2 * D_K,
     "Linformer": D_K,
     "memory-compressed": D_K,
+}
+# with most pairs only
+ROWS_OF_MOST = {
+    "window": D_K,
+    "random features, m = 16": D_K,
+    "random features, m = 64": D_K,
+    "random features, m = 256": D_K,
+    "delta rule": D_K,
 }
 
 
@@ -64,12 +76,19 @@ class Recall(nn.Module):
 
 def measure() -> dict:
     """Return for each row and number of pairs the shares recalled on the way, by seed."""
+    most = PAIRS[-1]
+    runs = {}
+    for name in (*ROWS, *ROWS_OF_MOST):
+        every = PAIRS if name in ROWS else (most,)
+        runs[name] = {str(n): [kept(name, n, seed) for seed in SEEDS] for n in every}
     return {
-        "settings": TRAINING | {"d_k": D_K, "mixtures": MIXTURES, "width": WIDTH, "every": EVERY},
+        "settings": TRAINING
+        | {"d_k": D_K, "projected": PROJECTED, "width": WIDTH, "window": WINDOW, "every": EVERY},
         "pairs": list(PAIRS),
-        "runs": {
-            name: {str(pairs): [run(name, pairs, seed) for seed in SEEDS] for pairs in PAIRS}
-            for name in ROWS
+        "runs": runs,
+        "other rates": {
+            name: {str(rate): kept(name, most, SEEDS[0], rate)[-1] for rate in OTHER_RATES}
+            for name in runs
         },
     }
 
@@ -81,8 +100,17 @@ def table(figures: dict) -> list[str]:
         for pairs, curves in by_pairs.items():
             shares = " ".join(f"{curve[-1]:.2f}" for curve in curves)
             half = " ".join(f"{curve[len(curve) // 2]:.2f}" for curve in curves)
-            lines.append(f"{name:18} {pairs:>3}   {shares}   after half of the steps {half}")
+            lines.append(f"{name:24} {pairs:>3}   {shares}   after half of the steps {half}")
+    lines.append("the same with 64 pairs and the first seed, at other learning rates")
+    for name, by_rate in figures["other rates"].items():
+        lines.append(f"{name:24} " + "  ".join(f"{k}: {share:.2f}" for k, share in by_rate.items()))
     return lines
+
+
+def kept(name: str, pairs: int, seed: int, rate: float = TRAINING["learning_rate"]) -> list[float]:
+    """Train one head, or read what an interrupted call of this experiment has kept of it."""
+    key = f"{name} {pairs} {seed} {rate}"
+    return results.once("recall", TRAINING, key, lambda: run(name, pairs, seed, rate))
 
 
 def rule_of(name: str, pairs: int, d_k: int) -> Callable[..., Tensor]:
@@ -90,10 +118,43 @@ def rule_of(name: str, pairs: int, d_k: int) -> Callable[..., Tensor]:
     if name.startswith("linear"):
         return linear_attention
     if name == "Linformer":
-        return Linformer(pairs, MIXTURES)
+        return Linformer(pairs, PROJECTED)
     if name == "memory-compressed":
         return MemoryCompressed(d_k, WIDTH)
+    if name == "window":
+        return partial(F.scaled_dot_product_attention, attn_mask=window_mask(pairs, WINDOW))
+    if name.startswith("random features"):
+        return partial(random_features, directions=torch.randn(int(name.split()[-1]), d_k))
+    if name == "delta rule":
+        return store_and_read
     return scaled_dot_product_attention
+
+
+def random_features(q: Tensor, k: Tensor, v: Tensor, directions: Tensor) -> Tensor:
+    """Attend by phi(q) . phi(k), which is exp(q . k / sqrt(d)) in the mean over directions w.
+
+    phi(x) = exp(w . x - |x|^2 / 2), after q and k are divided by d^(1/4). The largest exponent is
+    subtracted, for the keys one in all, for each query its own: both cancel. Source: Choromanski et
+    al. 2021, lemma 1, without their orthogonal directions.
+    """
+    powers = []
+    for x in (q, k):
+        x = x / x.shape[-1] ** 0.25
+        powers.append(x @ directions.T - x.square().sum(-1, keepdim=True) / 2)
+    queries = (powers[0] - powers[0].detach().amax(-1, keepdim=True)).exp()
+    keys = (powers[1] - powers[1].detach().amax((-2, -1), keepdim=True)).exp()
+    total = (queries @ keys.sum(-2).unsqueeze(-1)).clamp(min=1e-30)
+    return queries @ (keys.mT @ v) / total
+
+
+def store_and_read(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Store the pairs one after another by the delta rule; read all queries from the last state."""
+    keys = F.normalize(torch.cat([k, torch.ones_like(q)], dim=-2), dim=-1)
+    queries = torch.cat([torch.zeros_like(k), q], dim=-2)
+    values = torch.cat([v, v.new_zeros(*q.shape[:-1], v.shape[-1])], dim=-2)
+    # a query writes nothing
+    share = torch.cat([v.new_ones(k.shape[:-1]), v.new_zeros(q.shape[:-1])], dim=-1)
+    return delta_rule_in_chunks(queries, keys, values, share)[..., -q.shape[-2] :, :]
 
 
 def draw(pairs: int, size: int, generator: torch.Generator) -> Recalled:
@@ -116,10 +177,11 @@ def share_right(model: nn.Module, pairs: int) -> float:
     return (model(batch).argmax(-1) == batch.answers).float().mean().item()
 
 
-def run(name: str, pairs: int, seed: int) -> list[float]:
+def run(name: str, pairs: int, seed: int, rate: float) -> list[float]:
     """Train one head; return the share recalled after 0, 100, 200, ... steps."""
     with training.seeded(seed):
-        model = Recall(ROWS[name], rule_of(name, pairs, ROWS[name]))
+        d_k = (ROWS | ROWS_OF_MOST)[name]
+        model = Recall(d_k, rule_of(name, pairs, d_k))
     curve, generator = [], torch.Generator().manual_seed(seed)
 
     def batches() -> Iterator[Recalled]:
@@ -128,5 +190,5 @@ def run(name: str, pairs: int, seed: int) -> list[float]:
                 curve.append(share_right(model, pairs))
             yield draw(pairs, BATCH, generator)
 
-    training.train(model, batches(), loss, **TRAINING)
+    training.train(model, batches(), loss, **TRAINING | {"learning_rate": rate})
     return [*curve, share_right(model, pairs)]

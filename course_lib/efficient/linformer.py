@@ -1,4 +1,4 @@
-"""Linformer: the n keys and values of a text become k mixtures of them (lesson 14).
+"""Linformer: the n keys and values of a text become k projected ones (lesson 14).
 
 Time and memory for n tokens: O(n k d) and O((n + k) d), forward and backward.
 Source: Wang et al. 2020a ("Linformer"), eq. 7.
@@ -31,14 +31,14 @@ def linformer_attention(
     e: Float[Tensor, "n k"],
     f: Float[Tensor, "n k"],
 ) -> Float[Tensor, "... n d_v"]:
-    """Attend to k mixtures of the tokens: softmax(Q (E^T K)^T / sqrt(d_k)) F^T V.
+    """Attend to k projected keys: softmax(Q (E^T K)^T / sqrt(d_k)) F^T V.
 
     With identities for `e` and `f` this is dense attention; otherwise it approximates it, as far as
-    its matrix of weights has a low rank. Every mixture holds tokens from both sides, so there is no
-    causal form. Time O(n k d), memory O((n + k) d) in tiles of queries; yours may hold all n x k
-    weights, but no tensor of n x n numbers. Source: Wang et al. 2020a, eq. 7, whose E and F are our
-    e and f transposed. Raises ValueError for projections of another length than n, or of unequal
-    shapes.
+    its matrix of weights has a low rank. Every projected key holds tokens from both sides, so there
+    is no causal form. Time O(n k d), memory O((n + k) d) in tiles of queries; yours may hold all n
+    x k weights, but no tensor of n x n numbers. Source: Wang et al. 2020a, eq. 7, whose E and F are
+    our e and f transposed. Raises ValueError for projections of another length than n, or of
+    unequal shapes.
     """
     n = q.shape[-2]
     if e.shape != f.shape or len(e) != n:
@@ -47,10 +47,10 @@ def linformer_attention(
             f"not the shapes {tuple(e.shape)} and {tuple(f.shape)}: were they made for texts of "
             "another length?"
         )
-    # mix the n keys into k, and the n values
+    # project the n keys to k, and the n values
     keys = einsum(e, k, "n k, ... n d -> ... k d")
     values = einsum(f, v, "n k, ... n d -> ... k d")
-    # attend to the mixtures
+    # attend to the projected keys
     everything = [slice(0, e.shape[-1])]
     tiles = [(rows, everything, None) for rows in spans(n, TILE_QUERIES)]
     output, _ = attend(q, keys, values, tiles)
@@ -70,12 +70,12 @@ class Linformer(nn.Module):
         self.f = nn.Parameter(torch.randn(n, mixtures) / n**0.5)
 
     def forward(self, q: Queries, k: Keys, v: Values, mask: Mask = None) -> Output:
-        """Attend; hidden tokens are in no mixture."""
+        """Attend; hidden tokens are in no projected key."""
         refuse_another_text(q, k)
         n, longest = k.shape[-2], len(self.e)
         if n > longest:
             raise ValueError(
-                f"these mixtures were made for texts of up to {longest} tokens, not {n}"
+                f"these projections were made for texts of up to {longest} tokens, not {n}"
             )
         real, _ = read_mask(mask, q, k)
         if real is not None:

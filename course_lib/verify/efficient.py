@@ -7,7 +7,15 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from course_lib.efficient import bigbird, kernel, lsh, memory_compressed, reversible, window
+from course_lib.efficient import (
+    bigbird,
+    kernel,
+    linear,
+    lsh,
+    memory_compressed,
+    reversible,
+    window,
+)
 from course_lib.efficient.variants import VARIANTS
 from course_lib.verify.comparison import Comparison, Inputs, compare
 
@@ -225,6 +233,13 @@ def _convolve(x: Tensor, weight: Tensor, stride: int) -> Tensor:
 @twin("linear")
 def _linear(inputs: Inputs):
     return _linear_attention(inputs, causal=False)
+
+
+@compare(linear.linear_attention_in_chunks, "its n x n weights, `torch.tril` of them")
+def _linear_in_chunks(inputs: Inputs):
+    (q, k, v, _), theirs = _linear_attention(inputs, causal=True)
+    (chunk,) = inputs.sizes(1)
+    return linear.linear_attention_in_chunks(q, k, v, chunk), theirs
 
 
 @twin("linear", "the same, `torch.tril` of them")

@@ -1,4 +1,4 @@
-"""A text summed up in a few mixtures, and attention to these."""
+"""A text summed up in a few projected tokens, and attention to these."""
 
 import torch
 from torch.nn import functional as F
@@ -13,11 +13,11 @@ exercise = Exercise(
     reference=linformer_attention,
     lesson="14",
     title="A thousand tokens in sixteen",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     hints=(
-        "A column of e says how much each of the n tokens gives to one mixture. Which product of e "
-        "and the keys mixes tokens, and leaves the columns of a key alone?",
+        "A column of e says how much each of the n tokens gives to one projected key. Which "
+        "product of e and the keys mixes tokens, and leaves the columns of a key alone?",
         "Write the shapes of Q, E, K, F and V below the formula. Which shape has each product, and "
         "which has the matrix of weights?",
         "A product of three matrices can be computed from the left or from the right, and gives "
@@ -43,8 +43,8 @@ def tokens(draw: Draw, *shape: int, d_k: int, d_v: int, mixtures: int):
 def cases(draw: Draw):
     yield "three tokens in two", tokens(draw, 3, d_k=2, d_v=4, mixtures=2)
     yield "seven tokens in four", tokens(draw, 7, d_k=3, d_v=5, mixtures=4)
-    yield "as many mixtures as tokens", tokens(draw, 5, d_k=3, d_v=2, mixtures=5)
-    yield "all in one mixture", tokens(draw, 4, d_k=3, d_v=2, mixtures=1)
+    yield "as many projected keys as tokens", tokens(draw, 5, d_k=3, d_v=2, mixtures=5)
+    yield "all in one projected key", tokens(draw, 4, d_k=3, d_v=2, mixtures=1)
     yield "one token", tokens(draw, 1, d_k=4, d_v=3, mixtures=2)
     yield "a batch of texts", tokens(draw, 2, 6, d_k=5, d_v=4, mixtures=3)
     yield "two batch dimensions", tokens(draw, 3, 2, 5, d_k=3, d_v=6, mixtures=4)
@@ -59,14 +59,14 @@ def no_square(answer, draw: Draw):
     return torch.allclose(found, linformer_attention(*inputs), atol=1e-4)
 
 
-@exercise.property("mixtures that are the tokens themselves give dense attention")
+@exercise.property("projected keys that are the tokens themselves give dense attention")
 def identity(answer, draw: Draw):
     q, k, v, _, _ = tokens(draw, 6, d_k=3, d_v=4, mixtures=1)
     found = answer(q, k, v, torch.eye(6), torch.eye(6))
     return torch.allclose(found, scaled_dot_product_attention(q, k, v), atol=1e-5)
 
 
-@exercise.property("the order of the mixtures means nothing, that of keys against values does")
+@exercise.property("the order of projected keys means nothing, that of keys against values does")
 def mixtures_in_any_order(answer, draw: Draw):
     q, k, v, e, f = tokens(draw, 7, d_k=3, d_v=4, mixtures=3)
     found = answer(q, k, v, e, f)
@@ -79,7 +79,7 @@ def mixtures_in_any_order(answer, draw: Draw):
 def large_scores(answer, draw: Draw):
     q, _, v, _, f = tokens(draw, 6, d_k=3, d_v=4, mixtures=6)
     q = 1 + q.abs()
-    # from mixture to mixture the scores rise, or fall, by more than a thousand
+    # from one projected key to the next the scores rise, or fall, by more than a thousand
     rising = 1000 * torch.arange(1.0, 7.0).unsqueeze(-1).repeat(1, 3)
     return all(
         torch.allclose(
@@ -125,8 +125,8 @@ stock.unscaled(exercise)
 
 @exercise.mistake
 def scaled_by_mixtures(q, k, v, e, f):
-    """The scores were divided by the root of the number of mixtures. A score is one dot product:
-    how many terms does it sum?"""
+    """The scores were divided by the root of the number of projected keys. A score is one dot
+    product: how many terms does it sum?"""
     return attend(q, e.mT @ k, f.mT @ v, scale=e.shape[-1] ** 0.5)
 
 
@@ -140,36 +140,36 @@ def weights_mixed(q, k, v, e, f):
 
 @exercise.mistake
 def no_softmax(q, k, v, e, f):
-    """The scores averaged the mixtures themselves: there is no softmax, and a row of them may sum
-    to anything."""
+    """The scores averaged the projected keys themselves: there is no softmax, and a row of them may
+    sum to anything."""
     return q @ (e.mT @ k).mT / q.shape[-1] ** 0.5 @ (f.mT @ v)
 
 
 @exercise.mistake
 def over_queries(q, k, v, e, f):
-    """The softmax ran over the tokens: each mixture shares itself out, and the weights of one query
-    do not sum to one. Which axis is that of the mixtures?"""
+    """The softmax ran over the tokens: each key shares itself out, and the weights of one query
+    do not sum to one. Which axis is that of the projected keys?"""
     return torch.softmax(q @ (e.mT @ k).mT / q.shape[-1] ** 0.5, -2) @ (f.mT @ v)
 
 
 @exercise.mistake
 def queries_mixed(q, k, v, e, f):
-    """The queries were mixed too, so the result has a row for each mixture. Who asks: every token,
-    or a summary?"""
+    """The queries were mixed too, so the result has a row for each projected key. Who asks: every
+    token, or a summary?"""
     return attend(e.mT @ q, e.mT @ k, f.mT @ v)
 
 
 @exercise.mistake(raises=MemoryError)
 def not_mixed(q, k, v, e, f):
-    """This is dense attention, and the mixtures were never made: `e` and `f` are accepted and never
-    used."""
+    """This is dense attention, and the projected keys were never made: `e` and `f` are accepted and
+    never used."""
     return attend(q, k, v)
 
 
 @exercise.mistake
 def averages(q, k, v, e, f):
-    """The columns of e and f were brought to the sum one, so that mixtures became averages. The
-    formula takes the projections as they are."""
+    """The columns of e and f were brought to the sum one, so that projected keys became averages.
+    The formula takes the projections as they are."""
     return attend(q, F.softmax(e, 0).mT @ k, F.softmax(f, 0).mT @ v)
 
 

@@ -10,11 +10,10 @@ from course_lib.efficient.lsh import lsh_attention
 
 exercise = Exercise(
     reference=lsh_attention,
-    lesson="14",
+    lesson="14_hashing",
     title="Look where the others point",
     minutes=35,
     difficulty=3,
-    optional=True,
     hints=(
         "Eight tokens, in the buckets 1 0 1 2 0 1 1 2, and chunks of four. Write the tokens down "
         "in the order of their buckets. Which tokens are in the first chunk, which in the second?",

@@ -9,11 +9,10 @@ from course_lib.efficient.memory_compressed import compress
 
 exercise = Exercise(
     reference=compress,
-    lesson="14",
+    lesson="14_memory_compressed",
     title="Three tokens, one memory",
     minutes=15,
     difficulty=2,
-    optional=True,
     hints=(
         "Seven tokens, a stride of three, a width of three: which tokens does state 0 cover, which "
         "state 1, which state 2? How many of them does the text not have?",

@@ -9,7 +9,7 @@ from course_lib.efficient.reversible import ReversibleBlock, halves
 exercise = Exercise(
     reference=ReversibleBlock,
     method="inverse",
-    lesson="14",
+    lesson="14_reversible",
     title="There and back again",
     minutes=6,
     difficulty=2,
