@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from course_lib.efficient import bigbird, kernel, lsh, memory_compressed, reversible, window
+from course_lib.efficient import bigbird, kernel, lsh, memory_compressed, plan, reversible, window
 from course_lib.efficient.variants import VARIANTS
 from course_lib.verify.comparison import Comparison, Inputs, compare
 
@@ -192,6 +192,16 @@ def _attend(inputs: Inputs):
         torch.cat([output.flatten(), log_total[..., some].flatten()]),
         torch.cat([theirs.flatten(), scores[..., some, :].logsumexp(-1).flatten()]),
     )
+
+
+@compare(plan.attend_by_plan, "`F.scaled_dot_product_attention`")
+def _attend_by_plan(inputs: Inputs):
+    q, k, v = inputs.query_key_value()
+    n, keys = q.shape[-2], k.shape[-2]
+    mask = inputs.mask(n, keys)
+    tiles = [(i, min(i + 2, keys), mask[..., i : i + 2]) for i in range(0, keys, 2)]
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return plan.attend_by_plan(q, k, v, [(0, n, tiles)]), theirs
 
 
 @compare(memory_compressed.compress, "`F.conv1d`")
