@@ -18,6 +18,8 @@ exercise = Exercise(
         "What is minus infinity less minus infinity? With which number could the maximum begin "
         "instead, so that it is below every score and a difference to it is still a number?",
     ),
+    # what the sums begin with is wiped out by the first real maximum
+    equivalent=("0.0 -> -1.0", "0.0 -> 1.0"),
     forbidden=(*FUSED_ATTENTION, "course_lib.efficient.kernel.attend"),
 )
 
@@ -58,6 +60,11 @@ def cases(draw: Draw):
     yield "a first tile that hides all from a query", (*words(draw, 4, d_k=2, d_v=3), first)
     yield "a window", (*words(draw, 7, d_k=3, d_v=2), band(7, 1, 3))
     yield "a batch of texts", (*words(draw, 2, 8, d_k=3, d_v=5), band(8, 2, 4))
+    yield "two batch dimensions", (*words(draw, 3, 2, 5, d_k=2, d_v=4), whole(5, 2))
+    yield "one token", (*words(draw, 1, d_k=3, d_v=2), whole(1, 2))
+    yield "as many tokens as each has numbers", (*words(draw, 4, d_k=4, d_v=2), whole(4, 2))
+    more = [(0, 3, [(0, 2, None), (2, 5, None)])]
+    yield "more keys than queries", (draw.normal(3, 2), draw.normal(5, 2), draw.normal(5, 4), more)
 
 
 @exercise.property("tiles in another order give the same", points=2)
