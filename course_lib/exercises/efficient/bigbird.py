@@ -12,7 +12,7 @@ exercise = Exercise(
     reference=bigbird_attention,
     lesson="13",
     title="Block-sparse attention",
-    minutes=6,
+    minutes=5,
     difficulty=2,
     hints=(
         "Take one block of queries and its row. Which words are the keys that it sees, and how "
