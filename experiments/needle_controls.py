@@ -7,9 +7,9 @@ LESSON = "13"
 SEEDS = (0, 1, 2)
 
 RATES = (0.002, 0.01)  # beside the 0.005 of experiments/needle.py
-SWEPT = ("global", "random", "window + global", "dense")
+SWEPT = ("global",)
 FAR = 13  # beyond every window's reach in two layers: blocks of four, one on each side
-WITHOUT_NEAR = ("global", "window + global")
+WITHOUT_NEAR = ("dense", "global", "window + global")
 
 
 def measure() -> dict:

@@ -464,6 +464,7 @@ bigbird_attention = mine("efficient/bigbird")
 # %%
 guess = None  # a share
 
+
 # %% tags=["hide-input"]
 def block_plan(mask, block=64):
     rows = [(row.nonzero().flatten() * block).tolist() for row in mask]
@@ -500,7 +501,7 @@ plots.show(
 )
 shares = [timed[name] / timed["exact"] / (tiles[name] / 1024) for name in tiles]
 claim = "each plan takes 0.6 to 1.6 times the time that its tiles predict"
-measuring.expect(claim, 0.6 < min(shares) and max(shares) < 1.6, [round(x, 2) for x in shares])
+measuring.expect(claim, min(shares) > 0.6 and max(shares) < 1.6, [round(x, 2) for x in shares])
 
 # %% [markdown]
 # What you would use today for your own pattern is PyTorch's `flex_attention`: its *block mask* is a plan, and the loop is compiled for it. Without a compiled loop a sparse pattern first has to make up for Python. Whole layers, measured beforehand with the library's plans and $d = 256$:
@@ -668,6 +669,48 @@ print("the global block alone, three seeds:", [run["curve"][-1] for run in one["
 # %% [markdown]
 # Without a path, the shares stay near chance: the output at the question cannot depend on the needle, however long we train. (A curve that is flat at the end would not prove that.) With a path, it is nearly always found, with two exceptions. Random links alone find only what the question itself is linked to. The global block alone finds between 0.6 and 1, depending on the seed.
 
+# %% [markdown]
+# Why is the global block alone worse than with a window beside it, though a far needle takes the same path in both? Look at how soon they learn. And run the control: train on **far needles only**, 13 letters back or more, which no window here reaches in two layers.
+
+# %% tags=["hide-input"]
+controls = results.load("needle_controls")["figures"]
+arms = {"needles at any distance": one, "needles 13 letters back or more": controls["far"]}
+title = "The window's help is gone when training has no near needles"
+figure, panels = plots.panels(title, list(arms), size=(9.6, 3.6))
+steps = [needle["every"] * i for i in range(len(one["dense"][0]["curve"]))]
+for ax, runs in zip(panels, arms.values()):
+    for colour, name in zip(["0.4", *plots.COLOURS], ["dense", "window + global", "global"]):
+        curves = torch.tensor([run["curve"] for run in runs[name]])
+        ax.plot(steps, curves.T, color=colour, linewidth=0.8, alpha=0.6)
+        ax.plot(steps, curves.mean(0), color=colour, label=name, linewidth=2)
+    ax.axhline(0.1, color="0.6", linestyle=":")
+    ax.set(xlabel="training steps", ylim=(0, 1.05))
+panels[0].legend(fontsize=8, loc="lower right")
+panels[0].set_ylabel("share found, mean over distances")
+ends = {name: [run["curve"][-1] for run in runs] for name, runs in controls["far"].items()}
+named = ("dense", "window + global", "global")
+soon = {name: [run["curve"][3] for run in one[name]] for name in named}
+assert min(soon["dense"] + soon["window + global"]) > 0.9 and max(soon["global"]) < 0.3
+assert [round(x, 2) for x in ends["window + global"]] == [0.41, 0.1, 0.31]
+assert [round(x, 2) for x in ends["global"]] == [0.81, 0.11, 1.0]
+plots.show(
+    figure,
+    "Share found against training steps, three seeds as thin lines, their mean thick. Left, needles "
+    "at any distance: dense and window + global are above 0.9 after 300 steps, the global block alone "
+    f"rises later. Right, far needles only, at the end: {ends}.",
+)
+
+# %% tags=["hide-input"]
+print("share found at the end, by seed")
+for name, rates in controls["rates"].items():
+    rates = {"0.002": rates["0.002"], "0.005": one[name], "0.01": rates["0.01"]}
+    for rate, runs in rates.items():
+        print(f"{name:16} learning rate {rate:6}", [run["curve"][-1] for run in runs])
+means = {rate: sum(run["curve"][-1] for run in runs) / 3 for rate, runs in rates.items()}
+assert max(means, key=means.get) == "0.005"
+
+# %% [markdown]
+# With a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Without near needles the lead is gone: window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So the window helps by near needles, which are one layer away: learned first, they seem to prepare the longer path. (Other learning rates do not cure the block alone: of the three above, 0.005 is the best, and the seeds differ at each.)
 # %% [markdown]
 # ## What to remember
 #

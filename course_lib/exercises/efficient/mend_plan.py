@@ -33,9 +33,7 @@ def words(draw: Draw, *shape: int, d_k: int, d_v: int):
 def whole(n, block):
     """Plan every tile."""
     starts = range(0, n, block)
-    return [
-        (i, min(i + block, n), [(j, min(j + block, n), None) for j in starts]) for i in starts
-    ]
+    return [(i, min(i + block, n), [(j, min(j + block, n), None) for j in starts]) for i in starts]
 
 
 def band(n, reach, block):
