@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=window_attention,
     lesson="13",
     title="Window attention",
-    minutes=8,
+    minutes=7,
     difficulty=2,
     hints=(
         "A text of 1000 words has a million scores. With a window of five, how many of them does "
