@@ -7,7 +7,7 @@ LESSON = "13"
 SEEDS = (0, 1, 2)
 
 RATES = (0.002, 0.01)  # beside the 0.005 of experiments/needle.py
-SWEPT = ("global",)
+SWEPT = ("global", "random", "window + global")
 FAR = 13  # beyond every window's reach in two layers: blocks of four, one on each side
 WITHOUT_NEAR = ("dense", "global", "window + global")
 
