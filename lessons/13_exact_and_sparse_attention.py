@@ -64,7 +64,8 @@ reveal(guess, (0.51, 13.0))
 
 # %% [markdown]
 # Each line has three factors: times the RNN, the GRU, the LSTM. Against the LSTM attention is cheaper below $n = 2d$.
-#
+
+# %% [markdown]
 # > **What the paper's count leaves out.** Vaswani et al. 2017 (section 4) write: "self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Their table 1 counts $O(n^2 d)$ against $O(n d^2)$: scores and averages, without attention's four matrices, against a recurrent layer without its gates. With both, attention never needs less than twice as much as a plain RNN, so the sentence fails. But against an LSTM, the cell of the translation models in the paper's table 2, the border is $2d$: there the sentence is too modest.
 
 # %% [markdown]
@@ -112,8 +113,10 @@ for name in ("your attention", "compiled attention", "RNN"):
     ratios = [one / other for one, other in zip(taken[name], taken["LSTM"])]
     print(f"{name:18}", *(f"{n}: {ratio:.1f} " for n, ratio in zip(lengths, ratios)))
 ratios = [one / other for one, other in zip(taken["your attention"], taken["LSTM"])]
-claim = "your attention takes less time than the LSTM at 128 tokens, and more at 2,048"
-measuring.expect(claim, ratios[1] < 1 < ratios[-1], f"{ratios[1]:.1f} and {ratios[-1]:.1f} times")
+rnns = taken["your attention"][1] / taken["RNN"][1]
+claim = "at 128 tokens your attention takes less time than both, at 2,048 more than the LSTM"
+came = f"{rnns:.1f} times the RNN's; {ratios[1]:.1f} and {ratios[-1]:.1f} times the LSTM's"
+measuring.expect(claim, max(rnns, ratios[1]) < 1 < ratios[-1], came)
 
 # %% tags=["hide-input"]
 title = "In your attention both squares show; compiled, the memory's square is gone"
@@ -142,7 +145,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At short lengths attention is quicker than its count says: its products are large, while the $n$ steps of a recurrent layer wait for each other. So in this sense too the paper's "faster" is right. Then the square takes over, in your attention first. From 1,024 to 2,048 tokens its memory grows by more than 3.5; the compiled attention's only doubles. How can that be?
+# At 128 tokens attention takes less time than the RNN, with 2.5 times its multiply-adds: its products are large, while the RNN's $n$ small steps wait for each other. So in this sense the paper's "faster" is right. The LSTM is overtaken a little before the 512 tokens of the count. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
 
 # %% [markdown]
 # ## A book of 50,000 tokens
@@ -554,7 +557,7 @@ reveal(guess, needed)
 assert needed == (128, 8, 2) and receptive_field(12, 257) == 3073
 title = "128 layers, 8 or 2 until every block has heard from every other"
 figure, ax = plots.axes(title, "layers", "share of pairs", size=(7.2, 3.2))
-places = ((14, 0.18), (9, 0.75), (1.05, 0.9))
+places = ((22, 0.22), (9, 0.75), (1.05, 0.9))
 for colour, place, (name, shares) in zip(plots.COLOURS, places, heard_by.items()):
     ax.semilogx(range(1, len(shares)), shares[1:], "o-", color=colour, markersize=3)
     ax.text(*place, name, color=colour, size="small")
