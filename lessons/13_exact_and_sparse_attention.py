@@ -657,8 +657,6 @@ plots.show(
     "find nearly all; a global block alone about 0.8 at every distance; the window those up to 10 "
     "letters back, window + random these and some further blocks; random alone two blocks.",
 )
-
-# %% tags=["hide-input"]
 for name in PARTS:
     for run in one[name]:
         found, there = torch.tensor(run["found"]), can_find(name)
