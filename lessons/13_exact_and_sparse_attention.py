@@ -37,7 +37,7 @@ receptive_field = mine("windows/receptive_field")
 # %% [markdown]
 # ## Count the multiply-adds
 #
-# To make something cheaper, first find out what costs. Take $n$ tokens of size $d$. Attention multiplies by four matrices, scores $n^2$ pairs, and averages $n$ values for each token. A recurrent layer multiplies each input and each hidden state by as many matrices as it has gates:
+# To make something cheaper, first find out what costs. Take $n$ tokens of size $d$. Attention multiplies by four matrices, scores $n^2$ pairs, and averages $n$ values for each token. A recurrent layer multiplies each input and each hidden state by one matrix each in an RNN, three in a GRU, four in an LSTM:
 #
 # $$\text{attention: } \underbrace{4\,n d^2}_{W_Q,\,W_K,\,W_V,\,W_O} + \underbrace{n^2 d}_{Q K^T} + \underbrace{n^2 d}_{\text{weights} \cdot V} \qquad \text{RNN: } 2\,n d^2 \qquad \text{GRU: } 6\,n d^2 \qquad \text{LSTM: } 8\,n d^2$$
 
@@ -66,7 +66,7 @@ reveal(guess, (0.51, 13.0))
 # Each line has three factors: times the RNN, the GRU, the LSTM. Against the LSTM attention is cheaper below $n = 2d$.
 
 # %% [markdown]
-# > **What the paper's count leaves out.** Vaswani et al. 2017 (section 4) write: "self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Their table 1 counts $O(n^2 d)$ against $O(n d^2)$: scores and averages, without attention's four matrices, against a recurrent layer without its gates. With both, attention never needs less than twice as much as a plain RNN, so the sentence fails. But against an LSTM, the cell of the translation models in the paper's table 2, the border is $2d$: there the sentence is too modest.
+# > **What the paper's count leaves out.** Vaswani et al. 2017 (section 4) write: "self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Their table 1 counts $O(n^2 d)$ against $O(n d^2)$: scores and averages, without attention's four matrices, against a recurrent layer without its gates. With both, attention never needs less than twice as much as a plain RNN, so the sentence fails. But against an LSTM, the cell of the recurrent translation models in the paper's table 2, the border is $2d$: there the sentence is too modest.
 
 # %% [markdown]
 # PyTorch's own counter agrees with our formula for attention:
@@ -145,7 +145,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At 128 tokens attention takes less time than the RNN, with 2.5 times its multiply-adds: its products are large, while the RNN's $n$ small steps wait for each other. So in this sense the paper's "faster" is right. The LSTM is overtaken a little before the 512 tokens of the count. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
+# At 128 tokens attention takes less time than the RNN, with 2.5 times its multiply-adds: its products are large, while the RNN's $n$ small steps wait for each other. So in this sense the paper's "faster" is right. Attention loses its lead over the LSTM between 256 and 512 tokens, not far from the 512 of the count. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
 
 # %% [markdown]
 # ## A book of 50,000 tokens
@@ -341,12 +341,12 @@ diagram.show(
 # | standard attention | 66.6 GFLOPs | 40.3 GB | 41.7 ms |
 # | FlashAttention | 75.2 GFLOPs | 4.4 GB | 7.3 ms |
 #
-# It computes more and is nearly six times as fast. (On a GPU: not measured here.) FlashAttention-2 and -3 share the work out better among a GPU's cores; the mathematics is yours.
+# It computes more and is nearly six times as fast. (On a GPU: not measured here.) FlashAttention-2 and -3 use a GPU's cores better; the mathematics is yours.
 
 # %% [markdown]
 # ## One loop, every pattern
 #
-# Exact attention visits every tile. What if we visit fewer? The time that is left is quadratic, and only pairs that are never computed save it. So give the loop a **plan**: for each block of queries, the list of tiles to visit.
+# Exact attention visits every tile. What if we visit fewer? The time is still quadratic, and only pairs that are never computed save it. So give the loop a **plan**: for each block of queries, the list of tiles to visit.
 
 # %% tags=["hide-input"]
 from matplotlib.colors import ListedColormap
@@ -523,7 +523,7 @@ assert faster[0] < 1 and 4.7 < faster[3] < 4.9 and 8.5 < faster[4] < 8.7
 assert 4096 / 257 > 15.9 and all(x > y for x, y in zip(rows["BigBird"], rows["window"]))
 
 # %% [markdown]
-# (Stored, one machine with two cores, a window of 257.) At 512 tokens the window gains nothing; at 4,096 it is 4.8 times as fast as the compiled exact attention, and 8.6 times at 8,192. Against our own uncompiled function it would be several times more, which would mostly measure Python and memory. (With 257 of 4,096 keys there are 16 times fewer pairs; the rest of the layer, and the loop, take their share.)
+# (Stored, one machine with two cores, a window of 257.) At 512 tokens the window gains nothing; at 4,096 it is 4.8 times as fast as the compiled exact attention, and 8.6 times at 8,192. Against our own uncompiled function, which is slower, the factor would flatter the window. (With 257 of 4,096 keys there are 16 times fewer pairs; the rest of the layer, and the loop, take their share.)
 
 # %% [markdown]
 # ## How far does it reach?
@@ -725,7 +725,7 @@ assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 # Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So what helped was not the window on the way to a far needle, but near needles: one layer finds them, and they seem to prepare the path of two.
 
 # %% [markdown]
-# Is it the learning rate? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links fail at every rate. A path is needed; it is not a promise. What a model finds also depends on what its training begins with.
+# Is it the learning rate? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links alone stay below 0.2 at every rate. A path is needed; it is not a promise. What a model finds also depends on what its training begins with.
 # %% [markdown]
 # ## What to remember
 #
