@@ -98,11 +98,14 @@ class Reader(nn.Module):
         return self.answer(self.encoder(tokens)[:, -1])
 
 
-def needles(text: Tensor, number: int, distance: int | None, size: int, seed: int) -> Iterator:
+def needles(
+    text: Tensor, number: int, distance: int | None, size: int, seed: int, nearest: int = 1
+) -> Iterator:
     """Yield texts with `number` needles, each of another colour, and the mark of the one asked for.
 
     The last token asks for a colour. That needle is `distance` places before it, or anywhere, as
-    often from 1 to 2 places before it as from 50 to 100; the others are anywhere.
+    often from 1 to 2 places before it as from 50 to 100, but no nearer than `nearest`; the others
+    are anywhere.
     """
     generator = torch.Generator().manual_seed(seed)
     vocab = len(characters.vocab())
@@ -110,7 +113,8 @@ def needles(text: Tensor, number: int, distance: int | None, size: int, seed: in
         marks = torch.randint(MARKS, (size, number), generator=generator)
         # different places for all, and the first needle's at its distance
         places = torch.rand(size, N - 1, generator=generator).argsort(-1)[:, :number]
-        back = (N ** torch.rand(size, generator=generator)).long().clamp(1, N - 1)
+        share = torch.rand(size, generator=generator)
+        back = (nearest * (N / nearest) ** share).long().clamp(nearest, N - 1)
         wanted = N - 1 - (back if distance is None else torch.full_like(back, distance))
         taken = places == wanted.unsqueeze(-1)
         places = torch.where(taken, places[:, :1], places)
@@ -139,7 +143,7 @@ def shares(model: nn.Module, number: int, texts: int) -> list[float]:
     ]
 
 
-def run(name: str, number: int, seed: int) -> dict:
+def run(name: str, number: int, seed: int, *, rate: float | None = None, nearest: int = 1) -> dict:
     """Train one model; return the share found over the steps, and at the end by distance."""
     start, curve = time.process_time(), []
     vocab = len(characters.vocab()) + MARKS * number + number
@@ -148,13 +152,14 @@ def run(name: str, number: int, seed: int) -> dict:
 
     def watched() -> Iterator:
         learning, _ = characters.split()
-        for step, batch in enumerate(needles(learning, number, None, BATCH, seed)):
+        for step, batch in enumerate(needles(learning, number, None, BATCH, seed, nearest)):
             if step % EVERY == 0:
                 found = shares(model, number, GLANCED)
                 curve.append(round(sum(found) / len(found), 3))
             yield batch
 
-    training.train(model, watched(), loss, seed=seed, **BUDGET)
+    budget = BUDGET | ({} if rate is None else {"learning_rate": rate})
+    training.train(model, watched(), loss, seed=seed, **budget)
     found = [round(share, 3) for share in shares(model, number, TESTED)]
     curve.append(round(sum(found) / len(found), 3))
     return {"curve": curve, "found": found, "cpu": round(time.process_time() - start, 1)}

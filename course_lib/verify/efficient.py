@@ -13,6 +13,7 @@ from course_lib.efficient import (
     linear,
     lsh,
     memory_compressed,
+    plan,
     reversible,
     window,
 )
@@ -200,6 +201,16 @@ def _attend(inputs: Inputs):
         torch.cat([output.flatten(), log_total[..., some].flatten()]),
         torch.cat([theirs.flatten(), scores[..., some, :].logsumexp(-1).flatten()]),
     )
+
+
+@compare(plan.attend_by_plan, "`F.scaled_dot_product_attention`")
+def _attend_by_plan(inputs: Inputs):
+    q, k, v = inputs.query_key_value()
+    n, keys = q.shape[-2], k.shape[-2]
+    mask = inputs.mask(n, keys)
+    tiles = [(i, min(i + 2, keys), mask[..., i : i + 2]) for i in range(0, keys, 2)]
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    return plan.attend_by_plan(q, k, v, [(0, n, tiles)]), theirs
 
 
 @compare(memory_compressed.compress, "`F.conv1d`")

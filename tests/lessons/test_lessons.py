@@ -171,7 +171,7 @@ def test_a_solved_exercise_brings_the_helpers_that_no_cell_has_named_before():
     [lesson] = lesson_files(["13"])
     solved = [cell for cell in build(lesson, solved=True).cells if "exercise" in cell.metadata]
     sources = {cell.metadata["exercise"]: cell.source for cell in solved}
-    assert sources["efficient/operations"].startswith("def operations(")
+    assert sources["efficient/mend_plan"].startswith("def attend_by_plan(")
     for name in ("spans", "attend", "tiled_attention"):
         assert f"\ndef {name}(" in sources["efficient/tiled"]
 

@@ -12,9 +12,8 @@ exercise = Exercise(
     reference=bigbird_attention,
     lesson="13",
     title="Block-sparse attention",
-    minutes=30,
-    difficulty=3,
-    optional=True,
+    minutes=5,
+    difficulty=2,
     hints=(
         "Take one block of queries and its row. Which words are the keys that it sees, and how "
         "many? What would dense attention do, had the text only these keys?",

@@ -7,11 +7,10 @@ from course_lib.efficient.bigbird import bigbird_mask
 
 exercise = Exercise(
     reference=bigbird_mask,
-    lesson="13",
+    lesson="13_bigbird",
     title="The pattern, drawn in full",
-    minutes=10,
+    minutes=6,
     difficulty=2,
-    optional=True,
     hints=(
         "Three blocks of one word each: row 0 lists 0 and 2, row 1 lists 1, row 2 lists nobody. "
         "Draw the three rows of the mask.",

@@ -19,11 +19,10 @@ ROWS = "torch.tensor([row + [-1] * (longest - len(row)) for row in rows])"
 
 exercise = Exercise(
     reference=neighbours,
-    lesson="13",
+    lesson="13_bigbird",
     title="Window, global and random blocks",
-    minutes=25,
+    minutes=12,
     difficulty=3,
-    optional=True,
     canonical=in_order,
     hints=(
         "Begin on paper: five blocks, a window of three, one global block, nothing random. Which "

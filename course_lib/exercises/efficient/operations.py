@@ -6,11 +6,10 @@ from course_lib.efficient.cost import operations
 
 exercise = Exercise(
     reference=operations,
-    lesson="13",
+    lesson="13_bigbird",
     title="The paper's count",
-    minutes=6,
+    minutes=4,
     difficulty=1,
-    optional=True,
     hints=(
         "How many multiplications has one dot product of two words of size d? How many dot "
         "products are there, if every word asks every word?",

@@ -13,7 +13,7 @@ exercise = Exercise(
     reference=tiled_attention,
     lesson="13",
     title="Attention by tiles",
-    minutes=25,
+    minutes=15,
     difficulty=3,
     hints=(
         "Forget the maximum for a moment: two sums make a row of attention, one of exponentials, "

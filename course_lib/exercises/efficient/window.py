@@ -13,8 +13,8 @@ exercise = Exercise(
     reference=window_attention,
     lesson="13",
     title="Window attention",
-    minutes=20,
-    difficulty=3,
+    minutes=7,
+    difficulty=2,
     hints=(
         "A text of 1000 words has a million scores. With a window of five, how many of them does "
         "the mask leave? And how many would you like to compute?",

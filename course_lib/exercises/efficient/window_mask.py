@@ -7,11 +7,10 @@ from course_lib.efficient.window import window_mask
 
 exercise = Exercise(
     reference=window_mask,
-    lesson="13",
+    lesson="13_bigbird",
     title="A band around the diagonal",
-    minutes=8,
+    minutes=4,
     difficulty=1,
-    optional=True,
     hints=(
         "Draw the square for five words and a window of three: which words may the first one see, "
         "which the third, which the last? What figure do they make?",
