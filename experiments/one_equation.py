@@ -184,9 +184,7 @@ def run(row: str, d_k: int, layers: int, rate: float, seed: int) -> float:
     """Train a reader; return the share of questions about rewritten keys that it answers right."""
     with training.seeded(seed):
         model = Reader(row, d_k, layers)
-    training.train(
-        model, texts(BATCH, seed), loss, steps=STEPS, learning_rate=rate, seed=seed
-    )
+    training.train(model, texts(BATCH, seed), loss, steps=STEPS, learning_rate=rate, seed=seed)
     keys, values, answers, again = next(texts(TESTED, 1000))
     with torch.no_grad():
         right = model(keys, values)[:, WRITES:].argmax(-1) == answers[:, WRITES:]
