@@ -75,7 +75,7 @@ def matrix_memory(
     with vectors as columns; S is `(d, d_v)`, of zeros before the first token. With decay 1 and
     erase 0 it is linear attention without a normaliser, with erase = write = beta the delta rule,
     gated where it also decays. Time O(n d d_v), in n steps; memory of the state O(d d_v), whatever
-    n. Source: Yang et al. 2025 (the gated delta rule), equation 10 and table 1.
+    n. Source: Yang et al. 2025 (the gated delta rule), section 3.
     """
     state = q.new_zeros(*v.shape[:-2], q.shape[-1], v.shape[-1])
     outputs = []
