@@ -345,7 +345,7 @@ assert edge == ["Mamba-2", "decaying average", "RetNet"]
 # With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason; one block alone reaches the same. And learned keys beat random ones (69 %). With 4 dimensions, the delta rule reaches 69 % and attention over 98.
 
 # %% [markdown]
-# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and three of the four were best at the highest learning rate (with 8 dimensions), so a higher one may help. Seeds differ by up to 29 points for linear attention. Nor does gating help here: each text is new, and there is nothing old to forget.
+# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a higher one may help. Seeds differ by up to 29 points for linear attention. Nor does the gate help here, perhaps because each text is new, with nothing old to forget.
 
 # %% [markdown]
 # **Hybrids** are the usual answer to "what is next" (reported): a few layers of attention, which recall exactly, among many with a fixed state. Jamba mixes them with Mamba (Lieber et al. 2024), and Qwen3-Next, by its makers' account, with the gated delta rule (Yang et al. 2025). All of these change the model. Can one write faster *without* changing it? Yes: the exploration [Faster: a draft and a check](explorations/15_drafts.ipynb) builds speculative decoding.
