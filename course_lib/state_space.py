@@ -58,17 +58,18 @@ def selective(
 ) -> Float[Tensor, "... n d"]:
     """Read a sequence into a state of d x s numbers, with gates that depend on the token.
 
-    h_t = exp(delta_t a) h_(t-1) + delta_t b_t x_t and y_t = c_t . h_t: each of d channels has s
-    numbers, delta_t (of d) says how much it lets in and how much it forgets, b_t (of s) where x_t
-    is written, c_t where y_t is read. a is negative, so that states decay. Time and memory
-    O(n d s), in n steps; with `parallel_scan` in the place of `scan`, log n times the work in
-    O(log n) rounds. Source: Gu & Dao 2023, algorithm 2, with delta b for what enters, as their
-    code has it.
+    h_t = exp(delta_t a) h_(t-1) + (exp(delta_t a) - 1) / a b_t x_t and y_t = c_t . h_t: each of d
+    channels has s numbers, delta_t (of d) says how much it lets in and how much it forgets, b_t (of
+    s) where x_t is written, c_t where y_t is read. a is negative, so that states decay. Time and
+    memory O(n d s), in n steps; with `parallel_scan` in the place of `scan`, log n times the work
+    in O(log n) rounds. Source: Gu & Dao 2023, algorithm 2 and equation 4, the zero-order hold
+    (their code takes the simpler step delta_t b_t x_t).
     """
     # how much of each number of the state is kept
-    kept = torch.exp(einsum(delta, a, "... n d, d s -> ... n d s"))
-    # what is written into it
-    written = einsum(delta * x, b, "... n d, ... n s -> ... n d s")
+    exponent = einsum(delta, a, "... n d, d s -> ... n d s")
+    kept = exponent.exp()
+    # what a constant input writes into it meanwhile
+    written = einsum(exponent.expm1() / a, x, b, "... n d s, ... n d, ... n s -> ... n d s")
     # run the recurrence on all d x s numbers side by side
     flat = (rearrange(z, "... n d s -> ... n (d s)") for z in (kept, written))
     states = rearrange(scan(*flat), "... n (d s) -> ... n d s", s=a.shape[-1])

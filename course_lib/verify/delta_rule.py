@@ -17,6 +17,30 @@ def _in_chunks(inputs: Inputs):
     return _both(inputs, delta_rule.delta_rule_in_chunks, longest=70)
 
 
+@compare(delta_rule.matrix_memory, "products of matrices, which decay last")
+def _matrix_memory(inputs: Inputs):
+    return _memories(inputs, delta_rule.matrix_memory)
+
+
+@compare(delta_rule.matrix_memory_at_once, "the same")
+def _at_once(inputs: Inputs):
+    return _memories(inputs, delta_rule.matrix_memory_at_once)
+
+
+def _memories(inputs: Inputs, ours):
+    batch, (n,), (d, d_v) = inputs.batch(), inputs.sizes(1, 1, 9), inputs.sizes(2)
+    q, k, v = (inputs.normal(*batch, n, size) for size in (d, d, d_v))
+    decay, erase, write = (torch.sigmoid(inputs.normal(*batch, n)) for _ in range(3))
+    k = _short(k)
+    state, rows = torch.zeros(*batch, d, d_v, dtype=q.dtype), []
+    for t in range(n):
+        key, value = k[..., t, :, None], v[..., t, None, :]
+        keep, out, in_ = (x[..., t, None, None] for x in (decay, erase, write))
+        state = keep * (torch.eye(d) - out * key @ key.mT) @ state + in_ * key @ value
+        rows.append(q[..., t, None, :] @ state)
+    return ours(q, k, v, decay, erase, write), torch.cat(rows, dim=-2)
+
+
 def _both(inputs: Inputs, ours, longest: int):
     batch, (n,), (d, d_v) = inputs.batch(), inputs.sizes(1, 1, longest), inputs.sizes(2)
     q, k, v = (inputs.normal(*batch, n, size) for size in (d, d, d_v))

@@ -31,8 +31,9 @@ def _selective(inputs: Inputs):
     for t in range(n):
         for i in range(d):
             for j in range(s):
-                kept = torch.exp(delta[t, i] * a[i, j]) * state[i][j]
-                state[i][j] = kept + delta[t, i] * b[t, j] * x[t, i]
+                kept = torch.exp(delta[t, i] * a[i, j])
+                held = (kept - 1) / a[i, j] * b[t, j] * x[t, i]
+                state[i][j] = kept * state[i][j] + held
         states = torch.stack([torch.stack(channel) for channel in state])
         rows.append((c[t] * states).sum(-1))
     return ours, torch.stack(rows)

@@ -7,7 +7,7 @@ from course_lib.speculative import accept
 
 exercise = Exercise(
     reference=accept,
-    lesson="15",
+    lesson="15_drafts",
     title="Accept a draft, and keep the distribution",
     minutes=15,
     difficulty=3,

@@ -12,8 +12,7 @@ LONG, CALLS = 50_000, 600
 
 exercise = Exercise(
     reference=parallel_scan,
-    lesson="15",
-    optional=True,
+    lesson="15_scan",
     title="The same in log n rounds",
     minutes=20,
     difficulty=3,

@@ -8,9 +8,8 @@ from course_lib.state_space import parallel_scan, selective
 exercise = Exercise(
     reference=selective,
     lesson="15",
-    optional=True,
     title="A state that chooses what it keeps",
-    minutes=15,
+    minutes=12,
     difficulty=3,
     hints=(
         "The state is a matrix for each token: d channels with s numbers each. Which of the five "
@@ -29,7 +28,7 @@ def drawn(draw: Draw, *batch: int, n: int, d: int, s: int) -> tuple:
     return (
         draw.normal(*batch, n, d),
         draw.normal(*batch, n, d).abs(),
-        -draw.normal(d, s).abs(),
+        -draw.normal(d, s).abs() - 0.5,
         draw.normal(*batch, n, s),
         draw.normal(*batch, n, s),
     )
@@ -59,7 +58,6 @@ def closed_gate(answer, draw: Draw):
 @exercise.property("a very large delta forgets all that came before")
 def open_gate(answer, draw: Draw):
     x, delta, a, b, c = drawn(draw, n=6, d=3, s=4)
-    a = a - 0.1
     delta[3] = 1000
     found, tail = answer(x, delta, a, b, c), answer(x[3:], delta[3:], a, b[3:], c[3:])
     return found.std() > 0 and torch.allclose(found[3:], tail, rtol=1e-4, atol=1e-4)
@@ -72,7 +70,7 @@ def run(x, delta, a, b, c, step=None, decay=None, read=None):
     for t in range(x.shape[-2]):
         gate = delta[..., t, :, None]
         kept = decay(gate, a) if decay else (gate * a).exp()
-        new = gate * b[..., t, None, :] * x[..., t, :, None]
+        new = (gate * a).expm1() / a * b[..., t, None, :] * x[..., t, :, None]
         state = kept * state + (step(gate, b[..., t, None, :], x[..., t, :, None]) if step else new)
         found.append((state * (c if read is None else read)[..., t, None, :]).sum(-1))
     return torch.stack(found, dim=-2)
@@ -93,13 +91,22 @@ def the_same_decay(x, delta, a, b, c):
 
 
 @exercise.mistake
-def zero_order_hold(x, delta, a, b, c):
-    """What enters is (exp(delta a) - 1) / a times b x, the exact zero-order hold. The docstring
-    takes the simpler delta b x, as the authors' code does."""
-    held = x[..., None] * b[..., None, :] * ((delta[..., None] * a).exp() - 1) / a
-    states, state = [], torch.zeros_like(held[..., 0, :, :])
+def the_simpler_step(x, delta, a, b, c):
+    """What enters is delta b x, the simpler step that the authors' code takes. It is near the
+    zero-order hold for a small delta; for a large one the docstring's factor stays below 1 / |a|,
+    and delta does not."""
+    return run(x, delta, a, b, c, step=lambda gate, b, x: gate * b * x)
+
+
+@exercise.mistake
+def wrong_side_of_one(x, delta, a, b, c):
+    """What enters has the wrong sign: a is negative, and so is exp(delta a) - 1. Their quotient is
+    positive."""
+    states, state = [], torch.zeros_like(x[..., 0, :, None] * a)
     for t in range(x.shape[-2]):
-        state = (delta[..., t, :, None] * a).exp() * state + held[..., t, :, :]
+        exponent = delta[..., t, :, None] * a
+        held = exponent.expm1() / -a * b[..., t, None, :] * x[..., t, :, None]
+        state = exponent.exp() * state + held
         states.append((state * c[..., t, None, :]).sum(-1))
     return torch.stack(states, dim=-2)
 
@@ -135,7 +142,7 @@ def closed_form(x, delta, a, b, c):
     """The decays of all tokens were multiplied, and what is written was divided by these products.
     They are soon 0: use a scan, which never divides."""
     kept = (delta[..., None] * a).exp()
-    written = (delta * x)[..., None] * b[..., None, :]
+    written = (kept - 1) / a * x[..., None] * b[..., None, :]
     products = kept.cumprod(-3)
     states = products * (written / products).cumsum(-3)
     return (states * c[..., None, :]).sum(-1)
@@ -145,7 +152,7 @@ def closed_form(x, delta, a, b, c):
 def no_memory(x, delta, a, b, c):
     """There is no recurrence: each token reads what it has written itself, and nothing from
     before."""
-    written = (delta * x)[..., None] * b[..., None, :]
+    written = (delta[..., None] * a).expm1() / a * x[..., None] * b[..., None, :]
     return (written * c[..., None, :]).sum(-1)
 
 
@@ -165,7 +172,8 @@ def token_by_token(x, delta, a, b, c):
 def channel_by_channel(x, delta, a, b, c):
     found = []
     for channel in range(x.shape[-1]):
-        gate = delta[..., channel, None]
-        states = parallel_scan((gate * a[channel]).exp(), gate * x[..., channel, None] * b)
+        kept = (delta[..., channel, None] * a[channel]).exp()
+        held = (kept - 1) / a[channel] * x[..., channel, None] * b
+        states = parallel_scan(kept, held)
         found.append((states * c).sum(-1))
     return torch.stack(found, dim=-1)

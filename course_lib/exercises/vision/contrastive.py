@@ -8,8 +8,7 @@ from course_lib.vision import contrastive_loss
 
 exercise = Exercise(
     reference=contrastive_loss,
-    lesson="15",
-    optional=True,
+    lesson="15_vision",
     title="Which text belongs to which image",
     minutes=10,
     difficulty=2,

@@ -10,7 +10,7 @@ from course_lib.vision import VisionTransformer, patches
 exercise = Exercise(
     reference=VisionTransformer,
     method="forward",
-    lesson="15",
+    lesson="15_vision",
     title="A Transformer that reads images",
     minutes=10,
     difficulty=2,

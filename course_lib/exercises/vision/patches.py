@@ -7,7 +7,7 @@ from course_lib.vision import patches
 
 exercise = Exercise(
     reference=patches,
-    lesson="15",
+    lesson="15_vision",
     title="Cut an image into patches",
     minutes=8,
     difficulty=2,
