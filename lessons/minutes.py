@@ -2,13 +2,11 @@
 
 Everything that a reader does on a page has a cost in minutes, and an exercise takes what it says.
 The costs are fitted to the estimates of four people who read all sixteen lessons closely
-(tests/lessons/readers.tsv). The core path leaves out the sections whose heading ends with
-"(optional)" and the optional exercises.
+(tests/lessons/readers.tsv).
 """
 
 import re
 import sys
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import jupytext
@@ -17,7 +15,6 @@ from nbformat import NotebookNode
 from course_lib.checking.catalogue import outline
 from lessons.build import MARK, lesson_files
 
-HEADING = re.compile(r"^(#+) (.*)$", re.MULTILINE)
 FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
 # a line of code that readers read: neither empty nor plumbing
 LINE = re.compile(r'^(?!import |from |SEED = |needs\(|\w+ = mine\(").*\S', re.MULTILINE)
@@ -42,33 +39,9 @@ COSTS = Counts(
 )
 
 
-class Minutes(NamedTuple):
-    """What a lesson takes, in minutes: all of it, and the core path."""
-
-    all: float
-    core: float
-
-
-def minutes(cells: list[NotebookNode]) -> Minutes:
+def minutes(cells: list[NotebookNode]) -> float:
     """Measure the cells of a lesson, as written in its file."""
-    every = core = 0.0
-    for cell, optional in with_optional(cells):
-        taken = cost(_counts(cell))
-        if cell.source.startswith(MARK):
-            optional |= outline(_exercise(cell)).optional
-        every += taken
-        core += 0.0 if optional else taken
-    return Minutes(every, core)
-
-
-def with_optional(cells: list[NotebookNode]) -> Iterator[tuple[NotebookNode, bool]]:
-    """Yield each cell, and whether its section is optional."""
-    skipped = 7  # the level of the heading whose section is optional; 7 is none
-    for cell in cells:
-        for marks, title in HEADING.findall(cell.source) if cell.cell_type == "markdown" else []:
-            if len(marks) <= skipped:
-                skipped = len(marks) if title.endswith("(optional)") else 7
-        yield cell, skipped < 7
+    return sum(cost(_counts(cell)) for cell in cells)
 
 
 def cost(counts: Counts) -> float:
@@ -99,4 +72,4 @@ def _exercise(cell: NotebookNode) -> str:
 if __name__ == "__main__":
     for file in lesson_files(sys.argv[1:]):
         taken = minutes(jupytext.read(file, fmt="py:percent").cells)
-        print(f"{file.stem}: {taken.all:.0f} minutes, of which {taken.core:.0f} are the core path")
+        print(f"{file.stem}: {taken:.0f} minutes")

@@ -106,7 +106,6 @@ class Exercise:
     `no_gradient` says why the gradients of a result with floats are not judged.
     `in_steps` is the reference cut into methods, of which known mistakes change one.
     `broken` is the reference with a fault in one line, for the learner to mend.
-    `optional` says that no lesson needs it: it is marked so, and `course progress` goes past it.
     `id` is known once `catalogue` has loaded the file.
     """
 
@@ -124,7 +123,6 @@ class Exercise:
     canonical: Callable[[Any], Any] = lambda result: result
     small_only: str = ""
     no_gradient: str = ""
-    optional: bool = False
     id: str = ""
     properties: list[Property] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)

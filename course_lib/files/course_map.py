@@ -18,7 +18,7 @@ from course_lib.files.workspace import Workspace
 
 LESSONS = ROOT / "lessons"
 EXERCISES = PACKAGE / "exercises" / "catalogue.json"
-MINUTES = re.compile(r"\*\*(\d+) minutes\b(?:, of which (\d+) are the core path)?")
+MINUTES = re.compile(r"\*\*(\d+) minutes\b")
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,10 @@ class Page:
     @property
     def minutes(self) -> int:
         """Return how long the page takes, as its first cell says; 0 for one that is to come."""
-        return self._stated()[0]
-
-    @property
-    def core_minutes(self) -> int:
-        """Return how long its core path takes: all of it, where nothing is optional."""
-        return self._stated()[1]
-
-    def _stated(self) -> tuple[int, int]:
         if not self.file:
-            return 0, 0
-        every, core = MINUTES.findall(self.file.read_text("utf8"))[0]
-        return int(every), int(core or every)
+            return 0
+        [first, *_] = MINUTES.findall(self.file.read_text("utf8"))
+        return int(first)
 
 
 @dataclass(frozen=True)
@@ -75,12 +67,11 @@ class Outline:
     difficulty: int
     points: int
     hints: tuple[str, ...]
-    optional: bool = False
 
     @property
     def needed(self) -> bool:
         """Return True if its lesson is not done without it."""
-        return not self.optional and not is_exploration(self.lesson)
+        return not is_exploration(self.lesson)
 
     @property
     def page(self) -> str:
@@ -90,9 +81,9 @@ class Outline:
 
     @property
     def effort(self) -> str:
-        """Say how long the exercise takes, how hard it is (in dots), and whether it is optional."""
+        """Say how long the exercise takes, and how hard it is (in dots)."""
         dots = "●" * self.difficulty + "○" * (3 - self.difficulty)
-        return f"{self.minutes} minutes · {dots}{' · optional' if self.optional else ''}"
+        return f"{self.minutes} minutes · {dots}"
 
 
 @dataclass(frozen=True)
@@ -205,8 +196,7 @@ def course_map() -> str:
             beside = {x.id for x in every if x.lesson == page.number}
             tick = "✓&nbsp;" if beside and beside <= done else ""
             title += f"<br>{tick}[{page.title}]({page.notebook.as_posix()}), an exploration"
-        needed = {x.id for x in own.values() if x.needed}
-        tick = "✓&nbsp;" if own and needed <= done else ""
+        tick = "✓&nbsp;" if own and own.keys() <= done else ""
         share = f"{tick}{len(done & own.keys())}&nbsp;of&nbsp;{len(own)}" if own else ""
         rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
     return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""The long pages of 12_documents: nobody sees what is to be written, and held out means held out."""
+"""The long pages of 12_documents: nobody sees what is to be written."""
 
 import math
 

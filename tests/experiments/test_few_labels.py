@@ -13,7 +13,8 @@ fetched = pytest.mark.skipif(
 @fetched
 def test_what_chooses_is_not_learned_from_and_nothing_tested_was_read():
     learned, choosing = few_labels.split(0)
-    assert len(learned) == max(few_labels.LABELS) and len(choosing) == few_labels.CHOOSING
+    assert len(learned) == max(few_labels.LABELS)
+    assert len(choosing) == few_labels.CHOOSING
     words = [tuple(sorted(example.words)) for example in learned]
     assert not {tuple(sorted(example.words)) for example in choosing} & {*words} - {
         one for one in words if words.count(one) > 1

@@ -41,21 +41,10 @@ from lessons.build import (
     missed,
     notebook_path,
 )
-from lessons.minutes import minutes, with_optional
+from lessons.minutes import minutes
 
 FILES = lesson_files()
 RUBRICS = ROOT / "lessons" / "rubrics"
-# lessons that are one sitting each: nothing in them is optional
-ONE_SITTING = tuple(f"{number:02}" for number in range(17))
-
-
-def is_one_sitting(file):
-    number = number_of(file)
-    return number in ONE_SITTING or is_exploration(number)
-
-
-SHORT = [file for file in FILES if is_one_sitting(file)]
-LONG = [file for file in FILES if file not in SHORT]
 
 
 @pytest.fixture(params=FILES, ids=lambda file: file.stem)
@@ -231,22 +220,15 @@ def test_cells_of_imports_answers_and_seeds_are_folded(lesson):
 def test_a_lesson_says_how_long_it_takes(lesson):
     cells = jupytext.read(lesson, fmt="py:percent").cells
     taken = minutes(cells)
-    said = [int(x) for x in re.findall(r"(\d+) (?:minutes|are the core)", cells[0].source)]
-    assert said[0] == pytest.approx(taken.all, abs=8), f"python -m lessons.minutes says {taken}"
-    assert said[-1] == pytest.approx(taken.core, abs=8), f"python -m lessons.minutes says {taken}"
-    if lesson in SHORT:
-        assert said == said[:1]
-        assert said[0] <= (45 if is_exploration(number_of(lesson)) else 75)
-    assert said[-1] <= 140, "two sittings, which is what lessons from 04 on are for now"
+    said = int(re.findall(r"(\d+) minutes", cells[0].source)[0])
+    assert said == pytest.approx(taken, abs=8), f"python -m lessons.minutes says {taken:.0f}"
+    assert said <= (45 if is_exploration(number_of(lesson)) else 75)
 
 
-@pytest.mark.parametrize("page", SHORT, ids=lambda file: file.stem)
-def test_a_page_is_one_sitting(page):
-    number, cells = number_of(page), build(page).cells
+def test_a_page_is_one_sitting(lesson):
+    number, cells = number_of(lesson), build(lesson).cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     own = [cell.metadata["exercise"] for cell in cells if "exercise" in cell.metadata]
-    assert not any(catalogue.outline(x).optional for x in own)
-    assert not re.search(r"^#+ .*\(optional\)$", text, flags=re.MULTILINE)
     if is_exploration(number):
         assert (
             f" minutes · an exploration of lesson {lesson_of(number)} · needs " in cells[0].source
@@ -259,27 +241,13 @@ def test_a_page_is_one_sitting(page):
     assert sum(cell.source.startswith("guess = None") for cell in cells) <= 6
 
 
-@pytest.mark.parametrize("page", SHORT, ids=lambda file: file.stem)
-def test_the_first_screen_has_the_minutes_and_a_lessons_has_a_picture(page):
-    committed = nbformat.read(notebook_path(page), as_version=4).cells
+def test_the_first_screen_has_the_minutes_and_a_lessons_has_a_picture(lesson):
+    committed = nbformat.read(notebook_path(lesson), as_version=4).cells
     assert re.search(r"^\*\*\d+ minutes · ", committed[0].source, flags=re.MULTILINE)
-    if is_exploration(number_of(page)):
+    if is_exploration(number_of(lesson)):
         return
     outputs = [output for cell in committed[:4] for output in cell.get("outputs", [])]
     assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
-
-
-@pytest.mark.parametrize("lesson", LONG, ids=lambda file: file.stem)
-def test_the_core_path_uses_nothing_that_an_optional_section_has_made(lesson):
-    known, skipped = set(), set()
-    for cell, optional in with_optional(jupytext.read(lesson, fmt="py:percent").cells):
-        if cell.cell_type == "code":
-            bound, read = claims.names_of(cell.source)
-            if optional:
-                skipped |= bound
-            else:
-                assert not read & skipped - known, cell.source
-                known |= bound
 
 
 def test_the_first_lesson_says_how_long_all_take():

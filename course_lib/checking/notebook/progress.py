@@ -13,7 +13,7 @@ STEP = 5  # minutes: nobody's pace is known more exactly
 class Standing:
     """How far a page is done, and which exercise is next: on this page or in a later lesson.
 
-    `minutes` are what the core path still takes, reading included; 0 where it is not known.
+    `minutes` are what the page still takes, reading included; 0 where it is not known.
     """
 
     lesson: str
@@ -54,17 +54,16 @@ def standing(exercise_id: str, has_passed: bool) -> Standing:
 
 
 def _minutes(number: str, own: list[Outline], passed: set[str]) -> int:
-    """Estimate what is left of a page's core path: exercises, and the page behind the last pass.
+    """Estimate what is left of a page: exercises, and the page behind the last pass.
 
     Its reading is shared out by the length of the text.
     """
     page = next((x for x in pages() if x.number == number), None)
     if not page or not page.file:
         return 0
-    needed = [x for x in own if not x.optional]
     text = page.file.read_text("utf8")
     places = [text.find(f"\n# exercise: {x.id}\n") for x in own if x.id in passed]
     unread = 1 - max([0, *places]) / len(text)
-    reading = page.core_minutes - sum(x.minutes for x in needed)
-    left = reading * unread + sum(x.minutes for x in needed if x.id not in passed)
+    reading = page.minutes - sum(x.minutes for x in own)
+    left = reading * unread + sum(x.minutes for x in own if x.id not in passed)
     return max(STEP, STEP * round(left / STEP))
