@@ -30,15 +30,16 @@ def _at_once(inputs: Inputs):
 def _memories(inputs: Inputs, ours):
     batch, (n,), (d, d_v) = inputs.batch(), inputs.sizes(1, 1, 9), inputs.sizes(2)
     q, k, v = (inputs.normal(*batch, n, size) for size in (d, d, d_v))
-    decay, erase, write = (torch.sigmoid(inputs.normal(*batch, n)) for _ in range(3))
-    k = _short(k)
+    given = [inputs.normal(*batch, n) for _ in range(3)]
+    found = ours(q, _short(k), v, *map(torch.sigmoid, given))
+    k, decay, erase, write = _short(k), *map(torch.sigmoid, given)
     state, rows = torch.zeros(*batch, d, d_v, dtype=q.dtype), []
     for t in range(n):
         key, value = k[..., t, :, None], v[..., t, None, :]
         keep, out, in_ = (x[..., t, None, None] for x in (decay, erase, write))
         state = keep * (torch.eye(d) - out * key @ key.mT) @ state + in_ * key @ value
         rows.append(q[..., t, None, :] @ state)
-    return ours(q, k, v, decay, erase, write), torch.cat(rows, dim=-2)
+    return found, torch.cat(rows, dim=-2)
 
 
 def _both(inputs: Inputs, ours, longest: int):

@@ -208,6 +208,7 @@ def _attend_by_plan(inputs: Inputs):
     q, k, v = inputs.query_key_value()
     n, keys = q.shape[-2], k.shape[-2]
     mask = inputs.mask(n, keys)
+    mask[..., 0] = True  # each query sees a key
     tiles = [(i, min(i + 2, keys), mask[..., i : i + 2]) for i in range(0, keys, 2)]
     theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return plan.attend_by_plan(q, k, v, [(0, n, tiles)]), theirs

@@ -9,7 +9,7 @@ from course_lib.verify.comparison import Inputs, compare
 
 @compare(pretraining.masked_loss, "torch's loss of every place, with `ignore_index`")
 def _masked_loss(inputs: Inputs):
-    d_model, n, vocab = inputs.sizes(1, 2, 3)
+    d_model, n, vocab = inputs.sizes(3, 2, 9)
     states, table = inputs.normal(n, d_model), inputs.normal(vocab, d_model)
     targets = (torch.arange(n) * 7 + 3) % vocab
     targets[1::3] = -100
@@ -19,7 +19,7 @@ def _masked_loss(inputs: Inputs):
 
 @compare(pretraining.classify, "a loop over texts that leaves the padding out")
 def _classify(inputs: Inputs):
-    d_model, n, classes = inputs.sizes(1, 2, 3)
+    d_model, n, classes = inputs.sizes(3)
     states, w = inputs.normal(3, n, d_model), inputs.normal(d_model, classes)
     b = inputs.normal(classes)
     lengths = [1 + i % n for i in range(3)]
