@@ -85,7 +85,7 @@ assert counted == multiply_adds(n, d)["attention"]
 # %% [markdown]
 # ## Then measure
 #
-# A count is not a time. We race whole layers with $d = 256$, forward and backward, in CPU time: your `MultiHeadAttention`; the same with PyTorch's **compiled** attention, `F.scaled_dot_product_attention`; PyTorch's RNN and LSTM. `saved_bytes` adds up the **activation memory**, what autograd saves for the backward pass.
+# A count is not a time. We race whole layers with $d = 256$ on one text, forward and backward, in CPU time: your `MultiHeadAttention`; the same with PyTorch's **compiled** attention, `F.scaled_dot_product_attention`; PyTorch's RNN and LSTM. `saved_bytes` adds up the **activation memory**, what autograd saves for the backward pass.
 
 # %%
 yours = MultiHeadAttention(256, 4)
@@ -145,7 +145,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At 128 tokens attention takes less time than the RNN, with 2.5 times its multiply-adds: its products are large, while the RNN's $n$ small steps wait for each other. So in this sense the paper's "faster" is right. Attention loses its lead over the LSTM between 256 and 512 tokens, not far from the 512 of the count. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
+# At 128 tokens, with *one* text at a time, attention takes less time than the RNN, though it has 2.5 times its multiply-adds: a step of a recurrent layer is then a product too small to use the processor well. With many texts in a batch that changes (try it), and kernels differ: the RNN's line ends above the LSTM's. So a count is not a time, and a race is only about what was raced. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
 
 # %% [markdown]
 # ## A book of 50,000 tokens
@@ -282,7 +282,7 @@ print(f"tiled and full attention differ by {found:.0e}")
 assert found < 1e-10
 
 # %% [markdown]
-# One thing is left. Autograd would save every tile of a plain loop for the backward pass, all $n^2$ numbers. The compiled function saves $Q$, $K$, $V$, the output and $\log \ell_i + m_i$ of each query, and computes each tile of weights again: $P_{ij} = e^{s_{ij} - m_i} / \ell_i$. That is why its line in the figure was straight.
+# One thing is left. Autograd would save every tile of a plain loop for the backward pass, all $n^2$ numbers. The compiled function saves $Q$, $K$, $V$, the output and $\log \ell_i + m_i$ of each query, and computes each tile of weights again: $P_{ij} = e^{s_{ij} - m_i} / \ell_i$. That is why its memory only doubles when $n$ doubles.
 
 # %% [markdown]
 # ## Less memory, less time
@@ -346,7 +346,7 @@ diagram.show(
 # %% [markdown]
 # ## One loop, every pattern
 #
-# Exact attention visits every tile. What if we visit fewer? The time is still quadratic, and only pairs that are never computed save it. So give the loop a **plan**: for each block of queries, the list of tiles to visit.
+# Exact attention visits every tile. What if we visit fewer? Tiles save memory, not time: to save time, some pairs must not be computed. So give the loop a **plan**: for each block of queries, the list of tiles to visit.
 
 # %% tags=["hide-input"]
 from matplotlib.colors import ListedColormap
@@ -508,7 +508,7 @@ claim = "each plan takes half to twice the time that its tiles predict"
 measuring.expect(claim, min(shares) > 0.5 and max(shares) < 2, [round(x, 2) for x in shares])
 
 # %% [markdown]
-# What you would use today for your own pattern is PyTorch's `flex_attention`: its *block mask* is a plan, and the loop is compiled for it. Without a compiled loop a sparse pattern first has to make up for Python. Whole layers, measured beforehand with the library's plans and $d = 256$:
+# What you would use today for your own pattern is PyTorch's `flex_attention`: its *block mask* is a plan, and the loop is compiled for it. An uncompiled loop first has to make up for Python and for its small tiles. Whole layers, measured beforehand with the library's plans and $d = 256$:
 
 # %% tags=["hide-input"]
 kept = results.load("attention_speed")["figures"]
@@ -722,7 +722,7 @@ assert all(
 assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 
 # %% [markdown]
-# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So what helped was not the window on the way to a far needle, but near needles: one layer finds them, and they seem to prepare the path of two.
+# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So what helped seems to be needles that *one* layer finds: they prepare the path of two. With a window those are the near ones; global + random has others, and finds all. Three seeds do not settle more.
 
 # %% [markdown]
 # Is it the learning rate? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links alone stay below 0.2 at every rate. A path is needed; it is not a promise. What a model finds also depends on what its training begins with.
@@ -767,6 +767,6 @@ assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 # %% [markdown]
 # ## Next, and further reading
 #
-# We have left pairs out by their *places*. Lesson 14 shortens the list of keys, finds the pairs that matter by hashing, or gives up the softmax, and sends each of them after the same needle.
+# We have left pairs out by their *places*. Lesson 14 shortens the list of keys, finds the pairs that matter by hashing, or gives up the softmax, and tests how many facts each of them can keep.
 #
 # Milakov & Gimelshein 2018 (online softmax); Rabe & Staats 2021; Dao et al. 2022 (FlashAttention); Beltagy et al. 2020 (Longformer: window and global tokens); Child et al. 2019 (causal patterns); Zaheer et al. 2020 (BigBird); Vaswani et al. 2017, section 4. Lectures: L1, L3, L4, L5.

@@ -26,7 +26,7 @@ drawings.transformer(
 # %% [markdown]
 # ## What should a layer keep?
 #
-# After $n$ tokens attention keeps $n$ keys and $n$ values, and each new token costs more than the last (lessons 09 and 13). The RNN of lesson 01 keeps one state of fixed size, but it cannot be trained in parallel over the tokens. Linear attention (lesson 14) has a fixed state and trains in parallel, but it never forgets. Fixed memory, parallel training and forgetting: can one layer have all three?
+# After $n$ tokens attention keeps $n$ keys and $n$ values, and each new token costs more than the last (lessons 09 and 13). The RNN of lesson 01 keeps one state of fixed size, but no scan trains it in parallel over the tokens. Linear attention (lesson 14) has a fixed state and trains in parallel, but it never forgets. Fixed memory, parallel training and forgetting: can one layer have all three?
 
 # %% [markdown]
 # Start with a recurrence without a nonlinearity, elementwise ($\odot$):
@@ -302,7 +302,7 @@ assert average("delta rule 8") > average("decaying average 8") > average("linear
 # %% tags=["hide-input"]
 rows = ["attention", "delta rule", "gated delta rule", "Mamba-2", "decaying average", "RetNet",
         "linear attention"]  # fmt: skip
-title = "With 8-dimensional keys, the two layers that erase recall more than those that only fade"
+title = "After 300 steps with 8-dimensional keys, the two layers that erase recall most"
 figure, panels = plots.panels(
     title, ["4 dimensions", "8 dimensions", "16 dimensions"], size=(9.4, 3.6)
 )
@@ -342,10 +342,10 @@ edge = [row for row in fading if kept["runs"][f"{row} 8"]["rate"] == 0.01]
 assert edge == ["Mamba-2", "decaying average", "RetNet"]
 
 # %% [markdown]
-# With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason; one block alone reaches the same. And learned keys beat random ones (69 %). With 4 dimensions, the delta rule reaches 69 % and attention over 98.
+# With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason; one block alone reaches the same. The trained model as a whole beats random keys in one untrained memory (69 %). With 4 dimensions, the delta rule reaches 69 % and attention over 98.
 
 # %% [markdown]
-# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a higher one may help. Seeds differ by up to 29 points for linear attention. Nor does the gate help here, perhaps because each text is new, with nothing old to forget.
+# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a better one, or more steps, may close the gap. Seeds differ by up to 29 points for linear attention. Nor does the gate help here, perhaps because each text is new, with nothing old to forget.
 
 # %% [markdown]
 # **Hybrids** are the usual answer to "what is next" (reported): a few layers of attention, which recall exactly, among many with a fixed state. Jamba mixes them with Mamba (Lieber et al. 2024), and Qwen3-Next, by its makers' account, with the gated delta rule (Yang et al. 2025). All of these change the model. Can one write faster *without* changing it? Yes: the exploration [Faster: a draft and a check](explorations/15_drafts.ipynb) builds speculative decoding.
