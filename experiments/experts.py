@@ -9,7 +9,7 @@ import functools
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -103,8 +103,9 @@ def loss(model: Store, batch: Facts, balance: float) -> Tensor:
     error = F.cross_entropy(model(keys), values)
     if not balance:
         return error
-    chosen, _ = route(keys, model.layer.w, model.layer.k)
-    return error + balance * load_balance((keys @ model.layer.w).softmax(-1), chosen)
+    layer = cast(Mixture, model.layer)
+    chosen, _ = route(keys, layer.w, layer.k)
+    return error + balance * load_balance((keys @ layer.w).softmax(-1), chosen)
 
 
 def busiest(model: Store, keys: Tensor) -> float | None:

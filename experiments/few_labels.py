@@ -255,12 +255,11 @@ def describe(
 
 def measure_frozen(name: str, seed: int) -> dict[str, dict[str, float]]:
     """Fit a linear head to what a model or a count says, for each number of labels."""
-    learned, choosing, test = *split(seed), testing()
-    parts = [
-        (describe(name, part, seed, part is test), labels_of(part))
-        for part in (learned, choosing, test)
-    ]
-    return {str(labels): frozen(*parts, labels) for labels in LABELS}
+    test = testing()
+    learned, choosing, tested = (
+        (describe(name, part, seed, part is test), labels_of(part)) for part in (*split(seed), test)
+    )
+    return {str(labels): frozen(learned, choosing, tested, labels) for labels in LABELS}
 
 
 def measure_smollm2() -> dict[str, float]:

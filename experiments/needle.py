@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -158,7 +159,7 @@ def run(name: str, number: int, seed: int, *, rate: float | None = None, nearest
                 curve.append(round(sum(found) / len(found), 3))
             yield batch
 
-    budget = BUDGET | ({} if rate is None else {"learning_rate": rate})
+    budget: dict[str, Any] = BUDGET | ({} if rate is None else {"learning_rate": rate})
     training.train(model, watched(), loss, seed=seed, **budget)
     found = [round(share, 3) for share in shares(model, number, TESTED)]
     curve.append(round(sum(found) / len(found), 3))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -190,5 +190,6 @@ def run(name: str, pairs: int, seed: int, rate: float) -> list[float]:
                 curve.append(share_right(model, pairs))
             yield draw(pairs, BATCH, generator)
 
-    training.train(model, batches(), loss, **TRAINING | {"learning_rate": rate})
+    budget: dict[str, Any] = TRAINING | {"learning_rate": rate}
+    training.train(model, batches(), loss, **budget)
     return [*curve, share_right(model, pairs)]
