@@ -141,7 +141,7 @@ print(f"d_ff = d: {factors[0]:.0f} d^2 per layer; d_ff = 4 d: {factors[1]:.0f} d
 assert factors == [6, 12]
 
 # %% [markdown]
-# Twelve needs $d_{attn} = d$ and $d_{ff} = 4d$, as in 2017 and in GPT-3. Is that good enough to tell a model's size? The paper of GPT-3 prints eight (Brown et al. 2020, table 2.1). We add the embedding, 50,257 tokens of $d$ numbers:
+# Twelve needs $d_{attn} = d$ and $d_{ff} = 4d$, as in 2017 and in GPT-3. The paper of GPT-3 prints eight (Brown et al. 2020, table 2.1). We add the embedding, 50,257 tokens of $d$ numbers:
 
 # %% tags=["hide-input"]
 # as printed, though 40 heads of 128 make 5120, and 24 heads of 128 (1.3B) would make d_attn 3072
@@ -264,7 +264,7 @@ one_head = training_memory(n, sequences, context, layers, d, 1, vocab)  # the fa
 assert billed < 4 * numbers + activations < 1.05 * billed and one_head < 0.6 * billed
 
 # %% [markdown]
-# The few percent that are missing are mainly the last norm. Heads are what the fault forgot: they share the vectors, but each has its own weights over the context. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads, 50,257 tokens and a context of 1,024. On 12 sequences at a time, what takes the most memory: weights with gradients and Adam, vectors, attention weights, or logits?**
+# Heads are what the fault forgot: they share the vectors, but each has its own weights over the context. **GPT-2 small has 12 layers, $d_{model} = 768$, 12 heads, 50,257 tokens and a context of 1,024. On 12 sequences at a time, what takes the most memory: weights with gradients and Adam, vectors, attention weights, or logits?**
 
 # %%
 guess = None  # one of the four

@@ -7,6 +7,7 @@
 
 # %%
 import torch
+from einops import rearrange, repeat
 from jaxtyping import Bool, Int
 from torch import Tensor
 from course_lib.exercises import check, hint, mine, reveal, solution
