@@ -599,11 +599,13 @@ assert not any(name.startswith("cls") for name in weights)
 #
 # SmolLM2 (135 million parameters) kept its task, the next token. Nobody gave it a list of capitals. How does it go on?
 
-# %% tags=["nbval-check-output"]
-large = smollm2.load()
+# %%
+large, told = smollm2.load(), []
 for start in ("The capital of France is", "The opposite of hot is", "Two plus three is",
               "To be, or not to be, that is the"):  # fmt: skip
-    print(start, "→", "".join(large.write(start, 5)))
+    told.append("".join(large.write(start, 5)))
+    print(start, "→", told[-1])
+assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "question."]
 
 # %% [markdown]
 # A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes, of course; lesson 09 shows more of them.
