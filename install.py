@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         if not _by_uv(uv, arguments):
             return 0
         print("uv could not install it, as it says above; now pip tries.", flush=True)
-    elif _brings_cuda_in_vain(arguments):
+    if _brings_cuda_in_vain(arguments):
         print(CUDA, flush=True)
         if sys.stdout.isatty():
             print("It goes on in 20 seconds; Ctrl-C stops it, and nothing is lost.", flush=True)

@@ -13,7 +13,6 @@ from course_lib.multi_head import AsSelfAttention, MultiHeadAttention
 from course_lib.positions import sinusoidal
 
 # what makes the parts of a block, of (d_model, heads) and of (d_model, d_ff)
-AttentionFactory = Callable[[int, int], nn.Module]
 FeedForwardFactory = Callable[[int, int], nn.Module]
 
 

@@ -41,23 +41,6 @@ def accept(
     return count, missing / missing.sum()
 
 
-def look_up(tokens: list[int], most: int, longest: int = 3) -> list[int]:
-    """Draft what followed when the last tokens of a text occurred before, `most` tokens at most.
-
-    The longest ending of up to `longest` tokens that occurs earlier counts, at its latest place;
-    nothing is drafted where none does. It costs no model. Source: Saxena 2023.
-
-    >>> look_up([5, 6, 7, 8, 5, 6], most=2)
-    [7, 8]
-    """
-    for length in range(min(longest, len(tokens) - 1), 0, -1):
-        ending = tokens[-length:]
-        for start in range(len(tokens) - length - 1, -1, -1):
-            if tokens[start : start + length] == ending:
-                return tokens[start + length : start + length + most]
-    return []
-
-
 def speculate(
     score: Score, draft: Draft, tokens: Sequence[int], new: int, ahead: int, seed: int
 ) -> tuple[list[int], int]:

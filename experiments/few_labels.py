@@ -22,7 +22,7 @@ from course_lib.instruments.weights import save_weights
 from course_lib.language_model import cross_entropy
 from course_lib.ngrams import NGrams
 from course_lib.pretrained import smollm2
-from course_lib.pretrained.play_reader import MASK, MODEL, NAME, UNKNOWN, Reader, Vocabulary
+from course_lib.pretrained.play_reader import MASK, MODEL, NAME, UNKNOWN, Reader, Vocabulary, blanks
 from course_lib.pretraining import IGNORED, hide_each
 from experiments import pretraining
 from experiments.pretraining import Classifier, linear, share_right, shuffled, task_loss, tensors
@@ -175,13 +175,10 @@ def log_frequencies() -> Float[Tensor, " vocab"]:
 def above_frequencies(
     x: Float[Tensor, "m 1"], examples: Sequence[Example], first: int
 ) -> Float[Tensor, "m 1"]:
-    """Subtract the mean log frequency of the words that were scored: those of rare words are low.
-
-    These are the known words from place `first` on.
-    """
-    tokens, _ = tensors(examples, vocabulary())
-    scored = tokens[:, first:]
-    known = (scored != UNKNOWN) | (first > 0)  # counts score an unknown word, too
+    """Subtract the mean log frequency of the words that were scored, those from `first` on."""
+    scored = tensors(examples, vocabulary())[0][:, first:]
+    # the masked model is never asked for an unknown word; counts are
+    known = (scored != UNKNOWN) | (first > 0)
     frequencies = (log_frequencies()[scored] * known).sum(-1) / known.sum(-1).clamp(min=1)
     return x - frequencies.unsqueeze(-1)
 
@@ -197,41 +194,41 @@ def by_smollm2(examples: Sequence[Example]) -> Float[Tensor, "m 1"]:
     return torch.stack(found).unsqueeze(-1)
 
 
-def blanks() -> Int[Tensor, "m 25"]:
-    """Return stretches of the tested plays whose middle word is known: it is to be filled in."""
-    tokens = vocabulary().encode([word for title in plays.TESTED for word in plays.stream(title)])
-    rows = tokens[: len(tokens) // 25 * 25].view(-1, 25)
-    rows = rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:2000]]
-    return rows[rows[:, 12] != UNKNOWN]
+def shares(counts: NGrams, contexts: list[Tensor], words: Tensor) -> Tensor:
+    """Return P(word | context) for single words; `contexts` has one number for each order.
+
+    It is an entry of what `NGrams.probabilities` gives, without the rest of its row.
+    """
+    found = torch.full(words.shape, 1 / counts.vocab)
+    for order, context in zip(counts.orders, contexts, strict=True):
+        grams = order.contexts.repeat_interleave(order.size) * counts.vocab + order.following
+        at = torch.searchsorted(order.contexts, context.contiguous()).clamp(
+            max=len(order.contexts) - 1
+        )
+        gram = context * counts.vocab + words
+        row = torch.searchsorted(grams, gram).clamp(max=len(grams) - 1)
+        own = torch.where(grams[row] == gram, order.share[row], torch.zeros(()))
+        longer = order.reserved[at] * found + own
+        found = torch.where(order.contexts[at] == context, longer, found)
+    return found
 
 
 def counting_on_both_sides() -> dict[str, float]:
     """Fill in blanks by counts: p(x | a, b) p(c | b, x) p(d | x, c), for "a b x c d"."""
-    counts, rows, size = counted(3, None), blanks(), len(vocabulary())
-    codes = [x.contexts.repeat_interleave(x.size) * size + x.following for x in counts.orders]
-
-    def share(contexts: list[Tensor], word: Tensor) -> Tensor:
-        found = torch.full(word.shape, 1 / size)
-        for order, code, context in zip(counts.orders, codes, contexts, strict=True):
-            at = torch.searchsorted(order.contexts, context).clamp(max=len(order.contexts) - 1)
-            pair = context * size + word
-            row = torch.searchsorted(code, pair).clamp(max=len(code) - 1)
-            own = torch.where(code[row] == pair, order.share[row], torch.zeros(()))
-            longer = order.reserved[at] * found + own
-            found = torch.where(order.contexts[at] == context, longer, found)
-        return found
-
+    counts, rows, size = counted(3, None), blanks(vocabulary()), len(vocabulary())
     scores = []
     for part in rows.split(200):
         shape = (len(part), size)
         x, none = torch.arange(size).expand(shape), torch.zeros(shape, dtype=torch.long)
         b, c, d = (part[:, place, None].expand(shape) for place in (11, 13, 14))
-        left = counts.probabilities(part[:, :12])[:, -1]
-        scores.append(left.log() + share([none, x, b * size + x], c).log())
-        scores[-1] += share([none, c, x * size + c], d).log()
+        left = counts.probabilities(part[:, :12])[:, -1].log()
+        right = shares(counts, [none, x, b * size + x], c).log()
+        scores.append(left + right + shares(counts, [none, c, x * size + c], d).log())
     logits = torch.cat(scores).index_fill(-1, torch.tensor([UNKNOWN, MASK]), -torch.inf)
-    right = (logits.argmax(-1) == rows[:, 12]).float().mean().item()
-    return {"right": right, "loss": cross_entropy(logits, rows[:, 12]).item()}
+    return {
+        "right": (logits.argmax(-1) == rows[:, 12]).float().mean().item(),
+        "loss": cross_entropy(logits, rows[:, 12]).item(),
+    }
 
 
 def describe(
@@ -305,8 +302,8 @@ def measure() -> dict[str, Any]:
     ]
     spent = round(time.process_time() - start, 1)
     figures = {"settings": SETTINGS, "tuned": tuned, "frozen": held, "longer": longer}
-    blanks = once("both sides", counting_on_both_sides)
-    return figures | {"SmolLM2": large, "both sides": blanks, "cpu_seconds": spent}
+    filled = once("both sides", counting_on_both_sides)
+    return figures | {"SmolLM2": large, "both sides": filled, "cpu_seconds": spent}
 
 
 def table(figures: dict[str, Any]) -> list[str]:

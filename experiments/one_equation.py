@@ -136,7 +136,6 @@ def measure() -> dict:
         runs[name] |= {"rate": best, "recalled": [swept[best], *others]}
     return {
         "settings": SETTINGS,
-        "memory": {row: N * D_MODEL if row == "attention" else D_MODEL for row in ROWS},
         "last": last_value(),
         "runs": runs,
     }

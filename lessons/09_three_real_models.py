@@ -437,7 +437,7 @@ for name in ("divided by d_k", "not divided"):
 assert said["not divided"][3] == right[3] and said["divided by d_k"] != right
 
 # %% [markdown]
-# In this model two mistakes have a signature in six of six. Without positions comes nothing but *s*. (In the translator from Portuguese it does not.) With the norms in the wrong place a word is repeated on and on.
+# In this model two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on.
 #
 # A wrong scale of the scores has none: some sentences are right, others fluent and wrong, and divided by $d_k$ two are plainly broken. You might not find *this* bug by reading one output.
 

@@ -52,8 +52,7 @@ class Page:
         """Return how long the page takes, as its first cell says; 0 for one that is to come."""
         if not self.file:
             return 0
-        [first, *_] = MINUTES.findall(self.file.read_text("utf8"))
-        return int(first)
+        return int(MINUTES.findall(self.file.read_text("utf8"))[0])
 
 
 @dataclass(frozen=True)
@@ -200,15 +199,6 @@ def course_map() -> str:
         share = f"{tick}{len(done & own.keys())}&nbsp;of&nbsp;{len(own)}" if own else ""
         rows.append(f"| {lesson.number} | {title} | {lesson.question} | {minutes} | {share} |")
     return "\n".join(rows)
-
-
-def topic_map() -> str:
-    """Return the table of topics and their lessons, as Markdown."""
-    titles = {lesson.number: _title(lesson) for lesson in lessons()}
-    rows = [
-        f"| {x.id} | {x.topic} | {x.lectures} | {x.lesson} {titles[x.lesson]} |" for x in topics()
-    ]
-    return "\n".join(["| | topic | lectures | taught in |", "|:-|:-|:-|:-|", *rows])
 
 
 def _title(lesson: Page) -> str:

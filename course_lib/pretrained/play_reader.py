@@ -106,6 +106,14 @@ class Reader(LanguageModel):
         return self.last_norm(x)
 
 
+def blanks(vocabulary: Vocabulary) -> Int[Tensor, "m 25"]:
+    """Return stretches of the tested plays, the middle word of which is known and to be guessed."""
+    tokens = vocabulary.encode([word for title in plays.TESTED for word in plays.stream(title)])
+    rows = tokens[: len(tokens) // 25 * 25].view(-1, 25)
+    rows = rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:2000]]
+    return rows[rows[:, 12] != UNKNOWN]
+
+
 def load() -> tuple[Reader, Vocabulary]:
     """Return the pretrained model, and its words. Raises `store.NotFetched` or `store.Damaged`."""
     vocabulary = Vocabulary(plays.texts_to_read())

@@ -32,28 +32,29 @@ def _memories(inputs: Inputs, ours):
     q, k, v = (inputs.normal(*batch, n, size) for size in (d, d, d_v))
     given = [inputs.normal(*batch, n) for _ in range(3)]
     found = ours(q, _short(k), v, *map(torch.sigmoid, given))
-    k, decay, erase, write = _short(k), *map(torch.sigmoid, given)
-    state, rows = torch.zeros(*batch, d, d_v, dtype=q.dtype), []
-    for t in range(n):
-        key, value = k[..., t, :, None], v[..., t, None, :]
-        keep, out, in_ = (x[..., t, None, None] for x in (decay, erase, write))
-        state = keep * (torch.eye(d) - out * key @ key.mT) @ state + in_ * key @ value
-        rows.append(q[..., t, None, :] @ state)
-    return found, torch.cat(rows, dim=-2)
+    return found, _by_products(q, _short(k), v, *map(torch.sigmoid, given))
 
 
 def _both(inputs: Inputs, ours, longest: int):
     batch, (n,), (d, d_v) = inputs.batch(), inputs.sizes(1, 1, longest), inputs.sizes(2)
     q, k, v = (inputs.normal(*batch, n, size) for size in (d, d, d_v))
     beta = inputs.normal(*batch, n)
-    first = ours(q, _short(k), v, torch.sigmoid(beta))
-    short, share = _short(k), torch.sigmoid(beta)
+    found, share = ours(q, _short(k), v, torch.sigmoid(beta)), torch.sigmoid(beta)
+    return found, _by_products(q, _short(k), v, torch.ones_like(share), share, share)
+
+
+def _by_products(
+    q: Tensor, k: Tensor, v: Tensor, decay: Tensor, erase: Tensor, write: Tensor
+) -> Tensor:
+    """Multiply the state by decay (I - erase k k^T), a matrix, and add write k v^T."""
+    (*batch, n, d), d_v = q.shape, v.shape[-1]
     state, rows = torch.zeros(*batch, d, d_v, dtype=q.dtype), []
     for t in range(n):
-        key, part = short[..., t, :, None], share[..., t, None, None]
-        state = (torch.eye(d) - part * key @ key.mT) @ state + part * key @ v[..., t, None, :]
+        key, value = k[..., t, :, None], v[..., t, None, :]
+        keep, out, in_ = (x[..., t, None, None] for x in (decay, erase, write))
+        state = keep * (torch.eye(d) - out * key @ key.mT) @ state + in_ * key @ value
         rows.append(q[..., t, None, :] @ state)
-    return first, torch.cat(rows, dim=-2)
+    return torch.cat(rows, dim=-2)
 
 
 def _short(k: Tensor) -> Tensor:

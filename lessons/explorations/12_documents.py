@@ -63,7 +63,7 @@ for (before, after), name in zip(pairs, [*rows][1:]):
 # | decoder, text alone | the decoder itself | the text |
 
 # %% [markdown]
-# The third is the control: the same model, the same input, but the input's targets are $-100$ in torch's cross-entropy, or what else is ignored. All train for 1,000 steps of 16 texts, from three seeds, each at the best of four learning rates (chosen with 16 tokens, by another seed, and none at the edge of the grid).
+# The third is the control: the same model, the same input, but the loss leaves out the targets of its input. All train for 1,000 steps of 16 texts, from three seeds, each at the best of four learning rates (chosen with 16 tokens, by another seed, and none at the edge of the grid).
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()

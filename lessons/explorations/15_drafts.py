@@ -200,6 +200,6 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# Accept with probability $\\min(1, p/q)$, else draw from $\\max(p - q, 0)$, normalised: the text is distributed as the large model's own. A pass writes $(1 - \\alpha^{m+1})/(1 - \\alpha)$ tokens on average, if acceptances were independent.
+# Accept with probability $\min(1, p/q)$, else draw from $\max(p - q, 0)$, normalised: the text is distributed as the large model's own. A pass writes $(1 - \alpha^{m+1})/(1 - \alpha)$ tokens on average, if acceptances were independent.
 #
-# Leviathan et al. 2023. A draft that costs no model copies what followed last time: `course_lib.speculative.look_up` (Saxena 2023).
+# Leviathan et al. 2023. A draft may cost no model at all, and copy what followed when these tokens came last (Saxena 2023, reported).

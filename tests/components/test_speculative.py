@@ -2,10 +2,9 @@
 
 import itertools
 
-import pytest
 import torch
 
-from course_lib.speculative import accept, look_up, speculate
+from course_lib.speculative import accept, speculate
 
 VOCAB, NEW, TEXTS = 3, 3, 3000
 
@@ -97,19 +96,3 @@ def test_a_target_that_is_certain_is_followed_token_for_token():
     )
     assert text == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]
     assert rounds == 9
-
-
-@pytest.mark.parametrize(
-    ("text", "drafted"),
-    [
-        ([5, 6, 7, 8, 5, 6], [7, 8, 5]),
-        # the longest ending counts, then its latest place
-        ([1, 2, 3, 9, 2, 8, 1, 2], [3, 9, 2]),
-        ([2, 7, 2, 8, 2], [8, 2]),
-        ([1, 2, 3], []),
-        ([4], []),
-        ([], []),
-    ],
-)
-def test_a_look_up_drafts_what_followed_before(text, drafted):
-    assert look_up(text, most=3) == drafted

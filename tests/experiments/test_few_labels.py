@@ -1,8 +1,10 @@
 """The labels of lesson 16: what chooses is not what learns, and counts do not score themselves."""
 
 import pytest
+import torch
 
 from course_lib.data import plays, store
+from course_lib.ngrams import NGrams, encode
 from experiments import few_labels
 
 fetched = pytest.mark.skipif(
@@ -35,3 +37,12 @@ def test_an_example_is_scored_by_the_counts_of_the_other_half(monkeypatch):
     few_labels.by_counts(2, [example], held_out=False)
     few_labels.by_counts(2, [example], held_out=True)
     assert asked == [1, None]
+
+
+def test_a_share_is_an_entry_of_the_probabilities():
+    tokens = torch.randint(5, (60,), generator=torch.Generator().manual_seed(0))
+    counts, asked = NGrams(tokens, 5, 3), tokens.flip(0)[:20]
+    contexts = [encode(asked[:-1], length, 5) for length in range(3)]
+    found = few_labels.shares(counts, contexts, asked[1:])
+    rows = counts.probabilities(asked[:-1])
+    torch.testing.assert_close(found, rows.gather(-1, asked[1:, None]).squeeze(-1))

@@ -12,7 +12,7 @@ READERS = list(csv.DictReader(ROWS, delimiter="\t"))
 
 def test_the_minutes_are_those_of_people_who_have_read_all_lessons():
     errors = []
-    for row in (x for x in READERS if x["path"] == "all"):
+    for row in READERS:
         counted = Counts(*(float(row[name]) for name in Counts._fields))
         errors.append(cost(counted) / float(row["minutes"]) - 1)
     assert len(errors) == 15

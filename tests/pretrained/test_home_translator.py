@@ -1,7 +1,10 @@
 """The translator's weights load into anybody's classes, and write what the results show."""
 
+from functools import partial
+
 import pytest
 
+from course_lib.beam_search import beam_search
 from course_lib.data import home_assistant, store, translating
 from course_lib.decoder import DecoderBlock
 from course_lib.encoder import EncoderBlock
@@ -34,13 +37,8 @@ def test_anybodys_classes_write_what_the_results_show():
     pieces = translating.learn_pieces(texts, home_translator.VOCAB)
     duel = results.load("translation")["figures"]["duel"]
     shown = duel["corpora"]["held out"]["shown"][:10]
-    sources = translating.encode(pieces, [row[0] for row in shown])
-    found = []
-    for source in sources:
-        step, most = translating.next_tokens(model, source), translating.longest(source)
-        tokens, _ = translating.beam_search(
-            step, translating.START, translating.STOP, 4, most, duel["alpha"]
-        )
-        found.append(translating.decode(pieces, tokens))
+    search = partial(beam_search, alpha=duel["alpha"])
+    sources = [row[0] for row in shown]
+    found = translating.translate_by_beam(model, pieces, sources, beam_search=search)
     # on another processor one may fall the other way
     assert sum(text == row[2] for text, row in zip(found, shown, strict=True)) >= 9
