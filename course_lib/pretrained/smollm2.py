@@ -4,7 +4,7 @@ Allal et al. 2025, https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct. I
 pre-norm block with RMSNorm, rotary positions, grouped queries and SwiGLU.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 from tqdm.auto import tqdm
 
 from course_lib.add_norm import Norm, rms_norm
@@ -200,11 +201,35 @@ class SmolLM2(nn.Module):
         return self.write(turns(question), max_new_tokens, cache)
 
 
-def turns(question: str) -> str:
-    """Return a question in the form of talk, up to where the model is to go on."""
-    talk = (("system", SYSTEM), ("user", question))
+def turns(
+    question: str, system: str | None = SYSTEM, before: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return a question in the form of talk, up to where the model is to go on.
+
+    `before` are questions and answers that come first; without `system`, no turn of that name.
+    """
+    talk = [] if system is None else [("system", system)]
+    for asked, answered in before:
+        talk += [("user", asked), ("assistant", answered)]
+    talk += [("user", question)]
     text = "".join(f"<|im_start|>{who}\n{said}<|im_end|>\n" for who, said in talk)
     return f"{text}<|im_start|>assistant\n"
+
+
+def conversations(
+    tokenizer: Tokenizer, pairs: Iterable[tuple[str, str]]
+) -> tuple[Int[Tensor, "m n"], Int[Tensor, " m"], Int[Tensor, " m"]]:
+    """Write prompts and their answers as rows of tokens, with STOP at each answer's end.
+
+    Returns the rows, padded at their ends; how many tokens of each are its prompt; and how many
+    are prompt and answer.
+    """
+    prompts, whole = [], []
+    for prompt, answer in pairs:
+        prompts.append(tokenizer.encode(prompt).ids)
+        whole.append([*prompts[-1], *tokenizer.encode(answer).ids, STOP])
+    rows = pad_sequence([torch.tensor(row) for row in whole], batch_first=True)
+    return rows, torch.tensor([*map(len, prompts)]), torch.tensor([*map(len, whole)])
 
 
 def load(**parts: Any) -> SmolLM2:
