@@ -42,6 +42,7 @@ def cases(draw: Draw):
     yield "one target of many places", with_targets(draw, 12, 4, (9, 10))
     yield "a row without a target", with_targets(draw, 4, 6, (2, 2), (1, 3))
     yield "as many rows as places", with_targets(draw, 4, 5, (0, 3), (2, 4), (1, 2), (3, 4))
+    yield "as many tokens to choose from as places", with_targets(draw, 5, 5, (1, 4), (2, 5))
     scores, targets = with_targets(draw, 6, 4, (2, 5), (1, 4))
     yield "token 0 is a target like any other", (scores, targets.clamp(max=0))
 

@@ -130,7 +130,6 @@ def in_place(weight, a, b, alpha):
     return weight
 
 
-
 @exercise.alternative
 def a_sum_of_outer_products(weight, a, b, alpha):
     rank = b.size(1)
