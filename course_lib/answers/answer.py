@@ -388,10 +388,15 @@ def _leaf(value: Any, request: Request) -> Any:
 
 
 def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] | None:
-    """Pull `cotangent` back to the float inputs ("0", "1", "2.0" in a list) and the weights."""
+    """Pull `cotangent` back to the float inputs ("0", "1", "2.0" in a list) and the weights.
+
+    To weights that are frozen none flows: None.
+    """
     if cotangent is None:
         return None
-    wanted = {name: x for name, x in tensors(leaves) if x.requires_grad} | weights
+    frozen = dict.fromkeys(name for name, x in weights.items() if not x.requires_grad)
+    given = (*tensors(leaves), *weights.items())
+    wanted = {name: x for name, x in given if x.requires_grad}
     cotangents = dict(tensors(cotangent))
     pairs = [
         (y, cotangents[name])
@@ -401,11 +406,11 @@ def _gradients(output, cotangent, leaves, weights) -> dict[str, Tensor | None] |
         and (y.shape, y.dtype) == (cotangents[name].shape, cotangents[name].dtype)
     ]
     if not pairs:
-        return dict.fromkeys(wanted)
+        return frozen | dict.fromkeys(wanted)
     # a gradient of a number imports no sympy, where one of tensors does: a second, the first time
     first, *others = ((y * v).sum() for y, v in pairs)
     pulled = torch.autograd.grad(sum(others, first), list(wanted.values()), allow_unused=True)
-    return dict(zip(wanted, pulled, strict=True))
+    return frozen | dict(zip(wanted, pulled, strict=True))
 
 
 def _error(error: BaseException, file: str | None) -> Error:

@@ -59,9 +59,9 @@ def layer(make: Callable) -> Callable:
 
 
 @layer
-def linear(d_in: int, d_out: int) -> nn.Module:
-    """Map each word by a matrix and a bias, which are weights like any others."""
-    return nn.Linear(d_in, d_out)
+def linear(d_in: int, d_out: int, bias: bool = True) -> nn.Module:
+    """Map each word by a matrix and a bias, if any, which are weights like any others."""
+    return nn.Linear(d_in, d_out, bias)
 
 
 @layer

@@ -61,9 +61,10 @@ class Case:
 class Property:
     """A law beside equality, its sentence and its points.
 
-    `holds(answer, draw)` calls `answer(*inputs, build=(), pieces=(), max_numel=None,
+    `holds(answer, draw)` calls `answer(*inputs, build=(), pieces=(), initial="", max_numel=None,
     max_calls=None)` and returns whether the law holds. No tensor that the call makes may hold more
-    than `max_numel` numbers, and it may make no more than `max_calls` operations of torch.
+    than `max_numel` numbers, and it may make no more than `max_calls` operations of torch. With
+    `initial` it returns the parameter of this name as the constructor leaves it.
     """
 
     sentence: str

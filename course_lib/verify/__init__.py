@@ -6,9 +6,11 @@ Each module here has the comparisons of the component module of its name.
 from course_lib.verify import (
     adamw,
     add_norm,
+    assistant,
     attention,
     decoder,
     delta_rule,
+    dpo,
     efficient,
     encoder,
     feed_forward,
@@ -16,6 +18,7 @@ from course_lib.verify import (
     induction,
     label_smoothing,
     language_model,
+    lora,
     mixture,
     multi_head,
     muon,
@@ -72,6 +75,9 @@ IN_ORDER_OF_LESSONS = (
     delta_rule,
     efficient,
     pretraining,
+    assistant,
+    lora,
+    dpo,
 )
 COMPARISONS: list[Comparison] = [
     value

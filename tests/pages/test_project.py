@@ -37,6 +37,7 @@ ORDER = [
     ["vision", "state_space", "delta_rule", "speculative"],
     ["efficient"],
     ["pretraining"],
+    ["assistant", "lora", "dpo"],
     ["data", "instruments"],
     ["pretrained"],
     ["answers"],

@@ -345,12 +345,16 @@ def request_for(
     seed: int,
     dtype: torch.dtype = torch.float32,
     factor: float = 1,
+    initial: str = "",
     **more: Any,
 ) -> Request:
     """Ask for a case, with weights of the inputs' device and dtype; tokens leave `dtype`.
 
-    The weights are multiplied by `factor`.
+    The weights are multiplied by `factor`. With `initial`, the name of a parameter, ask for what
+    the constructor made of it, from a seed that is always the same.
     """
+    if initial:
+        return Request((initial,), case.build, method="get_parameter", settings=True, **more)
     weights = exercise.weights(case.build, seed)
     if weights is not None:
         given = [x for _, x in tensors(case.inputs)]

@@ -33,7 +33,8 @@ def passes(workspace, *exercises):
         ("positions/tree_distance", "Exploration 04_trees: 1 of 1 exercises"),
         ("positions/tree_distance", "Next: `masks/causal` of lesson 05 ("),
         ("speculative/accept", "Next: `pretraining/mask_tokens` of lesson 16 ("),
-        ("pretraining/classify", "Next: `start/hello` of lesson 00 ("),
+        ("pretraining/classify", "Next: `assistant/answer_mask` of lesson 17 ("),
+        ("dpo/loss", "Next: `start/hello` of lesson 00 ("),
     ],
 )
 def test_what_is_next_is_what_comes_next_in_the_notebooks(workspace, exercise_id, said):

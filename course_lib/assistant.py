@@ -1,0 +1,34 @@
+"""Instruction tuning: a conversation is trained on where the assistant speaks (lesson 17)."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from course_lib.pretraining import IGNORED
+
+
+def answer_targets(
+    tokens: Int[Tensor, "batch n"],
+    asked: Int[Tensor, " batch"],
+    lengths: Int[Tensor, " batch"],
+) -> Int[Tensor, "batch n"]:
+    """Ask for the tokens of the answers, and for nothing else: return the targets.
+
+    A row begins with `asked` tokens of the prompt, one at least. The answer follows, whose last
+    token ends it, up to `lengths` tokens; the rest of the row is padding. The target of a place is
+    the token after it if that belongs to the answer, and -100 otherwise. Source: Touvron et al.
+    2023, section 3.1.
+
+    >>> tokens = torch.tensor([[5, 6, 7, 8, 2, 0]])  # 5 6 asks, 7 8 2 answers, 0 is padding
+    >>> answer_targets(tokens, torch.tensor([2]), torch.tensor([5]))
+    tensor([[-100,    7,    8,    2, -100, -100]])
+    """
+    # number the places of the tokens that come next
+    places = torch.arange(1, tokens.shape[-1] + 1, device=tokens.device)
+    # find those that belong to the answer: behind the prompt, before the padding
+    answered = (places >= asked[:, None]) & (places < lengths[:, None])
+    # give each place the token one further right; after the last there is none
+    following = F.pad(tokens[:, 1:], (0, 1))
+    # keep the answers' tokens
+    return torch.where(answered, following, IGNORED)
