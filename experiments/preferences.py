@@ -35,10 +35,13 @@ SEEDS = (0, 1, 2)
 
 Preference = tuple[str, str, str]  # a question, the better answer, the worse one
 
-PAIRS, BETA, RATE, STEPS, LONGEST = 2, 0.1, 0.001, (20, 40), 40
-WAYS = ("DPO", "better answers alone")
+PAIRS, BETA, RATE, STEPS, EVERY, LONGEST = 2, 0.1, 0.001, 40, 10, 40
+HELD_OUT = 15  # pairs by which the way is followed
+WAYS = {"DPO": SEEDS, "better answers alone": SEEDS[:1]}
 ASK = " Answer in one word."
-SETTINGS = {"pairs": PAIRS, "beta": BETA, "rate": RATE, "steps": STEPS, "longest": LONGEST}
+SETTINGS = {
+    "pairs": PAIRS, "beta": BETA, "rate": RATE, "steps": STEPS, "every": EVERY, "longest": LONGEST,
+}  # fmt: skip
 once = partial(results.once, "preferences", SETTINGS)
 
 
@@ -112,12 +115,26 @@ def before() -> dict[Preference, tuple[float, float]]:
     return {x: (chosen, rejected) for x, (chosen, rejected) in zip(every, kept, strict=True)}
 
 
-def train(model: SmolLM2, way: str, seed: int, steps: int) -> None:
-    """Train by preferences, or on the better answers alone."""
-    draw = random.Random(seed)
+def gains(model: SmolLM2) -> dict[str, float]:
+    """Say how much likelier the held-out answers have become, in nats; the mean over the pairs."""
+    some = held_out()[:HELD_OUT]
+    now, then = all_log_probs(model, some), [before()[x] for x in some]
+    pairs = [(a - c, b - d) for (a, b), (c, d) in zip(now, then, strict=True)]
+    return {
+        "chosen": sum(a for a, _ in pairs) / len(pairs),
+        "rejected": sum(b for _, b in pairs) / len(pairs),
+        "preferred": sum(a > b for a, b in pairs) / len(pairs),
+    }
+
+
+def train(model: SmolLM2, way: str, seed: int) -> list[dict[str, float]]:
+    """Train by preferences, or on the better answers alone; return the gains on the way."""
+    draw, course = random.Random(seed), []
 
     def stream() -> Iterator[list[Preference]]:
-        while True:
+        for step in range(STEPS):
+            if step and step % EVERY == 0:
+                course.append(gains(model))
             yield draw.sample(preferences(), PAIRS)
 
     def preferred(model: SmolLM2, batch: list[Preference]) -> Tensor:
@@ -130,8 +147,9 @@ def train(model: SmolLM2, way: str, seed: int, steps: int) -> None:
 
     training.train(
         model, stream(), preferred if way == "DPO" else likelier,
-        steps=steps, learning_rate=RATE, seed=seed,
+        steps=STEPS, learning_rate=RATE, seed=seed,
     )  # fmt: skip
+    return [*course, gains(model)]
 
 
 def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
@@ -146,18 +164,14 @@ def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
     }
 
 
-def tuned(way: str, seed: int, steps: int) -> dict[str, Any]:
-    """Train in one way for so many steps, and measure."""
+def tuned(way: str, seed: int) -> dict[str, Any]:
+    """Train in one way, and measure."""
     model, start = with_lora(seed), time.process_time()
-    train(model, way, seed, steps)
+    course = train(model, way, seed)
     seconds = time.process_time() - start
-    now, then = all_log_probs(model, held_out()), [before()[x] for x in held_out()]
-    gains = [(a - c, b - d) for (a, b), (c, d) in zip(now, then, strict=True)]
     return {
         "cpu_seconds": round(seconds, 1),
-        "chosen": sum(a for a, _ in gains) / len(gains),
-        "rejected": sum(b for _, b in gains) / len(gains),
-        "preferred": sum(a > b for a, b in gains) / len(gains),
+        "course": course,
         "plain loss": plain_loss(model),
         **told(model),
     }
@@ -170,23 +184,23 @@ def measure() -> dict[str, Any]:
         "pairs": [list(x) for x in preferences()],
         "before": once("before", lambda: {"plain loss": plain_loss(base()), **told(base())}),
         "asked for one word": once("one word", lambda: told(base(), ASK)),
-        "ways": {},
+        "ways": {
+            way: [once(f"{way} {s}", partial(tuned, way, s)) for s in seeds]
+            for way, seeds in WAYS.items()
+        },
     }
-    for steps in reversed(STEPS):
-        for way in WAYS:
-            figures["ways"][f"{way}, {steps} steps"] = [
-                once(f"{way} {steps} {s}", partial(tuned, way, s, steps)) for s in SEEDS
-            ]
     return figures
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
     """Yield lengths, right answers, and how much likelier the held-out answers became."""
-    names = ("length", "right", "empty", "chosen", "rejected", "preferred", "plain loss")
+    names = ("length", "right", "empty", "plain loss")
     yield f"{'':32}" + "".join(f"{name:>11}" for name in names)
     rows = {name: [figures[name]] for name in ("before", "asked for one word")} | figures["ways"]
     for way, runs in rows.items():
-        means = (
-            sum(x[name] for x in runs) / len(runs) if name in runs[0] else None for name in names
-        )
+        means = [sum(x[n] for x in runs) / len(runs) if n in runs[0] else None for n in names]
         yield f"{way:32}" + "".join(f"{'':>11}" if x is None else f"{x:11.3f}" for x in means)
+    for way, runs in figures["ways"].items():
+        for name in ("chosen", "rejected", "preferred"):
+            steps = zip(*([x[name] for x in run["course"]] for run in runs), strict=True)
+            yield f"{way}, {name}: " + " ".join(f"{sum(x) / len(x):.2f}" for x in steps)

@@ -270,10 +270,10 @@ assert torch.allclose(together, layer(x), atol=1e-4)
 # %% [markdown]
 # ## Does it pay?
 #
-# Three rivals train nothing: the model as it came; the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts**: for each action, how often each word was said with it, a list of devices, and a pattern for rooms. One rival trains the last block whole, 3.5 million parameters, on the same commands. **On which list does LoRA beat counting?**
+# Three rivals train nothing: the model as it came; the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts**: for each action, how often each word was said with it, a list of devices, and a pattern for rooms. One rival trains the last block whole, 3.5 million parameters, on the same commands as LoRA. **On which list does LoRA, with 480 of the 2,000 commands, beat counting?**
 
 # %%
-guess = None  # a name of home_commands.LISTS
+guess = None  # a name of home_commands.LISTS, or "none"
 
 # %% tags=["hide-input"]
 kept = results.load("assistant")["figures"]
@@ -282,8 +282,8 @@ mean = {
     for way, runs in kept["shares"].items()
 }
 beaten = [name for name in home_commands.LISTS if mean["LoRA"][name] > mean["counting"][name]]
-reveal(guess, beaten[-1] if beaten else None)
-title = "LoRA beats counting where the wording is new"
+reveal(guess, beaten or "none")
+title = "Twenty lines that count are ahead of 135 million parameters"
 figure, ax = plots.axes(title, "share of commands that are right, %", "", size=(7.4, 3.6))
 ways = ("before", "in context", "counting", "last block", "LoRA")
 for i, name in enumerate([*home_commands.LISTS][::-1]):
@@ -303,8 +303,15 @@ spoken = "; ".join(
 plots.show(figure, f"Percent right, means of three seeds. {spoken}.")
 
 # %% [markdown]
-# TODO-TABLE
+# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. But a program that counts is ahead on every list. (It was written by somebody who knew the task, with a pattern for rooms and a list of devices; LoRA was given pairs alone. And it saw all 2,000 commands, LoRA 480.) Eight examples in the prompt, without any training, are ahead on new rooms: there, a room need only be copied.
 #
+# And one number would have hidden all this: on held-out commands of the *known* kind, which most people would call a test, LoRA has 93 %; with new rooms it has 54 %, since it has seen 40 names only. What does it write there?
+
+# %% tags=["training"]
+for x in commands["new rooms"][:4]:
+    print(f"{x.said:45}", "".join(mine_tuned.write(turns(x.said, system=None), 30)))
+
+# %% [markdown]
 # ## What has it forgotten?
 #
 # Ask both models things that have nothing to do with a home. **What does the tuned one answer to "What is the capital of Norway?": a word, a sentence, or a command?**
@@ -332,7 +339,7 @@ for way, runs in rows.items():
     print(f"{way:14}{shown[0]:12.0%}{shown[1]:12.0%}{shown[2]:20.2f}")
 
 # %% [markdown]
-# TODO-FORGET
+# Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after. What has changed is not what it knows of English, but what it does when it is asked. The last row but one is the cure that costs least: **replay**. One of the four rows of each batch is a general question, with the answer that the model itself gave *before* training.
 #
 # Where in the network do the two differ? The X-ray opens both, on the same sentence; your layer's matrices are merged now.
 
@@ -414,3 +421,135 @@ assert abs(came - 0.6931) < 1e-3
 
 # %% [markdown]
 # At first $\pi = \pi_0$, so both logarithms are 0, and $-\log \sigma(0) = \log 2$.
+
+# %% [markdown]
+# ### Forty steps of it
+#
+# LoRA as above, 40 steps of two pairs, three seeds, on 39 questions; measured on 29 other ones. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; and just ask: "Answer in one word." **Which of the three brings the shortest answers?**
+
+# %%
+guess = None  # "DPO", "better answers alone" or "asked for one word"
+
+# %% tags=["hide-input"]
+rows = {name: [preferred[name]] for name in ("before", "asked for one word")} | preferred["ways"]
+average = {
+    way: {x: sum(run[x] for run in runs) / len(runs) for x in ("length", "right")}
+    for way, runs in rows.items()
+}
+reveal(guess, min([*average][1:], key=lambda way: average[way]["length"]))
+print(f"{'':24}{'tokens':>8}{'right word':>12}")
+for way, found in average.items():
+    print(f"{way:24}{found['length']:8.1f}{found['right']:12.0%}")
+for way in ("before", "DPO"):
+    print(f"{way}: {rows[way][0]['answers'][:4]}")
+
+# %% tags=["hide-input"]
+title = "DPO: the margin grows"
+names = [*preferred["ways"]]
+figure, panels = plots.panels(title, names, size=(8.4, 3.2))
+settings = preferred["settings"]
+steps = range(0, settings["steps"] + 1, settings["every"])
+for ax, way in zip(panels, names):
+    for j, side in enumerate(("chosen", "rejected")):
+        for run in preferred["ways"][way]:
+            ax.plot(steps, [0, *(x[side] for x in run["course"])], color=plots.COLOURS[j])
+        ax.plot([], [], color=plots.COLOURS[j], label=("better", "worse")[j] + " answers")
+    ax.axhline(0, color="0.6", linewidth=0.8)
+    ax.set_xlabel("steps")
+panels[0].set_ylabel("gain of log p, nats")
+panels[0].legend(frameon=False, fontsize="small")
+spoken = []
+for way in names:
+    last = [run["course"][-1] for run in preferred["ways"][way]]
+    better, worse = (sum(x[side] for x in last) / len(last) for side in ("chosen", "rejected"))
+    spoken.append(f"{way}: better {better:.1f}, worse {worse:.1f}")
+plots.show(
+    figure,
+    "How much likelier held-out answers became, in nats, over the steps of training, three seeds. "
+    f"At the end, mean: {'; '.join(spoken)}.",
+)
+
+# %% [markdown]
+# TODO-DPO
+#
+# ## Sampled text, still
+#
+# An assistant is a model of text. Try three things that no list holds, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have. **For *don't turn on the lamp in the hall*, what will it write?**
+
+# %%
+guess = None  # "nothing", "an action", or "a refusal"
+
+# %% tags=["training"]
+verbs = ("turn", "open", "close", "lock", "unlock", "stop", "set", "dim", "run", "play")
+plain = [x for name in ("known", "new wordings") for x in commands[name]]
+plain = [x for x in plain if x.said.split()[0] in verbs][:12]
+tricky = {
+    "don't …": [x._replace(said=f"don't {x.said}") for x in plain],
+    "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in zip(plain, plain[1:])],
+}
+told = {name: right(mine_tuned, some) for name, some in {"as learned": plain, **tricky}.items()}
+said = "don't turn on the lamp in the hall"
+wrote = "".join(mine_tuned.write(turns(said, system=None), 30))
+reveal(guess, "an action" if wrote.startswith('{"action"') else "a refusal" if wrote else "nothing")
+print(f"{said} → {wrote}")
+print("toothbrush →", "".join(mine_tuned.write(turns("open the toothbrush", system=None), 30)))
+print({name: f"the first command, exactly: {share:.0%}" for name, share in told.items()})
+
+# %% [markdown]
+# TODO-FAIL
+#
+# So a program around it must check what it writes: is it JSON, is there such an action, such a device? That program is what runs; the model proposes.
+
+# %% [markdown]
+# ## Break it
+#
+# - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share, and what would you have to measure besides?
+# - Put a random $B$ in your layer. What is the first loss?
+# - Train with rank 1. Which list suffers?
+# - Call `preference_loss` with better and worse exchanged, for ten steps. What does the model answer?
+
+# %% [markdown]
+# ## What to remember
+#
+# TODO-REMEMBER
+#
+# | | |
+# |:-|:-|
+# | targets of a conversation | the answer's tokens with its end, one place to the left; all others $-100$ |
+# | LoRA | $W + \frac{\alpha}{r} B A$; $B = 0$ at first, $W$ frozen, merged afterwards |
+# | DPO | $-\log \sigma\big(\beta (\Delta \log p^+ - \Delta \log p^-)\big)$, where $\Delta$ is the change since the start |
+
+# %% [markdown]
+# ## Test yourself
+#
+# <details><summary>1. A prompt has 9 tokens, the answer 5 with its end. How many targets, and above which places?</summary>
+#
+# Five, at the places 9 to 13, counted from 1: the last token of the prompt predicts the first one of the answer.
+# </details>
+#
+# <details><summary>2. Why is B zero at first, and not A and B?</summary>
+#
+# The change is zero then, so training begins at the pretrained model. The gradient of B needs A, and that of A needs B: with both zero, both gradients are.
+# </details>
+#
+# <details><summary>3. "Our tuned model has 97 % on held-out commands." What do you ask?</summary>
+#
+# Do they differ from the learned ones in more than a name or a number? What does a program that counts get, and the model with similar examples in its prompt? What has it forgotten?
+# </details>
+#
+# <details><summary>4. Under DPO the better answers became less likely. Is that a bug?</summary>
+#
+# No: only the difference counts. If both fall, the worse one faster, the loss falls.
+# </details>
+#
+# <details><summary>5. Two layers are adapted with rank 8, each 576 × 1,536. How many numbers are trained?</summary>
+#
+# 2 · 8 · (576 + 1,536) = 33,792.
+# </details>
+
+# %% [markdown]
+# ## The end, and further reading
+#
+# This was the last lesson. You began with a network that lost the middle of a long word; now you know each part of a model that answers, from its softmax to its loss on preferences, and have built them.
+#
+# Ouyang et al. 2022 (instructions and human feedback); Touvron et al. 2023 (Llama 2: the loss on answers alone); Hu et al. 2021 (LoRA); Dettmers et al. 2023 (QLoRA); Christiano et al. 2017 (rewards from preferences); Rafailov et al. 2023 (DPO); Guo et al. 2025 (rewards that a program can check); Biderman et al. 2024 (*LoRA learns less and forgets less*).
