@@ -266,7 +266,7 @@ assert torch.allclose(jacobian, formula / sigma)
 print("as in the formula; its rank:", torch.linalg.matrix_rank(jacobian).item(), "of 16")
 
 # %% [markdown]
-# The bracket is a projection: it takes two directions out of every gradient, $\mathbf 1$ (all numbers up) and $\hat x$ (a longer vector), which the norm would undo anyway. Xu et al. 2019 report that these two terms, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass (reported).
+# The bracket is a projection: it takes two directions out of every gradient, $\mathbf 1$ (all numbers up) and $\hat x$ (a longer vector), which the norm would undo anyway. Xu et al. 2019 report that these two terms, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass.
 #
 # And the factor $1/\sigma$? Let a layer below the norm write $x = hW$. **Make $W$ a hundred times as large. By which factor does the gradient at $h$ change, without the norm and with it?**
 
@@ -290,7 +290,7 @@ reveal(guess, tuple(round(factor, 2) for factor in factors))
 assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: directly below a norm, the scale of $W$ does not matter. (The gradient at $W$ itself is divided by 100.)
+# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: directly below a norm, the scale of $W$ does not matter.
 
 # %% [markdown]
 # ## Three switches
@@ -489,9 +489,9 @@ assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 # - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this short training better. It makes the stack far less *dependent on its initial weights*.
 
 # %% [markdown]
-# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show pictures by Li et al. 2018: with residual connections the loss around a trained image network is smoother. (All reported.)
+# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: the loss is smoother with residual connections. (All reported.)
 #
-# > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what gradient descent finds in our steps, these parts decided everything above.
+# > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what our training finds, these parts decided everything above.
 
 # %% [markdown]
 # ## The block of 2017
@@ -659,7 +659,7 @@ assert min(kept["without clipping"]["post-norm"]["0%"]) > 3.3
 # %% [markdown]
 # ### Find the bug
 #
-# Somebody wrote DeepNorm, and trained eight blocks at 0.01 without warm-up. No error; 3.36, as bad as post-norm. One line is wrong. Remember what a norm does to scales, and mend it.
+# Somebody wrote DeepNorm, and trained eight blocks at 0.01 without warm-up. No error; 3.36, as bad as post-norm. One line is wrong. Mend it.
 
 # %%
 # exercise: add_norm/mend_block
