@@ -215,7 +215,7 @@ def run(arm: Arm, seed: int, rate: float) -> dict:
     return {
         "right": share_right(model, arm, source),
         "repeating": share_right(model, arm, repeating(TESTED, generator)),
-        "looks": looks(model, source, arm.write(source)),
+        "looks": looks(model, source, arm.write(source), generator),
         "losses": tenths.tolist(),
     }
 
@@ -227,22 +227,29 @@ def share_right(model: Transformer, arm: Arm, source: Tensor) -> float:
 
 
 @torch.no_grad()
-def looks(model: Transformer, source: Tensor, target: Tensor) -> dict[str, list[float]]:
+def looks(
+    model: Transformer, source: Tensor, target: Tensor, generator: torch.Generator
+) -> dict[str, list[float]]:
     """Return, by decoder block, the shares of letters of which this is true:
 
     the largest weight of its cross-attention, averaged over the heads, is on the letter that is to
-    be written; and that letter is predicted where this block may not look at it.
+    be written; that letter is predicted where this block may not look at it; and where it may not
+    look at another one, drawn at random.
     """
     wanted = source.unsqueeze(1) == target.unsqueeze(2)
-    found: dict[str, list[float]] = {"largest": [], "hidden": []}
+    step = torch.randint(1, N, (len(source), N, 1), generator=generator)
+    place = wanted.float().argmax(-1, keepdim=True)
+    other = F.one_hot((place + step).squeeze(-1) % N, N).bool()
+    found: dict[str, list[float]] = {"largest": [], "hidden": [], "another hidden": []}
     for i, layer in enumerate(model.decoder.blocks):
         block = cast(DecoderBlock, layer)
         with record_weights(block.cross_attention.sublayer.attention) as kept:
             model(source, shift_right(target, START))
         largest = kept[0].mean(1).argmax(-1, keepdim=True)
         found["largest"].append(wanted.gather(-1, largest).float().mean().item())
-        written = scores_without(model, source, target, i, ~wanted).argmax(-1)
-        found["hidden"].append((written == target).float().mean().item())
+        for name, hidden in (("hidden", wanted), ("another hidden", other)):
+            written = scores_without(model, source, target, i, ~hidden).argmax(-1)
+            found[name].append((written == target).float().mean().item())
     return found
 
 

@@ -466,7 +466,7 @@ GROUPS = {
     ),
     ("sort, letters repeat",): (plots.COLOURS[2], "sort, letters may repeat", (84, 0.47)),
 }  # fmt: skip
-title = "Below 0.1 nats first: sorted answers without repeats, copied or sorted"
+title = "Sorted answers without repeats are learned first, copied or sorted"
 figure, ax = plots.axes(title, "step", "loss, nats a letter", size=(7.4, 3.6))
 for names, (colour, label, place) in GROUPS.items():
     for name in names:
@@ -540,7 +540,7 @@ plots.show(
 )
 
 # %% [markdown]
-# One word is an anecdote. Over 1,000 new sequences, in how many of 8,000 rows is the largest weight on the letter that is written next? And is it *used*? We forbid one decoder block to look at that letter, and count how often it is still predicted.
+# One word is an anecdote. Over 1,000 new sequences, in how many of 8,000 rows is the largest weight on the letter that is written next? And is it *used*? We forbid one decoder block to look at that letter, or at another one, drawn at random, and count how often the letter is still predicted.
 
 
 # %% tags=["hide-input"]
@@ -548,46 +548,20 @@ def mean(name, key, block):
     return sum(run["looks"][key][block] for run in kept["runs"][name]["0.003"]) / 3
 
 
-print("mean of three seeds   block  largest weight  predicted without it")
+print("mean of three seeds   block  largest weight  predicted without it  without another")
 for name in [*TASKS, "copy, pre-norm", "reverse, pre-norm"]:
     for block in (0, 1):
-        shares = [mean(name, key, block) for key in ("largest", "hidden")]
-        print(f"{name:21} {block + 1:6} {shares[0]:15.1%} {shares[1]:21.1%}")
+        shares = [mean(name, key, block) for key in ("largest", "hidden", "another hidden")]
+        print(f"{name:21} {block + 1:6} {shares[0]:15.1%} {shares[1]:21.1%} {shares[2]:16.1%}")
     for looks in (run["looks"] for run in kept["runs"][name]["0.003"]):
         (first, last), pre = looks["hidden"], "pre-norm" in name
         assert looks["largest"][1] > (0.99 if pre else 0.96)
+        assert min(looks["another hidden"]) > 0.98
         assert (first < 0.21 and last > 0.7) if pre else (first > 0.7 and last < 0.1)
 slow = [kept["runs"][name]["0.001"] for name in ("copy, pre-norm", "reverse, pre-norm")]
 slow = [round(run["looks"]["hidden"][1], 2) for runs in slow for run in runs]
 print("without it in block 2, pre-norm at a rate of 0.001:", slow)
 assert (min(slow), max(slow)) == (0.15, 0.72)
-
-# %% [markdown]
-# Is it *this* letter that the last block of a post-norm model needs? Hide the other letter at which it looks most:
-
-
-# %% tags=["training", "hide-input"]
-def predicted(model, source, target, mask):
-    """Return the letters where the last block's cross-attention has a mask."""
-    memory, x = model.encoder(source), model.decoder.embedding(shift_right(target, START))
-    first, last = model.decoder.blocks
-    x = last(first(x, memory, causal_mask(8)), memory, causal_mask(8), mask)
-    return model.output(model.decoder.last_norm(x)).argmax(-1)
-
-
-for task, model in models.items():
-    target, weights = TASKS[task](unseen), cross_weights(task, unseen)
-    wanted = unseen.unsqueeze(1) == target.unsqueeze(2)
-    other = F.one_hot(weights.masked_fill(wanted, -1).argmax(-1), 8).bool()
-    with torch.no_grad():
-        this, another = (
-            (predicted(model, unseen, target, ~hidden) == target).float().mean().item()
-            for hidden in (wanted, other)
-        )
-    print(f"{task:8} weight {weights[wanted].mean():.2f}, hidden: {this:.1%} predicted;", end="  ")
-    print(f"the other one: weight {weights[other].mean():.2f}, hidden: {another:.1%}")
-    claim = f"{task}: without the letter under 0.2 are predicted, without the other one over 0.95"
-    training.expect(claim, this < 0.2 and another > 0.95, (this, another), model)
 
 # %% [markdown]
 # In the post-norm models the last block looks at the letter, and needs it. The pre-norm models are a warning. Their last block looks at the letter just as surely, over 99 % of the time; but hide it there, and copying and reversing go on in 70 to 99 % of the rows, because the *first* block has read it.
@@ -614,32 +588,12 @@ assert max(repeated["sort"]) < 0.3 and min(repeated["copy"] + repeated["reverse"
 assert min(repeated["sort, letters repeat"]) > 0.97
 
 # %% [markdown]
-# Of 1,000 sequences with a repeated letter, only the sorter fails. In its training the next letter was always a *later* one. So at a repeated letter it goes on to the next later one, and has one letter too few for the end. Where nothing later is left, it writes the last letter twice. It is not the architecture: the last row was trained on sequences with repeats, and sorts them. *happened*, sorted, would be *adeehnpp*:
+# Of 1,000 sequences with a repeated letter, only the sorter fails. In its training the next letter was always a *later* one, so at a repeated letter it may go on to the next later one, and then has one letter too few for the end. It is not the architecture: the last row was trained on sequences with repeats, and sorts them. *happened*, sorted, would be *adeehnpp*:
 
 # %% tags=["training"]
 happened = torch.tensor([[ord(letter) - ord("a") for letter in "happened"]])
 for task, model in models.items():
     print(f"{task:8}", spelled(greedy(model, happened, START, STOP, most=8)[0].tolist()))
-
-# %% tags=["training", "hide-input"]
-model = models["sort"]
-drawn = torch.randint(26, (4000, 8), generator=torch.Generator().manual_seed(5))
-alike = drawn.sort().values.diff() == 0
-drawn, second = (x[alike.sum(-1) == 1] for x in (drawn, alike.int().argmax(-1) + 1))
-answer, written = drawn.sort().values, greedy(model, drawn, START, STOP, most=8)
-wrong = written != answer
-print(f"{len(drawn)} sequences with one letter twice; right, by the places of the two letters:")
-for i in range(1, 8):
-    print(f"  {i} and {i + 1}: {1 - wrong[second == i].any(-1).float().mean():.0%}", end="")
-failed = wrong.any(-1)
-there = (wrong.int().argmax(-1) == second)[failed].float().mean().item()
-last = written[failed, -1:]
-again = (written[failed, :-1] == last).any(-1).float().mean()
-absent = (drawn[failed] != last).all(-1).float().mean()
-print(f"\nthe others: first mistake at the second of the two {there:.1%}; the last letter")
-print(f"has been written before {again:.0%}, is not in the source {absent:.0%}")
-claim = "over 0.95 of the first mistakes are at the second of two equal letters"
-training.expect(claim, there > 0.95, there, model)
 
 # %% [markdown]
 # *happened*: it skips the second *e*; the two *p* are the last letters. A model learns the task that is in its data, not the one that you had in mind.

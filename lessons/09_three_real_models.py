@@ -324,7 +324,7 @@ print("  ".join(f"{most}: {right}" for most, right in averaged.items()))
 assert list(averaged.values()) == [10, 10, 14, 16, 15, 13, 12]
 
 # %% [markdown]
-# Five. Grammar alone would give none (in blocks 2 to 4 it is 2 of 8), meaning alone eight: the last state mixes both, so the first eight of eight was helped by grammar. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of the embeddings on each side, without any block, gets 10 to 16, depending on how many are averaged (1 to 8; best with four). These lines do not show that attention does more. (On *bank*, too, an average beats this encoder: [an exploration](explorations/03_senses.ipynb) of lesson 03.)
+# Five. Grammar alone would give none (in blocks 2 to 4 it is 2 of 8), meaning alone eight: the last state mixes both, so the first eight of eight was helped by grammar. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of the embeddings on each side, without any block, gets 10 to 16, depending on how many are averaged (1 to 8; best with four). These lines do not show that attention does more.
 
 # %% [markdown]
 # ## A real translator
@@ -447,7 +447,7 @@ assert said["not divided"][3] == right[3] and said["divided by d_k"] != right
 # %% [markdown]
 # In this model two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on.
 #
-# A wrong scale of the scores has none: some sentences are right, others fluent and wrong, and divided by $d_k$ two are plainly broken. You might not find *this* bug by reading one output.
+# A wrong scale of the scores has none: some sentences are right, others fluent and wrong, and divided by $d_k$ two are plainly broken.
 
 # %%
 needs()
@@ -658,9 +658,8 @@ print("".join(my_model.write(smollm2.turns(question), 30)))
 assert len(model.tokenizer.encode(smollm2.turns(question)).ids) == 36 and len(tokens) == 6
 
 # %% [markdown]
-# So an answer is a continuation of a text whose next speaker is the assistant. The weights and functions are the same. The answer may be wrong: a model of this size knows little.
-
-# %% [markdown]
+# So an answer is a continuation of a text whose next speaker is the assistant. The answer may be wrong: a model of this size knows little.
+#
 # ## A mask that leaks
 #
 # Now break one part on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. First measure the loss on the five texts, then let the model write. **Does the loss rise or fall? And what happens to the writing?**

@@ -42,7 +42,7 @@ LearnedPositions, layer_norm = mine("positions/learned"), mine("add_norm/layer_n
 #
 # ## One text, many examples
 #
-# Our tokens are characters, of the first 1,115,394 characters of Shakespeare's works, as many as the well-known file *tiny Shakespeare* has. The last tenth is **held out**: nothing learns from it, everything is measured on it. (It begins in the middle of a play, *Julius Caesar*, so its first pages share their names with the other part.)
+# Our tokens are characters, of the first 1,115,394 characters of Shakespeare's works, as many as the well-known file *tiny Shakespeare* has. The last tenth is **held out**: nothing learns from it, everything is measured on it. (It begins in the middle of a play.)
 
 # %%
 needs("shakespeare")
@@ -209,17 +209,16 @@ little = cross_entropy(little.log(), held_out[1:]).item()
 assert best == {"plain": 4, "Kneser and Ney": 6} and 1.48 < bar < 1.495
 assert round(little, 2) == 1.79
 
-# %% tags=["hide-input"]
-fewer = NGrams(learning[: 600 * 16 * 64], vocab).probabilities(held_out[:-1])  # for later
-fewer = cross_entropy(fewer.log(), held_out[1:]).item()
-print(f"a table of the first {600 * 16 * 64:,} characters: {fewer:.2f}")
-assert round(fewer, 2) == 1.59
-
 # %% [markdown]
 # So this is the bar: about 1.49 nats, a perplexity of 4.4. (The context's length was chosen on the held-out text, which favours counting a little.) What does such a model write? Draw the next character from the table, append it, and repeat:
 
 # %% tags=["hide-input"]
 from course_lib.sampling import generate
+
+fewer = NGrams(learning[: 600 * 16 * 64], vocab).probabilities(held_out[:-1])  # for later
+fewer = cross_entropy(fewer.log(), held_out[1:]).item()
+print(f"a table of the first {600 * 16 * 64:,} characters: {fewer:.2f}")
+assert round(fewer, 2) == 1.59
 
 rival = NGrams(learning, vocab)  # Kneser and Ney's counts, six characters of context
 prompt = known.encode("\nBRUTUS.\n")
@@ -276,7 +275,7 @@ assert 0 < found - bigram_loss < 0.05
 #
 # ## The model
 #
-# A token's vector is a row of a learned table $E$, and each position has a learned vector too; their table ends at $T$. (No factor $\sqrt{d}$ here: this is GPT-2's way.) Then pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
+# A token's vector is a row of a learned table $E$, and each position has a learned vector too; their table ends at $T$. (No factor $\sqrt{d}$: GPT-2's way.) Then pre-norm blocks under a causal mask, a last norm, and a **language-modelling head** that scores every token:
 #
 # $$x^{(0)}_t = \underset{d}{E_{w_t}} + p_t \qquad x^{(l)} = \mathrm{Block}_l\big(x^{(l-1)},\ \text{causal}\big) \qquad \underset{n \times V}{z} = \mathrm{LN}\big(x^{(N)}\big)\, E^T$$
 
@@ -445,7 +444,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Counting wins, clearly, and not because it has read more: your model has read 614,400 characters, and a table of the first 614,400 has 1.59. (One of the last 50,000 has 1.79, but these are of the same play as the first held-out pages.) Your model must find letters, words and names by small steps.
+# Counting wins, clearly, and not because it has read more: your model has read 614,400 characters, and a table of the first 614,400 has 1.59. (The last 50,000 alone have 1.79: they adjoin the held-out text.) Your model must find letters, words and names by small steps.
 #
 # ## How much of its context does it use?
 #
@@ -521,7 +520,7 @@ plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".
 # %% [markdown]
 # On the left, windows begin at nothing. The table reads six characters and is flat from there: 1.48 nats at positions 8 to 15, 1.49 from 64 on. The models of 600 steps are flat, too, between 1.85 and 1.90. The trained model has 1.45 there, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on. (The table's short contexts are weak, since they count places.)
 #
-# On the right, foreign text comes before. The table cannot notice. The trained model does: it needs 32 characters of its own to be ahead. Far context that is used can mislead.
+# On the right, foreign text comes before. The table cannot notice. The trained model does: it needs 32 characters of its own to be ahead.
 
 # %% [markdown]
 #

@@ -111,40 +111,25 @@ assert padding > 0.3
 
 # %% tags=["hide-input"]
 def cut_at_60(lengths):
-    """Return batches of at most 60 tokens, in this order."""
+    """Return batches in this order, and the share of padding."""
     batches = [[]]
     for length in lengths:
         if batches[-1] and (len(batches[-1]) + 1) * max(*batches[-1], length) > 60:
             batches.append([])
         batches[-1].append(length)
-    return batches
+    return batches, 1 - sum(lengths) / sum(len(x) * max(x) for x in batches)
 
 
-def padded(batches):
-    return 1 - sum(map(sum, batches)) / sum(len(batch) * max(batch) for batch in batches)
-
-
-def four_ways(some):
-    threes = [some[i : i + 3] for i in range(0, 16, 3)]
-    return [some], threes, cut_at_60(some), cut_at_60(sorted(some))
-
-
-draws = random.Random(0)
-shares = [map(padded, four_ways(draws.sample(lengths, 16))) for _ in range(2000)]
-mean = [sum(column) / 2000 for column in zip(*shares)]
-assert [round(x, 2) for x in mean] == [0.63, 0.35, 0.25, 0.12]
-
-# %% tags=["hide-input"]
-one, _, unsorted, in_order = four_ways([lengths[i] for i in few])
-mixed, less = padded(unsorted), padded(in_order)
+in_any_order = [lengths[i] for i in few]
+unsorted, mixed = cut_at_60(in_any_order)
+in_order, less = cut_at_60(sorted(in_any_order))
 figure, panels = plots.panels(
-    f"Padding, mean of 2,000 draws: 16 sentences in one batch {mean[0]:.0%}, three a batch "
-    f"{mean[1]:.0%},\nat most 60 tokens a batch {mean[2]:.0%}, sorted {mean[3]:.0%}. One draw:",
+    f"In small batches 16 sentences need {mixed:.0%} padding, not {padding:.0%}; sorted, {less:.0%}",
     ["one batch", "at most 60 tokens a batch", "the same, sorted"],
-    size=(10, 3.6),
+    size=(10, 3.4),
 )
 hatched = {"color": "none", "edgecolor": "0.6", "hatch": "///", "height": 0.85, "linewidth": 0.5}
-for ax, batches, gap in zip(panels, (one, unsorted, in_order), (0, 0.8, 0.8)):
+for ax, batches, gap in zip(panels, ([in_any_order], unsorted, in_order), (0, 0.8, 0.8)):
     y = 0.0
     for batch in batches:
         for length in batch:
@@ -159,13 +144,12 @@ plots.show(
     figure,
     "Three pictures of 16 sentences as bars of their length. In one batch all are filled up to the "
     f"longest, and {padding:.0%} of the rectangle is hatched padding. In batches of at most 60 "
-    f"tokens, in any order, {mixed:.0%} is; sorted first, {less:.0%}. Means of 2,000 draws: "
-    f"{mean[0]:.0%}, {mean[2]:.0%}, {mean[3]:.0%}; with three sentences a batch {mean[1]:.0%}.",
+    f"tokens, in any order, {mixed:.0%} is; sorted first, {less:.0%}.",
 )
 assert less < mixed < 0.25 < padding
 
 # %% [markdown]
-# Small batches waste less: with three sentences each, as they come, 35 % on average, against 63 % for 16. In the paper a batch counts tokens, not sentences, so that a long sentence stretches few others: 25 %. Sorted by length, neighbours need even less: 12 %. (Means of 2,000 draws; the picture is one.) A batch $B$ of sentences with lengths $\ell_i$ may grow while
+# A batch counts tokens, not sentences, as in the paper, so that a long sentence stretches few others. Sorted by length, neighbours need even less padding. A batch $B$ of sentences with lengths $\ell_i$ may grow while
 #
 # $$\underbrace{|B| \cdot \max_{i \in B} \ell_i}_{\text{tokens, padding counted}} \;\le\; most$$
 #
@@ -300,7 +284,10 @@ assert math.isclose(bleu(short, references), 100 * math.exp(1 - 1 / 0.9))
 #
 # ## The headline
 #
-# Both translators write all 500 held-out texts, ours by **beam search**, theirs greedily (both come below), and your function scores them.
+# Both translators write all 500 held-out texts, ours by **beam search**, theirs greedily (both come below), and your function scores them. **Who wins, and by how much BLEU?**
+
+# %%
+guess = None  # "ours" or "theirs", and a number
 
 # %%
 from course_lib.bleu import cut
@@ -312,6 +299,7 @@ def score(rows, who):
 
 
 print(f"ours {score(rows, 2):.1f}, theirs {score(rows, 3):.1f}")
+reveal(guess, round(score(rows, 2) - score(rows, 3), 1))
 assert round(score(rows, 2), 1) == 48.9 and round(score(rows, 3), 1) == 46.7
 
 # %% [markdown]
@@ -607,7 +595,6 @@ few, many = ([row for row in far if (len(words_of(row)) > 8) == long] for long i
 (low, high), (_, below) = difference(few), difference(many)
 print(f"without, up to 8 words: {low:+.1f} to {high:+.1f}")
 assert low < 0 < high and below < -5
-assert 0.4 < sum(len(words_of(row)) == 3 for row in near) / len(near) < 0.5
 mean = [sum(len(words_of(row)) for row in part) / len(part) for part in (near, far)]
 assert [round(x, 1) for x in mean] == [4.8, 7.6]
 copied = [
