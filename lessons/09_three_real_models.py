@@ -547,7 +547,7 @@ check("decoder/grouped_query", grouped_query_attention)
 grouped_query_attention = mine("decoder/grouped_query")
 
 # %% [markdown]
-# **One thing that names do not tell.** Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's own file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. Here is a function that should do it. All shapes are right, and nothing fails.
+# **One thing that names do not tell.** Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. Here is a function that should do it. All shapes are right, and nothing fails.
 
 # %%
 # exercise: positions/pairs_to_halves
