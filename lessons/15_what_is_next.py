@@ -301,7 +301,7 @@ assert average("delta rule 8") > average("decaying average 8") > average("linear
 # %% tags=["hide-input"]
 rows = ["attention", "delta rule", "gated delta rule", "Mamba-2", "decaying average", "RetNet",
         "linear attention"]  # fmt: skip
-title = "After 300 steps, at rates up to 0.01: of the fixed memories, the two that erase recall most"
+title = "Of the fixed memories with keys of 8 or 16, the two that erase lead (300 steps, rates up to 0.01)"
 figure, panels = plots.panels(
     title, ["4 dimensions", "8 dimensions", "16 dimensions"], size=(9.4, 3.6)
 )
@@ -340,7 +340,9 @@ assert min(single) > 94 and abs(sum(single) / 3 - average("delta rule 8")) < 2
 edge = [row for row in fading if kept["runs"][f"{row} 8"]["rate"] == 0.01]
 assert edge == ["Mamba-2", "decaying average", "RetNet"]
 assert kept["runs"]["gated delta rule 8"]["rate"] == 0.01
-assert all(min(average(f"{e} {d}") for e in deltas) > average(f"{f} {d}") for f in fading for d in (4, 8, 16))
+for d in (8, 16):
+    best = max(x for row in fading for x in recall(f"{row} {d}"))
+    assert min(x for row in deltas for x in recall(f"{row} {d}")) > best
 
 # %% [markdown]
 # With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason; one block alone reaches the same. The trained model as a whole beats random keys in one untrained memory (69 %). With 4 dimensions, the delta rule reaches 69 % and attention over 98.
