@@ -497,7 +497,8 @@ assert 0.4 < gained < 0.65 and 0.57 < -k < 0.65
 
 # %% [markdown]
 # At least half of the promised gain came: one seed, a model 15 % smaller than the line wants, and the lower of two rates was the better one, so a still lower one may gain more. From budget to budget the loss is multiplied by 0.86, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
-#
+
+# %% [markdown]
 # ## How large should a model be?
 #
 # Hoffmann et al. 2022 fit all of their runs by one law with a floor $E$, the loss that no model can remove:
