@@ -236,10 +236,10 @@ difference = matrix_memory(q, k, v, one, beta, beta) - delta_rule(q, k, v, beta)
 assert difference.abs().max() < 1e-5
 
 # %% [markdown]
-# How many associations can such a matrix hold? To return any values exactly, $S^T k_i = v_i$, the keys must be linearly independent, so at most $d_k$ of them. **12 keys, random directions in 8 dimensions, 24 writes, one of 16 values each: for what percentage of the keys that were written again is the newest value the one nearest to what is read? Answer for the sum, and for the delta rule with $\beta = 1$: one is near 70, the other near 40.** (Chance is 6.)
+# How many associations can such a matrix hold? To return any values exactly, $S^T k_i = v_i$, the keys must be linearly independent, so at most $d_k$ of them. **12 keys, random directions in 8 dimensions, 24 writes, one of 16 values each: for what percentage of the keys that were written again is the newest value the one nearest to what is read? Of the sum and the delta rule with $\beta = 1$, which is nearer to 70, which to 40?** (Chance is 6.)
 
 # %%
-guess = None  # (sum, delta rule)
+guess = None  # the one nearer to 70
 
 
 # %%
@@ -271,8 +271,9 @@ for d in (4, 8, 16):
     both = {name: recalled(d, erase) for name, erase in (("sum", 0), ("delta rule", 1))}
     print(d, {name: f"{right:.0%} right, {off:.0%} off" for name, (right, off) in both.items()})
     assert both["delta rule"][0] > both["sum"][0] + 0.1
-reveal(guess, tuple(round(100 * recalled(8, erase)[0]) for erase in (0, 1)))
-assert 0.6 < recalled(8, 1)[0] < 0.8 and recalled(8, 1)[1] > 0.5
+found = {name: recalled(8, erase)[0] for name, erase in (("sum", 0), ("delta rule", 1))}
+reveal(guess, max(found, key=found.get))
+assert 0.6 < found["delta rule"] < 0.8 and 0.3 < found["sum"] < 0.5 and recalled(8, 1)[1] > 0.5
 
 # %% [markdown]
 # "Off" is the distance from the value that should be read, in norms of that value. In 8 dimensions nothing comes back exactly: 12 keys must overlap. But the answer is a choice among 16, and a read that is far off can still be nearest to the right one. (Nor is the delta rule exact in 16 dimensions: each write disturbs every key that is not orthogonal to its own.) So the count of $d_k$ bounds *exact* recall, and not how often the choice is right.
@@ -283,10 +284,7 @@ assert 0.6 < recalled(8, 1)[0] < 0.8 and recalled(8, 1)[1] > 0.5
 # Now let layers learn their keys. The same task: 24 writes of 12 keys, 8 questions, 16 values. Two blocks, $d_{model} = 64$, queries and keys of 4, 8 or 16 dimensions, 300 steps for every layer, and the best of three learning rates (0.0025, 0.005, 0.01), chosen by seed 0.
 
 # %% [markdown]
-# A matrix memory keeps $64\, d_k$ numbers a layer: 256, 512 or 1,024. Exact attention keeps $32\,(64 + d_k)$, at least 2,176, and more with each token. The trivial rival always names the value that was written last of all. **After these 300 steps, at rates up to 0.01: order *delta rule*, *linear attention* and *decaying average* by the share of rewritten keys that they recall with 8-dimensional keys.**
-
-# %%
-guess = None  # a list of three names, the best first
+# A matrix memory keeps $64\, d_k$ numbers a layer: 256, 512 or 1,024. Exact attention keeps $32\,(64 + d_k)$, at least 2,176, and more with each token. The trivial rival always names the value that was written last of all.
 
 # %%
 kept = results.load("one_equation")["figures"]
@@ -300,14 +298,12 @@ def average(name):
     return sum(recall(name)) / 3
 
 
-three = ["linear attention", "decaying average", "delta rule"]
-reveal(guess, sorted(three, key=lambda row: -average(f"{row} 8")))
 assert average("delta rule 8") > average("decaying average 8") > average("linear attention 8")
 
 # %% tags=["hide-input"]
 rows = ["attention", "delta rule", "gated delta rule", "Mamba-2", "decaying average", "RetNet",
         "linear attention"]  # fmt: skip
-title = "After 300 steps with 8-dimensional keys, the two layers that erase recall most"
+title = "Of the fixed memories with keys of 8 or 16, the two that erase lead (300 steps, rates up to 0.01)"
 figure, panels = plots.panels(
     title, ["4 dimensions", "8 dimensions", "16 dimensions"], size=(9.4, 3.6)
 )
@@ -345,6 +341,10 @@ single = recall("delta rule 8, one block")
 assert min(single) > 94 and abs(sum(single) / 3 - average("delta rule 8")) < 2
 edge = [row for row in fading if kept["runs"][f"{row} 8"]["rate"] == 0.01]
 assert edge == ["Mamba-2", "decaying average", "RetNet"]
+assert kept["runs"]["gated delta rule 8"]["rate"] == 0.01
+for d in (8, 16):
+    best = max(x for row in fading for x in recall(f"{row} {d}"))
+    assert min(x for row in deltas for x in recall(f"{row} {d}")) > best
 
 # %% [markdown]
 # With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason; one block alone reaches the same. The trained model as a whole beats random keys in one untrained memory (69 %). With 4 dimensions, the delta rule reaches 69 % and attention over 98.
