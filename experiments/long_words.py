@@ -59,7 +59,9 @@ def measure() -> dict:
         "budget": BUDGET,
         "g2p": read(model, spelling.pairs()),
         "readers": runs,
-        "unheard": {str(length): unheard(model, list(of)) for length, of in words.items()},
+        "unheard": {
+            str(length): [unheard(model, word) for word in of] for length, of in words.items()
+        },
     }
 
 
@@ -74,8 +76,13 @@ def table(figures: dict) -> list[str]:
                     for row in run[kind]
                 )
                 lines.append(f"{name:26}{seed} {kind:10} {shown}")
-    for length, (same, count) in figures["unheard"].items():
-        lines.append(f"{length:>3} letters: {same / count:.1%} of {count} changes unheard")
+    for length, words in figures["unheard"].items():
+        same, count = map(sum, zip(*words, strict=True))
+        shares = [one / of for one, of in words]
+        lines.append(
+            f"{length:>3} letters: {same / count:.1%} of {count} changes unheard; "
+            f"by word {min(shares):.1%} to {max(shares):.1%}"
+        )
     return lines
 
 
@@ -115,24 +122,20 @@ def joined_words(pairs: Sequence[Pair]) -> list[list[Pair]]:
     return [[_join(draw.sample(pieces, count)) for _ in range(WORDS)] for count in PIECES]
 
 
-def unheard(model: Seq2Seq, words: Sequence[str]) -> tuple[int, int]:
+def unheard(model: Seq2Seq, word: str) -> tuple[int, int]:
     """Count the changes of a letter in the middle that leave every sound the same, and all changes.
 
     The middle of a word is what letters 11 to 30 are of one with 34.
     """
-    same = count = 0
-    for word in words:
-        [own] = spelling.pronounce(model, [word])
-        places = [i for i in range(len(word)) if 10 / 34 <= (i + 0.5) / len(word) < 30 / 34]
-        others = [
-            word[:i] + letter + word[i + 1 :]
-            for i in places
-            for letter in spelling.LETTERS.symbols[3:]
-            if letter != word[i]
-        ]
-        same += sum(sounds == own for sounds in spelling.pronounce(model, others))
-        count += len(others)
-    return same, count
+    [own] = spelling.pronounce(model, [word])
+    places = [i for i in range(len(word)) if 10 / 34 <= (i + 0.5) / len(word) < 30 / 34]
+    others = [
+        word[:i] + letter + word[i + 1 :]
+        for i in places
+        for letter in spelling.LETTERS.symbols[3:]
+        if letter != word[i]
+    ]
+    return spelling.pronounce(model, others).count(own), len(others)
 
 
 def errors(written: Sequence[str], wanted: Sequence[str]) -> int:

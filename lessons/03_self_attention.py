@@ -156,7 +156,7 @@ project = mine("self_attention/project")
 # In version 1, $M$ is the identity. Now it is any matrix of rank at most $d_k$, symmetric or not. A large entry in row $a$, column $b$ says: *tokens with feature $a$ look for tokens with feature $b$.*
 
 # %% [markdown]
-# > **Where a lecture goes too far (D09 in TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are ten random pairs of matrices, and one trained causal model, SmolLM2: 30 layers of 9 query heads, of which every three share a $W_K$.
+# > **Where a lecture goes too far (D09 in TOPICS.md).** With queries and keys, L3 writes: "similar to version 1, $\alpha_{ij}$ is also likely to be highest for $i = j$". Nothing in $x_i M x_i^T$ makes it so. Below are ten random pairs of matrices, and one trained causal model, SmolLM2: 30 layers of 9 query heads, of which every three share a $W_K$ (its scores also depend on the distance, lesson 04).
 
 # %% tags=["hide-input"]
 kept = results.load("itself")["figures"]
@@ -201,7 +201,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Random matrices scatter around chance. Only in six of SmolLM2's 270 heads do tokens mostly prefer themselves; in 215 they mostly prefer the first token (the attention sink of lesson 13). Leave that token out, and a token's own weight is the largest for 0.27 of them, against a chance of 0.1 (texts of 32 tokens): 239 heads are above chance, as L3 expects, but only 37 prefer the token itself for more than half. It is likely, not highest: that depends on what a head has learned.
+# Random matrices scatter around chance. Only in six of SmolLM2's 270 heads do tokens mostly prefer themselves; in 215 they mostly prefer the first token (the attention sink of lesson 13). Leave that token out, and a token's own weight is the largest for 0.27 of them, against a chance of 0.1 (texts of 32 tokens): it is above chance in 239 heads, and above one half in 37. So with that token left out, a token's own weight is the largest more often than chance, as L3 expects, but in most heads not for most tokens.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -262,7 +262,7 @@ print("weights\n", weights)
 reveal(guess, tuple((round(a, 2), round(b, 2)) for a, b in (weights @ v)[1:].tolist()))
 
 # %% [markdown]
-# That cell is the whole formula. Write it for any sizes, batches and a mask.
+# That cell, after `project`, is the whole formula. Write it for any sizes, batches and a mask.
 
 # %%
 # exercise: self_attention/scaled_dot_product
@@ -457,7 +457,7 @@ plots.show(
 )
 
 # %% [markdown]
-# - *Shared, and the token itself*: the linear layer can subtract the token's own number, as a residual connection lets it (lesson 07). That mends the first fault: 0.44. The second stays: scores are symmetric.
+# - *Shared, and the token itself*: the linear layer can subtract the token's own number, as a residual connection lets it (lesson 07). From the usual initial weights, that mends the first fault: 0.44. The second stays: scores are symmetric.
 # - *Separate queries and keys*, the whole token as value: solved. $W_V$ adds nothing here, because a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
 # - *A bidirectional GRU* of two layers (lesson 01), with 28,673 parameters instead of 345: 0.65 to 0.76 after 500 steps, 0.99 after 2,000.
 

@@ -239,7 +239,7 @@ assert torch.allclose(shift_matrix(3, 64) @ shift_matrix(3, 64).T, torch.eye(64)
 # %% [markdown]
 # ## Or learn the vectors
 #
-# BERT and GPT-2 prescribe nothing. A table has a row for each position, $x_i \to x_i + E_i$, and is trained with the rest: "Most systems use this!", said L1 in 2021. There is no row past the last, so such a model refuses longer texts. (GPT-2 is trained on packed texts that fill the window, so all rows are trained equally. Where texts are short, late rows are not: see the exploration on [tables](explorations/04_tables.ipynb).)
+# BERT and GPT-2 prescribe nothing. A table has a row for each position, $x_i \to x_i + E_i$, and is trained with the rest: "Most systems use this!", said L1 in 2021. There is no row past the last, so such a model refuses longer texts. (Where training texts are short, late rows are hardly trained: see the exploration on [tables](explorations/04_tables.ipynb).)
 #
 # What does such a table learn? Here is the one of MiniLM, an encoder with 512 rows.
 
@@ -267,10 +267,6 @@ for ax, table in zip(panels, maps.values()):
 panels[0].set(ylabel="position i")
 figure.colorbar(image, ax=panels, label="cosine of $p_i$ and $p_j$")
 by_distance = [round((unit[d:] * unit[: 511 - d]).sum(-1).mean().item(), 2) for d in (1, 10, 100)]
-cosine, steps = unit[:101] @ unit[:101].T, (torch.arange(101) - torch.arange(101)[:, None]).abs()
-by_step = torch.stack([cosine[steps == d].mean() for d in range(101)])[steps]
-share = 1 - (cosine - by_step)[steps > 0].var() / cosine[steps > 0].var()
-assert abs(share - 0.77) < 0.01, "of the variance of the cosines, by the distance alone"
 assert by_distance[0] > 0.75 > 0.35 > by_distance[1] > by_distance[2] > 0
 plots.show(
     figure,
@@ -281,7 +277,7 @@ plots.show(
 )
 
 # %% [markdown]
-# No formula gave MiniLM these rows. They say that neighbours are alike, and have stripes as well: the distance alone explains 77 % of the variance of these cosines. And why does adding a position not spoil the token, in the same 384 columns? Compare directions: cosines of token rows with position rows, each less its mean row. (Left in, the mean row of the positions, which all of them share, would decide the answer.) **For random directions the mean size of the cosine is 0.04. Is it larger or smaller here?**
+# No formula gave MiniLM these rows. They say that neighbours are alike, and have stripes as well. And why does adding a position not spoil the token, in the same 384 columns? Compare cosines of token rows with position rows, each less its mean row. (Left in, the mean row of the positions, which all of them share, would decide the answer.) **For random directions the mean size of the cosine is 0.04. Is it larger or smaller here?**
 
 # %%
 guess = None  # "larger" or "smaller"
@@ -516,14 +512,14 @@ for name in schemes:
     assert abs(at_end(name, 8) - at_end(name, 4)) < 0.06
 for name in ("Shaw", "ALiBi"):
     assert abs(at_end(name, 256) - at_end(name, 8) - 0.05) < 0.01
-for name in ("Shaw", "ALiBi", LONG):
-    assert at_end(name, 8) < at_end(name, 256) + 0.03
+for name in [*schemes, LONG]:
+    assert at_end(name, 8) < min(at_end(name, shown) for shown in (16, 32, 256)) + 0.03
 far_out = {name: curves(name, "all")[:, 4:].mean().item() for name in schemes}
 assert far_out["none"] < min(far_out["sinusoidal"], far_out["rotary"]) - 0.3
 assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 
 # %% [markdown]
-# So "holds" does not mean "uses". ALiBi and Shaw keep their level because about eight characters are enough for them; with those alone they are better by 0.05 than with 256. Even the model that was trained on 256 gains almost nothing from more than eight. With so small a model and this text, *no* scheme could show that it uses a long text. (Press et al. 2022 found in their own analysis that ALiBi's gain from longer inputs comes largely from the early tokens of each window, not from a longer context.)
+# So "holds" does not mean "uses". About eight characters are enough for every scheme here, and for the model that was trained on 256. Shaw and ALiBi keep their level; they gain nothing from far characters: with eight characters alone they are better by 0.05 than with 256. With so small a model and this text, *no* scheme could show that it uses a long text. (Press et al. 2022 found in their own analysis that ALiBi's gain from longer inputs comes largely from the early tokens of each window, not from a longer context.)
 
 # %% [markdown]
 # ## A repair, and a task that needs it
@@ -533,7 +529,7 @@ assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 # $$\text{all: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow only: }\theta_c\to\frac{\theta_c}{s}\text{ if }\frac{2\pi}{\theta_c}>L$$
 
 # %% [markdown]
-# In the figure above, repaired rotary (seventh panel, solid) loses to the same model without repair that is shown only 32 characters (dashed): where far text is of no use, the best repair is to cut it off. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter behind it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
+# In the figure above, repaired rotary (seventh panel, solid) loses to the unrepaired model that is shown only 32 characters (dashed): where far text is of no use, the best repair is to cut it off. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter behind it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
 
 # %% tags=["training"]
 from course_lib.instruments.position_schemes import Rotary
@@ -616,17 +612,22 @@ assert max(run[2] for run in right["trained on 256"]) < 0.5
 for name, share in (
     ("as it was", 0.57),
     ("slow pairs interpolated", 0.91),
-    ("base 500,000", 0.84),
     ("all pairs interpolated", 0.32),
     ("as it was, 50 steps", 0.97),
+    ("slow pairs interpolated, 50 steps", 0.96),
 ):
     assert round(mean[name][2].item(), 2) == share, name
+for name, by_seed in (
+    ("slow pairs interpolated", [0.98, 0.9, 0.84]),
+    ("base 500,000", [0.96, 0.96, 0.6]),
+):
+    assert [round(run[2], 2) for run in right[name]] == by_seed
 
 # %% [markdown]
-# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without training, better in all three seeds; a larger base reaches 0.84; interpolating all pairs makes it worse. Reading every distance above 31 as 31, as Shaw's table does, gives 1.00 in all three.
+# Now cutting is useless: what is asked for is gone. Interpolating the slow pairs takes the mean from 0.57 to 0.91 without training, and helps in each seed (0.98, 0.90, 0.84). A larger base reaches 0.96, 0.96 and 0.60, so these runs do not rank the two. Interpolating all pairs makes it worse. Reading every distance above 31 as 31, as Shaw's table does, gives 1.00 in all three.
 
 # %% [markdown]
-# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: 50 steps did better than the repair. And no positions at all never failed: here the causal mask tells enough. (On Shakespeare, in 600 steps, not.) Training on 256 tokens *alone*, 400 steps with eight times the tokens each, is no upper bound: it has not learned the task yet.
+# But look at the rivals. 50 further steps on long texts bring the *unrepaired* model to 0.97: 50 steps did better than the repair (with the repair *and* 50 steps: 0.96, so the repair gives no head start). And no positions at all never failed: here the causal mask tells enough. (On Shakespeare, in 600 steps, not.) Training on 256 tokens *alone*, 400 steps with eight times the tokens each, is no upper bound: it has not learned the task yet.
 
 # %% [markdown]
 # ## What to remember

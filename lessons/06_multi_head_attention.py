@@ -233,7 +233,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter of this layer has $N$ in its shape. Nor is a head's output $N \times d$, but $N \times d_v$.
+# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter of this layer has $N$ in its shape. Its slide on one head gives the output as $N \times d$; the next one has it right, $N \times d_v$.
 #
 # In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The mask has no axis of heads, and the scores have one: where must an axis of size 1 go?
 
@@ -559,9 +559,9 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is about half as large, 0.14 against 0.30; at 1,024 it is 15,000 times smaller, and most queries get hardly any gradient. A small language model is 0.05 to 0.12 nats behind after 200 steps.
+# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is about half as large, 0.14 against 0.30; at 1,024 it is 15,000 times smaller, and most queries get hardly any gradient. A small language model is 0.05 to 0.12 nats behind after 200 steps (one head of 64, one learning rate; with four heads of 16, 0.01 to 0.03).
 #
-# > **Where a lecture slips (D10).** L3 divides by the root of "the size of embedding". With one head of full width that is $\sqrt{d_k}$. With $h$ heads the sum has $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$.
+# > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula, right below, divides by $\sqrt{d_k}$. The formula is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$.
 
 # %% [markdown]
 # ## Heads of a real model
@@ -626,7 +626,7 @@ plots.show(
 kept = results.load("real_heads")["figures"]
 places = {"previous": "previous token", "followed": "what followed before"}
 places["first"] = "first token"
-title = "Shuffled text keeps these heads, random matrices lose them"
+title = "Shuffled text keeps the best heads, random matrices lose them"
 figure, panels = plots.panels(title, list(places.values()), size=(7.8, 3.0))
 arms = {"text": "text", "shuffled": "shuffled", "random": "random\n$W_Q$, $W_K$"}
 most = {}
@@ -647,6 +647,11 @@ over = [(torch.tensor(kept["weights"]["text"][p]) > 0.5).sum().item() for p in p
 assert over == [4, 0, 88] and max(most[p, "random"] for p in places) < 0.055
 assert [round(most[p, "shuffled"], 2) for p in places] == [0.86, 0.3, 1.0]
 assert [round(kept["even"][p], 2) for p in places] == [0.02, 0.01, 0.02]
+on, off = (torch.tensor(kept["weights"][arm]["first"]) > 0.5 for arm in ("text", "shuffled"))
+assert [x.sum().item() for x in (on, off, on & off)] == [88, 58, 53]
+for place in ("previous", "followed"):
+    best = {torch.tensor(kept["weights"][arm][place]).argmax().item() for arm in [*arms][:2]}
+    assert len(best) == 1, "the same head"
 said = "; ".join(f"{place}, {arm}: {weight:.2f}" for (place, arm), weight in most.items())
 plots.show(
     figure,
@@ -655,7 +660,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Four heads give more than half of their weight to the previous token, 88 to the first. For what followed before, the largest mean is 0.21, against 0.01 for even weights. On shuffled text the same places get as much or more (0.86 and 0.30 for the first two): these heads go by positions and by equal tokens, and do not need sentences. With random $W_Q$ and $W_K$ no head exceeds 0.05.
+# Four heads give more than half of their weight to the previous token, 88 to the first. For what followed before, the largest mean is 0.21, against 0.01 for even weights. On shuffled text the best heads of the first two are the same and get more (0.86, 0.30); of the first-token heads 58 are left of 88, 53 of them the same. So the first two go by positions and by equal tokens, and do not need sentences. With random $W_Q$ and $W_K$ no head exceeds 0.05.
 
 # %% [markdown]
 # Where a head looks is not what the model uses. So take heads away (their output is set to 0) and measure the loss on *other* stretches. **Which one head costs most: the best on the previous token, the best on what followed, or the best on the first token?**
@@ -695,6 +700,10 @@ assert found["first"] == [[-0.01, 0.0], [0.03, 0.27]]
 drawn = [removed[f"random {n}"]["rise"] for n in (1, 5)]
 five = [[round(max(r[i] for r in of), 2) for i in (0, 1)] for of in drawn]
 assert five == [[0.01, 0.03], [0.12, 0.06]]
+assert round(min(r[0] for r in drawn[1]), 2) == 0.03 and max(r[0] for r in drawn[0]) < 0.015
+assert len({str(heads) for heads in removed["random 1"]["heads"]}) == 5
+shared = [x for x in removed["first"]["heads"][1] if x in removed["followed"]["heads"][1]]
+assert [[1 + i for i in x] for x in shared] == [[18, 5], [19, 7]]
 early = dict(zip(map(str, removed["first layers"]["heads"]), removed["first layers"]["rise"]))
 costly = sorted((rise[0], head) for head, rise in early.items())[-6:]
 assert costly[0][0] > 0.13 and (round(costly[-1][0], 2), costly[-1][1]) == (0.4, "[[0, 0]]")
@@ -703,9 +712,9 @@ said = "; ".join(f"{name}: {max(r[0] for r in rises):.2f}" for name, rises in ro
 plots.show(figure, f"Rise of the loss on all tokens, the largest of the draws. {said}.")
 
 # %% [markdown]
-# - *Previous*: this head costs 0.10 nats, a random one in six draws at most 0.01. But six of the 27 heads of layers 1 to 3 cost 0.13 to 0.40, the costliest with 0.03 of its weight there.
-# - *First*: the best head, with all its weight there, costs nothing.
-# - *Followed*: five heads cost 0.11 nats, as five random ones can (0.12). On tokens that a repetition foretells they cost 0.62, random ones at most 0.06 (and the five previous-token heads 0.87).
+# - *Previous*: this head costs 0.10 nats, five random heads, one at a time, at most 0.015. But six of the 27 heads of layers 1 to 3 cost 0.13 to 0.40, the costliest with 0.03 of its weight there.
+# - *First*: the best head, with all its weight there, costs nothing. The best five cost 0.03, and 0.27 on foretold tokens; but two of them (layer 18 head 5, layer 19 head 7) are among the five *followed* heads.
+# - *Followed*: five heads cost 0.11 nats; five random ones 0.03 to 0.12. On tokens that a repetition foretells they cost 0.62, random ones at most 0.06 (and the five previous-token heads 0.87).
 #
 # Here three query heads share $W_K$ and $W_V$: **grouped queries**, lesson 09.
 

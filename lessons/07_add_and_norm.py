@@ -133,7 +133,7 @@ for name, wrap in (("bare", bare), ("residual", Residual)):
 # Draw a matrix's entries with variance $c^2/\text{fan-in}$ (the fan-in is the number of its inputs). If $x$ has mean square $m$, then $xW$ has $c^2 m$, and a ReLU keeps half of that. So the feed-forward network, two matrices and a ReLU, writes $c^4 m/2$. Attention has two matrices on the way, $W_V$ and $W_O$, and averages: it writes at most $c^4 m$.
 
 # %% [markdown]
-# If what a layer writes is independent of what is there, mean squares add. Then $N$ blocks multiply the mean square by
+# If what a layer writes is independent of what is there, mean squares add. Then $N$ blocks multiply the mean square by at most about
 #
 # $$\underbrace{(1 + c^4)^N}_{\text{attention}} \;\underbrace{\left(1 + \tfrac12 c^4\right)^N}_{\text{feed-forward}}$$
 #
@@ -266,7 +266,7 @@ assert torch.allclose(jacobian, formula / sigma)
 print("as in the formula; its rank:", torch.linalg.matrix_rank(jacobian).item(), "of 16")
 
 # %% [markdown]
-# The bracket is a projection: it takes two directions out of every gradient, $\mathbf 1$ (all numbers up) and $\hat x$ (a longer vector), which the norm would undo anyway. Xu et al. 2019 report that these two terms, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass (reported).
+# The bracket is a projection: it takes two directions out of every gradient, $\mathbf 1$ (all numbers up) and $\hat x$ (a longer vector), which the norm would undo anyway. Xu et al. 2019 report that these two terms, which *re-center* and *re-scale* the gradient, matter more than the normalization of the forward pass.
 #
 # And the factor $1/\sigma$? Let a layer below the norm write $x = hW$. **Make $W$ a hundred times as large. By which factor does the gradient at $h$ change, without the norm and with it?**
 
@@ -290,7 +290,7 @@ reveal(guess, tuple(round(factor, 2) for factor in factors))
 assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: directly below a norm, the scale of $W$ does not matter. (The gradient at $W$ itself is divided by 100.)
+# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: directly below a norm, the scale of $W$ does not matter.
 
 # %% [markdown]
 # ## Three switches
@@ -365,6 +365,35 @@ plots.show(
     "default and by 1e10 for N(0, 1/fan-in). Residual and norm: all three level.",
 )
 needs("shakespeare")
+
+# %% tags=["hide-input"]
+from course_lib import add_norm
+
+
+def reach(wrap, start, **options):
+    """Return the first character's share of the squared gradient at the bottom, and how far the
+    state of character 16 at the top moves if that character is replaced."""
+    model = new(wrap, start=start, **options).double()
+    tokens, following = next(characters.batches(learning, 16, 32, seed=0))
+    streams = model.streams(tokens)
+    value = loss(lambda _: model.read(streams[-1]), (tokens, following))
+    (gradient,) = torch.autograd.grad(value, streams[0])
+    by_place = gradient.square().sum((0, 2))
+    others = tokens.clone()
+    others[:, 15] = (tokens[:, 15] + 1) % len(characters.vocab())
+    with torch.no_grad():
+        moved = (model.streams(others)[-1] - streams[-1])[:, 15].norm() / streams[-1][:, 15].norm()
+    return (by_place[0] / by_place.sum()).item(), moved.item()
+
+
+print("before training: the first character's share of the squared gradient at the bottom,")
+print("and by what share character 16 moves at the top if it is replaced")
+for start in STARTS:
+    norms, both = reach(NormAlone, start), reach(add_norm.PreNorm, start, last_norm=True)
+    for name, (share, moved) in (("norm", norms), ("residual and norm", both)):
+        print(f"{name:17} {start:16} {share:5.3f} {moved:7.0e}")
+    assert norms[0] > 0.999 and norms[1] < 1e-12
+    assert both[0] < 0.6 and both[1] > 0.3
 
 # %% [markdown]
 # Now train all twelve with Adam for 120 steps. A model that knows how frequent each character is, and nothing else, has a loss of 3.36 on held-out text: the **frequency baseline**. **Of the four kinds, which learn in 32 blocks from *some* of the three initial weights, and which from *all three*?**
@@ -455,17 +484,14 @@ for name, by_start in kept["without clipping"].items():
 assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
-# - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size; that is not enough. (Why is open.)
+# - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size, but before training all of it arrives at the first character of a line. Replace a token, and its own state at the top moves by rounding error alone: the collapse of lesson 05, which a norm does not stop.
 # - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Not without clipping: 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
 # - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this short training better. It makes the stack far less *dependent on its initial weights*.
 
 # %% [markdown]
-# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds (reported).
+# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: the loss is smoother with residual connections. (All reported.)
 #
-# Three lectures show pictures by Li et al. 2018: the loss around an image network of 56 layers is rugged without residual connections, a smooth bowl with them (reported). They are slices along two random directions, around the place where training ended.
-
-# %% [markdown]
-# > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what gradient descent finds in our steps, these parts decided everything above.
+# > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what our training finds, these parts decided everything above.
 
 # %% [markdown]
 # ## The block of 2017
@@ -626,14 +652,14 @@ assert min(kept["without clipping"]["post-norm"]["0%"]) > 3.3
 # %% [markdown]
 # At 0.01 post-norm without warm-up stays at the frequency baseline (without clipping, too). At 0.003 and below it needs none. So warm-up is no condition for learning here: it lets post-norm use a larger rate, and that pays (2.45 against 2.51).
 #
-# The green line is **DeepNorm** (Wang et al. 2022), post-norm with a factor $\alpha > 1$ on the residual path, here 2. It needs no warm-up at 0.01:
+# The green line is **DeepNorm** (Wang et al. 2022), post-norm with a factor $\alpha > 1$ on the residual path, here 2. It needs no warm-up at 0.01. (The paper also draws some initial weights smaller; we do not.)
 #
 # $$\mathrm{DeepNorm}(x) = \mathrm{LN}(\alpha\, x + F(x)) \qquad \alpha = (2N)^{1/4}$$
 
 # %% [markdown]
 # ### Find the bug
 #
-# Somebody wrote DeepNorm, and trained eight blocks at 0.01 without warm-up. No error; 3.36, as bad as post-norm. One line is wrong. Remember what a norm does to scales, and mend it.
+# Somebody wrote DeepNorm, and trained eight blocks at 0.01 without warm-up. No error; 3.36, as bad as post-norm. One line is wrong. Mend it.
 
 # %%
 # exercise: add_norm/mend_block
@@ -716,12 +742,12 @@ plots.show(
 # | | |
 # |:-|:-|
 # | residual connection | $x_l = x_{l-1} + F_l(x_{l-1})$, Jacobian $I + J_l$ |
-# | growth without norms | mean square times $(1 + c^4)(1 + c^4/2)$ a block |
+# | growth without norms | mean square times at most $(1 + c^4)(1 + c^4/2)$ a block |
 # | layer norm | $\hat x = (x - \mu)/\sqrt{\sigma^2 + \epsilon}$, $\quad \mathrm{LN}(x) = \gamma \odot \hat x + \beta$, $\quad \lVert\hat x\rVert = \sqrt d$ |
 # | its Jacobian | $\frac1\sigma (I - \frac1d \mathbf{1}\mathbf{1}^T - \frac1d \hat x \hat x^T)$ |
 # | post-norm, pre-norm | $\mathrm{LN}(x + F(x))$; $\quad x + F(\mathrm{LN}(x))$ and a last norm |
 #
-# The residual connection lets a deep stack learn from the usual initial weights. The norm makes it learn from all three kinds of initial weights that we tried.
+# The residual connection lets 32 blocks learn from small initial weights (torch's default, $N(0, 0.02^2)$). With the norm they learn from all three kinds that we tried.
 
 # %% [markdown]
 # ## Test yourself

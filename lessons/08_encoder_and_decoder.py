@@ -84,7 +84,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# In pre-norm, nothing on the residual path is ever normed. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. This lesson trains the order of 2017, with the other one as a control.
+# In pre-norm, no block norms the residual path. In post-norm every norm sits on the path, so it rescales all that earlier blocks wrote. This lesson trains the order of 2017, with the other one as a control.
 #
 # $n \times d_{model}$ numbers go in, and as many come out. That is why blocks can be stacked.
 
@@ -139,7 +139,7 @@ diagram.show(
 # | decoder's | target | target | causal | $m \times m$ |
 # | cross- | target | memory $H$ | source's padding | $m \times n$ |
 #
-# The base model of the paper has $N = 6$ blocks in each stack, $d_{model} = 512$, 8 heads and $d_{ff} = 2048$. One matrix $E$ serves both embeddings and the output, logits $= Y E^T$ (**tied embeddings**, section 3.4). A pre-norm stack ends with one more norm.
+# The base model of the paper has $N = 6$ blocks in each stack, $d_{model} = 512$, 8 heads and $d_{ff} = 2048$. One matrix $E$ serves both embeddings and the output, logits $= Y E^T$ (**tied embeddings**, section 3.4). A pre-norm stack ends with one more norm, because no block has normed the stream.
 
 # %% [markdown]
 # ## Trained in one pass, written in many
@@ -540,7 +540,7 @@ plots.show(
 )
 
 # %% [markdown]
-# One word is an anecdote. Over 1,000 new sequences, in how many of 8,000 rows is the largest weight on the letter that is written next? And is it *used*? We forbid one decoder block to look at that letter, or at another one, and count how often the letter is still predicted.
+# One word is an anecdote. Over 1,000 new sequences, in how many of 8,000 rows is the largest weight on the letter that is written next? And is it *used*? We forbid one decoder block to look at that letter, or at another one, drawn at random, and count how often the letter is still predicted.
 
 
 # %% tags=["hide-input"]
@@ -567,7 +567,7 @@ assert (min(slow), max(slow)) == (0.15, 0.72)
 # In the post-norm models the last block looks at the letter, and needs it. The pre-norm models are a warning. Their last block looks at the letter just as surely, over 99 % of the time; but hide it there, and copying and reversing go on in 70 to 99 % of the rows, because the *first* block has read it.
 
 # %% [markdown]
-# (At a rate of 0.001, in 15 to 72 %: which block reads the letter depends on the training.) A weight says where a layer looks, not what the model uses.
+# (At a rate of 0.001, in 15 to 72 %.) A weight says where a layer looks, not what the model uses.
 #
 # ## Where it breaks
 #
@@ -588,7 +588,7 @@ assert max(repeated["sort"]) < 0.3 and min(repeated["copy"] + repeated["reverse"
 assert min(repeated["sort, letters repeat"]) > 0.97
 
 # %% [markdown]
-# Of 1,000 sequences with a repeated letter, only the sorter fails. In its training the next letter was always a *later* one, so it had no reason to write a letter twice. It is not the architecture: the last row was trained on sequences with repeats, and sorts them. *happened*, sorted, would be *adeehnpp*:
+# Of 1,000 sequences with a repeated letter, only the sorter fails. In its training the next letter was always a *later* one, so at a repeated letter it may go on to the next later one, and then has one letter too few for the end. It is not the architecture: the last row was trained on sequences with repeats, and sorts them. *happened*, sorted, would be *adeehnpp*:
 
 # %% tags=["training"]
 happened = torch.tensor([[ord(letter) - ord("a") for letter in "happened"]])
@@ -596,7 +596,7 @@ for task, model in models.items():
     print(f"{task:8}", spelled(greedy(model, happened, START, STOP, most=8)[0].tolist()))
 
 # %% [markdown]
-# A model learns the task that is in its data, not the one that you had in mind.
+# *happened*: it skips the second *e*; the two *p* are the last letters. A model learns the task that is in its data, not the one that you had in mind.
 #
 # ## Three families, three masks
 #
@@ -644,7 +644,7 @@ plots.show(
 # %% [markdown]
 # (BERT: Devlin et al. 2019; T5: Raffel et al. 2020, whose ⟨X⟩ and ⟨Y⟩ mark spans.)
 #
-# Which family is best? Most assistants of today are decoder-only. In the comparison of Raffel et al. (reported; fine-tuned models, the encoder-decoder with twice the parameters at the same cost) the encoder-decoder did best. Neither settles it.
+# Which family is best? Most assistants of today are decoder-only. In the comparison of Raffel et al. the encoder-decoder did best, and nearly as well with one set of parameters for both stacks. These were models fine-tuned for one task each. Neither settles it.
 
 # %% [markdown]
 # ## Look inside your model

@@ -82,12 +82,12 @@ EncoderBlock, DecoderBlock = mine("encoder/block"), mine("decoder/block")
 # |:-|:-|:-|:-|--:|
 # | MiniLM | encoder only | all tokens | imitate a **masked language model**, which fills in blanks (BERT's task) | 22.6 M |
 # | Marian | encoder-decoder | the whole source, and earlier target tokens | write the translation | 16.9 M |
-# | SmolLM2 | decoder only | itself and earlier tokens (causal mask) | predict the next token | 134.6 M |
+# | SmolLM2 | decoder only | itself and earlier tokens (causal mask) | predict the next token | 134.5 M |
 
 # %% [markdown]
 # ## A checkpoint becomes your block
 #
-# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. Wang et al. 2020b trained MiniLM by **distillation**: it imitates the attention of a larger BERT-like model. It was then **fine-tuned** on a billion pairs of sentences that belong together.
+# The first model is `all-MiniLM-L6-v2`: six post-norm blocks, $d_{model} = 384$, 12 heads, learned positions, and GELU (a smooth ReLU) in the feed-forward network. It goes back to Microsoft's MiniLM, which was trained by **distillation** (Wang et al. 2020b): it imitates the attention of a larger BERT-like model. Ours was then **fine-tuned** on a billion pairs of sentences that belong together.
 #
 # Its weights are one file, a **checkpoint**: a header in JSON (names, shapes, offsets), then nothing but numbers. We can read a tensor by hand. The first 8 bytes are the header's length:
 
@@ -252,20 +252,19 @@ of_sound = {  # which occurrence is the jewel: 0 or 1
 
 
 def count(lines, bells, jewels, alone=False):
-    """Count the lines whose jewel leans to the jewels more than the other ring does."""
+    """Count the lines whose jewel leans to the jewels more than the other ring does, by block."""
     senses = [described(encoder, x, "ring") for x in (bells, jewels)]
-    right = 0
+    right = torch.zeros(7, dtype=torch.int)
     for line, i in lines.items():
-        leans = [
-            lean(states(encoder, line, "ring", which, alone=alone), *senses)[-1]
-            for which in (i, 1 - i)
-        ]
-        right += int(leans[0] > leans[1])
-    return right
+        jewel, sound = (
+            lean(states(encoder, line, "ring", which, alone=alone), *senses) for which in (i, 1 - i)
+        )
+        right += jewel > sound
+    return right.tolist()
 
 
-print(count(of_sound, nouns, jewels), "of 8; the first:", *list(of_sound)[:2], sep="\n  ")
-assert count(of_sound, nouns, jewels) == 8
+print(count(of_sound, nouns, jewels)[-1], "of 8; the first:", *list(of_sound)[:2], sep="\n  ")
+assert count(of_sound, nouns, jewels)[-1] == 8
 
 # %% [markdown]
 # Are we done? Look at the lines again: the sound is almost always "the ring *of* something", in the tests and in all three descriptions. So here are eight lines in which the *jewel* is "the ring of": "at the first ring she dropped the ring of her mother". **How many of these eight are right?**
@@ -284,39 +283,48 @@ of_jewel = {
     "after one ring of the bell the bride looked at the ring of the groom": 1,
     "the ring of the duke fell at the ring of the bells": 0,
 }
-reveal(guess, count(of_jewel, nouns, jewels))
+reveal(guess, count(of_jewel, nouns, jewels)[-1])
+for name, lines in (("the sound is *the ring of*", of_sound), ("the jewel is", of_jewel)):
+    print(f"{name:26} after 0 to 6 blocks:", *count(lines, nouns, jewels), "of 8 right")
+assert count(of_jewel, nouns, jewels)[2:5] == [2, 2, 2] and count(of_jewel, nouns, jewels)[-1] == 5
+assert all(line.split("ring")[i + 1].startswith(" of") for line, i in of_jewel.items())
 fair = (
     [nouns[0], "the telephone gave a loud ring", "the ring was heard in every room"],
     ["the gold ring of the queen was stolen", "he gave her a diamond ring", jewels[2]],
 )
 both = {
-    alone: [count(lines, *fair, alone) for lines in (of_sound, of_jewel)] for alone in (False, True)
+    alone: [count(lines, *fair, alone)[-1] for lines in (of_sound, of_jewel)]
+    for alone in (False, True)
 }
 print("descriptions with one *of* each:", sum(both[False]), "of 16 right;", end=" ")
 print("looking only at itself:", sum(both[True]), "of 16")
-assert count(of_jewel, nouns, jewels) == 5 and (both[False], both[True]) == ([6, 8], [4, 4])
+assert (both[False], both[True]) == ([6, 8], [4, 4])
 
 
+# %% tags=["hide-input"]
 @torch.no_grad()
-def near(line, which=0):
-    """Return the mean of the embeddings of four tokens on each side of a ring, without any block."""
+def near(line, which, most):
+    """Return the mean of the embeddings of some tokens on each side of a ring, without any block."""
     read = encoder.tokenizer.encode(line)
     place = [i for i, token in enumerate(read.tokens) if token == "ring"][which]
-    around = [i for i in range(1, len(read) - 1) if 0 < abs(i - place) <= 4]
+    around = [i for i in range(1, len(read) - 1) if 0 < abs(i - place) <= most]
     ids = [read.ids[i] for i in around if read.tokens[i] != "ring"]
     return encoder.words(torch.tensor(ids)).mean(0)
 
 
-senses = [torch.stack([near(line) for line in lines]).mean(0) for lines in fair]
-found = sum(
-    (lean(near(line, i), *senses) > lean(near(line, 1 - i), *senses)).item()
-    for line, i in (of_sound | of_jewel).items()
-)
-print("no block, the mean of four embeddings on each side:", found, "of 16")
-assert found == 16
+print("no block, the mean of the embeddings on each side; so many, and right of 16:")
+averaged = {}
+for most in (1, 2, 3, 4, 5, 6, 8):
+    senses = [torch.stack([near(line, 0, most) for line in lines]).mean(0) for lines in fair]
+    averaged[most] = sum(
+        (lean(near(line, i, most), *senses) > lean(near(line, 1 - i, most), *senses)).item()
+        for line, i in (of_sound | of_jewel).items()
+    )
+print("  ".join(f"{most}: {right}" for most, right in averaged.items()))
+assert list(averaged.values()) == [10, 10, 14, 16, 15, 13, 12]
 
 # %% [markdown]
-# Five, near chance: eight of eight was grammar again. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But so does a mean of the four embeddings on each side, without any block: 16. These lines do not show that attention does more. (On *bank*, too, an average beats this encoder: [an exploration](explorations/03_senses.ipynb) of lesson 03.)
+# Five. Grammar alone would give none (in blocks 2 to 4 it is 2 of 8), meaning alone eight: the last state mixes both, so the first eight of eight was helped by grammar. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of the embeddings on each side, without any block, gets 10 to 16, depending on how many are averaged (1 to 8; best with four). These lines do not show that attention does more.
 
 # %% [markdown]
 # ## A real translator
@@ -439,7 +447,7 @@ assert said["not divided"][3] == right[3] and said["divided by d_k"] != right
 # %% [markdown]
 # In this model two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on.
 #
-# A wrong scale of the scores has none: some sentences are right, others fluent and wrong, and divided by $d_k$ two are plainly broken. You might not find *this* bug by reading one output.
+# A wrong scale of the scores has none: some sentences are right, others fluent and wrong, and divided by $d_k$ two are plainly broken.
 
 # %%
 needs()
@@ -539,7 +547,7 @@ check("decoder/grouped_query", grouped_query_attention)
 grouped_query_attention = mine("decoder/grouped_query")
 
 # %% [markdown]
-# **One thing that names do not tell.** Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair, and SmolLM2's file is in this order. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. Here is a function that should do it. All shapes are right, and nothing fails.
+# **One thing that names do not tell.** Su et al. 2021 rotate a head's columns $2c$ and $2c + 1$ as a pair. Our file of SmolLM2, in llama.cpp's format GGUF, has this order; Hugging Face's file has the other one. Your `rotary` rotates columns $c$ and $c + d_k/2$. Both are right, but rows of $W_Q$ and $W_K$ must change places when they are loaded. Here is a function that should do it. All shapes are right, and nothing fails.
 
 # %%
 # exercise: positions/pairs_to_halves
@@ -562,7 +570,9 @@ tokens = torch.tensor(model.tokenizer.encode(opening).ids)
 logit = my_model(tokens)[-1, model.tokenizer.encode(" Paris").ids[0]].item()
 print(f"the logit of Paris: {logit:.4f}; in Hugging Face's LlamaForCausalLM: 17.3713")
 assert abs(logit - 17.371265) < 1e-3
-assert f"{sum(w.numel() for w in model.parameters()) / 1e6:.1f}" == "134.6"
+# RMSNorm has no bias: those of our norms are never used
+used = [w for name, w in model.named_parameters() if not name.endswith("bias")]
+assert sum(w.numel() for w in used) == 134_515_008
 
 # %% [markdown]
 # Again a constant from another implementation: transformers 5.23.0, given the same decoded weights. And with $W_Q$ and $W_K$ in the file's order of rows? We compare the loss of the next token, too.
@@ -597,7 +607,7 @@ del broken_rows, state
 # %% [markdown]
 # A short prompt hides the bug: the sentence is still right. The mean loss shows it, 4.3 for 3.7. So measure a loaded model; do not only read it.
 #
-# Look inside: `xray` shows every step of a pass, with your code where it is yours. In *Attention*, look at all heads of a block: in how many does the first token get nearly everything? These are the attention sinks of lesson 06.
+# Look inside: `xray` shows every step of a pass, with your code where it is yours. In *Attention*, look at all heads of a block. Where the first token gets nearly everything, you see the attention sinks of lesson 06.
 
 # %%
 from course_lib.xray import xray
@@ -620,9 +630,10 @@ best = softmax(my_model(tokens)[-1]).topk(3)
 for token, p in zip(best.indices.tolist(), best.values.tolist()):
     print(f"{p:.2f}  {model.tokenizer.id_to_token(token)!r}")
 assert model.tokenizer.id_to_token(int(best.indices[0])) == "<|im_end|>"
+assert abs(best.values[0].item() - 0.45) < 0.01
 
 # %% [markdown]
-# Nothing. The likeliest continuation of this question is that the message is *over*. Now do not stop there. Append `<|im_end|>` like any other token, and go on predicting:
+# Nothing. For this question the likeliest next token, with 0.45, says that the message is *over*. Now do not stop there. Append `<|im_end|>` like any other token, and go on predicting:
 
 
 # %%
@@ -638,7 +649,7 @@ print(go_on(my_model, question, 22))
 assert "<|im_end|>\n<|im_start|>assistant\nThe sky appears blue" in go_on(my_model, question, 22)
 
 # %% [markdown]
-# It predicts a *conversation*: the message ends, and a turn of the assistant begins. After pre-training on plain text, SmolLM2 was fine-tuned on conversations in this format (this is what "Instruct" says), so it predicts how they go on. A chat program writes the format for you. `turns` makes this **chat template**, with a **system prompt** first:
+# It predicts a *conversation*: the message ends, and a turn of the assistant begins. This fits its training: after pre-training on plain text, SmolLM2 was fine-tuned on conversations in this format (this is what "Instruct" says). A chat program writes the format for you. `turns` makes this **chat template**, with a **system prompt** first:
 
 # %%
 print(smollm2.turns(question))
@@ -647,9 +658,8 @@ print("".join(my_model.write(smollm2.turns(question), 30)))
 assert len(model.tokenizer.encode(smollm2.turns(question)).ids) == 36 and len(tokens) == 6
 
 # %% [markdown]
-# So an answer is a continuation of a text whose next speaker is the assistant. The weights and functions are the same. The answer may be wrong: a model of this size knows little.
-
-# %% [markdown]
+# So an answer is a continuation of a text whose next speaker is the assistant. The answer may be wrong: a model of this size knows little.
+#
 # ## A mask that leaks
 #
 # Now break one part on purpose. Give SmolLM2 a rule that ignores the causal mask. The weights stay as they are, and were trained *with* the mask. First measure the loss on the five texts, then let the model write. **Does the loss rise or fall? And what happens to the writing?**
@@ -754,7 +764,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change: that makes the cache right, and the leak destroys it.
+# A leak makes the numbers *better*, so a loss curve looks like good news: that is why lesson 05 built `leaks_future`. And in a causal model the past does not change when a token is appended; that makes the cache right. In a full pass without the mask it does change.
 
 # %%
 needs()

@@ -43,7 +43,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# A translator's score depends on five things, and each can make the headline. We go through them in this order.
+# A translator's score depends on five things, and each can make the headline. The page looks at each of them.
 #
 # ## Pairs that people wrote
 #
@@ -177,7 +177,7 @@ print(f"{len(cut_up)} batches, {1 - sum(lengths) / filled:.0%} padding on the lo
 assert 1 - sum(lengths) / filled < 0.05
 
 # %% [markdown]
-# ## Train it here
+# ## How it was trained
 #
 # Eighteen minutes are too long for this page, so ours was trained by `make results LESSON=11`, once, from one seed. It is your `Transformer`: three encoder blocks and two decoder blocks, $d_{model} = 192$, with **teacher forcing** (lesson 08), pre-norm (07), dropout, Muon and a rate that falls to 0 (10). Its 2,800 steps are 13 passes over the pairs. [An exploration](explorations/11_recipe.ipynb) takes this recipe apart.
 
@@ -499,7 +499,7 @@ assert widths["ours", 16][1] < 0.95 * widths["ours", 1][1]
 assert widths["theirs", 16][1] > 0.97 * widths["theirs", 1][1]
 
 # %% [markdown]
-# Each wider beam finds likelier sentences, and those of our model get shorter, by 8 %: each token makes the sum smaller. (Firefox's hardly do.) Very wide beams are reported to *lower* BLEU in this way (Koehn & Knowles 2017), the **beam search curse**. On 60 texts ours loses a point. Is this the curse? On all 500 it writes shorter, too, and *gains* two points. The loss was chance: 60 texts are too few to rank widths.
+# Each wider beam finds likelier sentences, and those of our model get shorter, by 8 %: each token makes the sum smaller. (Firefox's hardly do.) Very wide beams are reported to *lower* BLEU in this way (Koehn & Knowles 2017), the **beam search curse**. On 60 texts ours loses a point. Is this the curse? On all 500 it writes shorter, too, and *gains* two points. So 60 texts do not rank widths.
 
 # %% [markdown]
 # ## The same decoding for both
@@ -573,7 +573,7 @@ plots.show(
 )
 
 # %% [markdown]
-# On the 275 texts without a neighbour ours is behind by 9 BLEU, and the whole interval is below 0. All of its lead is on the other 225. (A beam for theirs changes little: 44.3 and 47.5.) Two controls. Texts with a neighbour are also shorter, 4.8 words in the mean against 7.6, so we compare texts of equal length. And here is a rival without any network: find a neighbour, and copy *its* translation.
+# On the 275 texts without a neighbour ours is behind by 9 BLEU, and the whole interval is below 0. All of its lead is on the other 225. (A beam for theirs changes little: 44.3 and 47.5.) Two controls. Texts with a neighbour are also shorter, 4.8 words in the mean against 7.6, so we compare texts of equal length. (Nearly half of the 225 have three words; there it means two words in common.) And here is a rival without any network: find a neighbour, and copy *its* translation.
 
 
 # %% tags=["hide-input"]
@@ -617,7 +617,7 @@ assert not read & {"she", "sister", "chair"}
 # %% [markdown]
 # ## Whose Portuguese?
 #
-# The references are European Portuguese (*utilizador*), and Firefox writes Brazilian (*usuário*). For 146 of the 500, Home Assistant has a Brazilian translation too. Score the same translations against both.
+# The references are European Portuguese (*utilizador*), and Firefox writes mostly Brazilian (*usuário*). For 146 of the 500, Home Assistant has a Brazilian translation too. Score the same translations against both.
 
 # %% tags=["hide-input"]
 needs()

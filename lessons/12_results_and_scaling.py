@@ -209,14 +209,14 @@ for name, d, steps, cost in (("base", 512, 1e5, base_cost), ("big", 1024, 3e5, b
     assert round(ours / cost, 2) == {"base": 0.29, "big": 0.42}[name]
 
 # %% [markdown]
-# The base model took about three tenths of its printed number, the big one four tenths: what the GPUs *could* have done in that time was not what they did. Such a share is called **model FLOPs utilization** (MFU). For the other five rows the paper names neither steps nor tokens, so $6ND$ stops here. Base against big, the order stays: big took ten times the operations, at seven times the printed cost.
+# The base model took about three tenths of its printed number, the big one four tenths: what the GPUs *could* have done in that time was not what they did. Divided by the *peak* rate, such a share is called **model FLOPs utilization** (MFU). For the other five rows the paper names neither steps nor tokens, so $6ND$ stops here. Base against big, the order stays: big took ten times the operations, at seven times the printed cost.
 #
 # The same count, spent equally on six architectures, is an [exploration](explorations/12_small_table.ipynb): there a GRU with attention beats our small Transformer.
 
 # %% [markdown]
 # ## How much memory?
 #
-# Operations cost time. Memory decides whether a training starts at all. In 32 bits each number takes 4 bytes, and a weight needs four numbers: itself, its gradient, and **Adam**'s two averages of the gradient (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need of the forward pass:
+# Operations cost time. Memory decides whether a training starts at all. In 32 bits each number takes 4 bytes, and a weight needs four numbers: itself, its gradient, and **Adam**'s two averages, of the gradient and of its square (lesson 10). That is $16N$ bytes. On top come the **activations**, all that the backward pass will need of the forward pass:
 
 
 # %%
@@ -324,7 +324,7 @@ for name, block in (("plain", EncoderBlock), ("kernel", compiled), ("checkpoint"
 assert sizes["kernel"] < sizes["plain"] / 2 and sizes["checkpoint"] < sizes["plain"] / 10
 
 # %% [markdown]
-# Checkpointing pays with a second forward pass: $8ND$ operations for $6ND$. Now the whole bill in one function. Tokens are as reported (nanoGPT's README, Allal et al. 2025, Brown et al. 2020); the rate is 40% of an A100's $312 \cdot 10^{12}$ FLOP/s.
+# These are the activations *between* the passes. In the backward pass a checkpointed block is there once more, whole, so the peak falls by less here; with more layers it falls by more. Checkpointing's price is a second forward pass: $8ND$ operations for $6ND$. Now the whole bill in one function. Tokens are as reported (nanoGPT's settings, Allal et al. 2025, Brown et al. 2020); the rate is 40% of an A100's $312 \cdot 10^{12}$ FLOP/s.
 
 
 # %% tags=["hide-input"]
@@ -359,7 +359,7 @@ print(f"MFU {half / could:.2f}; {every / could:.2f} if hidden scores count as wo
 assert (round(half / could, 2), round(every / could, 2)) == (0.27, 0.29)
 
 # %% [markdown]
-# Its eight GPUs reached 0.27 or 0.29 of their peak. PaLM counts all scores, and reported 0.46 (Chowdhery et al. 2022) for a larger model on other chips. So here our bill, at 40%, is right to a factor of 1.5.
+# If four days are right, its eight GPUs reached 0.27 or 0.29 of their peak. PaLM counts all scores, and reported 0.46 (Chowdhery et al. 2022) for a larger model on other chips. So here our bill, at 40%, is right to a factor of 1.5.
 #
 # ## What does more buy?
 #
@@ -496,8 +496,9 @@ print(f"{gained:.0%} of the promised gain")
 assert 0.4 < gained < 0.65 and 0.57 < -k < 0.65
 
 # %% [markdown]
-# About half of the promised gain came (one seed, the better of two rates). From budget to budget the loss is multiplied by 0.86, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
-#
+# At least half of the promised gain came: one seed, a model 15 % smaller than the line wants, and the lower of two rates was the better one, so a still lower one may gain more. From budget to budget the loss is multiplied by 0.86, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
+
+# %% [markdown]
 # ## How large should a model be?
 #
 # Hoffmann et al. 2022 fit all of their runs by one law with a floor $E$, the loss that no model can remove:
@@ -574,7 +575,7 @@ assert min(off["printed"]) > 3.9 and max(off["printed"]) < 7
 # On the right are the same laws at our budgets, twelve powers of ten below theirs, and ours are characters. The new fit is off by about two, the printed law by four or more. Our best sizes grow with about $C^{0.6}$, theirs with $C^{0.51}$ and $C^{0.45}$. Three minima are few: if the last were 20% too large, that would explain 0.07.
 
 # %% [markdown]
-# Does the size matter? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But how much of the budget would a model of the best size need for Gopher's loss?**
+# Does the size matter? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But what share of the budget would a model of the best size need for Gopher's loss: more than 90 %, about 75 %, or about half or less?**
 
 # %%
 guess = None  # a share of the budget
@@ -683,7 +684,7 @@ for name in ("printed", "fitted again"):
 #
 # <details><summary>3. A model has a billion parameters. How much memory does its training need, before the first token?</summary>
 #
-# 16 GB: weights, gradients and Adam's two averages, 4 bytes each.
+# 16 GB: weights, gradients and Adam's two averages (of the gradient and of its square), 4 bytes each.
 # </details>
 #
 # <details><summary>4. α = β. Twice the budget: how many times as large should the model be?</summary>

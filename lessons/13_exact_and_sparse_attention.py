@@ -66,7 +66,7 @@ reveal(guess, (0.51, 13.0))
 # Each line has three factors: times the RNN, the GRU, the LSTM. Against the LSTM attention is cheaper below $n = 2d$.
 
 # %% [markdown]
-# > **What the paper's count leaves out.** Vaswani et al. 2017 (section 4) write: "self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Their table 1 counts $O(n^2 d)$ against $O(n d^2)$: scores and averages, without attention's four matrices, against a recurrent layer without its gates. With both, attention never needs less than twice as much as a plain RNN, so the sentence fails. But against an LSTM, the cell of the recurrent translation models in the paper's table 2, the border is $2d$: there the sentence is too modest.
+# > **What the orders leave out.** Vaswani et al. 2017 (section 4) write: "In terms of computational complexity, self-attention layers are faster than recurrent layers when the sequence length $n$ is smaller than the representation dimensionality $d$". Their table 1 has $O(n^2 d)$ against $O(n d^2)$, and as orders go the sentence is right. Counted out, with attention's four matrices and the gates, the border moves: attention never has fewer multiply-adds than a plain RNN, and has fewer than an LSTM, the cell of the recurrent translation models in the paper's table 2, up to $n = 2d$.
 
 # %% [markdown]
 # PyTorch's own counter agrees with our formula for attention:
@@ -145,7 +145,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At 128 tokens, with *one* text at a time, attention takes less time than the RNN, though it has 2.5 times its multiply-adds: a step of a recurrent layer is then a product too small to use the processor well. With a batch of texts it may be otherwise, and kernels differ: the RNN's line ends above the LSTM's. So a count is not a time, and a race is only about what was raced. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
+# At 128 tokens, with *one* text at a time, attention takes less time than the RNN, though it has 2.5 times its multiply-adds, perhaps because a step of a recurrent layer is then a product too small to use the processor well. With a batch of texts it may be otherwise, and kernels differ: the RNN's line ends above the LSTM's. So a count is not a time, and a race is only about what was raced. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
 
 # %% [markdown]
 # ## A book of 50,000 tokens
@@ -389,6 +389,8 @@ check("efficient/mend_plan", attend_by_plan)
 attend_by_plan = mine("efficient/mend_plan")
 
 # %% [markdown]
+# Why was $-\infty$ right before, and wrong here? A query that sees nothing in its first tile keeps it, and $-\infty - (-\infty)$ is not a number. The lowest finite number is below every score too, and its differences are numbers.
+#
 # Two plans as examples. In the causal one, later tiles are never visited, and only the tile on the diagonal needs a mask:
 
 
@@ -523,7 +525,7 @@ assert faster[0] < 1 and 4.7 < faster[3] < 4.9 and 8.5 < faster[4] < 8.7
 assert 4096 / 257 > 15.9 and all(x > y for x, y in zip(rows["BigBird"], rows["window"]))
 
 # %% [markdown]
-# (Stored, one machine with two cores, a window of 257.) At 512 tokens the window gains nothing; at 4,096 it is 4.8 times as fast as the compiled exact attention, and 8.6 times at 8,192. Against our own uncompiled function, which is slower, the factor would flatter the window. (With 257 of 4,096 keys there are 16 times fewer pairs; the rest of the layer, and the loop, take their share.)
+# (Stored, one machine with two cores, a window of 257; the library's loop, with larger tiles, forward and backward.) At 512 tokens the window gains nothing; at 4,096 it is 4.8 times as fast as the compiled exact attention, and 8.6 times at 8,192. Against our own uncompiled function, which is slower, the factor would flatter the window. (With 257 of 4,096 keys there are 16 times fewer pairs; the rest of the layer, and the loop, take their share.)
 
 # %% [markdown]
 # ## How far does it reach?
@@ -722,7 +724,7 @@ assert all(
 assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 
 # %% [markdown]
-# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So what helped seems to be needles that *one* layer finds: they prepare the path of two. With a window those are the near ones; global + random has others, and finds all. Three seeds do not settle more.
+# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So what helped seems to be needles that *one* layer finds: they prepare the path of two. With a window those are the near ones; global + random has others (not tested here with far needles alone). Three seeds do not settle more.
 
 # %% [markdown]
 # Is it the learning rate? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links alone stay below 0.2 at every rate. A path is needed; it is not a promise. What a model finds also depends on what its training begins with.
@@ -757,11 +759,6 @@ assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 # <details><summary>3. FlashAttention computes more than standard attention. Why is it faster?</summary>
 #
 # No matrix of $n \times n$ is written to slow memory or read from it.
-# </details>
-#
-# <details><summary>4. "Our window is 30 times as fast as attention." What do you ask?</summary>
-#
-# Which attention: a compiled one? And how many times fewer pairs does the window have?
 # </details>
 
 # %% [markdown]

@@ -289,7 +289,7 @@ plots.show(
 assert 0.05 < lost < 0.6
 
 # %% [markdown]
-# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". More exactly, the hash chooses *which* dot products are computed: LSH attention is dense attention under this mask. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
+# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". More exactly, the hash chooses *which* dot products are computed: LSH attention is dense attention under this mask. Reformer hashes several times with other directions and takes the union of the pairs; each time is a **round**, and costs as much as the first. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
 #
 # ## A leak through the sort
 #
@@ -334,7 +334,7 @@ print({buckets: f"{share:.0%}" for buckets, share in shares.items()})
 assert 0.15 < shares[4] < 0.21 and 0.07 < shares[8] < 0.13 and 0.02 < shares[16] < 0.06
 
 # %% [markdown]
-# With 4 buckets for 8 chunks, 18 % of the last tokens get another output in writing than in training: they attend to different keys. With 8 buckets it is 10 %, with 16 it is 4 %. The emptier the buckets, the smaller the leak. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
+# With 4 buckets for 8 chunks, 18 % of the last tokens get another output in writing than in training: they attend to different keys. With 8 buckets it is 10 %, with 16 it is 4 %. For these random vectors, emptier buckets leak less. Lesson 05's test by behaviour finds it; a look at the mask or at gradients does not.
 
 # %% [markdown]
 # ## Linear attention: move the brackets
@@ -502,7 +502,7 @@ assert 2 * 33 * 64 > 64**2 + 64 > 2 * 32 * 64
 # $\phi(Q)\phi(K)^T$ is a product of an $n \times d$ and a $d \times n$ matrix, so its rank is at most $d$: without a mask, linear attention is low-rank attention.
 
 # %% [markdown]
-# Is the blur a fault of the idea, or of elu + 1? $\exp(q \cdot k)$ needs infinitely many features to be exact, but random ones approximate it. This is the **Performer** (Choromanski et al. 2021). For random directions $w_1, \dots, w_m$ from a normal distribution, and $q$, $k$ already divided by $\sqrt[4]{d_k}$:
+# Is the blur a fault of the idea, or of elu + 1? $\exp(q \cdot k)$ needs infinitely many features to be exact, but random ones approximate it. This is the **Performer** (Choromanski et al. 2021; here without the paper's orthogonal directions). For random directions $w_1, \dots, w_m$ from a normal distribution, and $q$, $k$ already divided by $\sqrt[4]{d_k}$:
 #
 # $$\exp(q \cdot k) = \mathbb{E}_w\big[e^{w \cdot q - \lVert q \rVert^2/2}\; e^{w \cdot k - \lVert k \rVert^2/2}\big] \qquad \underset{1 \times m}{\phi(x)} = \tfrac{1}{\sqrt m}\big(e^{w_r \cdot x - \lVert x \rVert^2/2}\big)_{r = 1..m}$$
 #
@@ -644,10 +644,10 @@ plots.show(
 )
 
 # %% [markdown]
-# Two heads find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. Below, the share falls with the number of features: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. A trained head needs far less sharpness than the random keys suggested.
+# Of these heads two find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. For the others the share falls with the number of features: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. (The head with 32 has values of 32 numbers as well.) A trained head needs far less sharpness than the random keys suggested.
 
 # %% [markdown]
-# Those that *shorten the list* keep more than the small states and find less (0.33 to 0.35): a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule has no advantage here (0.42), where no key is ever overwritten. Rates of 0.0015 and 0.015, for one seed, change no head by over 3 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.
+# Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule finds 0.42 if each pair is written in full, with $\beta = 1$; no key is overwritten here. Rates of 0.0015 and 0.015, for one seed, change no head by over 3 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.
 
 # %% [markdown]
 # *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with one or two pairs to a key?
@@ -668,7 +668,7 @@ for pairs in (16, 32, 64):
     assert all(-0.05 < share - best_guess(pairs // 16) < 0.05 for share in shares)
 
 # %% [markdown]
-# It comes within a few points of that. So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
+# It comes within a few points of that. (With 32 pairs two seeds are four points above it: a learned $E$ is no clean division into groups.) So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -722,7 +722,7 @@ assert taken["exact, extrapolated"][0] > 10 * taken["LSH, two rounds"][0]
 assert all(kept < 2**30 for _, kept in taken.values())
 
 # %% [markdown]
-# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). Their own time grows with $n$, so at 4,096 tokens the lead should be 16 times smaller.
+# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). Their own time grows with $n$, so the lead shrinks with the text.
 
 # %% [markdown]
 # ## What survived

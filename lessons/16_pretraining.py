@@ -68,14 +68,14 @@ diagram.show(
 # |:-|:-|:-|
 # | each prediction sees | the left side | both sides, with gaps |
 # | targets in a text of $n$ tokens | $n$ | about $0.15\, n$ |
-# | afterwards it can | write | not write: at the end of a text there is no right side |
+# | afterwards it can | write | not made for writing: at the end of a text there is no right side |
 #
 # In both, the loss is the mean of $-\log p(\text{token})$ over the targets. The difference is only what a prediction may see, and how many there are.
 
 # %% [markdown]
 # ## Hide and ask
 #
-# BERT chooses 15 % of the tokens as targets (Devlin et al. 2019). If all of them became the token [MASK], the model would only ever read texts with masks, and the texts of its later tasks have none. So, of the chosen tokens,
+# BERT chooses 15 % of the tokens as targets (Devlin et al. 2019). If all of them became [MASK], the model would be asked at a [MASK] and nowhere else. Nothing would teach it a good state for a token that it can see, and the texts of its later tasks have no masks. So, of the chosen tokens,
 #
 # | share | the model reads | its target |
 # |-:|:-|:-|
@@ -177,9 +177,9 @@ for line in ("i pray [MASK] tell me", "what is [MASK] name", "she gave me [MASK]
     fill(line)
 
 # %% [markdown]
-# It has the grammar: after *pray* a pronoun, before *hand* a possessive. It does not know who *she* is (*my* before *her*), and what the king is would need the play.
+# It has some grammar: after *pray* a pronoun, before *hand* a possessive. It does not know who *she* is (*my* before *her*), and what the king is would need the play.
 #
-# Now measure it. We hide one word in the middle of 2,000 stretches of 25 words, from the nine other plays, and never ask for [UNK]. The rivals are the most frequent word, and **counting**: Kneser and Ney's trigrams of the same 28 plays (lesson 10), which see the two words on the left.
+# Now measure it. We hide one word in the middle of nearly 1,800 stretches of 25 words, from the nine other plays, and never ask for [UNK]. The rivals are the most frequent word, and **counting**: Kneser and Ney's trigrams of the same 28 plays (lesson 10), which see the two words on the left.
 
 # %% [markdown]
 # Does the masked model *use* both sides? Take one away: cut its text after the blank, or before it. **In which of the three cases (both sides, left side only, right side only) is its loss below that of counting?**
@@ -400,7 +400,7 @@ gap = shares["pretrained"] - shares["not pretrained"]
 training.expect(claim, gap > 0.1, shares, *models.values())
 
 # %% [markdown]
-# Without pretraining, 800 labels teach the model next to nothing about order. With it, the same training works. Is that a matter of labels, of steps, of the learning rate?
+# Without pretraining, 800 labels teach this model next to nothing about order. With it, the same training works. Is that a matter of labels, of steps, of the learning rate?
 #
 # ## How many labels is it worth?
 #
@@ -504,13 +504,13 @@ print(f"not pretrained, 3,200 labels, 2,000 steps: {found}")
 # %% [markdown]
 # Four things to read off:
 #
-# 1. **Without pretraining** the model stays at chance, even with 3,200 labels, and with five times the steps (the line above).
-# 2. **Fine-tuning** reaches 87 % with 3,200 labels, counting's level with 800, and with 50 it is at chance.
+# 1. **Without pretraining** (from these labels alone, by this model) it stays at chance, even with 3,200 labels, and with five times the steps (the line above).
+# 2. **Fine-tuning** reaches 87 % with 3,200 labels, counting's level with 800, and with 50 it is at chance (at rates from 0.0003 on).
 # 3. **Frozen features** are better than fine-tuning at 200 labels, and worse from 800 on.
 # 4. The **score** has 87 % from the start.
 
 # %% [markdown]
-# So the knowledge was there before the first label: 50 labels for one threshold read it off, if you ask the model its own question. A head must first find it. But look at the top line. A mean of $\log p$ is low where words are rare, in any order. Subtract each word's own log frequency, and a table of counts, from the same text in a second, has 93 % with 50 labels. (The masked score, corrected alike, has 92 %.) So for *this* task pretraining brought nothing that counting three words does not know.
+# So the knowledge was there before the first label: 50 labels for one threshold read it off, if you ask the model its own question. A head must first find it. But look at the top line. A mean of $\log p$ is low where words are rare, in any order. Subtract each word's own log frequency, and a table of counts, from the same text in a second, has 93 % with 50 labels. (The masked score, corrected alike, has 92 %.) So for *this* task the pretrained model's score is no better than counting three words.
 
 # %% [markdown]
 # (These are one task, one edition, and a tiny model. The rates at 50 and 200 labels were best at the lower edge of the grid, by less than the seeds differ.)
@@ -593,7 +593,7 @@ assert not any(name.startswith("cls") for name in weights)
 # %% [markdown]
 # No: embeddings, encoder, and a pooler that we do not use. The head of pretraining has been thrown away, as one does for fine-tuning; what is left is the encoder.
 #
-# SmolLM2 (135 million parameters) kept its task, the next token. Nobody gave it a list of capitals. How does it go on?
+# SmolLM2 (135 million parameters) kept its task, the next token. Nobody labelled a capital for it. How does it go on?
 
 # %%
 large, told = smollm2.load(), []
@@ -609,7 +609,7 @@ assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "questio
 # %% [markdown]
 # ## Break it
 #
-# - Let `mask_tokens` mask all chosen tokens, always. What would a model trained like that never have seen when it reads the text of a task?
+# - Let `mask_tokens` mask all chosen tokens, always. At which kind of place would a model trained like that never have been asked?
 # - Score `line` with a version of `hide_each` that hides two neighbours at once. Which texts lose most?
 # - Fine-tune with 50 labels and a rate of 0.0001. Is the pretrained model still at chance?
 

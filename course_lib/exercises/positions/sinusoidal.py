@@ -19,7 +19,7 @@ exercise = Exercise(
         "All angles are products of a position and a speed. What shape must the positions have, "
         "so that n of them meet d_model / 2 speeds and give a whole table?",
         "With n rows of sines and n rows of cosines in hand, sine and cosine of one wave are to "
-        "stand side by side. Which axis do you stack them on, so that flattening brings "
+        "be side by side. Which axis do you stack them on, so that flattening brings "
         "neighbours together?",
     ),
     # a negative axis that is also the last one; einops takes a list for a stacked tensor
@@ -86,7 +86,7 @@ def counted_from_one(n, d_model):
 @exercise.mistake
 def halves(n, d_model):
     """The sines fill the left half and the cosines the right half. The formula names the columns 2c
-    and 2c + 1: where does the cosine of the first wave stand?"""
+    and 2c + 1: which column holds the cosine of the first wave?"""
     angles = torch.arange(n).unsqueeze(-1) * speeds(d_model)
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
@@ -134,7 +134,7 @@ def positions_from_one(n, d_model):
 @exercise.mistake
 def exponent_halved(n, d_model):
     """The exponents are c / d_model, half of what they should be: the waves slow down to 100 and
-    not nearly to 10000. What stands before c in the formula?"""
+    not nearly to 10000. Which factor is before c in the formula?"""
     return table(torch.arange(n), speeds(d_model, factor=0.5))
 
 
@@ -154,7 +154,7 @@ def multiplied_by_the_power(n, d_model):
 
 @exercise.mistake
 def positions_in_columns(n, d_model):
-    """The table lies on its side: each column is a position. The words it will be added to stand in
+    """The table is transposed: each column is a position. The tokens it will be added to are
     rows."""
     return table(torch.arange(n), speeds(d_model)).mT
 
