@@ -284,6 +284,9 @@ mean = {
 beaten = [name for name in home_commands.LISTS if mean["LoRA"][name] > mean["counting"][name]]
 reveal(guess, beaten or "none")
 title = "Twenty lines that count are ahead of 135 million parameters"
+assert all(mean["counting"][x] > mean["LoRA"][x] for x in home_commands.LISTS)
+assert mean["LoRA"]["known"] > 0.9 and mean["LoRA"]["new rooms"] < 0.6
+assert mean["in context"]["new rooms"] > mean["LoRA"]["new rooms"] + 0.2
 figure, ax = plots.axes(title, "share of commands that are right, %", "", size=(7.4, 3.6))
 ways = ("before", "in context", "counting", "last block", "LoRA")
 for i, name in enumerate([*home_commands.LISTS][::-1]):
@@ -305,7 +308,7 @@ plots.show(figure, f"Percent right, means of three seeds. {spoken}.")
 # %% [markdown]
 # From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. But a program that counts is ahead on every list. (It was written by somebody who knew the task, with a pattern for rooms and a list of devices; LoRA was given pairs alone. And it saw all 2,000 commands, LoRA 480.) Eight examples in the prompt, without any training, are ahead on new rooms: there, a room need only be copied.
 #
-# And one number would have hidden all this: on held-out commands of the *known* kind, which most people would call a test, LoRA has 93 %; with new rooms it has 54 %, since it has seen 40 names only. What does it write there?
+# And one number would have hidden this: on held-out commands of the *known* kind, the usual test, LoRA has 93 %; with new rooms it has 54 %. (Its learning rate, and that of the last block, were not swept; the last block ran once.) What does it write there?
 
 # %% tags=["training"]
 for x in commands["new rooms"][:4]:
@@ -328,7 +331,7 @@ answer = "".join(mine_tuned.write(turns("What is the capital of Norway?", system
 reveal(guess, "command" if "{" in answer else "sentence" if " " in answer else "word")
 
 # %% [markdown]
-# Measured, on 29 such questions and 40 sentences of Home Assistant's pages (three seeds):
+# Measured, on 29 such questions and 40 sentences of Home Assistant's pages (means of three, two and one run):
 
 # %% tags=["hide-input"]
 rows = {"before": [kept["before"]]}
@@ -337,9 +340,12 @@ print(f"{'':14}{'right word':>12}{'a command':>12}{'loss on sentences':>20}")
 for way, runs in rows.items():
     shown = [sum(run[x] for run in runs) / len(runs) for x in ("right", "commands", "plain loss")]
     print(f"{way:14}{shown[0]:12.0%}{shown[1]:12.0%}{shown[2]:20.2f}")
+assert min(run["after"]["commands"] for run in kept["ways"]["LoRA"]) == 1
+assert max(run["after"]["commands"] for run in kept["ways"]["LoRA, mixed"]) == 0
+assert min(run["after"]["right"] for run in kept["ways"]["LoRA, mixed"]) >= kept["before"]["right"]
 
 # %% [markdown]
-# Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after. What has changed is not what it knows of English, but what it does when it is asked. The last row but one is the cure that costs least: **replay**. One of the four rows of each batch is a general question, with the answer that the model itself gave *before* training.
+# Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after. *LoRA, mixed* is the cheapest cure, **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. Then as many questions are answered rightly as before, and the commands are learned as well. (Its loss on sentences is no better than LoRA's: ask for what you want to keep.)
 #
 # Where in the network do the two differ? The X-ray opens both, on the same sentence; your layer's matrices are merged now.
 
@@ -425,7 +431,7 @@ assert abs(came - 0.6931) < 1e-3
 # %% [markdown]
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs, three seeds, on 39 questions; measured on 29 other ones. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; and just ask: "Answer in one word." **Which of the three brings the shortest answers?**
+# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; (one run), and just ask: "Answer in one word." **Which of the three brings the shortest answers?**
 
 # %%
 guess = None  # "DPO", "better answers alone" or "asked for one word"
@@ -440,11 +446,14 @@ reveal(guess, min([*average][1:], key=lambda way: average[way]["length"]))
 print(f"{'':24}{'tokens':>8}{'right word':>12}")
 for way, found in average.items():
     print(f"{way:24}{found['length']:8.1f}{found['right']:12.0%}")
-for way in ("before", "DPO"):
-    print(f"{way}: {rows[way][0]['answers'][:4]}")
+for way in ("before", "DPO", "asked for one word"):
+    print(f"{way}: {rows[way][0]['answers'][:3]}")
+assert average["DPO"]["length"] < 0.7 * average["before"]["length"]
+assert average["asked for one word"]["length"] < average["DPO"]["length"] - 3
+assert average["asked for one word"]["right"] > average["before"]["right"]
 
 # %% tags=["hide-input"]
-title = "DPO: the margin grows"
+title = "DPO makes both answers less likely, the worse one more"
 names = [*preferred["ways"]]
 figure, panels = plots.panels(title, names, size=(8.4, 3.2))
 settings = preferred["settings"]
@@ -470,7 +479,23 @@ plots.show(
 )
 
 # %% [markdown]
-# TODO-DPO
+# Asking is shortest, and costs nothing. DPO halves the answers for good, whatever the prompt says, and learning the better answers alone does so as well; 29 questions do not rank the three by right words.
+#
+# But look at the curves. The loss asks for a difference only. On held-out pairs the worse answers lose more than ten nats, and the better ones lose some, too: where the probability goes, the loss does not say. (Where two answers begin with the same tokens, lowering the one may lower the other.)
+#
+# What did the program reward? Length, and nothing else. How often do its better and its worse answers hold the right word?
+
+# %%
+from course_lib.data.questions import is_right, questions
+
+words = dict(questions())
+for side, name in ((1, "better"), (2, "worse")):
+    found = [is_right(pair[side], words[pair[0]]) for pair in preferred["pairs"]]
+    print(f"{name}: {sum(found)} of {len(found)} answers hold the right word")
+
+# %% [markdown]
+# The program prefers what is short, right or wrong: *14 days* in a week is one of its better answers. A model that is trained on a reward finds what the reward forgot to say (**reward hacking**). Here forty steps are too few to see it: no answer was empty. The more steps, and the better the optimizer, the more the program must be what you want.
+#
 #
 # ## Sampled text, still
 #
@@ -511,7 +536,7 @@ print({name: f"the first command, exactly: {share:.0%}" for name, share in told.
 # %% [markdown]
 # ## What to remember
 #
-# TODO-REMEMBER
+# A conversation is a text with a template, and a model learns to answer by predicting the answers alone. A change of low rank, 0.6 % of the numbers, teaches a real model a new form in minutes. It also makes it forget every other one, unless some of each batch keeps them. Preferences need no right answer, only a better one; DPO turns them into a loss on a difference. And before you tune: count, ask, and give examples.
 #
 # | | |
 # |:-|:-|
