@@ -106,6 +106,12 @@ def train(
             if used >= 1:
                 break
     model.eval()
+    if len(losses) < steps / 10 and used >= 1:
+        print(
+            f"Only {len(losses)} of {steps} steps fitted into the time on this machine: what the "
+            "model shows below is far from what training reaches. The kept runs of this page, and "
+            "its outputs in notebooks/ or on the site, took all steps."
+        )
     history = vars(model)["history"] = History(losses, time.perf_counter() - start, steps)
     return history
 
