@@ -65,7 +65,11 @@ def wrong_answer(exercise_id: str) -> list[NotebookNode]:
         verdict = judge(exercise, Behaviour(mistake.answer))
         if _shows_an_input(verdict):
             *helpers, source = _sources(mistake.answer, exercise)
-            last = f'{source}\n\ncheck("{exercise_id}", {mistake.name})'
+            name = mistake.name
+            if exercise.reference not in _used(mistake.answer):
+                # the mistake's own name would tell what is wrong
+                source, name = re.sub(rf"\b{name}\b", exercise.name, source), exercise.name
+            last = f'{source}\n\ncheck("{exercise_id}", {name})'
             if exercise.method and not source.startswith("class "):
                 last = f"# a method of the class; the rest of it is right\n{source}"
             code_cells = [new_code_cell("\n\n\n".join([*helpers, last]))]

@@ -28,6 +28,7 @@ TEMPLATES = jinja2.Environment(
 )
 NOTEBOOKS = ROOT / "notebooks"
 CHECK = re.compile(r'check\("(.+?)"')
+EXAMPLES = "02_attention.ipynb"  # the lesson of the first page's wrong answer
 GUESS = "guess = None"
 ASKED = """<form class="guess" data-key="{}" hidden>
 <label>Your guess: <input maxlength="200"></label>
@@ -35,6 +36,7 @@ ASKED = """<form class="guess" data-key="{}" hidden>
 MAP = "drawings.transformer("  # most lessons begin with the same outline, their part in colour
 LIGHT = 50_000  # bytes of a picture on the first page
 NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
+NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
 EXAMPLE = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 CLAIM = "application/vnd.course.claim+json"
 WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
@@ -78,8 +80,9 @@ def write(folder: Path) -> None:
     _page(folder / "components.md", "components", lessons=components())
     answer, panel = exercises.verdict_on(EXAMPLE.findall((ROOT / "README.md").read_text("utf8"))[0])
     written = [x for x in course_map.lessons() if x.file]
-    hours = course_map.hours()
-    first = {"answer": answer, "panel": panel, "hours": hours}
+    [asked] = NOWHERE.findall("\n".join(x.source for x in lessons[NOTEBOOKS / EXAMPLES].cells))
+    first = {"answer": f"```python\n{answer}\n```", "panel": panel, "asked": asked}
+    first["hours"] = course_map.hours()
     _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
 
 

@@ -1,4 +1,4 @@
-"""How formulas and docstrings become HTML, and what links to a page show: an extension of Sphinx."""
+"""How formulas and docstrings become HTML, and what a link to a page shows: for Sphinx."""
 
 import html
 import re
@@ -13,7 +13,7 @@ from course_lib.files import course_map
 
 FORMULAS = LatexToMathML(fancy_error=False)
 OF_THE_COURSE = (
-    "Build the Transformer from its parts. A wrong answer gets a diagnosis: the mistake by its name, "
+    "Build the Transformer from its parts. A wrong answer gets a diagnosis: what is wrong with it, "
     "and the smallest input that shows it."
 )
 # an example or `code`, which stay as they are; or what reStructuredText would take for markup
@@ -48,7 +48,8 @@ def shapes(*event: Any) -> tuple[str | None, ...]:
 
 def preview(_app: Any, page: str, _template: str, context: dict[str, Any], _source: Any) -> None:
     """Say what a link to a page shows elsewhere: its title and, of a lesson, the question."""
-    lesson = next((x for x in course_map.pages() if x.file and x.file.stem == Path(page).name), None)
+    lessons = {x.file.stem: x for x in course_map.pages() if x.file}
+    lesson = lessons.get(Path(page).name)
     told = {
         "type": "article" if lesson else "website",
         "site_name": context["project"],

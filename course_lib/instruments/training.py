@@ -108,9 +108,9 @@ def train(
     model.eval()
     if len(losses) < steps / 10 and used >= 1:
         print(
-            f"Only {len(losses)} of {steps} steps fitted into the time on this machine: what the "
-            "model shows below is far from what training reaches. The kept runs of this page, and "
-            "its outputs in notebooks/ or on the site, took all steps."
+            f"Only {len(losses)} of {steps} steps fitted into the time on this machine, so this "
+            "model has hardly learned. What the text says is from full runs: the stored outputs "
+            "are in notebooks/ and on the site, the stored figures in results/."
         )
     history = vars(model)["history"] = History(losses, time.perf_counter() - start, steps)
     return history
