@@ -65,19 +65,19 @@ def wrong_answer(exercise_id: str) -> list[NotebookNode]:
         verdict = judge(exercise, Behaviour(mistake.answer))
         if _shows_an_input(verdict):
             *helpers, source = _sources(mistake.answer, exercise)
-            name = mistake.name
-            if exercise.reference not in _used(mistake.answer):
-                # the mistake's own name would tell what is wrong
-                source, name = re.sub(rf"\b{name}\b", exercise.name, source), exercise.name
-            last = f'{source}\n\ncheck("{exercise_id}", {name})'
+            name = exercise.name
             if exercise.method and not source.startswith("class "):
-                last = f"# a method of the class; the rest of it is right\n{source}"
-            code_cells = [new_code_cell("\n\n\n".join([*helpers, last]))]
+                source = f"# a method of the class; the rest of it is right\n{source}"
+            elif exercise.reference in _used(mistake.answer):
+                name = mistake.name
+            else:  # the mistake's own name would tell what is wrong
+                source = re.sub(rf"\b{mistake.name}\b", name, source)
+            code_cells = [new_code_cell("\n\n\n".join([*helpers, source]))]
             if _lines(helpers) > SHORT:
                 folded = new_code_cell("\n\n\n".join(helpers), metadata={"tags": ["hide-input"]})
-                code_cells = [folded, new_code_cell(last)]
+                code_cells = [folded, new_code_cell(source)]
             asked = new_markdown_cell(_why(exercise, mistake))
-            told = new_code_cell("", metadata={"tags": ["remove-input"]}, outputs=[_shown(verdict)])
+            told = new_code_cell(f'check("{exercise_id}", {name})', outputs=[_shown(verdict)])
             end = new_markdown_cell("</details>")
             return [new_markdown_cell(WRONG), *code_cells, asked, told, end]
     raise LookupError(f"no known mistake of {exercise_id} can be shown")
