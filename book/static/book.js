@@ -26,7 +26,8 @@ const keep = (key, value) => {
   }
 };
 
-// A prediction: what was measured is hidden until the reader has guessed, or will not.
+// A prediction: what was measured, and the pictures of it, are hidden until the reader has guessed,
+// or will not.
 const NOTHING = "You made no guess";
 const outputs = [...document.querySelectorAll(".cell_output pre")];
 for (const form of document.querySelectorAll("form.guess")) {
@@ -35,15 +36,16 @@ for (const form of document.querySelectorAll("form.guess")) {
   if (!told) continue;
   const measured = told.textContent;
   const [field, [, skip]] = [form.querySelector("input"), form.querySelectorAll("button")];
-  const box = told.closest(".cell_output");
+  const cells = [told.closest(".cell")];
+  for (let next; (next = cells.at(-1).nextElementSibling)?.matches(".cell"); ) cells.push(next);
   const show = guess => {
     if (guess) told.textContent = measured.replace(NOTHING, () => `You said ${guess}`);
-    box.hidden = false;
+    for (const cell of cells) cell.hidden = false;
     skip.hidden = true;
     reach();
   };
   form.hidden = false;
-  box.hidden = true;
+  for (const cell of cells) cell.hidden = true;
   field.value = keep(form.dataset.key) ?? "";
   if (field.value) show(field.value);
   form.addEventListener("submit", event => {
