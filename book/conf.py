@@ -1,6 +1,10 @@
 """What Sphinx is told: which extensions, which theme, and that nothing comes from elsewhere."""
 
+import os
+import re
+
 from course_lib import __version__
+from course_lib.files.paths import ROOT
 
 project = "The Transformer, step by step"
 release = __version__
@@ -27,4 +31,7 @@ html_static_path = ["static"]
 html_css_files, html_js_files = ["book.css"], ["book.js"]
 html_copy_source = False  # the sources of the pages are the notebooks
 html_show_copyright = False
+released = re.search(r"date-released: (.+)", (ROOT / "CITATION.cff").read_text("utf8"))
+html_last_updated_fmt = f"{released[1] if released else ''}, version {release}"
+html_baseurl = os.environ.get("BOOK_URL", "")  # where it is published: links show its picture
 pygments_style, pygments_dark_style = "a11y-high-contrast-light", "a11y-high-contrast-dark"

@@ -1,16 +1,19 @@
 """What the page of a lesson says of an exercise: hints, the solution, and what `check` tells."""
 
 import ast
+import random
+import re
 import types
 from collections.abc import Callable
 
+import torch
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import find_source, names_used, source_of
+from course_lib.answers.source import define, find_source, names_used, source_of
 from course_lib.checking.catalogue import load
-from course_lib.checking.exercise import Exercise
+from course_lib.checking.exercise import Exercise, Mistake
 from course_lib.checking.laws.laws import Behaviour
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.statuses import code
@@ -27,6 +30,12 @@ SOLUTION = """<details class="solution"><summary>Solution</summary>
 </details>"""
 WRONG = """<details class="wrong" open><summary>
 A wrong answer, and what <code>check</code> says</summary>"""
+# what a script asks before it shows the panel; without one, the panel is there at once
+WHY = """<form class="why" data-key="{id}" hidden><fieldset><legend>What is wrong with it?</legend>
+{choices}
+<button type="button">Show what <code>check</code> says</button></fieldset></form>"""
+CHOICE = """<label><input type="radio" name="why" data-{kind}> <span>{sentence}</span></label>"""
+OTHERS = 3  # mistakes of the same exercise to choose from, beside the one that is shown
 SHORT = 16  # lines of a wrong answer
 
 
@@ -56,16 +65,45 @@ def wrong_answer(exercise_id: str) -> list[NotebookNode]:
         verdict = judge(exercise, Behaviour(mistake.answer))
         if _shows_an_input(verdict):
             *helpers, source = _sources(mistake.answer, exercise)
-            last = f'{source}\n\ncheck("{exercise_id}", {mistake.name})'
+            name = exercise.name
             if exercise.method and not source.startswith("class "):
-                last = f"# a method of the class; the rest of it is right\n{source}"
-            code_cells = [new_code_cell("\n\n\n".join([*helpers, last]))]
+                source = f"# a method of the class; the rest of it is right\n{source}"
+            elif exercise.reference in _used(mistake.answer):
+                name = mistake.name
+            else:  # the mistake's own name would tell what is wrong
+                source = re.sub(rf"\b{mistake.name}\b", name, source)
+            code_cells = [new_code_cell("\n\n\n".join([*helpers, source]))]
             if _lines(helpers) > SHORT:
                 folded = new_code_cell("\n\n\n".join(helpers), metadata={"tags": ["hide-input"]})
-                code_cells = [folded, new_code_cell(last)]
-            code_cells[-1].outputs = [_shown(verdict)]
-            return [new_markdown_cell(WRONG), *code_cells, new_markdown_cell("</details>")]
+                code_cells = [folded, new_code_cell(source)]
+            asked = new_markdown_cell(_why(exercise, mistake))
+            told = new_code_cell(f'check("{exercise_id}", {name})', outputs=[_shown(verdict)])
+            end = new_markdown_cell("</details>")
+            return [new_markdown_cell(WRONG), *code_cells, asked, told, end]
     raise LookupError(f"no known mistake of {exercise_id} can be shown")
+
+
+def verdict_on(source: str) -> tuple[str, str]:
+    """Return code that ends with a check without this line, and the panel that it shows."""
+    definition, call = source.rsplit("\n\n\n", 1)
+    exercise_id, name = re.findall(r'check\("(.+)", (\w+)\)', call)[0]
+    verdict = judge(load(exercise_id), Behaviour(define(definition, name, {"torch": torch})))
+    return definition, panel.html(verdict, in_notebook=False)
+
+
+def _why(exercise: Exercise, mistake: Mistake) -> str:
+    """Ask which mistake of an exercise an answer has; the order is by chance, and always the same.
+
+    Answers that are wrong in one way share the sentence, which is then offered once.
+    """
+    sentences = dict.fromkeys(x.sentence for x in exercise.mistakes)
+    sentences.pop(mistake.sentence)
+    drawn = random.Random(exercise.id)
+    kinds = dict.fromkeys(drawn.sample([*sentences], min(OTHERS, len(sentences))), "no")
+    offered = [*(kinds | {mistake.sentence: "yes"}).items()]
+    drawn.shuffle(offered)
+    choices = [CHOICE.format(kind=kind, sentence=code(sentence)) for sentence, kind in offered]
+    return WHY.format(id=exercise.id, choices="\n".join(choices))
 
 
 def _is_written_out(answer: Callable, exercise: Exercise) -> bool:

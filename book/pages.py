@@ -28,7 +28,16 @@ TEMPLATES = jinja2.Environment(
 )
 NOTEBOOKS = ROOT / "notebooks"
 CHECK = re.compile(r'check\("(.+?)"')
-WHOLE = "08_encoder_and_decoder.ipynb"  # its first picture is the whole Transformer
+EXAMPLES = "02_attention.ipynb"  # the lesson of the first page's wrong answer
+GUESS = "guess = None"
+ASKED = """<form class="guess" data-key="{}" hidden>
+<label>Your guess: <input maxlength="200"></label>
+<button>Compare</button> <button type="button">Show it without a guess</button></form>"""
+MAP = "drawings.transformer("  # most lessons begin with the same outline, their part in colour
+LIGHT = 50_000  # bytes of a picture on the first page
+NARROW = 540  # points of a picture that a phone shows whole; a wider one scrolls
+NOWHERE = re.compile(r"^- (\*\*A row that may look nowhere\*\*.*)$", re.MULTILINE)
+EXAMPLE = re.compile(r"```python\n(.*?)\n```", re.DOTALL)
 CLAIM = "application/vnd.course.claim+json"
 WHOSE = re.compile(r"^\w+: the library's, since notebooks/ keeps no answers\n", re.MULTILINE)
 PICTURE = "image/svg+xml"
@@ -55,8 +64,9 @@ def write(folder: Path) -> None:
         written = folder / "lessons" / path.relative_to(NOTEBOOKS)
         written.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, written)
-    drawing, alt = next(pictures(lessons[NOTEBOOKS / WHOLE].cells))
-    (folder / "transformer.svg").write_text(drawing, "utf8")
+    (folder / "pictures").mkdir()
+    for path in [x for x in lessons if x.parent == NOTEBOOKS]:
+        (folder / "pictures" / f"{path.stem}.svg").write_text(_light(lessons[path].cells), "utf8")
     for lesson, modules in components().items():
         path = folder / "components" / f"{lesson.number}.md"
         _page(path, "lesson", lesson=lesson, modules=modules)
@@ -68,7 +78,12 @@ def write(folder: Path) -> None:
     if xrays:
         _page(folder / "xray.md", "xray", xrays=xrays)
     _page(folder / "components.md", "components", lessons=components())
-    _page(folder / "index.md", "index", lessons=course_map.lessons(), xrays=xrays, alt=alt)
+    answer, panel = exercises.verdict_on(EXAMPLE.findall((ROOT / "README.md").read_text("utf8"))[0])
+    written = [x for x in course_map.lessons() if x.file]
+    [asked] = NOWHERE.findall("\n".join(x.source for x in lessons[NOTEBOOKS / EXAMPLES].cells))
+    first = {"answer": f"```python\n{answer}\n```", "panel": panel, "asked": asked}
+    first["hours"] = course_map.hours()
+    _page(folder / "index.md", "index", lessons=written, xrays=xrays, **first)
 
 
 def notebooks() -> list[Path]:
@@ -94,8 +109,11 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
             tags = dict.fromkeys([*cell.metadata.get("tags", []), "hide-input"])
             cell.metadata["tags"] = list(tags)
         cell.outputs = [x for x in cell.outputs if _tells(x)]
-        for _, alt in pictures([cell]):
-            cell.metadata["mystnb"] = {"image": {"alt": alt}}
+        for drawing, alt in pictures([cell]):
+            wide = {"classes": "wide"} if _width(drawing) > NARROW else {}
+            cell.metadata["mystnb"] = {"image": {"alt": alt, **wide}}
+        if cell.source.startswith(GUESS):
+            cells.append(new_markdown_cell(ASKED.format(cell.id)))
         if exercise_id := cell.metadata.get("exercise"):
             cells[-2].source = f"({exercise_id})=\n{cells[-2].source}"
             cells += exercises.below_the_stub(exercise_id)
@@ -124,6 +142,17 @@ def pictures(cells: list[NotebookNode]) -> Iterator[tuple[str, str]]:
         for output in cell.get("outputs", []):
             if PICTURE in output.get("data", {}):
                 yield output.data[PICTURE], output.metadata[PICTURE]["alt"]
+
+
+def _light(cells: list[NotebookNode]) -> str:
+    """Return the first picture of a lesson that shows its own subject, and is light."""
+    own = [x for x in cells if MAP not in x.source]
+    return next(drawing for drawing, _ in pictures(own) if len(drawing) < LIGHT)
+
+
+def _width(drawing: str) -> float:
+    """Return how many points wide a picture is."""
+    return float(re.findall(r'<svg[^>]*? width="([\d.]+)pt"', drawing)[0])
 
 
 def components() -> dict[Page, list[str]]:

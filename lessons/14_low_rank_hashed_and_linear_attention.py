@@ -612,7 +612,7 @@ for row, runs in recall["runs"].items():
 # %% tags=["hide-input"]
 SHORT = {"dense": "exact", "linear": "linear, 16", "linear, d_k = 32": "linear, 32"}
 FAMILY = {"dense": 0, "window": 0, "Linformer": 3, "memory-compressed": 3, "delta rule": 4}
-title = "With values of 16 numbers, no smaller state finds all 64 pairs"
+title = "Of these nine heads, the two that keep most find all 64 pairs"
 names = ["by numbers that a head keeps", "by multiply-adds for a pair and a query"]
 figure, panels = plots.panels(title, names, size=(10, 4.2))
 for row, shares in found.items():
@@ -644,7 +644,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Of these heads two find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. For the others the share falls with the number of features: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. (The head with 32 has values of 32 numbers as well.) A trained head needs far less sharpness than the random keys suggested.
+# Of these heads two find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. For the others the share falls with the number of features: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. (The head with 32 has values of 32 numbers as well. None of the nine has 64 features, or exact attention with shorter keys: these may do with less.) A trained head needs far less sharpness than the random keys suggested.
 
 # %% [markdown]
 # Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule finds 0.42 if each pair is written in full, with $\beta = 1$; no key is overwritten here. Rates of 0.0015 and 0.015, for one seed, change no head by over 3 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.

@@ -10,6 +10,7 @@ import pytest
 from book.pages import notebooks
 from course_lib.answers.source import source_of
 from course_lib.checking.catalogue import ids, load
+from course_lib.files import course_map
 from course_lib.files.paths import ROOT
 
 SITE = ROOT / "build" / "book"
@@ -32,6 +33,22 @@ UNFOLD = """() => {
     if (seen.has(kind)) word.replaceWith(...word.childNodes);
     seen.add(kind);
   }
+}"""
+
+# pictures, formulas, code and tables beyond a box that does not scroll, or beyond the window
+CUT = """() => {
+  const cut = part => {
+    const right = part.getBoundingClientRect().right;
+    if (!part.checkVisibility()) return false;
+    for (let box = part; box !== document.body; box = box.parentElement) {
+      const flow = getComputedStyle(box).overflowX;
+      if (flow === "auto" || flow === "scroll") return false;
+      if (flow !== "visible" && right > box.getBoundingClientRect().right + 1) return true;
+    }
+    return right > innerWidth + 1;
+  };
+  const parts = [...document.querySelectorAll("img, math, pre, table, iframe")];
+  return parts.filter(cut).map(part => part.outerHTML.slice(0, 200));
 }"""
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="`make book` builds the site first")
@@ -140,13 +157,59 @@ def test_every_exercise_is_shown_with_its_hints_its_solution_and_both_panels():
     assert told == {name: len(load(name).hints) for name in ids()}
 
 
-def test_no_page_is_wider_than_its_window(page, browser):
+def test_no_page_is_wider_than_its_window_and_nothing_on_it_is_cut(page, browser):
     tab = browser.new_page()
     tab.goto(page.as_uri())
-    for width in (1280, 400):
+    for width in (1280, 412, 400):
         tab.set_viewport_size({"width": width, "height": 800})
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.evaluate("document.querySelectorAll('details').forEach(x => (x.open = true))")
+    assert tab.evaluate(CUT) == []
     tab.close()
+
+
+def test_a_guess_is_compared_and_kept_in_the_browser(browser):
+    tab = browser.new_page()
+    tab.goto((SITE / "lessons" / "00_start_here.html").as_uri())
+    told = tab.locator(".cell_output pre", has_text="measured: 40")
+    assert told.is_hidden()
+    form = tab.locator("form.guess").nth(1)
+    form.locator("input").fill("35")
+    form.get_by_role("button", name="Compare").click()
+    assert told.inner_text().startswith("You said 35; measured: 40")
+    tab.reload()
+    assert told.inner_text().startswith("You said 35")
+    tab.close()
+
+
+def test_the_panel_of_a_wrong_answer_comes_after_a_choice_which_is_judged(browser):
+    tab = browser.new_page()
+    tab.goto((SITE / "lessons" / "02_attention.html").as_uri())
+    form, panel = tab.locator("form.why").first, tab.locator("form.why + .cell").first
+    assert panel.is_hidden()
+    form.locator("input[data-no]").first.check()
+    assert panel.is_visible()
+    assert form.locator("label.right").count() == form.locator("label.not").count() == 1
+    right = form.locator("label.right").inner_text().strip()
+    assert right in panel.inner_text()
+    tab.close()
+
+
+def test_without_scripts_everything_is_there(browser):
+    tab = browser.new_page(java_script_enabled=False)
+    tab.goto((SITE / "lessons" / "02_attention.html").as_uri())
+    assert all(x.is_visible() for x in tab.locator("form.why + .cell").all())
+    assert tab.locator(".cell_output pre", has_text="You made no guess").first.is_visible()
+    assert not any(x.is_visible() for x in tab.locator("form.guess, form.why").all())
+    tab.close()
+
+
+def test_a_link_to_a_lesson_shows_its_title_and_its_question():
+    for lesson in course_map.lessons():
+        text = read(SITE / "lessons" / f"{lesson.file.stem}.html")
+        told = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)"', text))
+        assert html.unescape(told["title"]).endswith(lesson.title)
+        assert html.unescape(told["description"]) == lesson.question
 
 
 def test_axe_finds_nothing_that_keeps_a_reader_out_in_light_and_dark(page, browser):

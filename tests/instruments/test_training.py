@@ -53,7 +53,9 @@ def clock(monkeypatch):
     return clock
 
 
-def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_falls_by_it(clock):
+def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_falls_by_it(
+    clock, capsys
+):
     def slow(model, batch):
         clock.now += 0.005
         return slope(model, batch)
@@ -66,6 +68,8 @@ def test_on_a_slow_machine_the_clock_ends_the_training_and_the_learning_rate_fal
     assert history.steps == pytest.approx(80, abs=1)
     assert not history.complete
     assert rates(model)[-1] < 0.1 * rates(model).max()
+    # fewer than a tenth of the steps: a page says why its model has not learned
+    assert f"Only {history.steps} of 10000 steps" in capsys.readouterr().out
 
 
 def test_a_slow_first_step_alone_changes_nothing(clock):
