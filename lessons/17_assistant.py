@@ -58,7 +58,7 @@ print("with the template:   ", answer)
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
 shown = ["user", "lamp", "off", "assistant", '{"action"', "…}", "<|im_end|>", "pad"]
-wide, size = 1.75, (1.62, 0.6)
+wide, size = 1.42, (1.34, 0.6)
 for i, token in enumerate(shown):
     role = "value" if 4 <= i < 7 else "dim" if i == 7 else "stream"
     box = diagram.box(token, (wide * i, 0), role, size=size)
@@ -67,8 +67,8 @@ for i, token in enumerate(shown):
         diagram.arrow(box, target, role="value")
     else:
         diagram.text("−100", (wide * i, 1.3), size=9)
-diagram.text("target", (-1.6, 1.3), size=9)
-diagram.text("token", (-1.6, 0), size=9)
+diagram.text("target", (-1.25, 1.3), size=9)
+diagram.text("token", (-1.25, 0), size=9)
 diagram.text("asked = 4", (wide * 1.5, -0.75), size=9)
 diagram.text("lengths = 7", (wide * 5, -0.75), size=9)
 diagram.show(
@@ -347,13 +347,12 @@ assert min(run["after"]["right"] for run in kept["ways"]["LoRA, mixed"]) >= kept
 # %% [markdown]
 # Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after. *LoRA, mixed* is the cheapest cure, **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. Then as many questions are answered rightly as before, and the commands are learned as well. (Its loss on sentences is no better than LoRA's: ask for what you want to keep.)
 #
-# Where in the network do the two differ? The X-ray opens both, on the same sentence; your layer's matrices are merged now.
+# Where in the network do the two differ? The X-ray opens both on the same words; your matrices are merged now. Go up the blocks: the first 20 are the same, and there the pictures agree.
 
-# %% tags=["hide-output-in-print"]
+# %%
 from course_lib.xray import xray
 
-sentence = turns("the lamp in the hall off please", system=None) + '{"action": "'
-xray(mine_tuned, sentence, beside=model, columns=16)
+xray(mine_tuned, "lamp off", beside=model, columns=8)
 
 # %% [markdown]
 # ## Better than, not equal to
@@ -479,7 +478,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Asking is shortest, and costs nothing. DPO halves the answers for good, whatever the prompt says, and learning the better answers alone does so as well; 29 questions do not rank the three by right words.
+# Asking is shortest, and costs nothing. DPO shortens the answers by 40 %, whatever the prompt says, and learning the better answers alone does so as well; 29 questions do not rank the three by right words.
 #
 # But look at the curves. The loss asks for a difference only. On held-out pairs the worse answers lose more than ten nats, and the better ones lose some, too: where the probability goes, the loss does not say. (Where two answers begin with the same tokens, lowering the one may lower the other.)
 #
