@@ -20,6 +20,14 @@ from course_lib.instruments import drawings, plots, results, training
 # %% tags=["parameters"]
 SEED = 0  # of the trainings below: another one trains other models
 
+# %% tags=["hide-input"]
+drawings.transformer(
+    {"masked self-attention", "feed-forward", "add & norm", "embedding", "linear, softmax"},
+    "The map of the course. Today it is the right half without its cross-attention, the decoder: "
+    "embedding, masked self-attention, feed-forward network, add & norm, and the scores.",
+    stacks=("decoder",),
+)
+
 # %%
 masked_loss = mine("pretraining/masked_loss")
 
@@ -44,12 +52,11 @@ question = "What is the opposite of hot?"
 print(turns(question, system=None))
 
 # %%
-print("without the template:", "".join(model.write(question, 12)).replace("\n", "⏎"))
-answer = "".join(model.write(turns(question, system=None), 12))
-print("with the template:   ", answer)
+for name, text in (("without", question), ("with", turns(question, system=None))):
+    print(f"{name:8} the template: {''.join(model.write(text, 12))!r}")
 
 # %% [markdown]
-# The weights are the same. They were fine-tuned on conversations in this form, so this form brings answers. This step is called **instruction tuning**, or supervised fine-tuning (SFT): next-token prediction, as in lesson 10, on conversations that people or other models have written.
+# The weights are the same. Without the template, the likeliest next token says that the message is over. They were fine-tuned on conversations in this form, so this form brings answers. This step is called **instruction tuning**, or supervised fine-tuning (SFT): next-token prediction, as in lesson 10, on conversations that people or other models have written.
 #
 # ## Learn the answers alone
 #
@@ -169,13 +176,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# $B$ begins with zeros, so training begins at the pretrained model. $A$ is random: if both were zero, both gradients would be, too. One matrix of the attention here has $576 \times 576$ numbers. **With $r = 8$, which percentage of that is trained?**
-
-# %%
-guess = None  # in percent
-
-# %%
-reveal(guess, round(100 * 8 * (576 + 576) / 576**2, 1))
+# $B$ begins with zeros, so training begins at the pretrained model. $A$ is random: if both were zero, both gradients would be, too. For a matrix of $576 \times 576$ and $r = 8$, the two have 2.8 % of its numbers.
 
 # %%
 # exercise: lora/layer
@@ -306,8 +307,9 @@ spoken = "; ".join(
 plots.show(figure, f"Percent right, means of three seeds. {spoken}.")
 
 # %% [markdown]
-# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. But a program that counts is ahead on every list. (It was written by somebody who knew the task, with a pattern for rooms and a list of devices; LoRA was given pairs alone. And it saw all 2,000 commands, LoRA 480.) Eight examples in the prompt, without any training, are ahead on new rooms: there, a room need only be copied.
-#
+# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. But a program that counts is ahead on every list. (It was written by somebody who knew the task, with a pattern for rooms and a list of devices; LoRA was given pairs alone. And it saw all 2,000 commands, LoRA 480.) Eight examples in the prompt, without any training, are ahead on new rooms.
+
+# %% [markdown]
 # And one number would have hidden this: on held-out commands of the *known* kind, the usual test, LoRA has 93 %; with new rooms it has 54 %. (Its learning rate, and that of the last block, were not swept; the last block ran once.) What does it write there?
 
 # %% tags=["training"]
@@ -345,7 +347,10 @@ assert max(run["after"]["commands"] for run in kept["ways"]["LoRA, mixed"]) == 0
 assert min(run["after"]["right"] for run in kept["ways"]["LoRA, mixed"]) >= kept["before"]["right"]
 
 # %% [markdown]
-# Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after. *LoRA, mixed* is the cheapest cure, **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. Then as many questions are answered rightly as before, and the commands are learned as well. (Its loss on sentences is no better than LoRA's: ask for what you want to keep.)
+# Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after.
+
+# %% [markdown]
+# *LoRA, mixed* is the cheapest cure, **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. Then as many questions are answered rightly as before, and the commands are learned as well. (Its loss on sentences is no better than LoRA's: ask for what you want to keep.)
 #
 # Where in the network do the two differ? The X-ray opens both on the same words; your matrices are merged now. Go up the blocks: the first 20 are the same, and there the pictures agree.
 
@@ -362,9 +367,9 @@ xray(mine_tuned, "lamp off", beside=model, columns=8)
 # The usual way was long: train a second network that predicts the preference, a **reward** $r(x, y)$ of an answer $y$ to $x$; then raise the reward of what the model writes by reinforcement learning (RLHF, Ouyang et al. 2022), but stay near to the model $\pi_0$ that one began with. That second wish has a weight $\beta$.
 
 # %% [markdown]
-# **DPO** (direct preference optimization, Rafailov et al. 2023) needs neither the second network nor the reinforcement. Three lines:
+# **DPO** (direct preference optimization, Rafailov et al. 2023) needs neither. Three lines:
 #
-# 1. The best model for a reward $r$ and a weight $\beta$ is known: $\pi(y \mid x) = \pi_0(y \mid x)\, e^{r(x, y) / \beta} / Z(x)$, where $Z(x)$ makes it sum to 1.
+# 1. The best model for a reward $r$ and a weight $\beta$ is $\pi(y \mid x) = \pi_0(y \mid x)\, e^{r(x, y) / \beta} / Z(x)$, where $Z(x)$ makes it sum to 1.
 # 2. So the reward can be read off the model: $r(x, y) = \beta \log \frac{\pi(y \mid x)}{\pi_0(y \mid x)} + \beta \log Z(x)$.
 # 3. A reward predicts that $y^+$ is preferred to $y^-$ with $\sigma\big(r(x, y^+) - r(x, y^-)\big)$ (Bradley & Terry 1952). In the difference $Z(x)$ is gone:
 #
@@ -420,8 +425,7 @@ few = preferred["pairs"][:4]
 then = log_probs(model, few)
 came = preference_loss(*then, *then, beta=0.1).item()
 reveal(guess, round(came, 2))
-print(f"log p: better {[round(x, 1) for x in then[0].tolist()]}")
-print(f"       worse  {[round(x, 1) for x in then[1].tolist()]}")
+print("log p, better and worse:", *([round(x) for x in side.tolist()] for side in then))
 assert abs(came - 0.6931) < 1e-3
 
 # %% [markdown]
@@ -430,18 +434,13 @@ assert abs(came - 0.6931) < 1e-3
 # %% [markdown]
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; (one run), and just ask: "Answer in one word." **Which of the three brings the shortest answers?**
-
-# %%
-guess = None  # "DPO", "better answers alone" or "asked for one word"
-
+# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; (one run), and just ask: "Answer in one word."
 # %% tags=["hide-input"]
 rows = {name: [preferred[name]] for name in ("before", "asked for one word")} | preferred["ways"]
 average = {
     way: {x: sum(run[x] for run in runs) / len(runs) for x in ("length", "right")}
     for way, runs in rows.items()
 }
-reveal(guess, min([*average][1:], key=lambda way: average[way]["length"]))
 print(f"{'':24}{'tokens':>8}{'right word':>12}")
 for way, found in average.items():
     print(f"{way:24}{found['length']:8.1f}{found['right']:12.0%}")
@@ -479,7 +478,8 @@ plots.show(
 
 # %% [markdown]
 # Asking is shortest, and costs nothing. DPO shortens the answers by 40 %, whatever the prompt says, and learning the better answers alone does so as well; 29 questions do not rank the three by right words.
-#
+
+# %% [markdown]
 # But look at the curves. The loss asks for a difference only. On held-out pairs the worse answers lose more than ten nats, and the better ones lose some, too: where the probability goes, the loss does not say. (Where two answers begin with the same tokens, lowering the one may lower the other.)
 #
 # What did the program reward? Length, and nothing else. How often do its better and its worse answers hold the right word?
@@ -493,15 +493,13 @@ for side, name in ((1, "better"), (2, "worse")):
     print(f"{name}: {sum(found)} of {len(found)} answers hold the right word")
 
 # %% [markdown]
-# The program prefers what is short, right or wrong: *14 days* in a week is one of its better answers. A model that is trained on a reward finds what the reward forgot to say (**reward hacking**). Here forty steps are too few to see it: no answer was empty. The more steps, and the better the optimizer, the more the program must be what you want.
-#
+# The program prefers what is short, right or wrong: *14 days* in a week is one of its better answers. A model that is trained on a reward finds what the reward forgot to say (**reward hacking**). Here forty steps are too few to see it: no answer was empty. The more steps, the more the program must be what you want.
+
+# %% [markdown]
 #
 # ## Sampled text, still
 #
-# An assistant is a model of text. Try three things that no list holds, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have. **For *don't turn on the lamp in the hall*, what will it write?**
-
-# %%
-guess = None  # "nothing", "an action", or "a refusal"
+# An assistant is a model of text. Try three things that no list holds, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have.
 
 # %% tags=["training"]
 verbs = ("turn", "open", "close", "lock", "unlock", "stop", "set", "dim", "run", "play")
@@ -512,15 +510,13 @@ tricky = {
     "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in zip(plain, plain[1:])],
 }
 told = {name: right(mine_tuned, some) for name, some in {"as learned": plain, **tricky}.items()}
-said = "don't turn on the lamp in the hall"
-wrote = "".join(mine_tuned.write(turns(said, system=None), 30))
-reveal(guess, "an action" if wrote.startswith('{"action"') else "a refusal" if wrote else "nothing")
-print(f"{said} → {wrote}")
-print("toothbrush →", "".join(mine_tuned.write(turns("open the toothbrush", system=None), 30)))
-print({name: f"the first command, exactly: {share:.0%}" for name, share in told.items()})
+for said in ("don't turn on the lamp in the hall", "open the toothbrush"):
+    print(f"{said} →", "".join(mine_tuned.write(turns(said, system=None), 30)))
+claim = "most commands are carried out though *don't* stands before them"
+training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 
 # %% [markdown]
-# TODO-FAIL
+# *Don't* is hardly heard: nearly every command is carried out as if it were not there (in the one above it became its opposite). Of two commands in one sentence, neither is written rightly, mostly. And for a toothbrush there is a command, too. Nothing like this was in its 400 examples, and a model that has learned to write commands writes one.
 #
 # So a program around it must check what it writes: is it JSON, is there such an action, such a device? That program is what runs; the model proposes.
 
@@ -576,4 +572,4 @@ print({name: f"the first command, exactly: {share:.0%}" for name, share in told.
 #
 # This was the last lesson. You began with a network that lost the middle of a long word; now you know each part of a model that answers, from its softmax to its loss on preferences, and have built them.
 #
-# Ouyang et al. 2022 (instructions and human feedback); Touvron et al. 2023 (Llama 2: the loss on answers alone); Hu et al. 2021 (LoRA); Dettmers et al. 2023 (QLoRA); Christiano et al. 2017 (rewards from preferences); Rafailov et al. 2023 (DPO); Guo et al. 2025 (rewards that a program can check); Biderman et al. 2024 (*LoRA learns less and forgets less*).
+# Ouyang et al. 2022 (human feedback); Touvron et al. 2023 (Llama 2); Hu et al. 2021 (LoRA); Dettmers et al. 2023 (QLoRA); Christiano et al. 2017 (rewards from preferences); Rafailov et al. 2023 (DPO); Guo et al. 2025 (rewards by programs); Biderman et al. 2024 (*LoRA learns less and forgets less*).

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=answer_targets,
     lesson="17",
     title="Learn the answers alone",
-    minutes=10,
+    minutes=8,
     difficulty=2,
     # both are names of the same axis
     equivalent=("-1 -> 1",),

@@ -10,7 +10,7 @@ exercise = Exercise(
     reference=preference_loss,
     lesson="17",
     title="The better of two answers",
-    minutes=8,
+    minutes=6,
     difficulty=2,
     hints=(
         "All four are logarithms of probabilities. How much likelier has the chosen answer become "
