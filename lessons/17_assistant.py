@@ -284,7 +284,7 @@ mean = {
 }
 beaten = [name for name in home_commands.LISTS if mean["LoRA"][name] > mean["counting"][name]]
 reveal(guess, beaten or "none")
-title = "Twenty lines that count are ahead of 135 million parameters"
+title = "A program that counts is ahead of 135 million parameters"
 assert all(mean["counting"][x] > mean["LoRA"][x] for x in home_commands.LISTS)
 assert mean["LoRA"]["known"] > 0.9 and mean["LoRA"]["new rooms"] < 0.6
 assert mean["in context"]["new rooms"] > mean["LoRA"]["new rooms"] + 0.2
