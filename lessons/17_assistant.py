@@ -64,8 +64,8 @@ for name, text in (("without", question), ("with", turns(question, system=None))
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
-shown = ["user", "lamp", "off", "assistant", '{"action"', "…}", "<|im_end|>", "pad"]
-wide, size = 1.42, (1.34, 0.6)
+shown = ["user", "lamp", "off", "assistant", "{action", "…}", "end", "pad"]
+wide, size = 1.45, (1.37, 0.6)
 for i, token in enumerate(shown):
     role = "value" if 4 <= i < 7 else "dim" if i == 7 else "stream"
     box = diagram.box(token, (wide * i, 0), role, size=size)
@@ -168,7 +168,7 @@ diagram.arrow(frozen, total)
 diagram.arrow(up, total)
 diagram.text("d_in", (0, 0.65), size=9)
 diagram.text("r = 8", (3.45, -1.75), size=9)
-diagram.text("α / r", (6.9, -0.95), size=9)
+diagram.text("α / r", (6.9, -1.45), size=9)
 diagram.show(
     "x goes two ways: through the frozen matrix W, and through A down to r = 8 numbers and through "
     "B, which is zero at first, up again. The second way is scaled by alpha over r, and the two "
@@ -296,7 +296,9 @@ for i, name in enumerate([*home_commands.LISTS][::-1]):
         colour = plots.COLOURS[j]
         label = way if i == 0 else None
         ax.plot(runs, [i + 0.16 * (2 - j)] * len(runs), "o", color=colour, markersize=4, alpha=0.6)
-        ax.barh(i + 0.16 * (2 - j), sum(runs) / len(runs), 0.14, color=colour, alpha=0.5, label=label)
+        ax.barh(
+            i + 0.16 * (2 - j), sum(runs) / len(runs), 0.14, color=colour, alpha=0.5, label=label
+        )
 ax.set_yticks(range(4), [*home_commands.LISTS][::-1])
 ax.set_xlim(0, 103)
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
