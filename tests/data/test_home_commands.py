@@ -34,7 +34,8 @@ def test_held_out_lists_hold_out_what_their_names_say(lists):
 def test_a_command_is_one_line_of_json_whose_words_were_said(lists):
     for command in (x for some in lists.values() for x in some):
         meant = json.loads(command.means)
-        assert "\n" not in command.means and meant["action"] in {name.strip() for name in ACTIONS}
+        assert "\n" not in command.means
+        assert meant["action"] in {name.strip() for name in ACTIONS}
         assert set(meant["target"].split()) <= set(command.said.replace(",", "").split())
         assert str(meant.get("value", "")) in command.said
 
