@@ -504,12 +504,14 @@ for side, name in ((1, "better"), (2, "worse")):
 # An assistant is a model of text. Try three things that no list holds, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have.
 
 # %% tags=["training"]
+from itertools import pairwise
+
 verbs = ("turn", "open", "close", "lock", "unlock", "stop", "set", "dim", "run", "play")
 plain = [x for name in ("known", "new wordings") for x in commands[name]]
 plain = [x for x in plain if x.said.split()[0] in verbs][:12]
 tricky = {
     "don't …": [x._replace(said=f"don't {x.said}") for x in plain],
-    "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in zip(plain[:-1], plain[1:])],
+    "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in pairwise(plain)],
 }
 told = {name: right(mine_tuned, some) for name, some in {"as learned": plain, **tricky}.items()}
 for said in ("don't turn on the lamp in the hall", "open the toothbrush"):
