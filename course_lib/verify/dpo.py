@@ -28,5 +28,5 @@ def _preference_loss(inputs: Inputs):
     chosen, rejected, chosen_before, rejected_before = (inputs.normal(batch) for _ in range(4))
     ratios = torch.stack([chosen - chosen_before, rejected - rejected_before], dim=-1)
     theirs = F.cross_entropy(beta * ratios, torch.zeros(batch, dtype=torch.long))
-    ours = dpo.preference_loss(chosen, rejected, chosen_before, rejected_before, beta)
+    ours = dpo.preference_loss(chosen, rejected, chosen_before, rejected_before, float(beta))
     return ours, theirs
