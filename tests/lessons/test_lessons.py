@@ -80,6 +80,15 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, 
     run_cells([x for x in build(lesson).cells if "training" not in x.metadata.get("tags", [])])
 
 
+def test_the_first_cell_does_nothing_where_the_course_is(capsys):
+    title, first, *_ = standing_alone(build(FILES[0])).cells
+    assert title.cell_type == "markdown"
+    assert first.metadata["jupyter"]["source_hidden"]
+    assert len(first.source.splitlines()) == 2
+    exec(first.source, {})
+    assert capsys.readouterr() == ("", "")
+
+
 def test_two_builds_are_byte_identical(lesson):
     assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
 
