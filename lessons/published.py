@@ -1,4 +1,4 @@
-"""Where the course is published, by one line of pyproject.toml, and the links that open it there."""
+"""Where the course is published, by one line of pyproject.toml, and the links that open it."""
 
 import tomllib
 from urllib.parse import quote
