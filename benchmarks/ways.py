@@ -5,7 +5,7 @@ python -m benchmarks.ways [NAME ...]
 A way ends where a kernel in an environment of its own has run lesson 00 up to its first check, with
 the solution in, and lesson 08 as well. The course is that of the last commit. Data are those of the
 cache, whose fetching takes the same time by every way. What a notebook opened alone finds (a
-kernel, PyTorch, and the packages that pyproject.toml names in their lowest versions) is not counted.
+kernel, PyTorch, and perhaps the lowest versions of what pyproject.toml names) is not counted.
 """
 
 import json
