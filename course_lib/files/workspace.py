@@ -152,14 +152,15 @@ class Workspace:
     def pack(self, file: Path) -> None:
         """Write all that is kept into one zip file. Raises OSError."""
         kept = self.folder / MARK
-        with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        with ZipFile(file, "w", ZIP_DEFLATED, strict_timestamps=False) as archive:
             for path in sorted(kept.rglob("*")):
                 archive.write(path, path.relative_to(kept))
 
     def unpack(self, file: Path, exercise_ids: list[str]) -> list[str]:
-        """Take over what a packed file holds of these exercises, but for those that have passed.
+        """Take over the guesses of a packed file and what it holds of these exercises.
 
-        Returns the exercises that have passed there alone. Raises OSError or BadZipFile.
+        What has passed or been guessed here stays. Returns the exercises that have passed there
+        alone. Raises OSError or BadZipFile.
         """
         with ZipFile(file) as archive:
             names = {*archive.namelist()}
@@ -168,6 +169,11 @@ class Workspace:
                 for kind, ending in (("records", "json"), ("answers", "py")):
                     if (name := f"{kind}/{exercise_id}.{ending}") in names:
                         write_atomically(self._file(kind, exercise_id, ending), archive.read(name))
+            for name in names:
+                if name.startswith("guesses/") and name.endswith(".json"):
+                    guess = self._file("guesses", Path(name).stem, "json")
+                    if not guess.exists():
+                        write_atomically(guess, archive.read(name))
         return [x for x in new if self.record(x).passed]
 
     def _write(self, exercise_id: str, record: Record) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import linecache
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking.catalogue import load
+from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook import as_graded, cells, one_page, predictions
 from course_lib.checking.notebook.answer_cells import Attempt
@@ -70,8 +69,9 @@ def _workspace() -> Workspace | None:
         return found
     if not cells.notebook() or (IS_CLONE and Path.cwd().is_relative_to(ROOT)):
         return found
-    with suppress(OSError):
-        return _for_this_session(found) if found else _made_here()
+    if not found:
+        with suppress(OSError):
+            return _made_here()
     with suppress(OSError):
         return _for_this_session(found)
     return found
@@ -89,13 +89,14 @@ def _made_here() -> Workspace:
 
 def _for_this_session(found: Workspace | None) -> Workspace:
     """Make a workspace among temporary files, with what has been kept so far. Raises OSError."""
-    made = Workspace(Path(tempfile.mkdtemp(prefix="transformer-course-")))
-    if found:
-        shutil.copytree(found.folder / MARK, made.folder / MARK)
-    full = found.folder if found else os.environ.get(VARIABLE) or Path.cwd()
-    os.environ[VARIABLE] = str(Workspace.make(made.folder).folder)
+    made = Workspace.make(Path(tempfile.mkdtemp(prefix="transformer-course-")))
+    if found:  # not copied with its permissions, which are those of what cannot be written to
+        found.pack(made.folder / "kept.zip")
+        made.unpack(made.folder / "kept.zip", ids())
+    read_only = found.folder if found else os.environ.get(VARIABLE) or Path.cwd()
+    os.environ[VARIABLE] = str(made.folder)
     _tell(
-        f"{full} cannot be written to, so passed answers serve this session alone. `!course "
+        f"{read_only} cannot be written to, so passed answers serve this session alone. `!course "
         "progress --save FILE` in a cell writes them into one file, for `--load FILE` elsewhere."
     )
     return made
