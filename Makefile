@@ -6,7 +6,7 @@ NEWER = import sys; sys.exit(sys.version_info < (3, 15))
 CONSTRAINTS ?= constraints.txt
 INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS) $(PIP_ARGS)
 
-.PHONY: learn test quick weekly ways pages browser results claims bench notebooks book clean
+.PHONY: learn test quick weekly pages browser results claims bench notebooks book clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -23,10 +23,6 @@ quick: .venv/.test
 # what CI runs once a week: strangers' answers, other graders, fuzz; an hour or two
 weekly: .venv/.test
 	@$(BIN)/python -m tests --weekly
-
-# each way into the course, from nothing to the first panel: a quarter of an hour
-ways: .venv/.test
-	@$(BIN)/python -m benchmarks.ways
 
 # what README.md, RESULTS.md, TOPICS.md and `course list` show of the course: some minutes
 pages: .venv/.test
