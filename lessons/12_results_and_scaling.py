@@ -528,7 +528,8 @@ assert (round(share, 2), round(power, 2)) == (0.56, 0.63)
 
 # %% [markdown]
 # At least half of the promised gain came: one seed, a model 15 % smaller than the line wants, and the lower of two rates was the better one, so a still lower one may gain more. Without the smallest budget's bad run the share is 56 % and the power 0.63. From budget to budget the loss is multiplied by 0.86, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
-#
+
+# %% [markdown]
 # ## How large should a model be?
 #
 # Hoffmann et al. 2022 fit all of their runs by one law with a floor $E$, the loss that no model can remove:

@@ -49,7 +49,7 @@ scan = mine("state_space/scan")
 #
 # $$a\,(a' h + b') + b = \underbrace{a a'}_{\text{one decay}} h + \underbrace{a b' + b}_{\text{one addition}}$$
 #
-# And joining is **associative**, since it is composition of functions: $(s_3 s_2) s_1 = s_3 (s_2 s_1)$. So you may join in any grouping, many pairs at the same time. This is a **parallel scan**. The one drawn here (Hillis & Steele 1986) takes $\log_2 n$ rounds of up to $n$ joins. That of Blelloch 1990 takes twice the rounds, and its work grows with $n$ only.
+# And joining is **associative**, since it is composition of functions: $(s_3 s_2) s_1 = s_3 (s_2 s_1)$. So you may join in any grouping, many pairs at the same time. This is a **parallel scan**.
 
 # %% tags=["hide-input"]
 figure, ax = plots.axes("Three rounds join eight steps", "", "", size=(7.6, 3.0))
@@ -85,6 +85,8 @@ reveal(guess, (1_000_000 - 1).bit_length())
 assert 2**19 < 1_000_000 < 2**20
 
 # %% [markdown]
+# The scan that is drawn (Hillis & Steele 1986) takes $\log_2 n$ rounds of up to $n$ joins. That of Blelloch 1990 takes twice the rounds, and its work grows with $n$ only.
+#
 # With $\tanh$ around the sum, as in lesson 01, two steps are no step of the same form. (Such recurrences are solved in parallel by iteration: Lim et al. 2024, reported.) The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times it.
 #
 # ## A state that chooses what it keeps
