@@ -587,10 +587,10 @@ assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and jo
 # %% [markdown]
 # ## What has to wait
 #
-# One limit is left that no training removes: time. This RNN's step 5 waits for step 4. There are three ways to cut the chain:
+# One limit is left that no training removes: time. This RNN's step 5 waits for step 4. Three ways cut the chain:
 #
-# - A **linear recurrence**, with no tanh and no gates that read $h$: its states can be computed as a [scan](explorations/15_scan.ipynb), in about $\log_2 n$ rounds.
-# - A **word window**, or **1-D convolution**, lets each token look at its neighbours, all tokens at once. Layers of windows are stacked. Each place of a window of width $w$ has a matrix of its own: $y_i = b + \sum_{k=0}^{w-1} x_{i + k - \lfloor w/2 \rfloor}\, W_k$.
+# - A **linear recurrence**, without tanh: a [scan](explorations/15_scan.ipynb) needs about $\log_2 n$ rounds.
+# - A **word window**, or **1-D convolution**, lets each token look at its neighbours, all tokens at once. Layers are stacked. Each place of a window of width $w$ has its own matrix: $y_i = b + \sum_{k=0}^{w-1} x_{i + k - \lfloor w/2 \rfloor}\, W_k$.
 # - **Attention** lets each token look at all tokens at once (lesson 03).
 
 # %% [markdown]

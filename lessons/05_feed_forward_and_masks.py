@@ -534,9 +534,9 @@ relied = {
 assert sum(sum(found) for found in relied.values()) == 1 == sum(relied["0.01"])
 
 # %% [markdown]
-# (Stored: three seeds, 2,000 steps, the best of three rates; for attention 0.01, the highest tried.) Attention alone needs the constant, as our layer has no biases, and other tokens: on lone ones it falls to three quarters or less. The network needs neither. (With attention, one stored run in nine, at the highest rate, still relied on other tokens.)
+# (Stored: three seeds, 2,000 steps, the best of three rates; for attention 0.01, the highest tried.) Attention alone needs the constant (our layer has no biases) and other tokens: on lone ones it has three quarters or less. The network needs neither (but for one stored run in nine, at the highest rate).
 #
-# Why $d_{ff} = 4d$? It is a choice of Vaswani et al. 2017: 2,048 hidden units for $d = 512$. With attention counted as four matrices of $d \times d$ (lesson 06 adds the fourth), and biases left out, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
+# Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 
 # %% [markdown]
 # ## What the network stores

@@ -233,7 +233,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, where $N$ is the number of tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter of this layer has $N$ in its shape. Its slide on one head gives the output as $N \times d$; the next one has it right, $N \times d_v$.
+# > **Where a lecture slips (D06).** L3 gives a head's matrices the shape $N \times d_k$, with $N$ tokens. But $X$ is $N \times d$, so what multiplies it from the right has $d$ rows: no parameter has $N$ in its shape. Its slide on one head gives the output as $N \times d$; the next one has it right, $N \times d_v$.
 #
 # In the stub, `self.rule` is scaled dot-product attention, which treats heads as one more batch axis. The mask has no axis of heads, and the scores have one: where must an axis of size 1 go?
 
@@ -559,9 +559,9 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is about half as large, 0.14 against 0.30; at 1,024 it is 15,000 times smaller, and most queries get hardly any gradient. A small language model is 0.05 to 0.12 nats behind after 200 steps (one head of 64, one learning rate; with four heads of 16, 0.01 to 0.03).
+# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is about half as large, 0.14 against 0.30; at 1,024 it is 15,000 times smaller. A small language model is 0.05 to 0.12 nats behind after 200 steps (one head of 64, one learning rate; with four heads of 16, 0.01 to 0.03).
 #
-# > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula, right below, divides by $\sqrt{d_k}$. The formula is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$.
+# > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula, below, divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms, and dividing by $\sqrt{d_{model}}$ leaves a variance of $1/h$.
 
 # %% [markdown]
 # ## Heads of a real model
@@ -712,9 +712,9 @@ said = "; ".join(f"{name}: {max(r[0] for r in rises):.2f}" for name, rises in ro
 plots.show(figure, f"Rise of the loss on all tokens, the largest of the draws. {said}.")
 
 # %% [markdown]
-# - *Previous*: this head costs 0.10 nats, five random heads, one at a time, at most 0.015. But six of the 27 heads of layers 1 to 3 cost 0.13 to 0.40, the costliest with 0.03 of its weight there.
-# - *First*: the best head, with all its weight there, costs nothing. The best five cost 0.03, and 0.27 on foretold tokens; but two of them (layer 18 head 5, layer 19 head 7) are among the five *followed* heads.
-# - *Followed*: five heads cost 0.11 nats; five random ones 0.03 to 0.12. On tokens that a repetition foretells they cost 0.62, random ones at most 0.06 (and the five previous-token heads 0.87).
+# - *Previous*: this head costs 0.10 nats, five random ones at most 0.015 each. But six of the 27 heads of layers 1 to 3 cost 0.13 to 0.40, the costliest with a weight of 0.03 there.
+# - *First*: the best head costs nothing. The best five cost 0.03, and 0.27 on foretold tokens; but two of them are among the five *followed* heads.
+# - *Followed*: five heads cost 0.11 nats; five random ones 0.03 to 0.12. On foretold tokens they cost 0.62, random ones at most 0.06.
 #
 # Here three query heads share $W_K$ and $W_V$: **grouped queries**, lesson 09.
 

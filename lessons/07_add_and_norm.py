@@ -60,8 +60,7 @@ def loss(model, batch):
 # A block has two layers, attention and feed-forward, so $N$ blocks have $2N$. Let $x_l$ be the vectors of all $n$ tokens above layer $l$, written as one long vector of $nd$ numbers. The backward pass multiplies the gradient by the Jacobian of one layer after another:
 #
 # $$x_l = F_l(x_{l-1}) \qquad\Longrightarrow\qquad \frac{\partial L}{\partial x_0} = \frac{\partial L}{\partial x_{2N}}\; J_{2N}\, J_{2N-1} \cdots J_1 \qquad \underset{nd \times nd}{J_l} = \frac{\partial F_l}{\partial x_{l-1}}$$
-
-# %% [markdown]
+#
 # (The word *norm* has two meanings. In this lesson *norm* is the layer; the length of a vector is always called its *L2 norm*.)
 #
 # At the top the gradient has an L2 norm of 0.025; below 4 bare blocks it is $6 \cdot 10^{-7}$. **What is it below 32?**
@@ -485,12 +484,14 @@ assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
 # - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size, but before training all of it arrives at the first character of a line. Replace a token, and its own state at the top moves by rounding error alone: the collapse of lesson 05, which a norm does not stop.
-# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Not without clipping: 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
-# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this short training better. It makes the stack far less *dependent on its initial weights*.
 
 # %% [markdown]
-# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: the loss is smoother with residual connections. (All reported.)
+# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Not without clipping: 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
+# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this training better, but far less *dependent on its initial weights*.
 #
+# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: the loss is smoother with residual connections. (All reported.)
+
+# %% [markdown]
 # > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what our training finds, these parts decided everything above.
 
 # %% [markdown]

@@ -324,7 +324,7 @@ print("  ".join(f"{most}: {right}" for most, right in averaged.items()))
 assert list(averaged.values()) == [10, 10, 14, 16, 15, 13, 12]
 
 # %% [markdown]
-# Five. Grammar alone would give none (in blocks 2 to 4 it is 2 of 8), meaning alone eight: the last state mixes both, so the first eight of eight was helped by grammar. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of the embeddings on each side, without any block, gets 10 to 16, depending on how many are averaged (1 to 8; best with four). These lines do not show that attention does more.
+# Five. Grammar alone would give none (blocks 2 to 4: 2 of 8), meaning alone eight: the last state mixes both, so grammar helped in the first eight. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of the embeddings on each side, without any block, gets 10 to 16, depending on how many are averaged (1 to 8; best with four). These lines do not show that attention does more.
 
 # %% [markdown]
 # ## A real translator

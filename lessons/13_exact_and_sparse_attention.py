@@ -145,7 +145,7 @@ plots.show(
 )
 
 # %% [markdown]
-# At 128 tokens, with *one* text at a time, attention takes less time than the RNN, though it has 2.5 times its multiply-adds, perhaps because a step of a recurrent layer is then a product too small to use the processor well. With a batch of texts it may be otherwise, and kernels differ: the RNN's line ends above the LSTM's. So a count is not a time, and a race is only about what was raced. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
+# At 128 tokens, with *one* text at a time, attention takes less time than the RNN, though it has 2.5 times its multiply-adds, perhaps because a step of a recurrent layer is then a product too small to use the processor well. With a batch of texts it may be otherwise, and kernels differ: the RNN's line ends above the LSTM's. A race is only about what was raced. In memory, yours grows by more than 3.5 from 1,024 to 2,048 tokens; the compiled attention's only doubles. How can that be?
 
 # %% [markdown]
 # ## A book of 50,000 tokens

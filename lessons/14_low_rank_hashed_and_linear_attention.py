@@ -289,7 +289,7 @@ plots.show(
 assert 0.05 < lost < 0.6
 
 # %% [markdown]
-# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". More exactly, the hash chooses *which* dot products are computed: LSH attention is dense attention under this mask. Reformer hashes several times with other directions and takes the union of the pairs; each time is a **round**, and costs as much as the first. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
+# L3 on Reformer: "Replace dot-product with locality sensitive hashing; use reversible residual networks". More exactly, the hash chooses *which* dot products are computed: LSH attention is dense attention under this mask. Reformer hashes several times and takes the union of the pairs; each time is a **round**, as dear as the first. ([Write it](explorations/14_hashing.ipynb), or [reversible layers](explorations/14_reversible.ipynb), in an exploration.)
 #
 # ## A leak through the sort
 #
@@ -379,7 +379,7 @@ diagram.show(
 # $$\phi(x) = \mathrm{elu}(x) + 1 = \begin{cases} x + 1 & x > 0 \\ e^x & x \le 0 \end{cases}$$
 
 # %% [markdown]
-# Three tokens by hand, with one number as value and small whole numbers in place of features (elu + 1 never gives a zero):
+# Three tokens by hand, with one number as value and small whole numbers in place of features:
 #
 # $$\phi(Q) = \begin{pmatrix} 1 & 1 \\ 2 & 0 \\ 0 & 1 \end{pmatrix} \quad \phi(K) = \begin{pmatrix} 1 & 0 \\ 0 & 1 \\ 1 & 1 \end{pmatrix} \quad V = \begin{pmatrix} 1 \\ 2 \\ 6 \end{pmatrix} \qquad \phi(Q)\phi(K)^T = \begin{pmatrix} 1 & 1 & 2 \\ 2 & 0 & 2 \\ 0 & 1 & 1 \end{pmatrix}$$
 #
@@ -478,7 +478,7 @@ found = linear_attention_in_chunks(q, k, v, chunk=16)
 assert torch.allclose(found, linear_attention(q, k, v, causal=True))
 
 # %% [markdown]
-# When a Transformer writes, lesson 09's cache keeps $2nd$ numbers a head, more with every token. The state of one head has $d^2 + d$ numbers at any length: 4,160 for $d = 64$, which the cache passes at 33 tokens. What gets lost?
+# When a Transformer writes, lesson 09's cache keeps $2nd$ numbers a head, more with every token. The state of one head has $d^2 + d$ numbers at any length: 4,160 for $d = 64$, which the cache passes at 33 tokens.
 #
 # ## What a sum blurs
 #
@@ -506,7 +506,7 @@ assert 2 * 33 * 64 > 64**2 + 64 > 2 * 32 * 64
 #
 # $$\exp(q \cdot k) = \mathbb{E}_w\big[e^{w \cdot q - \lVert q \rVert^2/2}\; e^{w \cdot k - \lVert k \rVert^2/2}\big] \qquad \underset{1 \times m}{\phi(x)} = \tfrac{1}{\sqrt m}\big(e^{w_r \cdot x - \lVert x \rVert^2/2}\big)_{r = 1..m}$$
 #
-# Now $m$ is a dial from a small state to exact attention. We turn it for the same hundred keys:
+# Now $m$ is a dial from a small state to exact attention:
 
 
 # %%
@@ -644,10 +644,10 @@ plots.show(
 )
 
 # %% [markdown]
-# Of these heads two find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. For the others the share falls with the number of features: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. (The head with 32 has values of 32 numbers as well. None of the nine has 64 features, or exact attention with shorter keys: these may do with less.) A trained head needs far less sharpness than the random keys suggested.
+# Of these heads two find over 99 %: exact attention, which keeps all 64 keys and values, and random features with $m = 256$, which keep *more* numbers than that. For the others the share falls with the number of features: 0.88 with 64 random features, 0.77 and 0.44 with 32 and 16 features of elu + 1. (The head with 32 has values of 32 numbers as well. Untried: 64 features of elu + 1, and exact attention with shorter keys.)
 
 # %% [markdown]
-# Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule finds 0.42 if each pair is written in full, with $\beta = 1$; no key is overwritten here. Rates of 0.0015 and 0.015, for one seed, change no head by over 3 points, but that of 64 random features, which 0.005 suits best; it alone still improves in the second half of the steps.
+# Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule finds 0.42 if each pair is written in full, with $\beta = 1$; no key is overwritten here. (Only the head of 64 random features depends much on the rate, and still improves.)
 
 # %% [markdown]
 # *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with one or two pairs to a key?
@@ -668,7 +668,7 @@ for pairs in (16, 32, 64):
     assert all(-0.05 < share - best_guess(pairs // 16) < 0.05 for share in shares)
 
 # %% [markdown]
-# It comes within a few points of that. (With 32 pairs two seeds are four points above it: a learned $E$ is no clean division into groups.) So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
+# It comes within a few points of that. (With 32 pairs two seeds are four points above it.) So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -722,7 +722,7 @@ assert taken["exact, extrapolated"][0] > 10 * taken["LSH, two rounds"][0]
 assert all(kept < 2**30 for _, kept in taken.values())
 
 # %% [markdown]
-# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). Their own time grows with $n$, so the lead shrinks with the text.
+# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). Their own time grows with $n$, so in shorter texts they lead by less.
 
 # %% [markdown]
 # ## What survived
@@ -737,7 +737,7 @@ assert all(kept < 2**30 for _, kept in taken.values())
 # | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
 # | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |
 #
-# Why? Our reading: a fast exact kernel leaves little to win at usual lengths, and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
+# Why? A fast exact kernel leaves little to win at usual lengths, and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
 
 # %% [markdown]
 # ## What to remember

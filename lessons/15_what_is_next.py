@@ -88,7 +88,8 @@ assert 2**19 < 1_000_000 < 2**20
 # The scan that is drawn (Hillis & Steele 1986) takes $\log_2 n$ rounds of up to $n$ joins. That of Blelloch 1990 takes twice the rounds, and its work grows with $n$ only.
 #
 # With $\tanh$ around the sum, as in lesson 01, two steps are no step of the same form. (Such recurrences are solved in parallel by iteration: Lim et al. 2024, reported.) The exploration [A parallel scan](explorations/15_scan.ipynb) builds and times it.
-#
+
+# %% [markdown]
 # ## A state that chooses what it keeps
 #
 # Why are such layers called **state space models**? In control theory a *state space equation* describes a state $h$ driven by an input $x$ in continuous time, and an output $y$ read from it:

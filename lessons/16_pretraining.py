@@ -604,7 +604,7 @@ for start in ("The capital of France is", "The opposite of hot is", "Two plus th
 assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "question."]
 
 # %% [markdown]
-# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes, of course; lesson 09 shows more of them.
+# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes, of course.
 
 # %% [markdown]
 # ## Break it

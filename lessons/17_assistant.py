@@ -166,9 +166,9 @@ diagram.arrow(x_box, down)
 diagram.arrow(down, up)
 diagram.arrow(frozen, total)
 diagram.arrow(up, total)
-diagram.text("d_in", (0, 0.65), size=9)
-diagram.text("r = 8", (3.45, -1.75), size=9)
-diagram.text("α / r", (6.9, -1.45), size=9)
+diagram.text(r"$n \times d_{in}$", (0, 0.65), size=9)
+diagram.text(r"$n \times r$", (3.5, -1.75), size=9)
+diagram.text(r"$\alpha / r$", (6.9, -1.45), size=9)
 diagram.show(
     "x goes two ways: through the frozen matrix W, and through A down to r = 8 numbers and through "
     "B, which is zero at first, up again. The second way is scaled by alpha over r, and the two "
