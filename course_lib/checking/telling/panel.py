@@ -251,7 +251,10 @@ def _compared(
 
 
 def show(value: Any) -> str:
-    """Show a tensor by dtype, shape and, if they are few, numbers; plain data as Python does."""
+    """Show a tensor by dtype, shape and, if they are few, numbers; plain data as Python does.
+
+    Of a float the first eight digits: the last ones differ between processors.
+    """
     if isinstance(value, Tensor):
         described = f"{_plain(value.dtype)} {_plain(value.shape)}"
         if value.is_meta:
@@ -265,7 +268,7 @@ def show(value: Any) -> str:
         return "\n".join(f"({i}) {show(item)}" for i, item in enumerate(value)) or "()"
     if isinstance(value, Foreign):
         return kind(value)
-    written = repr(value)
+    written = repr(float(f"{value:.8g}") if isinstance(value, float) else value)
     return written if len(written) <= SHOWN_CHARACTERS else f"{written[:SHOWN_CHARACTERS]}..."
 
 
