@@ -38,61 +38,61 @@ THINGS = {  # of a kind: devices to learn, and devices held out
     "media_player": (("speaker", "radio", "stereo"), ("jukebox", "gramophone", "headphones")),
 }
 # an action: the values it takes, wordings to learn, and wordings held out
-ACTIONS = {
-    "light.turn_on": ((), (
+ACTIONS = (
+    ("light.turn_on", (), (
         "turn on the {target}", "switch the {target} on", "{target} on please",
         "i need the {target} on", "could you turn the {target} on", "put the {target} on",
     ), ("it is too dark, use the {target}", "let the {target} shine")),
-    "light.turn_off": ((), (
+    ("light.turn_off", (), (
         "turn off the {target}", "switch the {target} off", "{target} off please",
         "no {target} any more", "could you turn the {target} off", "put out the {target}",
     ), ("nobody needs the {target} now", "make the {target} go dark")),
-    "light.turn_on ": ((10, 20, 25, 30, 40, 50, 60, 70, 75, 80), (
+    ("light.turn_on", (10, 20, 25, 30, 40, 50, 60, 70, 75, 80), (
         "dim the {target} to {value} percent", "set the {target} to {value} percent",
         "{target} at {value} percent please", "bring the {target} down to {value} percent",
         "i want the {target} at {value} percent", "make the {target} {value} percent bright",
     ), ("{value} percent is enough for the {target}", "let the {target} glow at {value} percent")),
-    "cover.open_cover": ((), (
+    ("cover.open_cover", (), (
         "open the {target}", "raise the {target}", "pull up the {target}",
         "could you open the {target}", "{target} up please", "get the {target} open",
     ), ("let the sun in through the {target}", "i want to look out, move the {target}")),
-    "cover.close_cover": ((), (
+    ("cover.close_cover", (), (
         "close the {target}", "lower the {target}", "pull down the {target}",
         "could you close the {target}", "{target} down please", "shut the {target}",
     ), ("keep the sun out with the {target}", "draw the {target}")),
-    "lock.lock": ((), (
+    ("lock.lock", (), (
         "lock the {target}", "please lock the {target}", "make sure the {target} is locked",
         "could you lock the {target}", "secure the {target}", "bolt the {target}",
     ), ("nobody may come in by the {target}", "turn the key of the {target}, i am leaving")),
-    "lock.unlock": ((), (
+    ("lock.unlock", (), (
         "unlock the {target}", "please unlock the {target}", "undo the lock of the {target}",
         "could you unlock the {target}", "release the {target}", "take the lock off the {target}",
     ), ("let my guest in by the {target}", "i forgot my key, free the {target}")),
-    "climate.set_temperature": (tuple(range(16, 26)), (
+    ("climate.set_temperature", tuple(range(16, 26)), (
         "set the {target} to {value} degrees", "make the {target} {value} degrees",
         "{target} to {value} degrees please", "turn the {target} to {value} degrees",
         "i would like {value} degrees from the {target}", "put the {target} on {value} degrees",
     ), ("warm up to {value} degrees with the {target}", "{value} degrees, {target}")),
-    "fan.set_percentage": ((10, 20, 25, 30, 40, 50, 60, 70, 75, 80), (
+    ("fan.set_percentage", (10, 20, 25, 30, 40, 50, 60, 70, 75, 80), (
         "run the {target} at {value} percent", "set the {target} to {value} percent",
         "{target} at {value} percent please", "let the {target} turn at {value} percent",
         "i want the {target} at {value} percent", "speed up the {target} to {value} percent",
     ), ("blow with the {target} at {value} percent", "some air, {target} at {value} percent")),
-    "fan.turn_off": ((), (
+    ("fan.turn_off", (), (
         "stop the {target}", "switch the {target} off", "{target} off please",
         "turn off the {target}", "could you stop the {target}", "no {target} any more",
     ), ("it is too windy, the {target} again", "let the {target} rest")),
-    "media_player.media_play": ((), (
+    ("media_player.media_play", (), (
         "play music on the {target}", "start the {target}", "some music from the {target}",
         "could you play music on the {target}", "let me hear the {target}",
         "music on the {target} please",
     ), ("i feel like dancing by the {target}", "wake up the {target} with a song")),
-    "media_player.media_stop": ((), (
+    ("media_player.media_stop", (), (
         "stop the {target}", "no more music on the {target}", "silence the {target}",
         "could you stop the music on the {target}", "{target} quiet please",
         "turn off the {target}",
     ), ("the {target} should be still", "i am on the phone, hush the {target}")),
-}  # fmt: skip
+)  # fmt: skip
 
 LISTS = {  # held out: is the wording, the room, the device one to learn from?
     "known": (True, True, True),
@@ -125,12 +125,12 @@ def split(learning: int, held_out: int, seed: int) -> dict[str, list[Command]]:
 def _all(known_wording: bool, known_room: bool, known_thing: bool) -> set[Command]:
     """Return all commands of these wordings, rooms and devices, with three numbers each."""
     found = set()
-    for name, (values, learned, held_out) in ACTIONS.items():
-        things = THINGS[name.partition(".")[0]][0 if known_thing else 1]
+    for action, values, learned, held_out in ACTIONS:
+        things = THINGS[action.partition(".")[0]][0 if known_thing else 1]
         rooms, wordings = ROOMS if known_room else NEW_ROOMS, learned if known_wording else held_out
         for thing, room, wording in itertools.product(things, rooms, wordings):
             for phrase in (f"{room} {thing}", f"{thing} in the {room}"):
                 for value in values[:: max(1, len(values) // 3)] or (None,):
                     said = wording.format(target=phrase, value=value)
-                    found.add(Command(said, command(name.strip(), f"{room} {thing}", value)))
+                    found.add(Command(said, command(action, f"{room} {thing}", value)))
     return found
