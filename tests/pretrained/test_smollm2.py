@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch.nn import functional as F
 
 from course_lib.data import store
@@ -105,3 +106,21 @@ def test_a_cache_of_ones_own_is_asked(model):
     twin.load_state_dict(model.state_dict(), assign=True)
     assert "".join(twin.write("The capital of France is", 1)) == " Paris"
     assert len(built) == smollm2.LAYERS
+
+
+def test_a_conversation_has_its_prompt_then_its_answer_then_stop_then_padding():
+    tokenizer = Tokenizer(
+        models.WordLevel({"ask": 5, "much": 6, "yes": 7, "no": 8}, unk_token="no")
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    rows, asked, lengths = smollm2.conversations(tokenizer, [("ask much", "yes"), ("ask", "no")])
+    assert rows.tolist() == [[5, 6, 7, smollm2.STOP], [5, 8, smollm2.STOP, 0]]
+    assert (asked.tolist(), lengths.tolist()) == ([2, 1], [4, 3])
+
+
+def test_turns_say_who_speaks_and_leave_the_last_turn_to_the_assistant():
+    talk = smollm2.turns("B?", system=None, before=[("A?", "a")])
+    said = [("user", "A?"), ("assistant", "a"), ("user", "B?")]
+    text = "".join(f"<|im_start|>{who}\n{what}<|im_end|>\n" for who, what in said)
+    assert talk == f"{text}<|im_start|>assistant\n"
+    assert smollm2.turns("B?").startswith(f"<|im_start|>system\n{smollm2.SYSTEM}<|im_end|>\n")
