@@ -18,6 +18,7 @@ from course_lib.checking import catalogue
 from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
 from course_lib.files.course_map import (
+    course_map,
     hours,
     is_exploration,
     lesson_of,
@@ -68,6 +69,13 @@ def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
             printed = [x for x in cell.outputs if x.output_type == "stream"]
             assert not [x.text for x in printed if x.name == "stderr"], "warnings are defects"
     assert missed(committed) == [], "made beside other work: build it again on a quiet machine"
+
+
+def test_the_first_page_shows_the_map_of_today(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # in no workspace
+    first = nbformat.read(notebook_path(FILES[0]), as_version=4)
+    shown = [cell.outputs for cell in first.cells if "Markdown(course_map())" in cell.source]
+    assert [outputs[0].data["text/markdown"] for outputs in shown] == [course_map()]
 
 
 # what matplotlib does with torch's tensors; in a kernel nobody sees it
