@@ -19,7 +19,8 @@ from book import exercises
 from course_lib.files import course_map, ipynb
 from course_lib.files.course_map import Page
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import without_solution_links
+from course_lib.files.releases import without_installation, without_solution_links
+from lessons.published import links
 
 HERE = Path(__file__).parent
 XRAYS = HERE / "xray"
@@ -59,6 +60,9 @@ def write(folder: Path) -> None:
     shutil.copytree(ROOT / "results", folder / "results")
     lessons = {path: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
     for path, notebook in lessons.items():
+        there = links(path.relative_to(NOTEBOOKS).as_posix()).items()
+        places = " · ".join(f"[{place}]({address})" for place, address in there)
+        notebook.cells.insert(1, new_markdown_cell(f"Open this page in {places}"))
         if beside := explorations(path):
             notebook.cells.append(new_markdown_cell(TREE.format("\n".join(beside))))
         written = folder / "lessons" / path.relative_to(NOTEBOOKS)
@@ -101,6 +105,7 @@ def for_readers(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook for readers: with what is folded below each stub, and with its panels."""
     cells: list[NotebookNode] = []
     without_solution_links(notebook)
+    without_installation(notebook)
     for cell in notebook.cells:
         cells.append(cell)
         if cell.cell_type != "code":

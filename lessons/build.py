@@ -6,7 +6,8 @@ notebooks/NN_name.ipynb, which is executed and committed, or the reference in a 
 the tests run: it leaves out the cells tagged `training` or `once`, and fails where a check does not
 pass. A cell `# given: feed_forward.FeedForward` becomes that component's source, so that a notebook
 has all that its exercises stand on; one tagged `given` is such a part, written for the page. A cell
-that only imports, takes answers or sets the seed is folded.
+that only imports, takes answers or sets the seed is folded. Below the title, a notebook has a
+folded cell that installs the course where somebody opens that notebook alone.
 """
 
 import argparse
@@ -24,7 +25,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbformat.v4 import new_markdown_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tqdm import tqdm
 from traitlets.config import Config
 
@@ -34,14 +35,20 @@ from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files.atomic import write_atomically
 from course_lib.files.course_map import notebook_of, number_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import solution_link
+from course_lib.files.releases import INSTALLATION, solution_link, without_installation
 from course_lib.instruments import results
+from lessons.published import SOURCE
 
 NOTEBOOKS = ROOT / "notebooks"
 MARK, GIVEN = "# exercise: ", "# given: "
 CHECK = re.compile(r"check(\(.*\))")
 ASSERTION = 'from course_lib.exercises import verdict\nassert verdict{}.status == "passed"'
 LOADED = re.compile(r'results\.load\("(\w+)"\)')
+INSTALL = f"""\
+try: import course_lib
+except ImportError: import subprocess, sys; print("The course is missing here and is being \
+installed, which takes a minute or two."); subprocess.check_call([sys.executable, "-m", "pip", \
+"install", "-qq", "{SOURCE}"])"""
 BAR = re.compile(r"^.*\d+%\|.*(\n|$)", re.MULTILINE)
 CELL_SECONDS = 600
 UNTOUCHED_ONLY = {"training", "once"}  # tags of cells that take long
@@ -109,6 +116,17 @@ def build(lesson: Path, solved: bool = False) -> NotebookNode:
             "language_info": {"name": "python"},
         },
     )
+
+
+def standing_alone(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook with the cell that installs the course where it is missing.
+
+    It is no part of the page: it does nothing where the course is, and no build runs it.
+    """
+    hidden = {"jupyter": {"source_hidden": True}, "tags": [INSTALLATION]}
+    cell = new_code_cell(INSTALL, id=INSTALLATION, metadata=hidden)
+    title, *rest = notebook.cells
+    return NotebookNode(notebook | {"cells": [title, cell, *rest]})
 
 
 def _is_plumbing(source: str) -> bool:
@@ -181,6 +199,7 @@ def keep_outputs(notebook: NotebookNode, path: Path) -> bool:
     OSError where there is no such notebook.
     """
     before = nbformat.read(path, as_version=4)
+    without_installation(before)
     old, new = ([x for x in n.cells if x.cell_type == "code"] for n in (before, notebook))
     pairs = zip(new, old, strict=False)
     same = list(takewhile(lambda pair: _made_of(pair[0]) == _made_of(pair[1]), pairs))
@@ -235,7 +254,7 @@ def main(arguments: list[str] | None = None) -> int:
                 raise NotWritten("more than text has changed; build it without --text")
             if lines := missed(notebook):
                 raise NotWritten("\n".join(["is the machine busy with something else?", *lines]))
-            write(notebook, path)
+            write(standing_alone(notebook), path)
         except (NotWritten, OSError) as error:
             print(f"{path.name} stays as it was: {error}", file=sys.stderr)
             return 1

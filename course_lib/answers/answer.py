@@ -318,7 +318,8 @@ def _settings_kept(request: Request) -> Iterator[None]:
     """
     dtype, numbers = torch.get_default_dtype(), torch.get_rng_state()
     threads = torch.get_num_threads()
-    einops._reconstruct_from_shape.cache_clear()
+    # with the oldest einops and a newer torch there is no cache
+    getattr(einops._reconstruct_from_shape, "cache_clear", lambda: None)()
     with torch.enable_grad():
         try:
             if request.settings:

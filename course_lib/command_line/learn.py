@@ -17,7 +17,7 @@ from course_lib.files import ipynb
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import PACKAGE, ROOT
 from course_lib.files.releases import hand_out
-from course_lib.files.workspace import Workspace
+from course_lib.files.workspace import VARIABLE, Workspace
 
 NAME = "learn"
 WHAT = "fetch the data, hand out the notebooks, and start JupyterLab with all further options"
@@ -72,6 +72,7 @@ def run(options: Namespace) -> int:
         print(f"course: {problem}", file=sys.stderr)
         return 1
     fetch_missing(notebooks)
+    os.environ.pop(VARIABLE, None)  # Lab's notebooks are in their workspace
     try:
         messages = hand_out(Workspace.make(folder), notebooks)
     except OSError as error:

@@ -1,19 +1,32 @@
 """`course progress`: what is recorded in the workspace, exercise by exercise."""
 
 import itertools
+import zipfile
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from course_lib.command_line import shared
+from course_lib.files.errors import CommandError
+from course_lib.files.workspace import Workspace
 
 NAME = "progress"
 WHAT = "show what has passed, and what is next"
-EXAMPLE = ""
+EXAMPLE = "--save answers.zip"
 
 WIDTH = 30  # of the bar, in characters
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare nothing: the current folder says which workspace."""
+    """Declare how answers go from one machine to another; the current folder says which."""
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE", help="write records and answers into one zip file"
+    )
+    parser.add_argument(
+        "--load",
+        type=Path,
+        metavar="FILE",
+        help="take over what such a file of yours holds; what has passed here stays",
+    )
 
 
 def run(options: Namespace) -> int:
@@ -21,7 +34,17 @@ def run(options: Namespace) -> int:
     from course_lib.checking.catalogue import ids, outline
     from course_lib.files.course_map import pages
 
+    if options.load:
+        workspace = shared.find_workspace() or Workspace.make_here()
+        try:
+            came = workspace.unpack(options.load, ids())
+        except zipfile.BadZipFile:
+            raise CommandError(f"{options.load} is no file that --save has written.") from None
+        print(f"{len(came)} passed answers are now in {workspace.folder}.\n")
     workspace = shared.workspace()
+    if options.save:
+        workspace.pack(options.save)
+        print(f"Written to {options.save}; `course progress --load` takes it over elsewhere.\n")
     every = [outline(exercise_id) for exercise_id in ids()]
     records = {x.id: workspace.record(x.id) for x in every}
     left = [x for x in every if not records[x.id].passed]

@@ -1,18 +1,20 @@
 """What several commands share: the workspace, an exercise by its id, a table."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from course_lib.files.errors import CommandError
 from course_lib.files.paths import IS_CLONE, ROOT
-from course_lib.files.workspace import Workspace
+from course_lib.files.workspace import VARIABLE, Workspace
 
 if TYPE_CHECKING:
     from course_lib.checking.exercise import Exercise
 
 # where `course learn` makes one if it is not told: the clone has a place for it
-WORKSPACE = ROOT / "workspace" if IS_CLONE else Path("transformer-course")
+_PLACE = ROOT / "workspace" if IS_CLONE else Path("transformer-course")
+WORKSPACE = Path(os.environ.get(VARIABLE) or _PLACE).expanduser()
 
 
 def load(exercise_id: str) -> "Exercise":

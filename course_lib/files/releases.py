@@ -13,6 +13,8 @@ from course_lib.files.workspace import Workspace
 
 # of the line above an exercise; in a workspace it would lead nowhere
 SOLUTION = re.compile(r" · \[solution\]\(\S+\)$", re.MULTILINE)
+# the tag of the cell that installs the course
+INSTALLATION = "installation"
 # what git leaves of a merge: the reader's side, perhaps what both began with, the other side
 CONFLICT = re.compile(
     r"^<{7} .*\n((?:.*\n)*?)(?:\|{7} .*\n(?:.*\n)*?)?={7}\n((?:.*\n)*?)>{7} .*\n?", re.MULTILINE
@@ -59,6 +61,12 @@ def without_solution_links(notebook: dict) -> None:
             cell["source"] = SOLUTION.sub("", ipynb.text(cell))
 
 
+def without_installation(notebook: dict) -> None:
+    """Take out the cell that installs the course: for where the course is."""
+    cells = notebook["cells"]
+    cells[:] = [x for x in cells if INSTALLATION not in x.get("metadata", {}).get("tags", [])]
+
+
 def damage(path: Path) -> str | None:
     """Say in a sentence why a notebook of a workspace cannot be read, and what mends it."""
     try:
@@ -91,9 +99,10 @@ def mend(workspace: Workspace, path: Path, release: Path) -> str:
 
 
 def _empty(path: Path) -> dict:
-    """Read a notebook without what running it has put in, and without links to solutions."""
+    """Read a notebook without what running it has put in, links to solutions and installation."""
     notebook = ipynb.read(path)
     without_solution_links(notebook)
+    without_installation(notebook)
     for cell in notebook["cells"]:
         ipynb.clear(cell)
     return notebook

@@ -10,14 +10,17 @@ workspace/.course/releases.json          which release of each notebook was hand
 """
 
 import json
+import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from course_lib.files.atomic import write_atomically
 
 MARK = ".course"
+VARIABLE = "COURSE_WORKSPACE"  # of the environment: the folder that answers are kept in
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,24 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path | None = None) -> "Workspace | None":
-        """Return the workspace that a folder is in, or None."""
-        start = (start or Path.cwd()).resolve()
-        for folder in (start, *start.parents):
-            if (folder / MARK).is_dir():
-                return cls(folder)
-        return None
+        """Return the workspace that $COURSE_WORKSPACE names, or else a folder is in, or None."""
+        if named := os.environ.get(VARIABLE):
+            around = [Path(named).expanduser().resolve()]
+        else:
+            start = (start or Path.cwd()).resolve()
+            around = [start, *start.parents]
+        return next((cls(folder) for folder in around if (folder / MARK).is_dir()), None)
 
     @classmethod
     def make(cls, folder: Path) -> "Workspace":
         """Make a folder a workspace, if it is none yet. Raises OSError."""
         (folder / MARK).mkdir(parents=True, exist_ok=True)
         return cls(folder.resolve())
+
+    @classmethod
+    def make_here(cls) -> "Workspace":
+        """Make $COURSE_WORKSPACE, or else the current folder, a workspace. Raises OSError."""
+        return cls.make(Path(os.environ.get(VARIABLE) or ".").expanduser())
 
     def record(self, exercise_id: str) -> Record:
         """Return the record of an exercise; an unreadable one counts as none."""
@@ -139,6 +148,33 @@ class Workspace:
     def note_releases(self, releases: dict[str, str]) -> None:
         """Record which releases were handed out. Raises OSError."""
         write_atomically(self.folder / MARK / "releases.json", json.dumps(releases, indent=1))
+
+    def pack(self, file: Path) -> None:
+        """Write all that is kept into one zip file. Raises OSError."""
+        kept = self.folder / MARK
+        with ZipFile(file, "w", ZIP_DEFLATED, strict_timestamps=False) as archive:
+            for path in sorted(kept.rglob("*")):
+                archive.write(path, path.relative_to(kept))
+
+    def unpack(self, file: Path, exercise_ids: list[str]) -> list[str]:
+        """Take over the guesses of a packed file and what it holds of these exercises.
+
+        What has passed or been guessed here stays. Returns the exercises that have passed there
+        alone. Raises OSError or BadZipFile.
+        """
+        with ZipFile(file) as archive:
+            names = {*archive.namelist()}
+            new = [x for x in exercise_ids if not self.record(x).passed]
+            for exercise_id in new:
+                for kind, ending in (("records", "json"), ("answers", "py")):
+                    if (name := f"{kind}/{exercise_id}.{ending}") in names:
+                        write_atomically(self._file(kind, exercise_id, ending), archive.read(name))
+            for name in names:
+                if name.startswith("guesses/") and name.endswith(".json"):
+                    guess = self._file("guesses", Path(name).stem, "json")
+                    if not guess.exists():
+                        write_atomically(guess, archive.read(name))
+        return [x for x in new if self.record(x).passed]
 
     def _write(self, exercise_id: str, record: Record) -> None:
         write_atomically(

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from course_lib.files.workspace import MARK, Record, Workspace
+from course_lib.files.workspace import MARK, VARIABLE, Guess, Record, Workspace
 
 ID = "attention/softmax"
 
@@ -20,6 +20,31 @@ def test_it_is_found_from_any_folder_inside(workspace, tmp_path):
     inside.mkdir(parents=True)
     assert Workspace.find(inside) == Workspace.find(workspace.folder) == workspace
     assert Workspace.find(tmp_path) is None
+
+
+def test_the_environment_names_it_before_the_folder_does(workspace, tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "drive"))
+    assert Workspace.find(workspace.folder) is None
+    made = Workspace.make_here()
+    assert made.folder == tmp_path / "drive"
+    assert Workspace.find(workspace.folder) == made
+
+
+def test_one_file_carries_what_has_passed_and_what_has_passed_here_stays(workspace, tmp_path):
+    file, other = tmp_path / "kept.zip", "rnn/cell"
+    for exercise_id in (ID, other):
+        workspace.note_check(exercise_id, "passed", 14, 14)
+        workspace.keep(exercise_id, "theirs")
+    for key in ("both", "theirs"):
+        workspace.note_guess(key, Guess("1", "2", "near"))
+    workspace.pack(file)
+    here = Workspace.make(tmp_path / "elsewhere")
+    here.note_guess("both", Guess("2", "2", "right"))
+    here.note_check(ID, "passed", 14, 14)
+    here.keep(ID, "mine")
+    assert here.unpack(file, [ID, other, "start/hello"]) == [other]
+    assert (here.answer(ID), here.answer(other)) == ("mine", "theirs")
+    assert {key: x.said for key, x in here.guesses().items()} == {"both": "2", "theirs": "1"}
 
 
 def test_a_record_keeps_the_best_points_and_the_last_status(workspace):

@@ -35,12 +35,14 @@ from course_lib.instruments import results
 from experiments import claims
 from lessons import build as lessons_build
 from lessons.build import (
+    INSTALL,
     UNTOUCHED_ONLY,
     build,
     keep_outputs,
     lesson_files,
     missed,
     notebook_path,
+    standing_alone,
 )
 from lessons.minutes import minutes
 
@@ -59,11 +61,11 @@ def sources(notebook):
 
 def test_a_committed_notebook_is_its_lesson_built_and_executed(lesson):
     committed = nbformat.read(notebook_path(lesson), as_version=4)
-    assert sources(committed) == sources(build(lesson)), (
+    assert sources(committed) == sources(standing_alone(build(lesson))), (
         f"stale: make notebooks LESSON={number_of(lesson)}"
     )
     for cell in committed.cells:
-        if cell.cell_type == "code":
+        if cell.cell_type == "code" and cell.source != INSTALL:
             assert cell.execution_count
             assert not any(output.output_type == "error" for output in cell.outputs)
             printed = [x for x in cell.outputs if x.output_type == "stream"]
@@ -86,6 +88,15 @@ def test_a_lesson_runs_to_its_end_without_its_data(lesson, run_cells, tmp_path, 
     run_cells([x for x in build(lesson).cells if "training" not in x.metadata.get("tags", [])])
 
 
+def test_the_first_cell_does_nothing_where_the_course_is(capsys):
+    title, first, *_ = standing_alone(build(FILES[0])).cells
+    assert title.cell_type == "markdown"
+    assert first.metadata["jupyter"]["source_hidden"]
+    assert len(first.source.splitlines()) == 2
+    exec(first.source, {})
+    assert capsys.readouterr() == ("", "")
+
+
 def test_two_builds_are_byte_identical(lesson):
     assert nbformat.writes(build(lesson)) == nbformat.writes(build(lesson))
 
@@ -94,7 +105,7 @@ def test_outputs_are_kept_up_to_the_first_cell_that_has_changed():
     path = notebook_path(FILES[0])
     committed, new = nbformat.read(path, as_version=4), build(FILES[0])
     assert keep_outputs(new, path)
-    assert nbformat.writes(new) == nbformat.writes(committed)
+    assert nbformat.writes(standing_alone(new)) == nbformat.writes(committed)
     new = build(FILES[0])
     code = [cell for cell in new.cells if cell.cell_type == "code"]
     code[-2].source += "\n"
@@ -254,7 +265,7 @@ def test_the_first_screen_has_the_minutes_and_a_lessons_has_a_picture(lesson):
     assert re.search(r"^\*\*\d+ minutes · ", committed[0].source, flags=re.MULTILINE)
     if is_exploration(number_of(lesson)):
         return
-    outputs = [output for cell in committed[:4] for output in cell.get("outputs", [])]
+    outputs = [output for cell in committed[:5] for output in cell.get("outputs", [])]
     assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
 
 

@@ -41,6 +41,7 @@ from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
+from lessons.published import badges
 
 UPDATE = "UPDATE_PAGES" in os.environ
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
@@ -129,6 +130,11 @@ def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeyp
     panel = "\n".join(line.rstrip() for lines in wrapped for line in lines)
     assert panel.startswith("✗ attention/softmax: not yet")
     hold("README.md", "```text\n", "\n```\n", panel)
+
+
+def test_the_readmes_badges_lead_to_where_the_course_is_published():
+    before, after = "# The Transformer, step by step\n\n", "\n\nBuild the Transformer"
+    hold("README.md", before, after, badges("00_start_here.ipynb"))
 
 
 def link(page):

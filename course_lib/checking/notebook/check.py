@@ -2,7 +2,9 @@
 
 import hashlib
 import linecache
+import os
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from html import escape
@@ -12,7 +14,7 @@ from typing import Any
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking.catalogue import load
+from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook import as_graded, cells, one_page, predictions
 from course_lib.checking.notebook.answer_cells import Attempt
@@ -22,7 +24,8 @@ from course_lib.checking.telling import hints, panel
 from course_lib.checking.trying.remarks import remark
 from course_lib.checking.verdict import Verdict, judge, untried
 from course_lib.files.atomic import write_atomically
-from course_lib.files.workspace import Workspace
+from course_lib.files.paths import IS_CLONE, ROOT
+from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
 PAGE = "my_transformer"
 
@@ -50,10 +53,53 @@ def check(exercise_id: str, answer: Any) -> None:
         warning = attempt and as_graded.warning_in_notebook(attempt, answer)
         for said in filter(None, (remark(exercise, InProcess(answer)), warning)):
             _tell(said)
-    if workspace := Workspace.find():
+    if workspace := _workspace():
         record(workspace, judged, lambda: answer, attempt)
     else:
         _tell(f"Not recorded: {Path.cwd()} is no workspace. `course learn` opens yours.")
+
+
+def _workspace() -> Workspace | None:
+    """Return the workspace; where a notebook has none, make it one, and say where, once.
+
+    The notebooks of the repository have none: they are built and tested there.
+    """
+    found = Workspace.find()
+    if found and os.access(found.folder / MARK, os.W_OK):
+        return found
+    if not cells.notebook() or (IS_CLONE and Path.cwd().is_relative_to(ROOT)):
+        return found
+    if not found:
+        with suppress(OSError):
+            return _made_here()
+    with suppress(OSError):
+        return _for_this_session(found)
+    return found
+
+
+def _made_here() -> Workspace:
+    """Make the folder of the notebook a workspace. Raises OSError."""
+    made = Workspace.make_here()
+    _tell(
+        f"From now on, passed answers are kept in {made.folder / MARK}. For another folder, such "
+        f"as one on a mounted drive, set {VARIABLE} in the environment."
+    )
+    return made
+
+
+def _for_this_session(found: Workspace | None) -> Workspace:
+    """Make a workspace among temporary files, with what has been kept so far. Raises OSError."""
+    made = Workspace.make(Path(tempfile.mkdtemp(prefix="transformer-course-")))
+    if found:  # not copied with its permissions, which are those of what cannot be written to
+        found.pack(made.folder / "kept.zip")
+        made.unpack(made.folder / "kept.zip", ids())
+    read_only = found.folder if found else os.environ.get(VARIABLE) or Path.cwd()
+    os.environ[VARIABLE] = str(made.folder)
+    _tell(
+        f"{read_only} cannot be written to, so passed answers serve this session alone. `!course "
+        "progress --save FILE` in a cell writes them into one file, for `--load FILE` elsewhere."
+    )
+    return made
 
 
 def _show(text: str, html: str) -> None:

@@ -18,7 +18,7 @@ from course_lib.checking.verdict import max_points
 from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
 from course_lib.files.paths import ROOT
-from course_lib.files.releases import without_solution_links
+from course_lib.files.releases import without_installation, without_solution_links
 from course_lib.grading.judging.rules import exercises_of
 
 SECTION = "## "
@@ -55,6 +55,7 @@ def notebook(
     """
     whole = nbformat.read(_path(lesson), as_version=4)
     without_solution_links(whole)
+    without_installation(whole)
     cells = [*first]
     for cell in _kept(whole.cells):
         exercise_id = ipynb.exercise(cell)

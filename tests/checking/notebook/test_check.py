@@ -3,6 +3,7 @@
 import _thread
 import errno
 import os
+import shutil
 import signal
 import statistics
 import threading
@@ -20,7 +21,7 @@ from course_lib.checking.notebook.time_limit import Interrupted
 from course_lib.checking.telling import panel
 from course_lib.checking.verdict import judge
 from course_lib.exercises import check, hint, mine, reveal, solution, verdict
-from course_lib.files.workspace import Workspace
+from course_lib.files.workspace import MARK, VARIABLE, Workspace
 
 FACTOR = 2
 
@@ -49,6 +50,47 @@ def test_outside_a_workspace_nothing_is_recorded_and_that_is_said(tmp_path, monk
     assert capsys.readouterr().out == said
     hint("start/hello")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch, capsys):
+    """Open a notebook in a folder that is no workspace; what is shown is printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, "")  # what a check sets is taken back
+    published = types.SimpleNamespace(publish=lambda data: print(data["text/plain"]))
+    monkeypatch.setattr(cells, "notebook", lambda: types.SimpleNamespace(display_pub=published))
+    monkeypatch.setattr(cells, "outdated", lambda answer, name: None)
+    return tmp_path
+
+
+def test_a_notebook_alone_keeps_answers_beside_it_and_says_where_once(alone, capsys):
+    check("start/hello", right())
+    assert f"passed answers are kept in {alone / MARK}." in capsys.readouterr().out
+    check("start/hello", right())
+    assert "kept in" not in capsys.readouterr().out
+    assert "FACTOR = 2" in Workspace(alone).answer("start/hello")
+
+
+@pytest.mark.parametrize("is_workspace", [False, True])
+def test_where_nothing_can_be_written_answers_serve_the_session(
+    alone, capsys, monkeypatch, is_workspace
+):
+    if is_workspace:
+        Workspace.make(alone).keep("rnn/cell", "kept before")
+        monkeypatch.setattr(os, "access", lambda path, mode: not path.is_relative_to(alone))
+    else:
+        monkeypatch.setattr(
+            Workspace, "make_here", lambda: (_ for _ in ()).throw(OSError(errno.EROFS, "no"))
+        )
+    check("start/hello", right())
+    said = capsys.readouterr().out
+    assert f"{alone} cannot be written to, so passed answers serve this session alone." in said
+    mine("start/hello")
+    assert capsys.readouterr().out == "double: your own\n"
+    found = Workspace.find()
+    assert found.folder != alone
+    assert (found.answer("rnn/cell") == "kept before") == is_workspace
+    shutil.rmtree(found.folder)
 
 
 def test_a_lambda_passes_here_as_in_the_terminal(workspace, capsys):
