@@ -14,7 +14,7 @@ from typing import Any
 
 from course_lib.answers.answer import InProcess
 from course_lib.answers.source import define, self_contained
-from course_lib.checking.catalogue import ids, load
+from course_lib.checking.catalogue import load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.notebook import as_graded, cells, one_page, predictions
 from course_lib.checking.notebook.answer_cells import Attempt
@@ -65,20 +65,15 @@ def _workspace() -> Workspace | None:
     The notebooks of the repository have none: they are built and tested there.
     """
     found = Workspace.find()
-    if found and os.access(found.folder / MARK, os.W_OK):
+    if found or not cells.notebook() or (IS_CLONE and Path.cwd().is_relative_to(ROOT)):
         return found
-    if not cells.notebook() or (IS_CLONE and Path.cwd().is_relative_to(ROOT)):
-        return found
-    if not found:
+    for make in (_made_here, _made_for_this_session):
         with suppress(OSError):
-            return _made_here()
-    with suppress(OSError):
-        return _for_this_session(found)
-    return found
+            return make()
+    return None
 
 
 def _made_here() -> Workspace:
-    """Make the folder of the notebook a workspace. Raises OSError."""
     made = Workspace.make_here()
     _tell(
         f"From now on, passed answers are kept in {made.folder / MARK}. For another folder, such "
@@ -87,13 +82,9 @@ def _made_here() -> Workspace:
     return made
 
 
-def _for_this_session(found: Workspace | None) -> Workspace:
-    """Make a workspace among temporary files, with what has been kept so far. Raises OSError."""
+def _made_for_this_session() -> Workspace:
     made = Workspace.make(Path(tempfile.mkdtemp(prefix="transformer-course-")))
-    if found:  # not copied with its permissions, which are those of what cannot be written to
-        found.pack(made.folder / "kept.zip")
-        made.unpack(made.folder / "kept.zip", ids())
-    read_only = found.folder if found else os.environ.get(VARIABLE) or Path.cwd()
+    read_only = os.environ.get(VARIABLE) or Path.cwd()
     os.environ[VARIABLE] = str(made.folder)
     _tell(
         f"{read_only} cannot be written to, so passed answers serve this session alone. `!course "
