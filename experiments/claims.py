@@ -29,6 +29,7 @@ from traitlets.config import Config
 from course_lib.answers.source import globals_read
 from course_lib.files.course_map import number_of
 from course_lib.files.paths import ROOT
+from course_lib.files.workspace import VARIABLE
 from course_lib.instruments import results
 from course_lib.instruments.training import CLAIM
 from lessons.build import NOTEBOOKS, build, lesson_files
@@ -88,6 +89,7 @@ def measure(lesson: str, seed: int, threads: int) -> Run:
     """Train what a lesson trains, once; return its claims, and the error that ended it, if any."""
     notebook = training_notebook(lesson, seed)
     environment = {"COURSE_CLOCK": "inf", "OMP_NUM_THREADS": str(threads), "MPLBACKEND": "agg"}
+    environment |= {VARIABLE: ""}  # on nobody's answers
     client = NotebookClient(
         notebook,
         timeout=CELL_SECONDS,

@@ -40,7 +40,7 @@ def run(options: Namespace) -> int:
             came = workspace.unpack(options.load, ids())
         except zipfile.BadZipFile:
             raise CommandError(f"{options.load} is no file that --save has written.") from None
-        print(f"{len(came)} passed answers are now in {workspace.folder}.\n")
+        print(f"New passed answers in {workspace.folder}: {len(came)}.\n")
     workspace = shared.workspace()
     if options.save:
         workspace.pack(options.save)

@@ -325,6 +325,24 @@ def test_progress_has_an_end(workspace, capsys):
     assert "Next" not in said
 
 
+def test_progress_goes_to_another_machine_as_one_file(workspace, tmp_path, monkeypatch, capsys):
+    workspace.note_check(ID, "passed", 10, 10)
+    workspace.keep(ID, "mine")
+    file = str(tmp_path / "answers.zip")
+    assert main(["progress", "--save", file]) == 0
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert main(["progress", "--load", file]) == 0
+    assert f"New passed answers in {elsewhere}: 1.\n" in capsys.readouterr().out
+    assert Workspace(elsewhere).answer(ID) == "mine"
+
+
+def test_a_file_of_something_else_is_not_loaded(workspace, tmp_path, capsys):
+    (file := tmp_path / "answers.zip").write_text("no zip")
+    assert main(["progress", "--load", str(file)]) == 2
+    assert f"course: {file} is no file that --save has written.\n" == capsys.readouterr().err
+
+
 def test_the_list_shows_every_exercise(capsys):
     assert main(["list"]) == 0
     said = capsys.readouterr().out
