@@ -1,14 +1,16 @@
 """Lesson 17: SmolLM2 learns to prefer short answers, by DPO and by its rivals.
 
 The pairs are two answers of its own to a question, and a program prefers the shorter one. What that
-costs is seen on questions that no pair is about: is the right word still said?
+costs is seen on questions that no pair is about: is the right word still said? Four times as many
+steps show where it ends.
 """
 
+import copy
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -34,13 +36,16 @@ LESSON = "17"
 SEEDS = (0, 1, 2)
 
 Preference = tuple[str, str, str]  # a question, the better answer, the worse one
+Followed = TypeVar("Followed")
 
-PAIRS, BETA, RATE, STEPS, EVERY, LONGEST = 2, 0.1, 0.001, 40, 10, 40
+PAIRS, BETA, RATE, STEPS, LONGEST = 2, 0.1, 0.001, 40, 40
 HELD_OUT = 15  # pairs by which the way is followed
-WAYS = {"DPO": SEEDS, "better answers alone": SEEDS[:1]}
+WAYS = ("DPO", "better answers alone")
+LONGER = 4  # times as many steps, of which each quarter is followed
 ASK = " Answer in one word."
 SETTINGS = {
-    "pairs": PAIRS, "beta": BETA, "rate": RATE, "steps": STEPS, "every": EVERY, "longest": LONGEST,
+    "pairs": PAIRS, "beta": BETA, "rate": RATE, "steps": STEPS, "longest": LONGEST,
+    "longer": LONGER,
 }  # fmt: skip
 once = partial(results.once, "preferences", SETTINGS)
 
@@ -127,31 +132,6 @@ def gains(model: SmolLM2) -> dict[str, float]:
     }
 
 
-def train(model: SmolLM2, way: str, seed: int) -> list[dict[str, float]]:
-    """Train by preferences, or on the better answers alone; return the gains on the way."""
-    draw, course = random.Random(seed), []
-
-    def stream() -> Iterator[list[Preference]]:
-        for step in range(STEPS):
-            if step and step % EVERY == 0:
-                course.append(gains(model))
-            yield draw.sample(preferences(), PAIRS)
-
-    def preferred(model: SmolLM2, batch: list[Preference]) -> Tensor:
-        chosen_before, rejected_before = torch.tensor([before()[x] for x in batch]).T
-        return preference_loss(*log_probs(model, batch), chosen_before, rejected_before, BETA)
-
-    def likelier(model: SmolLM2, batch: list[Preference]) -> Tensor:
-        rows = [(prompt(question), good) for question, good, _ in batch]
-        return loss(model, conversations(model.tokenizer, rows))
-
-    training.train(
-        model, stream(), preferred if way == "DPO" else likelier,
-        steps=STEPS, learning_rate=RATE, seed=seed,
-    )  # fmt: skip
-    return [*course, gains(model)]
-
-
 def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
     """Answer the questions that were not learned; measure length, and what is right."""
     said = answers(model, [question + ask for question, _ in TESTED], LONGEST)
@@ -164,10 +144,37 @@ def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
     }
 
 
+def train(
+    model: SmolLM2, way: str, seed: int, steps: int, follow: Callable[[SmolLM2], Followed]
+) -> list[Followed]:
+    """Train by preferences, or on the better answers alone; return four measurements on the way."""
+    draw, course = random.Random(seed), []
+
+    def stream() -> Iterator[list[Preference]]:
+        for step in range(steps):
+            if step and step % (steps // 4) == 0:
+                course.append(follow(model))
+            yield draw.sample(preferences(), PAIRS)
+
+    def preferred(model: SmolLM2, batch: list[Preference]) -> Tensor:
+        chosen_before, rejected_before = torch.tensor([before()[x] for x in batch]).T
+        return preference_loss(*log_probs(model, batch), chosen_before, rejected_before, BETA)
+
+    def likelier(model: SmolLM2, batch: list[Preference]) -> Tensor:
+        rows = [(prompt(question), good) for question, good, _ in batch]
+        return loss(model, conversations(model.tokenizer, rows))
+
+    training.train(
+        model, stream(), preferred if way == "DPO" else likelier,
+        steps=steps, learning_rate=RATE, seed=seed,
+    )  # fmt: skip
+    return [*course, follow(model)]
+
+
 def tuned(way: str, seed: int) -> dict[str, Any]:
     """Train in one way, and measure."""
-    model, start = with_lora(seed), time.process_time()
-    course = train(model, way, seed)
+    model, start = with_lora(copy.deepcopy(base()), seed), time.process_time()
+    course = train(model, way, seed, STEPS, gains)
     seconds = time.process_time() - start
     return {
         "cpu_seconds": round(seconds, 1),
@@ -175,6 +182,12 @@ def tuned(way: str, seed: int) -> dict[str, Any]:
         "plain loss": plain_loss(model),
         **told(model),
     }
+
+
+def longer(way: str, seed: int) -> list[dict[str, Any]]:
+    """Train four times as long, and say on the way what the model tells."""
+    model = with_lora(copy.deepcopy(base()), seed)
+    return train(model, way, seed, LONGER * STEPS, lambda x: told(x) | gains(x))
 
 
 def measure() -> dict[str, Any]:
@@ -185,8 +198,12 @@ def measure() -> dict[str, Any]:
         "before": once("before", lambda: {"plain loss": plain_loss(base()), **told(base())}),
         "asked for one word": once("one word", lambda: told(base(), ASK)),
         "ways": {
-            way: [once(f"{way} {s}", partial(tuned, way, s)) for s in seeds]
-            for way, seeds in WAYS.items()
+            way: [once(f"{way} {seed}", partial(tuned, way, seed)) for seed in SEEDS]
+            for way in WAYS
+        },
+        "longer": {
+            way: [once(f"longer {way} {seed}", partial(longer, way, seed)) for seed in SEEDS]
+            for way in WAYS
         },
     }
     return figures
@@ -204,3 +221,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
         for name in ("chosen", "rejected", "preferred"):
             steps = zip(*([x[name] for x in run["course"]] for run in runs), strict=True)
             yield f"{way}, {name}: " + " ".join(f"{sum(x) / len(x):.2f}" for x in steps)
+    for way, runs in figures["longer"].items():
+        for name in ("length", "right", "empty", "chosen", "rejected"):
+            quarters = zip(*([x[name] for x in run] for run in runs), strict=True)
+            yield f"{way}, longer, {name}: " + " ".join(f"{sum(x) / len(x):.2f}" for x in quarters)

@@ -19,7 +19,11 @@ LESSONS = [page for page in PAGES if page.is_relative_to(SITE / "lessons")]
 SOLUTION = re.compile(r'<details class="solution">.*?</details>', re.DOTALL)
 MEGABYTE = 1_000_000
 # what a page loads by itself, where a link waits for a click
-LOADED = re.compile(r"<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=\"([^\"]+)\"")
+# not the pages that a link only names: the next one, the index
+LOADED = re.compile(
+    r"<(?:script|img|iframe|source|link(?! rel=\"(?:index|search|next|prev)\"))\b"
+    r"[^>]*?\b(?:src|href)=\"([^\"]+)\""
+)
 LINKED = re.compile(r"<a\b[^>]*?\bhref=\"([^\"]+)\"")
 NAMED = re.compile(r"\bid=\"([^\"]+)\"")
 
