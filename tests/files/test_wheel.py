@@ -5,10 +5,15 @@ import subprocess
 import sys
 from zipfile import ZipFile
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
+from course_lib.checking.catalogue import load
+from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.files import ipynb
 from course_lib.files.paths import ROOT
+from course_lib.files.workspace import Workspace
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +58,19 @@ def test_a_wheel_hands_out_every_page_where_you_stand(site, tmp_path):
     assert str(site) in run(site, workspace, "-c", "import course_lib; print(course_lib.__file__)")
     figures = "from course_lib.instruments import results; print(results.load('verify')['command'])"
     assert "verify" in run(site, workspace, "-c", figures)
+
+
+@pytest.mark.parametrize("name", ["00_start_here", "08_encoder_and_decoder"])
+def test_a_notebook_alone_runs_to_its_first_check_and_keeps_the_answer(site, tmp_path, name):
+    alone = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    end = next(n for n, cell in enumerate(alone.cells) if cell.source.startswith("check("))
+    alone.cells = alone.cells[: end + 1]
+    [exercise] = [cell for cell in alone.cells if "exercise" in cell.metadata]
+    exercise_id = exercise.metadata["exercise"]
+    exercise.source = solution_text(load(exercise_id))
+    client = NotebookClient(alone, timeout=300, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute(env=os.environ | {"PYTHONPATH": str(site), "COURSE_CLOCK": "0.01"})
+    said = [x.data["text/plain"] for x in alone.cells[-1].outputs if "data" in x]
+    assert f"{exercise_id}: passed" in said[0]
+    assert f"passed answers are kept in {tmp_path / '.course'}." in said[-1]
+    assert Workspace(tmp_path).answer(exercise_id)

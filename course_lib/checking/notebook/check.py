@@ -77,7 +77,7 @@ def _made_here() -> Workspace:
     made = Workspace.make_here()
     _tell(
         f"From now on, passed answers are kept in {made.folder / MARK}. For another folder, such "
-        f"as one on a mounted drive, set {VARIABLE} in the environment."
+        f"as one on a mounted drive, run `%env {VARIABLE}=FOLDER` in a cell before you check."
     )
     return made
 
