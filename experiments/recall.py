@@ -28,21 +28,21 @@ OTHER_RATES = (0.0015, 0.015)  # for the first seed, with most pairs
 BATCH, EVERY = 32, 100
 TESTED = 64  # sequences, in each of which every key is asked for
 
-# one head of this size
-ROWS = {
-    "dense": D_K,
-    "linear": D_K,
-    "linear, d_k = 32": 2 * D_K,
-    "Linformer": D_K,
-    "memory-compressed": D_K,
-}
+# one head with keys and values of these sizes
+ROWS = dict.fromkeys(("dense", "linear", "Linformer", "memory-compressed"), (D_K, D_K))
 # with most pairs only
 ROWS_OF_MOST = {
-    "window": D_K,
-    "random features, m = 16": D_K,
-    "random features, m = 64": D_K,
-    "random features, m = 256": D_K,
-    "delta rule": D_K,
+    "window": (D_K, D_K),
+    "random features, m = 16": (D_K, D_K),
+    "random features, m = 64": (D_K, D_K),
+    "random features, m = 256": (D_K, D_K),
+    "delta rule": (D_K, D_K),
+    "delta rule, beta = 0.05": (D_K, D_K),
+    "linear, d_v = 32": (D_K, 2 * D_K),
+    "linear, d_k = 32": (2 * D_K, D_K),
+    "linear, d_k = 64": (4 * D_K, D_K),
+    "dense, 8 and 8": (8, 8),
+    "dense, 8 and 4": (8, 4),
 }
 
 
@@ -61,11 +61,11 @@ class Recall(nn.Module):
     No positions: which value belongs to a key is all there is to know.
     """
 
-    def __init__(self, d_k: int, rule: Callable[..., Tensor]):
+    def __init__(self, d_k: int, d_v: int, rule: Callable[..., Tensor]):
         super().__init__()
         self.key, self.value = nn.Embedding(KEYS, D_MODEL), nn.Embedding(VALUES, D_MODEL)
-        self.w_q, self.w_k, self.w_v = (nn.Linear(D_MODEL, d_k) for _ in range(3))
-        self.answer, self.rule = nn.Linear(d_k, VALUES), rule
+        self.w_q, self.w_k, self.w_v = (nn.Linear(D_MODEL, size) for size in (d_k, d_k, d_v))
+        self.answer, self.rule = nn.Linear(d_v, VALUES), rule
 
     def forward(self, batch: Recalled) -> Tensor:
         """Return the scores of all values for each key that is asked for."""
@@ -85,6 +85,7 @@ def measure() -> dict:
         "settings": TRAINING
         | {"d_k": D_K, "projected": PROJECTED, "width": WIDTH, "window": WINDOW, "every": EVERY},
         "pairs": list(PAIRS),
+        "sizes": ROWS | ROWS_OF_MOST,
         "runs": runs,
         "other rates": {
             name: {str(rate): kept(name, most, SEEDS[0], rate)[-1] for rate in OTHER_RATES}
@@ -125,8 +126,8 @@ def rule_of(name: str, pairs: int, d_k: int) -> Callable[..., Tensor]:
         return partial(F.scaled_dot_product_attention, attn_mask=window_mask(pairs, WINDOW))
     if name.startswith("random features"):
         return partial(random_features, directions=torch.randn(int(name.split()[-1]), d_k))
-    if name == "delta rule":
-        return store_and_read
+    if name.startswith("delta rule"):
+        return partial(store_and_read, beta=float(name.partition("= ")[2] or 1))
     return scaled_dot_product_attention
 
 
@@ -147,13 +148,13 @@ def random_features(q: Tensor, k: Tensor, v: Tensor, directions: Tensor) -> Tens
     return queries @ (keys.mT @ v) / total
 
 
-def store_and_read(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+def store_and_read(q: Tensor, k: Tensor, v: Tensor, beta: float) -> Tensor:
     """Store the pairs one after another by the delta rule; read all queries from the last state."""
     keys = F.normalize(torch.cat([k, torch.ones_like(q)], dim=-2), dim=-1)
     queries = torch.cat([torch.zeros_like(k), q], dim=-2)
     values = torch.cat([v, v.new_zeros(*q.shape[:-1], v.shape[-1])], dim=-2)
     # a query writes nothing
-    share = torch.cat([v.new_ones(k.shape[:-1]), v.new_zeros(q.shape[:-1])], dim=-1)
+    share = torch.cat([v.new_full(k.shape[:-1], beta), v.new_zeros(q.shape[:-1])], dim=-1)
     return delta_rule_in_chunks(queries, keys, values, share)[..., -q.shape[-2] :, :]
 
 
@@ -180,8 +181,8 @@ def share_right(model: nn.Module, pairs: int) -> float:
 def run(name: str, pairs: int, seed: int, rate: float) -> list[float]:
     """Train one head; return the share recalled after 0, 100, 200, ... steps."""
     with training.seeded(seed):
-        d_k = (ROWS | ROWS_OF_MOST)[name]
-        model = Recall(d_k, rule_of(name, pairs, d_k))
+        d_k, d_v = (ROWS | ROWS_OF_MOST)[name]
+        model = Recall(d_k, d_v, rule_of(name, pairs, d_k))
     curve, generator = [], torch.Generator().manual_seed(seed)
 
     def batches() -> Iterator[Recalled]:

@@ -217,7 +217,7 @@ print(f"   loss {two_sided['loss']:.2f} nats")
 counts = came["counting, two words on the left"]
 better = [name for name in [*came][2:] if came[name][1] < counts[1] - 0.05]
 reveal(guess, [name.removeprefix("masked model, ") for name in better])
-assert better == ["masked model, both sides"] and len(stretches) > 1700
+assert better == ["masked model, both sides"] and 1780 < len(stretches) < 1800
 
 # %% tags=["hide-input"]
 cut = [came[f"masked model, {side} side only"] for side in ("left", "right")]
@@ -373,10 +373,10 @@ def share_right(model):
 
 
 # %% [markdown]
-# The pretrained model and the same architecture with random parameters get the same 400 steps on the same batches. **What share of the 1,200 tests does each get right?**
+# The pretrained model and the same architecture with random parameters get the same 400 steps on the same batches. **What share of the 1,200 tests does the second get right?**
 
 # %%
-guess = None  # (pretrained, not pretrained)
+guess = None  # a share, such as 0.9
 
 # %% tags=["training"]
 with training.seeded(SEED):
@@ -394,7 +394,8 @@ for name, encoder in models.items():
 
 # %% tags=["training"]
 shares = {name: round(share_right(model), 3) for name, model in models.items()}
-reveal(guess, tuple(shares.values()))
+reveal(guess, shares["not pretrained"])
+print(shares)
 claim = "pretrained, at least 10 points more are right than not pretrained"
 gap = shares["pretrained"] - shares["not pretrained"]
 training.expect(claim, gap > 0.1, shares, *models.values())
@@ -485,7 +486,7 @@ plots.show(
 first, second, third, most = range(4)
 ours = ways["pretrained, tuned"]
 every = {way: [x for points in runs for x in points] for way, runs in ways.items()}
-assert max(every["not pretrained, tuned"]) < 0.55
+assert max(every["not pretrained, tuned"]) < 0.55 and min(kept["settings"]["rates"]) == 0.0003
 assert max(run["test"] for run in kept["longer"]) < 0.6
 assert max(ours[first]) < 0.53 and max(ours[second]) < 0.6 and min(ours[most]) > 0.84
 assert min(ways["pretrained, frozen"][second]) > max(ours[second]) + 0.03
@@ -604,7 +605,7 @@ for start in ("The capital of France is", "The opposite of hot is", "Two plus th
 assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "question."]
 
 # %% [markdown]
-# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes, of course.
+# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes.
 
 # %% [markdown]
 # ## Break it
