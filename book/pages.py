@@ -60,9 +60,9 @@ def write(folder: Path) -> None:
     shutil.copytree(ROOT / "results", folder / "results")
     lessons = {path: for_readers(nbformat.read(path, as_version=4)) for path in notebooks()}
     for path, notebook in lessons.items():
-        there = links(path.relative_to(NOTEBOOKS).as_posix()).items()
-        places = " · ".join(f"[{place}]({address})" for place, address in there)
-        notebook.cells.insert(1, new_markdown_cell(f"Open this page in {places}"))
+        if there := links(path.relative_to(NOTEBOOKS).as_posix()):
+            places = " · ".join(f"[{place}]({address})" for place, address in there.items())
+            notebook.cells.insert(1, new_markdown_cell(f"Open this page in {places}"))
         if beside := explorations(path):
             notebook.cells.append(new_markdown_cell(TREE.format("\n".join(beside))))
         written = folder / "lessons" / path.relative_to(NOTEBOOKS)
