@@ -10,12 +10,11 @@ from torch import Tensor, nn
 class LowRankLinear(nn.Module):
     """Add a trained change of low rank to a frozen linear layer: W x + alpha/rank B A x.
 
-    `linear` is the given layer, whose weight and bias get no gradients any more. The parameter `a`,
-    of shape (rank, d_in), is drawn as `nn.Linear` draws its weight: uniformly between
-    -1/sqrt(d_in) and 1/sqrt(d_in), which is Kaiming's uniform distribution with a = sqrt(5). The
-    parameter `b`, of shape (d_out, rank), begins with zeros, so that the layer begins as the given
-    one. Source: Hu et al. 2021, section 4.1, eq. 3; the paper draws `a` from a normal distribution,
-    its code as here.
+    The given layer is kept as `linear`; its weight and bias get no gradients any more. The
+    parameter `a`, of shape (rank, d_in), is drawn as `nn.Linear` draws its weight: uniformly
+    between -1/sqrt(d_in) and 1/sqrt(d_in). The parameter `b`, of shape (d_out, rank), begins with
+    zeros, so that the layer begins as the given one. Source: Hu et al. 2021, section 4.1, eq. 3;
+    the paper draws `a` from a normal distribution, its code as here.
     """
 
     def __init__(self, linear: nn.Linear, rank: int, alpha: float):
@@ -77,16 +76,23 @@ def adapt(
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def merge_all(model: nn.Module) -> None:
+def merge_all(model: nn.Module, alpha: float) -> None:
     """Put linear layers with merged weights in the place of all layers that `adapt` has put there.
 
-    Such a layer has a `linear`, `a`, `b` and `alpha`; its `linear` gets the merged weight.
+    Such a layer has a `linear`, `a` and `b`; its `linear` gets the merged weight. Raises ValueError
+    where there is none.
     """
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if all(hasattr(child, part) for part in ("linear", "a", "b", "alpha")):
-                linear = cast(nn.Linear, child.linear)
-                a, b = child.get_parameter("a").detach(), child.get_parameter("b").detach()
-                new = merged(linear.weight.detach(), a, b, cast(float, child.alpha))
-                linear.weight = nn.Parameter(new, requires_grad=False)
-                setattr(parent, name, linear)
+    layers = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if all(hasattr(child, part) for part in ("linear", "a", "b"))
+    ]
+    if not layers:
+        raise ValueError("no layer has a linear, a and b, so there is nothing to merge")
+    for parent, name, child in layers:
+        linear = cast(nn.Linear, child.linear)
+        a, b = child.get_parameter("a").detach(), child.get_parameter("b").detach()
+        weight = merged(linear.weight.detach(), a, b, alpha)
+        linear.weight = nn.Parameter(weight, requires_grad=False)
+        setattr(parent, name, linear)

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -36,12 +36,11 @@ LESSON = "17"
 SEEDS = (0, 1, 2)
 
 Preference = tuple[str, str, str]  # a question, the better answer, the worse one
-Followed = TypeVar("Followed")
 
 PAIRS, BETA, RATE, STEPS, LONGEST = 2, 0.1, 0.001, 40, 40
 HELD_OUT = 15  # pairs by which the way is followed
 WAYS = ("DPO", "better answers alone")
-LONGER = 4  # times as many steps, followed at each quarter, on two seeds
+LONGER = 4  # times as many steps, on two seeds
 ASK = " Answer in one word."
 SETTINGS = {
     "pairs": PAIRS, "beta": BETA, "rate": RATE, "steps": STEPS, "longest": LONGEST,
@@ -145,15 +144,15 @@ def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
 
 
 def train(
-    model: SmolLM2, way: str, seed: int, steps: int, follow: Callable[[SmolLM2], Followed]
-) -> list[Followed]:
-    """Train by preferences, or on the better answers alone; return four measurements on the way."""
-    draw, course = random.Random(seed), []
+    model: SmolLM2, way: str, seed: int, steps: int, follow: Callable[[], object] = lambda: None
+) -> float:
+    """Train by preferences, or on the better answers alone; return the processor's seconds."""
+    draw, start = random.Random(seed), time.process_time()
 
     def stream() -> Iterator[list[Preference]]:
         for step in range(steps):
-            if step and step % (steps // 4) == 0:
-                course.append(follow(model))
+            if step and step % STEPS == 0:
+                follow()
             yield draw.sample(preferences(), PAIRS)
 
     def preferred(model: SmolLM2, batch: list[Preference]) -> Tensor:
@@ -168,26 +167,26 @@ def train(
         model, stream(), preferred if way == "DPO" else likelier,
         steps=steps, learning_rate=RATE, seed=seed,
     )  # fmt: skip
-    return [*course, follow(model)]
+    return round(time.process_time() - start, 1)
 
 
 def tuned(way: str, seed: int) -> dict[str, Any]:
     """Train in one way, and measure."""
-    model, start = with_lora(copy.deepcopy(base()), seed), time.process_time()
-    course = train(model, way, seed, STEPS, gains)
-    seconds = time.process_time() - start
-    return {
-        "cpu_seconds": round(seconds, 1),
-        "course": course,
-        "plain loss": plain_loss(model),
-        **told(model),
-    }
+    model = with_lora(copy.deepcopy(base()), seed)
+    taken = train(model, way, seed, STEPS)
+    return {"cpu_seconds": taken, "plain loss": plain_loss(model), **told(model)}
 
 
 def longer(way: str, seed: int) -> list[dict[str, Any]]:
-    """Train four times as long, and say on the way what the model tells."""
-    model = with_lora(copy.deepcopy(base()), seed)
-    return train(model, way, seed, LONGER * STEPS, lambda x: told(x) | gains(x))
+    """Train longer; measure after every forty steps."""
+    model, course = with_lora(copy.deepcopy(base()), seed), []
+
+    def follow() -> None:
+        course.append(told(model) | gains(model))
+
+    train(model, way, seed, LONGER * STEPS, follow)
+    follow()
+    return course
 
 
 def measure() -> dict[str, Any]:
@@ -217,10 +216,6 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
     for way, runs in rows.items():
         means = [sum(x[n] for x in runs) / len(runs) if n in runs[0] else None for n in names]
         yield f"{way:32}" + "".join(f"{'':>11}" if x is None else f"{x:11.3f}" for x in means)
-    for way, runs in figures["ways"].items():
-        for name in ("chosen", "rejected", "preferred"):
-            steps = zip(*([x[name] for x in run["course"]] for run in runs), strict=True)
-            yield f"{way}, {name}: " + " ".join(f"{sum(x) / len(x):.2f}" for x in steps)
     for way, runs in figures["longer"].items():
         for name in ("length", "right", "empty", "chosen", "rejected"):
             quarters = zip(*([x[name] for x in run] for run in runs), strict=True)

@@ -209,13 +209,17 @@ megabytes = {
     "LoRA, float32": (4 * whole + 16 * count) / 1e6,
     "LoRA, frozen weights in 4 bits": (93e6 + 16 * count) / 1e6,
 }
-print("weights, gradients and Adam's averages (lesson 12; without activations):")
+print("counted: weights, gradients and Adam's averages (lesson 12)")
 for way, size in megabytes.items():
     print(f"{way:32}{size:8,.0f} MB")
-assert megabytes["LoRA, float32"] < megabytes["everything trained, float32"] / 3
+kept = results.load("assistant")["figures"]
+print("measured: all that a process takes, with Python, PyTorch and activations")
+for way in ("everything", "LoRA"):
+    print(f"{way:32}{kept['memory'][way]:8,.0f} MB")
+assert kept["memory"]["everything"] > 2 * kept["memory"]["LoRA"]
 
 # %% [markdown]
-# The last line is **QLoRA** (Dettmers et al. 2023): keep the frozen weights in four bits, as our file does (lesson 09's explorations), and compute each matrix anew when it is needed. We do not: it saves memory and costs time.
+# *Four bits* is **QLoRA** (Dettmers et al. 2023): keep the frozen weights as small as our file does, and decode each matrix whenever it is needed. The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) builds it. It costs time, so here we do not.
 #
 # ### Train it
 #
@@ -277,7 +281,6 @@ assert torch.allclose(together, layer(x), atol=1e-4)
 guess = None  # a name of home_commands.LISTS, or "none"
 
 # %% tags=["hide-input"]
-kept = results.load("assistant")["figures"]
 mean = {
     way: {name: sum(run[name] for run in runs) / len(runs) for name in home_commands.LISTS}
     for way, runs in kept["shares"].items()
@@ -432,11 +435,11 @@ assert abs(came - 0.6931) < 1e-3
 
 # %% [markdown]
 # At first $\pi = \pi_0$, so both logarithms are 0, and $-\log \sigma(0) = \log 2$.
-
-# %% [markdown]
+#
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; (one run), and just ask: "Answer in one word."
+# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; and just ask: "Answer in one word."
+
 # %% tags=["hide-input"]
 rows = {name: [preferred[name]] for name in ("before", "asked for one word")} | preferred["ways"]
 average = {
@@ -452,50 +455,47 @@ assert average["DPO"]["length"] < 0.7 * average["before"]["length"]
 assert average["asked for one word"]["length"] < average["DPO"]["length"] - 3
 assert average["asked for one word"]["right"] > average["before"]["right"]
 
-# %% tags=["hide-input"]
-title = "DPO makes both answers less likely, the worse one more"
-names = [*preferred["ways"]]
-figure, panels = plots.panels(title, names, size=(8.4, 3.2))
-settings = preferred["settings"]
-steps = range(0, settings["steps"] + 1, settings["every"])
-for ax, way in zip(panels, names):
-    for j, side in enumerate(("chosen", "rejected")):
-        for run in preferred["ways"][way]:
-            ax.plot(steps, [0, *(x[side] for x in run["course"])], color=plots.COLOURS[j])
-        ax.plot([], [], color=plots.COLOURS[j], label=("better", "worse")[j] + " answers")
-    ax.axhline(0, color="0.6", linewidth=0.8)
-    ax.set_xlabel("steps")
-panels[0].set_ylabel("gain of log p, nats")
-panels[0].legend(frameon=False, fontsize="small")
-spoken = []
-for way in names:
-    last = [run["course"][-1] for run in preferred["ways"][way]]
-    better, worse = (sum(x[side] for x in last) / len(last) for side in ("chosen", "rejected"))
-    spoken.append(f"{way}: better {better:.1f}, worse {worse:.1f}")
-plots.show(
-    figure,
-    "How much likelier held-out answers became, in nats, over the steps of training, three seeds. "
-    f"At the end, mean: {'; '.join(spoken)}.",
-)
-
 # %% [markdown]
 # Asking is shortest, and costs nothing. DPO shortens the answers by 40 %, whatever the prompt says, and learning the better answers alone does so as well; 29 questions do not rank the three by right words.
-
-# %% [markdown]
-# But look at the curves. The loss asks for a difference only. On held-out pairs the worse answers lose more than ten nats, and the better ones lose some, too: where the probability goes, the loss does not say. (Where two answers begin with the same tokens, lowering the one may lower the other.)
 #
-# What did the program reward? Length, and nothing else. How often do its better and its worse answers hold the right word?
+# ### A hundred and sixty
+#
+# On the pairs that it learns from, the loss is then below 0.001. **After four times as many steps of DPO, are answers to other questions shorter than after forty, as long, or longer?**
 
 # %%
-from course_lib.data.questions import is_right, questions
+guess = None  # "shorter", "as long", "longer"
 
-words = dict(questions())
-for side, name in ((1, "better"), (2, "worse")):
-    found = [is_right(pair[side], words[pair[0]]) for pair in preferred["pairs"]]
-    print(f"{name}: {sum(found)} of {len(found)} answers hold the right word")
-
-# %% [markdown]
-# The program prefers what is short, right or wrong: *14 days* in a week is one of its better answers. A model that is trained on a reward finds what the reward forgot to say (**reward hacking**). Here forty steps are too few to see it: no answer was empty. The more steps, the more the program must be what you want.
+# %% tags=["hide-input"]
+longer, start = preferred["longer"], preferred["before"] | {"chosen": 0, "rejected": 0}
+title = "With more DPO the loss gets what it asks for, and we do not"
+names = ["gain of log p, held-out answers, nats", "tokens of an answer", "share of right words"]
+figure, panels = plots.panels(title, names, size=(10.5, 3.2))
+lines = {"chosen": (0, "-"), "rejected": (0, "--"), "length": (1, "-"), "right": (2, "-")}
+for way, colour in zip(longer, plots.COLOURS):
+    for run in longer[way]:
+        for name, (place, style) in lines.items():
+            course = [start[name], *(x[name] for x in run)]
+            panels[place].plot(range(0, 161, 40), course, style, color=colour)
+    panels[1].plot([], [], color=colour, label=way)
+for style, side in (("-", "better answers"), ("--", "worse answers")):
+    panels[0].plot([], [], style, color="0.4", label=side)
+for ax, top in zip(panels, (5, 40, 1)):
+    ax.set(xlabel="steps", xticks=range(0, 161, 40), ylim=(None if top == 5 else 0, top))
+panels[0].legend(frameon=False, fontsize="small")
+panels[1].legend(frameon=False, fontsize="small")
+last = {
+    way: {name: sum(run[-1][name] for run in runs) / len(runs) for name in lines}
+    for way, runs in longer.items()
+}
+spoken = "; ".join(
+    f"{way}: better answers {x['chosen']:.0f} nats, worse {x['rejected']:.0f}, "
+    f"{x['length']:.0f} tokens, {x['right']:.0%} right"
+    for way, x in last.items()
+)
+plots.show(figure, f"Three measures over 160 steps, two seeds each. At the end: {spoken}.")
+grown = last["DPO"]["length"] - average["DPO"]["length"]
+reveal(guess, "longer" if grown > 2 else "shorter" if grown < -2 else "as long")
+print(longer["DPO"][0][-1]["answers"][:2])
 
 # %% [markdown]
 #

@@ -53,15 +53,20 @@ def once(name: str, settings: Any, key: str, measure: Callable[[], Any]) -> Any:
     It is plain data, kept under `key` in build/experiments/NAME.json. What was kept with other
     settings is thrown away.
     """
-    path, done = UNFINISHED / f"{name}.json", {}
-    settings = json.loads(json.dumps(settings))
-    with suppress(OSError, ValueError):
-        kept = json.loads(path.read_text("utf8"))
-        done = kept["done"] if kept["settings"] == settings else {}
-    if key not in done:
-        done[key] = measure()
-        write_atomically(path, json.dumps({"settings": settings, "done": done}))
-    return done[key]
+    path, settings = UNFINISHED / f"{name}.json", json.loads(json.dumps(settings))
+
+    def kept() -> dict[str, Any]:
+        with suppress(OSError, ValueError):
+            found = json.loads(path.read_text("utf8"))
+            return found["done"] if found["settings"] == settings else {}
+        return {}
+
+    if key in (done := kept()):
+        return done[key]
+    measured = measure()
+    # read again: what was measured meanwhile is kept, too
+    write_atomically(path, json.dumps({"settings": settings, "done": kept() | {key: measured}}))
+    return measured
 
 
 def load(name: str) -> dict[str, Any]:

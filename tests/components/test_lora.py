@@ -26,7 +26,7 @@ def test_merged_layers_are_linear_and_do_the_same():
         nn.init.normal_(parameter)
     x, layer = torch.randn(5, 8), model[0]
     before = layer(x, x, x)
-    merge_all(model)
+    merge_all(model, alpha=6.0)
     assert type(layer.get_submodule("w_q")) is nn.Linear
     torch.testing.assert_close(layer(x, x, x), before)
 
@@ -36,3 +36,8 @@ def test_a_name_that_no_linear_layer_has_is_refused_and_nothing_is_frozen():
     with pytest.raises(ValueError, match=r"no linear layer is called w_q; there are: 0"):
         adapt(model, ["w_q"], lambda linear: LowRankLinear(linear, 1, 1.0))
     assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_nothing_to_merge_is_an_error():
+    with pytest.raises(ValueError, match="nothing to merge"):
+        merge_all(nn.Sequential(nn.Linear(2, 3)), alpha=1.0)
