@@ -308,18 +308,27 @@ def kept(way: Way, seed: int) -> dict[str, Any]:
     return once(f"{tuple(way)} {seed}", partial(tuned, way, seed))
 
 
-def rooms(seed: int) -> dict[str, Any]:
-    """Train by LoRA, and let it write the commands of new rooms: is a blank what is wrong?"""
+def begun(model: SmolLM2) -> float:
+    """Return the share of right words where the answer is begun for the model."""
+    right = []
+    for question, word in TESTED:
+        if form := re.fullmatch(r"What is the (capital|opposite) of (.+)\?", question):
+            start = f"The {form[1]} of {form[2]} is"
+            right.append(is_right("".join(model.write(prompt(question) + start, 8)), word))
+    return sum(right) / len(right)
+
+
+def looked_into(seed: int) -> dict[str, Any]:
+    """Train by LoRA: are rooms wrong by a blank, and are facts gone, or the form of answers?"""
     model, some = prepared(copy.deepcopy(base()), WAYS["LoRA"], seed), commands(seed)["new rooms"]
     train(model, WAYS["LoRA"], seed)
     written = answers(model, [x.said for x in some], 40)
+    wanted = [x.means for x in some]
+    solid = [[re.sub(r"\s", "", text) for text in texts] for texts in (written, wanted)]
     return {
-        "right": sum(text == x.means for text, x in zip(written, some, strict=True)) / HELD_OUT,
-        "right but for blanks": sum(
-            re.sub(r"\s", "", text) == re.sub(r"\s", "", x.means)
-            for text, x in zip(written, some, strict=True)
-        )
-        / HELD_OUT,
+        "right": sum(map(str.__eq__, written, wanted)) / HELD_OUT,
+        "right but for blanks": sum(map(str.__eq__, *solid)) / HELD_OUT,
+        "begun": begun(model),
         "written": written,
     }
 
@@ -361,7 +370,8 @@ def measure() -> dict[str, Any]:
             for name, rates in RATES.items()
         },
         "longer": kept(LONGER, SEEDS[0]),
-        "new rooms": [once(f"rooms {seed}", partial(rooms, seed)) for seed in SEEDS],
+        "begun before": once("begun", lambda: begun(base())),
+        "looked into": [once(f"looked {seed}", partial(looked_into, seed)) for seed in SEEDS],
         "memory": {
             name: once(f"memory {name}", partial(apart, way))
             for name, way in [*((x, WAYS[x]) for x in RATES), ("everything", None)]
@@ -386,8 +396,10 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
             )
     run = figures["longer"]["shares"]
     yield f"{'LoRA, 480 steps':26}" + "".join(f"{run[x]:14.1%}" for x in home_commands.LISTS)
-    for run in figures["new rooms"]:
-        yield f"new rooms: {run['right']:.1%}, but for blanks {run['right but for blanks']:.1%}"
+    yield f"answers begun for it, before: {figures['begun before']:.1%}"
+    for run in figures["looked into"]:
+        names = ("right", "right but for blanks", "begun")
+        yield "LoRA on new rooms, and begun: " + ", ".join(f"{x} {run[x]:.1%}" for x in names)
     for name, megabytes in figures["memory"].items():
         yield f"memory, {name}: {megabytes:,.0f} MB"
     yield f"{'':26}{'plain loss':>14}{'right':>14}{'commands':>14}"

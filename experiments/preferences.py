@@ -194,6 +194,7 @@ def measure() -> dict[str, Any]:
     figures: dict[str, Any] = {
         "settings": SETTINGS,
         "pairs": [list(x) for x in preferences()],
+        "held out": [list(x) for x in held_out()[:HELD_OUT]],
         "before": once("before", lambda: {"plain loss": plain_loss(base()), **told(base())}),
         "asked for one word": once("one word", lambda: told(base(), ASK)),
         "ways": {

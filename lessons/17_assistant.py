@@ -45,22 +45,29 @@ model = smollm2.load().requires_grad_(False)
 # %% [markdown]
 # ## A form for talking
 #
-# Lesson 09 showed the trick: a conversation is one text, with a **chat template** that says who speaks. The special tokens `<|im_start|>` and `<|im_end|>` mark each turn. The model's part is to go on after `assistant`.
+# Lesson 09 showed the trick: a conversation is one text, with a **chat template** that says who speaks. The special tokens `<|im_start|>` and `<|im_end|>` mark each turn. The model's part is to go on after `assistant`, up to the first `<|im_end|>`. (A *system* turn before may say who it is to be; we use none.)
 
 # %%
 question = "What is the opposite of hot?"
 print(turns(question, system=None))
 
 # %%
-for name, text in (("without", question), ("with", turns(question, system=None))):
-    print(f"{name:8} the template: {''.join(model.write(text, 12))!r}")
+prompts = {
+    "as it is": question,
+    "as a page": f"Q: {question}\nA:",
+    "template": turns(question, system=None),
+}
+for name, text in prompts.items():
+    tokens = torch.tensor([model.tokenizer.encode(text).ids])
+    first = model.tokenizer.id_to_token(int(model(tokens)[0, -1].argmax()))
+    print(f"{name:10} likeliest first {first!r:14} it writes {''.join(model.write(text, 12))!r}")
 
 # %% [markdown]
-# The weights are the same. Without the template, the likeliest next token says that the message is over. They were fine-tuned on conversations in this form, so this form brings answers. This step is called **instruction tuning**, or supervised fine-tuning (SFT): next-token prediction, as in lesson 10, on conversations that people or other models have written.
+# A bare question ends at once; a text that *looks* like question and answer brings an answer, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction, as in lesson 10), then on *preferences* (Allal et al. 2025). Today you repeat both later steps in small.
 #
 # ## Learn the answers alone
 #
-# One thing is new. A conversation holds the user's words, too. Our model is never asked to write these, so only the assistant's tokens are targets:
+# One thing is new. A conversation holds the user's words, too. Usually only the assistant's tokens are targets (Llama 2's authors do so, Touvron et al. 2023):
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -76,8 +83,10 @@ for i, token in enumerate(shown):
         diagram.text("−100", (wide * i, 1.3), size=9)
 diagram.text("target", (-1.25, 1.3), size=9)
 diagram.text("token", (-1.25, 0), size=9)
-diagram.text("asked = 4", (wide * 1.5, -0.75), size=9)
-diagram.text("lengths = 7", (wide * 5, -0.75), size=9)
+for name, count, y in (("asked = 4", 4, -0.75), ("lengths = 7", 7, -1.35)):
+    end = wide * (count - 1) + 0.68
+    diagram.arrow((-0.68, y), (end, y))
+    diagram.text(name, (end + 0.15, y), size=9, align="left")
 diagram.show(
     "A row of eight tokens: user, lamp, off, assistant are the prompt (asked = 4), then the answer: "
     "action, the rest, end (lengths = 7), then padding. Above assistant stands the target action, "
@@ -85,7 +94,7 @@ diagram.show(
 )
 
 # %% [markdown]
-# The target of a place is the *next* token. So the first target stands above the last token of the prompt, and the last target is the token that ends the answer: without it, the model would never learn to stop. All other targets are $-100$, as in lesson 16.
+# The target of a place is the *next* token. So the first target is at the last token of the prompt, and the last target is the token that ends the answer: without it, the model would never learn to stop. All other targets are $-100$, as in lesson 16.
 
 # %%
 # exercise: assistant/answer_mask
@@ -99,7 +108,7 @@ answer_targets = mine("assistant/answer_mask")
 # %% [markdown]
 # ## A task that it cannot do
 #
-# A home should do what people say. *The lamp in the hall off please* means one line of JSON, with an action of Home Assistant, the texts of which you know from lesson 11:
+# Assistants act by writing calls of programs: **tool use**, or function calling. Here a home should do what people say. *The lamp in the hall off please* means one line of JSON, with an action of Home Assistant, whose texts you know from lesson 11:
 
 # %%
 commands = home_commands.split(2000, 30, SEED)
@@ -116,41 +125,37 @@ seen = {x.said for x in commands["learning"]}
 assert not seen & {x.said for name in home_commands.LISTS for x in commands[name]}
 
 # %% [markdown]
-# A command is right if every character is. Must the model write it out for that? No: greedy decoding writes a given text exactly if each of its tokens is the likeliest one *after the right beginning*. That takes one pass of teacher forcing, and no writing.
-
-
-# %%
-@torch.no_grad()
-def right(model, some, rows=10):
-    """Return the share of commands that greedy decoding would write exactly."""
-    found = []
-    for i in range(0, len(some), rows):
-        batch = rows_of(model, some[i : i + rows])
-        targets = answer_targets(*batch)
-        asked = targets != -100
-        hits = torch.ones_like(asked)
-        hits[asked] = model.scores(model.states(batch[0])[asked]).argmax(-1) == targets[asked]
-        found += hits.all(-1).tolist()
-    return sum(found) / len(found)
+# A command is right if every token is. Must the model write it out for that? No: greedy decoding writes a given row of tokens exactly if each is the likeliest one *after the right beginning*. That takes one pass of teacher forcing, and no writing. (`conversations` returns rows of tokens, the lengths of the prompts, and those of prompt and answer together: what your function takes.)
 
 
 # %%
 def rows_of(model, some):
     """Return tokens, lengths of the prompts, and lengths of prompt and answer."""
-    pairs = [(turns(x.said, system=None), x.means) for x in some]
-    return conversations(model.tokenizer, pairs)
+    return conversations(model.tokenizer, [(turns(x.said, system=None), x.means) for x in some])
 
 
+@torch.no_grad()
+def right(model, some):
+    """Return the share of commands that greedy decoding would write exactly."""
+    found = []
+    for i in range(0, len(some), 10):
+        batch = rows_of(model, some[i : i + 10])
+        wanted, likeliest = answer_targets(*batch), model(batch[0]).argmax(-1)
+        found += ((likeliest == wanted) | (wanted == -100)).all(-1).tolist()
+    return sum(found) / len(found)
+
+
+# %%
 said = commands["known"][0]
 print(said.said, "→", "".join(model.write(turns(said.said, system=None), 30)))
 print({name: right(model, commands[name][:10]) for name in home_commands.LISTS})
 
 # %% [markdown]
-# It talks, as it was trained to. (Nobody told it what we want; that is one of the rivals below.)
+# It talks, as it was trained to. (Nobody showed it what we want: a rival below gets examples.)
 #
 # ## Change a few numbers
 #
-# To fine-tune all 134.5 million parameters takes their gradients and Adam's two averages too: $4 \times 4$ bytes for each. **LoRA** (low-rank adaptation, Hu et al. 2021) freezes the weights and learns only a *change* for some matrices, of low rank:
+# To fine-tune all 134.5 million parameters takes their gradients and Adam's two averages: $4 \times 4$ bytes for each. **LoRA** (low-rank adaptation, Hu et al. 2021) freezes the weights and learns only a *change* for some matrices, of low rank:
 #
 # $$\underset{n \times d_{out}}{y} = x\, W^T + \frac{\alpha}{r}\; x\, \underset{d_{in} \times r}{A^T}\; \underset{r \times d_{out}}{B^T}$$
 
@@ -158,17 +163,17 @@ print({name: right(model, commands[name][:10]) for name in home_commands.LISTS})
 diagram = drawings.Diagram()
 x_box = diagram.box("x", (0, 0), "stream", size=(1.0, 0.7))
 frozen = diagram.box("W, frozen", (3.6, 1.0), "dim", size=(2.6, 1.1))
-down = diagram.box("A", (2.7, -1.0), "query", size=(0.7, 1.3))
-up = diagram.box("B, first zero", (5.1, -1.0), "query", size=(2.3, 0.6))
-total = diagram.box("+", (7.4, 0), "plain", size=(0.7, 0.7))
+down = diagram.box("A", (2.7, -1.0), "plain", size=(0.7, 1.3))
+up = diagram.box("B, first zero", (5.1, -1.0), "plain", size=(2.3, 0.6))
+total = diagram.box("+", (8.4, 0), "stream", size=(0.7, 0.7))
 diagram.arrow(x_box, frozen)
 diagram.arrow(x_box, down)
 diagram.arrow(down, up)
 diagram.arrow(frozen, total)
-diagram.arrow(up, total)
+diagram.arrow(up, total, r"$\times\, \alpha / r$")
 diagram.text(r"$n \times d_{in}$", (0, 0.65), size=9)
+diagram.text(r"$n \times d_{out}$", (8.4, 0.65), size=9)
 diagram.text(r"$n \times r$", (3.5, -1.75), size=9)
-diagram.text(r"$\alpha / r$", (6.9, -1.45), size=9)
 diagram.show(
     "x goes two ways: through the frozen matrix W, and through A down to r = 8 numbers and through "
     "B, which is zero at first, up again. The second way is scaled by alpha over r, and the two "
@@ -188,7 +193,7 @@ check("lora/layer", LowRankLinear)
 LowRankLinear = mine("lora/layer")
 
 # %% [markdown]
-# We put your layer in the place of all seven matrices of the last ten blocks. `adapt` freezes the rest. (Where only the last blocks learn, the backward pass ends there, a third of the way.)
+# We put your layer in the place of all seven matrices of the last ten blocks. The rest was frozen when we loaded it. (Where only the last blocks learn, the backward pass ends there, a third of the way.)
 
 # %%
 from course_lib.lora import adapt, merge_all
@@ -197,17 +202,18 @@ names = ("w_q", "w_k", "w_v", "w_o", "w_1", "w_2", "w_3")
 mine_tuned = deepcopy(model)
 with training.seeded(SEED):
     trained = adapt(mine_tuned.blocks[-10:], names, lambda linear: LowRankLinear(linear, 8, 16))
-before, after = (right(x, commands["known"][:2]) for x in (model, mine_tuned))
+row = rows_of(model, commands["known"][:1])[0]
+begin = torch.equal(model(row), mine_tuned(row))
 count = sum(p.numel() for p in trained)
 whole = sum(p.numel() for name, p in model.named_parameters() if not name.endswith("bias"))
-print(f"trained: {count:,} of {whole:,}, {count / whole:.2%}")
-assert before == after == 0 and round(count / whole, 3) == 0.006
+print(f"trained: {count:,} of {whole:,}, {count / whole:.2%}; the same scores as before: {begin}")
+assert begin and round(count / whole, 3) == 0.006
 
 # %% tags=["hide-input"]
 megabytes = {
     "everything trained, float32": 16 * whole / 1e6,
     "LoRA, float32": (4 * whole + 16 * count) / 1e6,
-    "LoRA, frozen weights in 4 bits": (93e6 + 16 * count) / 1e6,
+    "LoRA, frozen weights as filed": (93e6 + 16 * count) / 1e6,
 }
 print("counted: weights, gradients and Adam's averages (lesson 12)")
 for way, size in megabytes.items():
@@ -219,11 +225,11 @@ for way in ("everything", "LoRA"):
 assert kept["memory"]["everything"] > 2 * kept["memory"]["LoRA"]
 
 # %% [markdown]
-# *Four bits* is **QLoRA** (Dettmers et al. 2023): keep the frozen weights as small as our file does, and decode each matrix whenever it is needed. The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) builds it. It costs time, so here we do not.
+# The third row is **QLoRA** (Dettmers et al. 2023): keep the frozen weights in four bits, as our file does, and decode each matrix when it is needed. It costs time, so we do not. (The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) does, and finds where memory comes back.)
 #
 # ### Train it
 #
-# 100 steps of four commands. It takes two to four minutes.
+# 100 steps of four commands, or four minutes.
 
 
 # %%
@@ -241,7 +247,7 @@ def loss(model, batch):
 
 
 # %% tags=["training"]
-training.train(
+history = training.train(
     mine_tuned, in_batches(commands["learning"], 100), loss, steps=100, learning_rate=0.002,
     seconds=240,
 )  # fmt: skip
@@ -268,40 +274,34 @@ merged = mine("lora/merge")
 # %%
 layer = mine_tuned.blocks[-1].attention.sublayer.attention.w_q
 x = torch.randn(5, 576)
-together = F.linear(x, merged(layer.linear.weight, layer.a, layer.b, layer.alpha))
+together = F.linear(x, merged(layer.linear.weight, layer.a, layer.b, alpha=16))
 print(f"largest difference {(together - layer(x)).abs().max():.1e}")
 assert torch.allclose(together, layer(x), atol=1e-4)
 
 # %% [markdown]
 # ## Does it pay?
 #
-# Three rivals train nothing: the model as it came; the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts**: for each action, how often each word was said with it, a list of devices, and a pattern for rooms. One rival trains the last block whole, 3.5 million parameters, on the same commands as LoRA. **On which list does LoRA, with 480 of the 2,000 commands, beat counting?**
+# Two rivals train nothing: the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts** which words go with which action, in the 480 commands that LoRA sees, with patterns for rooms and devices by somebody who knew the task. One rival trains the last block whole, 3.5 million parameters, as long as LoRA. **On which list does LoRA lose most against the known kind?**
 
 # %%
-guess = None  # a name of home_commands.LISTS, or "none"
+guess = None  # a name of home_commands.LISTS
 
 # %% tags=["hide-input"]
 mean = {
     way: {name: sum(run[name] for run in runs) / len(runs) for name in home_commands.LISTS}
     for way, runs in kept["shares"].items()
 }
-beaten = [name for name in home_commands.LISTS if mean["LoRA"][name] > mean["counting"][name]]
-reveal(guess, beaten or "none")
-title = "A program that counts is ahead of 135 million parameters"
-assert all(mean["counting"][x] > mean["LoRA"][x] for x in home_commands.LISTS)
-assert mean["LoRA"]["known"] > 0.9 and mean["LoRA"]["new rooms"] < 0.6
-assert mean["in context"]["new rooms"] > mean["LoRA"]["new rooms"] + 0.2
+reveal(guess, min(home_commands.LISTS, key=mean["LoRA"].get))
+title = "Exact to the last character, LoRA loses most with new rooms"
+assert min(home_commands.LISTS, key=mean["LoRA"].get) == "new rooms"
 figure, ax = plots.axes(title, "share of commands that are right, %", "", size=(7.4, 3.6))
-ways = ("before", "in context", "counting", "last block", "LoRA")
+ways = ("in context", "counting, 480", "last block", "LoRA", "LoRA, mixed")
 for i, name in enumerate([*home_commands.LISTS][::-1]):
     for j, way in enumerate(ways):
         runs = [100 * run[name] for run in kept["shares"][way]]
-        colour = plots.COLOURS[j]
-        label = way if i == 0 else None
-        ax.plot(runs, [i + 0.16 * (2 - j)] * len(runs), "o", color=colour, markersize=4, alpha=0.6)
-        ax.barh(
-            i + 0.16 * (2 - j), sum(runs) / len(runs), 0.14, color=colour, alpha=0.5, label=label
-        )
+        place, colour = i + 0.16 * (2 - j), plots.COLOURS[j]
+        ax.barh(place, sum(runs) / 3, 0.14, color=colour, alpha=0.5, label="" if i else way)
+        ax.plot(runs, [place] * 3, "o", color=colour, markersize=4, alpha=0.6)
 ax.set_yticks(range(4), [*home_commands.LISTS][::-1])
 ax.set_xlim(0, 103)
 ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
@@ -309,20 +309,31 @@ spoken = "; ".join(
     f"{way}: " + ", ".join(f"{name} {100 * mean[way][name]:.0f}" for name in home_commands.LISTS)
     for way in ways
 )
-plots.show(figure, f"Percent right, means of three seeds. {spoken}.")
+plots.show(figure, f"Percent right of 30, means of three seeds. {spoken}.")
 
 # %% [markdown]
-# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. But a program that counts is ahead on every list. (It was written by somebody who knew the task, with a pattern for rooms and a list of devices; LoRA was given pairs alone. And it saw all 2,000 commands, LoRA 480.) Eight examples in the prompt, without any training, are ahead on new rooms.
-
-# %% [markdown]
-# And one number would have hidden this: on held-out commands of the *known* kind, the usual test, LoRA has 93 %; with new rooms it has 54 %. (Its learning rate, and that of the last block, were not swept; the last block ran once.) What does it write there?
+# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. (The last block alone has 76 % at the best of three learning rates. With four times the steps, one LoRA run has 100, 47, 87 and 77 %.) A short program that has counted the same 480 commands does as well on three lists, and better on new rooms.
+#
+# One number would have hidden that list: the usual test, held-out commands of the *known* kind, says 93 %. Has LoRA not learned what a room is? Look before you explain:
 
 # %% tags=["training"]
-for x in commands["new rooms"][:4]:
+for x in commands["new rooms"][:6]:
     print(f"{x.said:45}", "".join(mine_tuned.write(turns(x.said, system=None), 30)))
 
+# %% tags=["hide-input"]
+looked = kept["looked into"]
+print("new rooms, three seeds: right to the last character, and blanks aside")
+for run in looked:
+    print(f"{run['right']:8.0%}{run['right but for blanks']:8.0%}")
+for token in (' "attic', " attic"):
+    print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
+assert all(run["right but for blanks"] > run["right"] + 0.1 for run in looked)
+
 # %% [markdown]
-# ## What has it forgotten?
+# Over half of the wrong ones are wrong by a blank. In a sentence *attic* is the token ` attic`, with its blank, and the model copies it; in our JSON, after a quotation mark, the word is cut into other tokens. So *exact match* counted spelling where we asked about rooms. (Any program would cut that blank off.)
+
+# %% [markdown]
+# ## Does it still answer?
 #
 # Ask both models things that have nothing to do with a home. **What does the tuned one answer to "What is the capital of Norway?": a word, a sentence, or a command?**
 
@@ -330,15 +341,20 @@ for x in commands["new rooms"][:4]:
 guess = None  # "word", "sentence" or "command"
 
 # %% tags=["training"]
-merge_all(mine_tuned)
+merge_all(mine_tuned, alpha=16)
 for question in ("What is the capital of Norway?", "Who wrote Hamlet?"):
     for which in (model, mine_tuned):
         print("".join(which.write(turns(question, system=None), 25)).replace("\n", "⏎"))
-answer = "".join(mine_tuned.write(turns("What is the capital of Norway?", system=None), 25))
+asked = turns("What is the capital of Norway?", system=None)
+answer = "".join(mine_tuned.write(asked, 25))
 reveal(guess, "command" if "{" in answer else "sentence" if " " in answer else "word")
+print(
+    "begun for it: The capital of Norway is",
+    "".join(mine_tuned.write(f"{asked}The capital of Norway is", 8)),
+)
 
 # %% [markdown]
-# Measured, on 29 such questions and 40 sentences of Home Assistant's pages (means of three, two and one run):
+# Measured on 29 such questions (answers are cut after 25 tokens) and on 40 sentences of Home Assistant's pages:
 
 # %% tags=["hide-input"]
 rows = {"before": [kept["before"]]}
@@ -347,17 +363,24 @@ print(f"{'':14}{'right word':>12}{'a command':>12}{'loss on sentences':>20}")
 for way, runs in rows.items():
     shown = [sum(run[x] for run in runs) / len(runs) for x in ("right", "commands", "plain loss")]
     print(f"{way:14}{shown[0]:12.0%}{shown[1]:12.0%}{shown[2]:20.2f}")
+looked = kept["looked into"]
+print(
+    f"answer begun for it, capitals and opposites: {kept['begun before']:.0%} right before,",
+    "then",
+    *(f"{run['begun']:.0%}" for run in looked),
+)
 assert min(run["after"]["commands"] for run in kept["ways"]["LoRA"]) == 1
 assert max(run["after"]["commands"] for run in kept["ways"]["LoRA, mixed"]) == 0
-assert min(run["after"]["right"] for run in kept["ways"]["LoRA, mixed"]) >= kept["before"]["right"]
+assert min(run["begun"] for run in looked) > kept["begun before"] - 0.1
 
 # %% [markdown]
-# Each question has become a command. The loss on plain sentences hardly shows it: 4.2 nats before, 4.5 after.
+# Each question gets a command. Is Oslo forgotten? No: with the answer begun for it, the tuned model has as many capitals and opposites right as before. It has lost the *form* of answering.
 
 # %% [markdown]
-# *LoRA, mixed* is the cheapest cure, **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. Then as many questions are answered rightly as before, and the commands are learned as well. (Its loss on sentences is no better than LoRA's: ask for what you want to keep.)
-#
-# Where in the network do the two differ? The X-ray opens both on the same words; your matrices are merged now. Go up the blocks: the first 20 are the same, and there the pictures agree.
+# *LoRA, mixed* keeps it by **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. It answers again, and has learned the commands as well (figure above). (Replayed and tested questions share forms, such as *What is the capital of …?*; other kinds of talk may still be lost. The loss on sentences ranks the models the other way round: measure what you want to keep.)
+
+# %% [markdown]
+# The X-ray opens both models on the same words; your matrices are merged now. Go up the blocks: the first 20 are the same, and there the pictures agree.
 
 # %%
 from course_lib.xray import xray
@@ -367,16 +390,21 @@ xray(mine_tuned, "lamp off", beside=model, columns=8)
 # %% [markdown]
 # ## Better than, not equal to
 #
-# Often nobody can write the one right answer, but anybody can say which of two is better. How does one learn from such **preferences**?
+# Often nobody has written the one right answer, and it is easier to say which of two is better. How does one learn from such **preferences**?
 #
-# The usual way was long: train a second network that predicts the preference, a **reward** $r(x, y)$ of an answer $y$ to $x$; then raise the reward of what the model writes by reinforcement learning (RLHF, Ouyang et al. 2022), but stay near to the model $\pi_0$ that one began with. That second wish has a weight $\beta$.
+# The usual way was long: train a second network that predicts the preference, a **reward** $r(x, y)$ of an answer $y$ to $x$; then find, by reinforcement learning, the model $\pi$ that gets much reward and stays near the model $\pi_0$ that one began with (RLHF, Ouyang et al. 2022):
+#
+# $$\max_\pi \; \mathbb{E}_{y \sim \pi}\big[r(x, y)\big] - \beta\, \mathrm{KL}(\pi \,\|\, \pi_0)$$
 
 # %% [markdown]
-# **DPO** (direct preference optimization, Rafailov et al. 2023) needs neither. Three lines:
+# **DPO** (direct preference optimization, Rafailov et al. 2023) has the same aim, without reinforcement learning:
 #
-# 1. The best model for a reward $r$ and a weight $\beta$ is $\pi(y \mid x) = \pi_0(y \mid x)\, e^{r(x, y) / \beta} / Z(x)$, where $Z(x)$ makes it sum to 1.
+# 1. The best model is $\pi(y \mid x) = \pi_0(y \mid x)\, e^{r(x, y) / \beta} / Z(x)$, where $Z(x)$ makes it sum to 1.
 # 2. So the reward can be read off the model: $r(x, y) = \beta \log \frac{\pi(y \mid x)}{\pi_0(y \mid x)} + \beta \log Z(x)$.
-# 3. A reward predicts that $y^+$ is preferred to $y^-$ with $\sigma\big(r(x, y^+) - r(x, y^-)\big)$ (Bradley & Terry 1952). In the difference $Z(x)$ is gone:
+# 3. A reward predicts that $y^+$ is preferred to $y^-$ with $\sigma\big(r(x, y^+) - r(x, y^-)\big)$, where $\sigma$ is the logistic function (Bradley & Terry 1952). In the difference $Z(x)$ is gone.
+
+# %% [markdown]
+# So the loss, averaged over $m$ pairs, is
 #
 # $$L = -\frac{1}{m} \sum_{\text{pairs}} \log \sigma\Big(\beta \log \frac{\pi(y^+ \mid x)}{\pi_0(y^+ \mid x)} - \beta \log \frac{\pi(y^- \mid x)}{\pi_0(y^- \mid x)}\Big)$$
 
@@ -402,7 +430,7 @@ check("dpo/loss", preference_loss)
 preference_loss = mine("dpo/loss")
 
 # %% [markdown]
-# A preference that a program can check: of two answers of the model's own, drawn at random, the *shorter* one is better. (A program that checks the answer itself, such as a unit test, gives a **verifiable reward**; many recent models are trained by reinforcement on such ones, e.g. Guo et al. 2025.)
+# A program can prefer, too: of two answers of the model's own, drawn at random, the *shorter* one is better. (A program that says whether an answer is *right*, such as a unit test, gives a **verifiable reward**; Guo et al. 2025 train a large model by reinforcement learning on such rewards.)
 
 # %%
 preferred = results.load("preferences")["figures"]
@@ -467,7 +495,7 @@ guess = None  # "shorter", "as long", "longer"
 
 # %% tags=["hide-input"]
 longer, start = preferred["longer"], preferred["before"] | {"chosen": 0, "rejected": 0}
-title = "With more DPO the loss gets what it asks for, and we do not"
+title = "With more DPO the loss gets what it asks for, and answers get long again"
 names = ["gain of log p, held-out answers, nats", "tokens of an answer", "share of right words"]
 figure, panels = plots.panels(title, names, size=(10.5, 3.2))
 lines = {"chosen": (0, "-"), "rejected": (0, "--"), "length": (1, "-"), "right": (2, "-")}
@@ -496,6 +524,17 @@ plots.show(figure, f"Three measures over 160 steps, two seeds each. At the end: 
 grown = last["DPO"]["length"] - average["DPO"]["length"]
 reveal(guess, "longer" if grown > 2 else "shorter" if grown < -2 else "as long")
 print(longer["DPO"][0][-1]["answers"][:2])
+for name, side in (("chosen", 1), ("rejected", 2)):
+    tokens = [len(model.tokenizer.encode(pair[side]).ids) for pair in preferred["held out"]]
+    size = sum(tokens) / len(tokens)
+    print(f"{name:9} {size:3.0f} tokens; a token loses {-last['DPO'][name] / size:.1f} nats")
+assert last["DPO"]["length"] > average["before"]["length"] - 5
+assert all(run[-1]["length"] < 20 for run in longer["better answers alone"])
+gaps = [[x["chosen"] - x["rejected"] for x in (run[0], run[-1])] for run in longer["DPO"]]
+assert all(18 < first < 20 and 25 < last_gap < 30 for first, last_gap in gaps)
+
+# %% [markdown]
+# They are nearly as long as before training, and repeat themselves. Yet what the loss asks for has grown, on held-out pairs as well: a difference of 19 nats after 40 steps, of more than 25 now. A model trained on a measure finds texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Is the cause that both answers become less likely? Not alone: *better answers alone* fits 21 answers by heart, loses as many nats on held-out ones, and still writes short sentences. (Worse answers fall more partly as they are longer.)
 
 # %% [markdown]
 #
@@ -514,28 +553,31 @@ tricky = {
     "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in pairwise(plain)],
 }
 told = {name: right(mine_tuned, some) for name, some in {"as learned": plain, **tricky}.items()}
-for said in ("don't turn on the lamp in the hall", "open the toothbrush"):
+for said in (
+    "don't turn on the lamp in the hall",
+    tricky["… and …"][0].said,
+    "open the toothbrush",
+):
     print(f"{said} →", "".join(mine_tuned.write(turns(said, system=None), 30)))
 claim = "most commands are carried out though *don't* stands before them"
 training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 
 # %% [markdown]
-# *Don't* is hardly heard: nearly every command is carried out as if it were not there (in the one above it became its opposite). Of two commands in one sentence, neither is written rightly, mostly. And for a toothbrush there is a command, too. Nothing like this was in its 400 examples, and a model that has learned to write commands writes one.
+# *Don't* is hardly heard: most commands are carried out as if it were not there. For two commands with *and* between them our JSON has no form, and the model writes something. And for a toothbrush there is a command, too. Nothing like this was in its examples.
 #
-# So a program around it must check what it writes: is it JSON, is there such an action, such a device? That program is what runs; the model proposes.
+# So a program around it must check what it writes: is it JSON, is there such an action, such a device? Or it lets the model choose among the tokens that can still become a known command (**constrained decoding**). That program is what runs; the model proposes.
 
 # %% [markdown]
 # ## Break it
 #
 # - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share, and what would you have to measure besides?
 # - Put a random $B$ in your layer. What is the first loss?
-# - Train with rank 1. Which list suffers?
 # - Call `preference_loss` with better and worse exchanged, for ten steps. What does the model answer?
 
 # %% [markdown]
 # ## What to remember
 #
-# A conversation is a text with a template, and a model learns to answer by predicting the answers alone. A change of low rank, 0.6 % of the numbers, teaches a real model a new form in minutes. It also makes it forget every other one, unless some of each batch keeps them. Preferences need no right answer, only a better one; DPO turns them into a loss on a difference. And before you tune: count, ask, and give examples.
+# A conversation is a text with a template, and a model learns to answer by predicting the answers alone. A change of low rank, 0.6 % of the parameters, teaches a real model a new form in minutes. It also stops answering questions, unless some of each batch keep that. Preferences need no right answer, only a better one; DPO turns them into a loss on a difference. And before you tune: count, ask, and give examples.
 #
 # | | |
 # |:-|:-|
@@ -564,11 +606,6 @@ training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 # <details><summary>4. Under DPO the better answers became less likely. Is that a bug?</summary>
 #
 # No: only the difference counts. If both fall, the worse one faster, the loss falls.
-# </details>
-#
-# <details><summary>5. Two layers are adapted with rank 8, each 576 × 1,536. How many numbers are trained?</summary>
-#
-# 2 · 8 · (576 + 1,536) = 33,792.
 # </details>
 
 # %% [markdown]

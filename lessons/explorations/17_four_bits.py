@@ -3,7 +3,7 @@
 #
 # **25 minutes · an exploration of lesson 17 · needs `smollm2` (93 MB)**
 #
-# LoRA trains 0.6 % of SmolLM2 and keeps the rest, 540 MB in float32, as it came. The file on your disk holds the same weights in 93 MB. **Can they stay that small while we train, and what does it cost?** QLoRA (Dettmers et al. 2023) says yes. You build its idea on our file, and see why the obvious way saves less than it seems to.
+# LoRA trains 0.6 % of SmolLM2 and keeps the rest, 540 MB in float32, as it came. The file on your disk holds the same weights in 93 MB. **Can they stay that small while we train, and what does it cost?** QLoRA (Dettmers et al. 2023) says yes. You build its idea on our file, and count all that a training step keeps.
 
 # %%
 import torch
@@ -55,7 +55,7 @@ def encode(weight):
 
 
 # %% [markdown]
-# Rounding loses something. **By how much, at most, does a weight of SmolLM2 change, if we encode and decode it?** Remember where our float32 weights come from.
+# Rounding loses something. **By how much, at most, does a weight of our SmolLM2 change, if we encode and decode it?**
 
 # %%
 guess = None  # a number
@@ -93,7 +93,7 @@ class FourBitLinear(nn.Module):
 
 
 # %% [markdown]
-# Now the model of lesson 17: your LoRA layers in the last ten blocks, and below them, and in the other twenty blocks, frozen layers of either kind.
+# Now the model of lesson 17: your LoRA layers in the last ten blocks, and all frozen matrices in float32 or in four bits. (So that gradients reach $A$ too, $B$ is not zero here, but small random numbers.)
 
 # %% tags=["hide-input"]
 from copy import deepcopy
@@ -108,7 +108,8 @@ def adapted(frozen=None):
     """Return a copy with LoRA in its last ten blocks; `frozen` makes a frozen layer smaller."""
     copy = deepcopy(model)
     with training.seeded(0):
-        adapt(copy.blocks[-10:], names, lambda linear: LowRankLinear(linear, 8, 16))
+        for parameter in adapt(copy.blocks[-10:], names, lambda x: LowRankLinear(x, 8, 16)):
+            nn.init.normal_(parameter, std=0.02)
     for parent in list(copy.blocks.modules()) if frozen else []:
         for name, child in list(parent.named_children()):
             if isinstance(child, nn.Linear):
@@ -159,7 +160,7 @@ reveal(guess, "fewer" if ratio < 0.9 else "as many" if ratio < 1.1 else "twice a
 assert 175 < bills["four bits"][0] < 190 and 1.9 < ratio < 2.2
 
 # %% [markdown]
-# Twice as many. The gradient of $y = x W^T$ by $x$ is $g W$, and the gradients must pass through the frozen layers of the last ten blocks on their way down. So autograd keeps each decoded $W$ until the backward pass: ten blocks of float32 weights, 139 MB, are back. (The other twenty blocks need no backward pass, and their decoded weights are dropped at once.)
+# Twice as many. The gradient of $y = x W^T$ by $x$ is $g W$, and the gradients must pass through the frozen layers of the last ten blocks on their way down. So autograd keeps each decoded $W$ until the backward pass: the float32 weights of ten blocks, 139 MB, are back. (But not the first three of them, whose input needs no gradient. The other twenty blocks have no backward pass, and their decoded weights are dropped at once.)
 #
 # ## Decode it twice
 #
@@ -193,12 +194,14 @@ print("decoded twice: {:.0f} MB kept, {:.0f} MB saved".format(*bills["four bits,
 assert abs(bills["four bits, decoded twice"][1] / bills["float32"][1] - 1) < 0.01
 
 # %%
-gradients = []
+losses, gradients = [], []
 for some in (plain, decoding, twice):
-    loss(some).backward()
+    losses.append(loss(some))
+    losses[-1].backward()
     gradients.append([p.grad for p in some.parameters() if p.grad is not None])
-for other in gradients[1:]:
-    assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(gradients[0], other, strict=True))
+    assert torch.allclose(losses[-1], losses[0]) and len(gradients[-1]) == 140
+    for ours, theirs in zip(gradients[-1], gradients[0]):
+        assert ours.any() and torch.allclose(ours, theirs, atol=1e-6)
 
 # %% tags=["hide-input"]
 figure, ax = plots.axes(

@@ -47,6 +47,14 @@ def test_an_experiment_that_was_stopped_goes_on_until_it_is_saved(folder):
     assert results.once("trial", settings, "a", measure) == {"share": 5}
 
 
+def test_what_a_measurement_measures_inside_is_kept_as_well(folder):
+    def outer():
+        return 1 + results.once("stopped", {}, "inner", lambda: 2)
+
+    assert results.once("stopped", {}, "outer", outer) == 3
+    assert results.once("stopped", {}, "inner", pytest.fail) == 2
+
+
 def test_no_experiment_takes_what_is_kept_for_its_own_measurement():
     for name in found():
         source = (ROOT / "experiments" / f"{name}.py").read_text("utf8")
