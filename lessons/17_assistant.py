@@ -72,7 +72,7 @@ for name, text in prompts.items():
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
 shown = ["user", "lamp", "off", "assistant", "{action", "…}", "end", "pad"]
-wide, size = 1.45, (1.37, 0.6)
+wide, size = 1.5, (1.43, 0.6)
 for i, token in enumerate(shown):
     role = "value" if 4 <= i < 7 else "dim" if i == 7 else "stream"
     box = diagram.box(token, (wide * i, 0), role, size=size)
@@ -84,8 +84,8 @@ for i, token in enumerate(shown):
 diagram.text("target", (-1.25, 1.3), size=9)
 diagram.text("token", (-1.25, 0), size=9)
 for name, count, y in (("asked = 4", 4, -0.75), ("lengths = 7", 7, -1.35)):
-    end = wide * (count - 1) + 0.68
-    diagram.arrow((-0.68, y), (end, y))
+    end = wide * (count - 1) + 0.71
+    diagram.arrow((-0.71, y), (end, y))
     diagram.text(name, (end + 0.15, y), size=9, align="left")
 diagram.show(
     "A row of eight tokens: user, lamp, off, assistant are the prompt (asked = 4), then the answer: "
@@ -172,7 +172,7 @@ diagram.arrow(down, up)
 diagram.arrow(frozen, total)
 diagram.arrow(up, total, r"$\times\, \alpha / r$")
 diagram.text(r"$n \times d_{in}$", (0, 0.65), size=9)
-diagram.text(r"$n \times d_{out}$", (8.4, 0.65), size=9)
+diagram.text(r"$n \times d_{out}$", (9.5, 0), size=9)
 diagram.text(r"$n \times r$", (3.5, -1.75), size=9)
 diagram.show(
     "x goes two ways: through the frozen matrix W, and through A down to r = 8 numbers and through "
@@ -466,7 +466,7 @@ assert abs(came - 0.6931) < 1e-3
 #
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions. Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; and just ask: "Answer in one word."
+# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions (answers are cut after 40 tokens here). Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; and just ask: "Answer in one word."
 
 # %% tags=["hide-input"]
 rows = {name: [preferred[name]] for name in ("before", "asked for one word")} | preferred["ways"]
@@ -534,7 +534,7 @@ gaps = [[x["chosen"] - x["rejected"] for x in (run[0], run[-1])] for run in long
 assert all(18 < first < 20 and 25 < last_gap < 30 for first, last_gap in gaps)
 
 # %% [markdown]
-# They are nearly as long as before training, and repeat themselves. Yet what the loss asks for has grown, on held-out pairs as well: a difference of 19 nats after 40 steps, of more than 25 now. A model trained on a measure finds texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Is the cause that both answers become less likely? Not alone: *better answers alone* fits 21 answers by heart, loses as many nats on held-out ones, and still writes short sentences. (Worse answers fall more partly as they are longer.)
+# They are nearly as long as before training, and repeat themselves. Yet what the loss asks for has grown, on held-out pairs too: a difference of 19 nats after 40 steps, of more than 25 now. A model trained on a measure finds texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Is the cause that both answers become less likely? Not alone: *better answers alone* fits 21 answers by heart, loses as many nats on held-out ones, and still writes short sentences. (Worse answers fall more partly by their length.)
 
 # %% [markdown]
 #
@@ -553,11 +553,8 @@ tricky = {
     "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in pairwise(plain)],
 }
 told = {name: right(mine_tuned, some) for name, some in {"as learned": plain, **tricky}.items()}
-for said in (
-    "don't turn on the lamp in the hall",
-    tricky["… and …"][0].said,
-    "open the toothbrush",
-):
+odd = ["don't turn on the lamp in the hall", tricky["… and …"][0].said, "open the toothbrush"]
+for said in odd:
     print(f"{said} →", "".join(mine_tuned.write(turns(said, system=None), 30)))
 claim = "most commands are carried out though *don't* stands before them"
 training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)

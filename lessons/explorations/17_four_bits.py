@@ -160,7 +160,7 @@ reveal(guess, "fewer" if ratio < 0.9 else "as many" if ratio < 1.1 else "twice a
 assert 175 < bills["four bits"][0] < 190 and 1.9 < ratio < 2.2
 
 # %% [markdown]
-# Twice as many. The gradient of $y = x W^T$ by $x$ is $g W$, and the gradients must pass through the frozen layers of the last ten blocks on their way down. So autograd keeps each decoded $W$ until the backward pass: the float32 weights of ten blocks, 139 MB, are back. (But not the first three of them, whose input needs no gradient. The other twenty blocks have no backward pass, and their decoded weights are dropped at once.)
+# Twice as many. The gradient of $y = x W^T$ by $x$ is $g W$, and the gradients must pass through the frozen layers of the last ten blocks on their way down. So autograd keeps each decoded $W$ until the backward pass: the float32 weights of ten blocks, 139 MB, are back. (But not the first three of them, whose input needs no gradient. The other twenty blocks have no backward pass.)
 #
 # ## Decode it twice
 #
