@@ -1,14 +1,14 @@
 """Lesson 17: SmolLM2 learns to prefer short answers, by DPO and by its rivals.
 
-The pairs are two answers of its own to a question, and a program prefers the shorter one. What that
-costs is seen on questions that no pair is about: is the right word still said? Four times as many
-steps show where it ends.
+The pairs are two answers of its own to a question, both ended by itself, and a program prefers the
+shorter one. What that costs is seen on questions that no pair is about: is the right word still
+said? Each way is trained at three rates of learning.
 """
 
 import copy
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -37,20 +37,20 @@ SEEDS = (0, 1, 2)
 
 Preference = tuple[str, str, str]  # a question, the better answer, the worse one
 
-PAIRS, BETA, RATE, STEPS, LONGEST = 2, 0.1, 0.001, 40, 40
-HELD_OUT = 15  # pairs by which the way is followed
+PAIRS, BETA, STEPS = 2, 0.1, 40
+RATES = (0.0001, 0.0003, 0.001)
+DRAWS, LONGEST = 4, 60  # of answers to a question, and of tokens in one
+CUT = 40  # tokens of an answer that is measured
 WAYS = ("DPO", "better answers alone")
-LONGER = 4  # times as many steps, on two seeds
 ASK = " Answer in one word."
 SETTINGS = {
-    "pairs": PAIRS, "beta": BETA, "rate": RATE, "steps": STEPS, "longest": LONGEST,
-    "longer": LONGER,
+    "pairs": PAIRS, "beta": BETA, "steps": STEPS, "draws": DRAWS, "longest": LONGEST, "cut": CUT,
 }  # fmt: skip
 once = partial(results.once, "preferences", SETTINGS)
 
 
-def sampled(question: str, seed: int) -> str:
-    """Answer a question by drawing each token from the model's own distribution."""
+def sampled(question: str, seed: int) -> str | None:
+    """Answer a question by drawing each token from the model's own distribution, up to its end."""
     model = base()
     tokens = model.tokenizer.encode(prompt(question)).ids
     start, score = len(tokens), model.scoring()
@@ -60,9 +60,9 @@ def sampled(question: str, seed: int) -> str:
             chances = score(tokens, 1)[0].softmax(-1)
         token = int(torch.multinomial(chances, 1, generator=draw))
         if token == smollm2.STOP:
-            break
+            return model.tokenizer.decode(tokens[start:])
         tokens.append(token)
-    return model.tokenizer.decode(tokens[start:])
+    return None
 
 
 def length(answer: str) -> int:
@@ -71,12 +71,13 @@ def length(answer: str) -> int:
 
 
 def by_length(asked: Sequence[tuple[str, str]], seed: int) -> list[Preference]:
-    """Draw two answers to each question, and prefer the shorter one; equal ones are left out."""
+    """Draw answers to each question, and prefer the shorter one of two that differ in length."""
     found = []
     for i, (question, _) in enumerate(asked):
-        short, long = sorted((sampled(question, seed + 2 * i + k) for k in (0, 1)), key=length)
-        if length(short) < length(long):
-            found.append((question, short, long))
+        drawn = (sampled(question, seed + DRAWS * i + k) for k in range(DRAWS))
+        by_size = {length(text): text for text in drawn if text}
+        if len(by_size) > 1:
+            found.append((question, by_size[min(by_size)], by_size[max(by_size)]))
     return found
 
 
@@ -119,21 +120,23 @@ def before() -> dict[Preference, tuple[float, float]]:
     return {x: (chosen, rejected) for x, (chosen, rejected) in zip(every, kept, strict=True)}
 
 
-def gains(model: SmolLM2) -> dict[str, float]:
-    """Say how much likelier the held-out answers have become, in nats; the mean over the pairs."""
-    some = held_out()[:HELD_OUT]
-    now, then = all_log_probs(model, some), [before()[x] for x in some]
-    pairs = [(a - c, b - d) for (a, b), (c, d) in zip(now, then, strict=True)]
+def gains(model: SmolLM2, some: list[Preference]) -> dict[str, float]:
+    """Say how much likelier answers have become, in nats, and the loss; means over the pairs."""
+    now, then = (
+        torch.tensor(x).T for x in (all_log_probs(model, some), [before()[x] for x in some])
+    )
+    chosen, rejected = now - then
     return {
-        "chosen": sum(a for a, _ in pairs) / len(pairs),
-        "rejected": sum(b for _, b in pairs) / len(pairs),
-        "preferred": sum(a > b for a, b in pairs) / len(pairs),
+        "chosen": chosen.mean().item(),
+        "rejected": rejected.mean().item(),
+        "preferred": (chosen > rejected).float().mean().item(),
+        "loss": preference_loss(now[0], now[1], then[0], then[1], BETA).item(),
     }
 
 
 def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
     """Answer the questions that were not learned; measure length, and what is right."""
-    said = answers(model, [question + ask for question, _ in TESTED], LONGEST)
+    said = answers(model, [question + ask for question, _ in TESTED], CUT)
     right = [is_right(text, word) for text, (_, word) in zip(said, TESTED, strict=True)]
     return {
         "length": sum(map(length, said)) / len(said),
@@ -143,17 +146,10 @@ def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
     }
 
 
-def train(
-    model: SmolLM2, way: str, seed: int, steps: int, follow: Callable[[], object] = lambda: None
-) -> float:
-    """Train by preferences, or on the better answers alone; return the processor's seconds."""
-    draw, start = random.Random(seed), time.process_time()
-
-    def stream() -> Iterator[list[Preference]]:
-        for step in range(steps):
-            if step and step % STEPS == 0:
-                follow()
-            yield draw.sample(preferences(), PAIRS)
+def train(model: SmolLM2, way: str, rate: float, seed: int) -> None:
+    """Train by preferences, or on the better answers alone."""
+    draw = random.Random(seed)
+    batches = (draw.sample(preferences(), PAIRS) for _ in range(STEPS))
 
     def preferred(model: SmolLM2, batch: list[Preference]) -> Tensor:
         chosen_before, rejected_before = torch.tensor([before()[x] for x in batch]).T
@@ -164,60 +160,55 @@ def train(
         return loss(model, conversations(model.tokenizer, rows))
 
     training.train(
-        model, stream(), preferred if way == "DPO" else likelier,
-        steps=steps, learning_rate=RATE, seed=seed,
+        model, batches, preferred if way == "DPO" else likelier,
+        steps=STEPS, learning_rate=rate, seed=seed,
     )  # fmt: skip
-    return round(time.process_time() - start, 1)
 
 
-def tuned(way: str, seed: int) -> dict[str, Any]:
+def tuned(way: str, rate: float, seed: int) -> dict[str, Any]:
     """Train in one way, and measure."""
-    model = with_lora(copy.deepcopy(base()), seed)
-    taken = train(model, way, seed, STEPS)
-    return {"cpu_seconds": taken, "plain loss": plain_loss(model), **told(model)}
-
-
-def longer(way: str, seed: int) -> list[dict[str, Any]]:
-    """Train longer; measure after every forty steps."""
-    model, course = with_lora(copy.deepcopy(base()), seed), []
-
-    def follow() -> None:
-        course.append(told(model) | gains(model))
-
-    train(model, way, seed, LONGER * STEPS, follow)
-    follow()
-    return course
+    model, start = with_lora(copy.deepcopy(base()), seed), time.process_time()
+    train(model, way, rate, seed)
+    return {
+        "cpu_seconds": round(time.process_time() - start, 1),
+        "plain loss": plain_loss(model),
+        "learned": gains(model, preferences()),
+        "held out": gains(model, held_out()),
+        **told(model),
+    }
 
 
 def measure() -> dict[str, Any]:
     """Measure the model as it came, asked for one word, and after each way of training."""
-    figures: dict[str, Any] = {
+    return {
         "settings": SETTINGS,
         "pairs": [list(x) for x in preferences()],
-        "held out": [list(x) for x in held_out()[:HELD_OUT]],
+        "held out": [list(x) for x in held_out()],
         "before": once("before", lambda: {"plain loss": plain_loss(base()), **told(base())}),
         "asked for one word": once("one word", lambda: told(base(), ASK)),
         "ways": {
-            way: [once(f"{way} {seed}", partial(tuned, way, seed)) for seed in SEEDS]
-            for way in WAYS
-        },
-        "longer": {
-            way: [once(f"longer {way} {seed}", partial(longer, way, seed)) for seed in SEEDS[:2]]
+            way: {
+                str(rate): [
+                    once(f"{way} {rate} {seed}", partial(tuned, way, rate, seed)) for seed in SEEDS
+                ]
+                for rate in RATES
+            }
             for way in WAYS
         },
     }
-    return figures
 
 
 def table(figures: dict[str, Any]) -> Iterator[str]:
-    """Yield lengths, right answers, and how much likelier the held-out answers became."""
-    names = ("length", "right", "empty", "plain loss")
-    yield f"{'':32}" + "".join(f"{name:>11}" for name in names)
-    rows = {name: [figures[name]] for name in ("before", "asked for one word")} | figures["ways"]
-    for way, runs in rows.items():
-        means = [sum(x[n] for x in runs) / len(runs) if n in runs[0] else None for n in names]
-        yield f"{way:32}" + "".join(f"{'':>11}" if x is None else f"{x:11.3f}" for x in means)
-    for way, runs in figures["longer"].items():
-        for name in ("length", "right", "empty", "chosen", "rejected"):
-            quarters = zip(*([x[name] for x in run] for run in runs), strict=True)
-            yield f"{way}, longer, {name}: " + " ".join(f"{sum(x) / len(x):.2f}" for x in quarters)
+    """Yield lengths and right answers of each seed, and losses."""
+    for name in ("before", "asked for one word"):
+        yield f"{name:28}{figures[name]['length']:6.1f}{figures[name]['right']:8.0%}"
+    for way, rates in figures["ways"].items():
+        for rate, runs in rates.items():
+            lengths, right = ([x[name] for x in runs] for name in ("length", "right"))
+            yield f"{way}, {rate}".ljust(28) + " ".join(
+                f"{a:6.1f}{b:8.0%}" for a, b in zip(lengths, right, strict=True)
+            )
+            for pairs in ("learned", "held out"):
+                for name in ("loss", "preferred", "chosen", "rejected"):
+                    found = (x[pairs][name] for x in runs)
+                    yield f"    {pairs}, {name}: " + " ".join(f"{x:.3f}" for x in found)

@@ -45,7 +45,7 @@ model = smollm2.load().requires_grad_(False)
 # %% [markdown]
 # ## A form for talking
 #
-# Lesson 09 showed the trick: a conversation is one text, with a **chat template** that says who speaks. The special tokens `<|im_start|>` and `<|im_end|>` mark each turn. The model's part is to go on after `assistant`, up to the first `<|im_end|>`. (A *system* turn before may say who it is to be; we use none.)
+# Lesson 09 showed the trick: a conversation is one text, with a **chat template** that says who speaks. The special tokens `<|im_start|>` and `<|im_end|>` mark each turn. The model's part is to go on after `assistant`, up to the first `<|im_end|>`. (A *system* turn can come first and give the model a role. We leave it out.)
 
 # %%
 question = "What is the opposite of hot?"
@@ -63,7 +63,7 @@ for name, text in prompts.items():
     print(f"{name:10} likeliest first {first!r:14} it writes {''.join(model.write(text, 12))!r}")
 
 # %% [markdown]
-# A bare question ends at once; a text that *looks* like question and answer brings an answer, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction, as in lesson 10), then on *preferences* (Allal et al. 2025). Today you repeat both later steps in small.
+# This bare question ends at once; a text that *looks* like question and answer brings an answer, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction, as in lesson 10), then on *preferences* (Allal et al. 2025). Today you repeat both later steps in small.
 #
 # ## Learn the answers alone
 #
@@ -89,7 +89,7 @@ for name, count, y in (("asked = 4", 4, -0.75), ("lengths = 7", 7, -1.35)):
     diagram.text(name, (end + 0.15, y), size=9, align="left")
 diagram.show(
     "A row of eight tokens: user, lamp, off, assistant are the prompt (asked = 4), then the answer: "
-    "action, the rest, end (lengths = 7), then padding. Above assistant stands the target action, "
+    "action, the rest, end (lengths = 7), then padding. The target above assistant is action, "
     "above action the rest, above the rest the end; all other targets are -100.",
 )
 
@@ -106,7 +106,7 @@ check("assistant/answer_mask", answer_targets)
 answer_targets = mine("assistant/answer_mask")
 
 # %% [markdown]
-# ## A task that it cannot do
+# ## A task that nobody has shown it
 #
 # Assistants act by writing calls of programs: **tool use**, or function calling. Here a home should do what people say. *The lamp in the hall off please* means one line of JSON, with an action of Home Assistant, whose texts you know from lesson 11:
 
@@ -155,7 +155,7 @@ print({name: right(model, commands[name][:10]) for name in home_commands.LISTS})
 #
 # ## Change a few numbers
 #
-# To fine-tune all 134.5 million parameters takes their gradients and Adam's two averages: $4 \times 4$ bytes for each. **LoRA** (low-rank adaptation, Hu et al. 2021) freezes the weights and learns only a *change* for some matrices, of low rank:
+# To fine-tune all 134.5 million parameters takes weights, gradients and Adam's two averages: $4 \times 4$ bytes for each. **LoRA** (low-rank adaptation, Hu et al. 2021) freezes the weights and learns only a *change* for some matrices, of low rank:
 #
 # $$\underset{n \times d_{out}}{y} = x\, W^T + \frac{\alpha}{r}\; x\, \underset{d_{in} \times r}{A^T}\; \underset{r \times d_{out}}{B^T}$$
 
@@ -220,12 +220,12 @@ for way, size in megabytes.items():
     print(f"{way:32}{size:8,.0f} MB")
 kept = results.load("assistant")["figures"]
 print("measured: all that a process takes, with Python, PyTorch and activations")
-for way in ("everything", "LoRA"):
+for way in ("everything", "last block", "LoRA"):
     print(f"{way:32}{kept['memory'][way]:8,.0f} MB")
 assert kept["memory"]["everything"] > 2 * kept["memory"]["LoRA"]
 
 # %% [markdown]
-# The third row is **QLoRA** (Dettmers et al. 2023): keep the frozen weights in four bits, as our file does, and decode each matrix when it is needed. It costs time, so we do not. (The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) does, and finds where memory comes back.)
+# So freezing saves the memory, and low rank lets ten blocks learn for a quarter of one block's parameters. The third row is **QLoRA** (Dettmers et al. 2023): keep the frozen weights in four bits, as our file does, and decode each matrix when it is needed. It costs time, so we do not. (The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) does, and finds where memory comes back.)
 #
 # ### Train it
 #
@@ -281,19 +281,19 @@ assert torch.allclose(together, layer(x), atol=1e-4)
 # %% [markdown]
 # ## Does it pay?
 #
-# Two rivals train nothing: the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts** which words go with which action, in the 480 commands that LoRA sees, with patterns for rooms and devices by somebody who knew the task. One rival trains the last block whole, 3.5 million parameters, as long as LoRA. **On which list does LoRA lose most against the known kind?**
+# Two rivals train nothing: the model with the eight most similar commands of the 2,000 as earlier turns of the conversation (**in-context learning**, Brown et al. 2020); and a **program that counts** which words go with which action, in 480 commands, as many as LoRA sees, with patterns for rooms and devices by somebody who knew the task. One rival trains the last block whole, 3.5 million parameters, as long as LoRA. **Of the known kind LoRA writes 93 % exactly. What share of the commands with new rooms?**
 
 # %%
-guess = None  # a name of home_commands.LISTS
+guess = None  # percent
 
 # %% tags=["hide-input"]
 mean = {
     way: {name: sum(run[name] for run in runs) / len(runs) for name in home_commands.LISTS}
     for way, runs in kept["shares"].items()
 }
-reveal(guess, min(home_commands.LISTS, key=mean["LoRA"].get))
-title = "Exact to the last character, LoRA loses most with new rooms"
-assert min(home_commands.LISTS, key=mean["LoRA"].get) == "new rooms"
+reveal(guess, round(100 * mean["LoRA"]["new rooms"]))
+title = "LoRA writes 93 % of the known kind exactly, and 54 to 79 % of the rest"
+assert [round(100 * x) for x in mean["LoRA"].values()] == [93, 54, 79, 61]
 figure, ax = plots.axes(title, "share of commands that are right, %", "", size=(7.4, 3.6))
 ways = ("in context", "counting, 480", "last block", "LoRA", "LoRA, mixed")
 for i, name in enumerate([*home_commands.LISTS][::-1]):
@@ -312,9 +312,9 @@ spoken = "; ".join(
 plots.show(figure, f"Percent right of 30, means of three seeds. {spoken}.")
 
 # %% [markdown]
-# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. (The last block alone has 76 % at the best of three learning rates. With four times the steps, one LoRA run has 100, 47, 87 and 77 %.) A short program that has counted the same 480 commands does as well on three lists, and better on new rooms.
+# From nothing to 93 % of the known kind, with 0.6 % of the parameters: the training works. (The last block alone has 76 % at the best of three learning rates. With four times the steps, one LoRA run has 100, 47, 87 and 77 %.) A short program that has counted 480 commands does as well on three lists, and better on new rooms.
 #
-# One number would have hidden that list: the usual test, held-out commands of the *known* kind, says 93 %. Has LoRA not learned what a room is? Look before you explain:
+# One number would have hidden all that: the usual test, held-out commands of the *known* kind, says 93 %. Has LoRA not learned what a room is? Look before you explain:
 
 # %% tags=["training"]
 for x in commands["new rooms"][:6]:
@@ -322,7 +322,7 @@ for x in commands["new rooms"][:6]:
 
 # %% tags=["hide-input"]
 looked = kept["looked into"]
-print("new rooms, three seeds: right to the last character, and blanks aside")
+print("new rooms, three seeds: right to the last character, and ignoring spaces")
 for run in looked:
     print(f"{run['right']:8.0%}{run['right but for blanks']:8.0%}")
 for token in (' "attic', " attic"):
@@ -330,7 +330,7 @@ for token in (' "attic', " attic"):
 assert all(run["right but for blanks"] > run["right"] + 0.1 for run in looked)
 
 # %% [markdown]
-# Over half of the wrong ones are wrong by a blank. In a sentence *attic* is the token ` attic`, with its blank, and the model copies it; in our JSON, after a quotation mark, the word is cut into other tokens. So *exact match* counted spelling where we asked about rooms. (Any program would cut that blank off.)
+# 22 of 41 errors are only a space before the room, 17 of them in *attic* and *greenhouse*. In a sentence *attic* is one token, ` attic`, and the model copies it with its space; in our JSON, after a quotation mark, the word is cut into other tokens. So *exact match* mixed spelling with rooms: ignoring spaces, 79 % are right. The other errors are real (*iowa spotlight*).
 
 # %% [markdown]
 # ## Does it still answer?
@@ -365,7 +365,7 @@ for way, runs in rows.items():
     print(f"{way:14}{shown[0]:12.0%}{shown[1]:12.0%}{shown[2]:20.2f}")
 looked = kept["looked into"]
 print(
-    f"answer begun for it, capitals and opposites: {kept['begun before']:.0%} right before,",
+    f"18 capitals and opposites, prefilled: {kept['begun before']:.0%} right before,",
     "then",
     *(f"{run['begun']:.0%}" for run in looked),
 )
@@ -374,10 +374,10 @@ assert max(run["after"]["commands"] for run in kept["ways"]["LoRA, mixed"]) == 0
 assert min(run["begun"] for run in looked) > kept["begun before"] - 0.1
 
 # %% [markdown]
-# Each question gets a command. Is Oslo forgotten? No: with the answer begun for it, the tuned model has as many capitals and opposites right as before. It has lost the *form* of answering.
+# Each question gets a command. Is Oslo forgotten? No: when we write the first words of its answer (**prefilling**), 16 or 17 of 18 are right, 17 before. It has not lost these facts, but the *form* of answering.
 
 # %% [markdown]
-# *LoRA, mixed* keeps it by **replay**: one of the four rows of each batch is a general question, with the answer that the model itself gave *before* training. It answers again, and has learned the commands as well (figure above). (Replayed and tested questions share forms, such as *What is the capital of …?*; other kinds of talk may still be lost. The loss on sentences ranks the models the other way round: measure what you want to keep.)
+# *LoRA, mixed* keeps it by **replay**: one of the four rows of each batch is a general question, with the model's own answer from *before* training, cut after 25 tokens. It answers again, and has learned the commands as well (figure above). (Replayed and tested questions share forms, such as *What is the capital of …?*; other kinds of talk may still be lost. The loss on sentences ranks the three tuned models the other way round: measure what you want to keep. Or keep $A$ and $B$ apart, and use them for commands only.)
 
 # %% [markdown]
 # The X-ray opens both models on the same words; your matrices are merged now. Go up the blocks: the first 20 are the same, and there the pictures agree.
@@ -430,7 +430,7 @@ check("dpo/loss", preference_loss)
 preference_loss = mine("dpo/loss")
 
 # %% [markdown]
-# A program can prefer, too: of two answers of the model's own, drawn at random, the *shorter* one is better. (A program that says whether an answer is *right*, such as a unit test, gives a **verifiable reward**; Guo et al. 2025 train a large model by reinforcement learning on such rewards.)
+# A program can also choose: of answers of the model's own, drawn at random, it prefers the *shortest* to the longest. (A program that says whether an answer is *right*, such as a unit test, gives a **verifiable reward**; Guo et al. 2025 train a large model by reinforcement learning on such rewards.)
 
 # %%
 preferred = results.load("preferences")["figures"]
@@ -466,81 +466,69 @@ assert abs(came - 0.6931) < 1e-3
 #
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 21 of them), three seeds, measured on 29 other questions (answers are cut after 40 tokens here). Two rivals: learn the *better* answers as in the first half of this lesson, with no word about the worse ones; and just ask: "Answer in one word."
-
-# %% tags=["hide-input"]
-rows = {name: [preferred[name]] for name in ("before", "asked for one word")} | preferred["ways"]
-average = {
-    way: {x: sum(run[x] for run in runs) / len(runs) for x in ("length", "right")}
-    for way, runs in rows.items()
-}
-print(f"{'':24}{'tokens':>8}{'right word':>12}")
-for way, found in average.items():
-    print(f"{way:24}{found['length']:8.1f}{found['right']:12.0%}")
-for way in ("before", "DPO", "asked for one word"):
-    print(f"{way}: {rows[way][0]['answers'][:3]}")
-assert average["DPO"]["length"] < 0.7 * average["before"]["length"]
-assert average["asked for one word"]["length"] < average["DPO"]["length"] - 3
-assert average["asked for one word"]["right"] > average["before"]["right"]
+# LoRA as above, 40 steps of two pairs (there are 23 of them), three seeds, three learning rates. Two rivals: learn the *better* answers as in the first half of this lesson, without the worse ones; and just ask: "Answer in one word." Measured on 29 other questions (answers are cut after 40 tokens here) and on 16 other pairs.
 
 # %% [markdown]
-# Asking is shortest, and costs nothing. DPO shortens the answers by 40 %, whatever the prompt says, and learning the better answers alone does so as well; 29 questions do not rank the three by right words.
-#
-# ### A hundred and sixty
-#
-# On the pairs that it learns from, the loss is then below 0.001. **After four times as many steps of DPO, are answers to other questions shorter than after forty, as long, or longer?**
+# The rate of 0.001 brings DPO's lowest loss by far, on the pairs that it learns from and on the others. **In how many of the three seeds are then fewer answers right than the 59 % before?**
 
 # %%
-guess = None  # "shorter", "as long", "longer"
+guess = None  # 0, 1, 2 or 3
 
 # %% tags=["hide-input"]
-longer, start = preferred["longer"], preferred["before"] | {"chosen": 0, "rejected": 0}
-title = "With more DPO the loss gets what it asks for, and answers get long again"
-names = ["gain of log p, held-out answers, nats", "tokens of an answer", "share of right words"]
+ways = preferred["ways"]
+title = "The lowest loss, on other pairs as well, and in two of three seeds the worst answers"
+names = ["DPO's loss, nats", "tokens of an answer", "right words, %"]
 figure, panels = plots.panels(title, names, size=(10.5, 3.2))
-lines = {"chosen": (0, "-"), "rejected": (0, "--"), "length": (1, "-"), "right": (2, "-")}
-for way, colour in zip(longer, plots.COLOURS):
-    for run in longer[way]:
-        for name, (place, style) in lines.items():
-            course = [start[name], *(x[name] for x in run)]
-            panels[place].plot(range(0, 161, 40), course, style, color=colour)
+for (way, rates), colour in zip(ways.items(), plots.COLOURS):
+    places = range(len(rates))
+    for pairs, style in (("learned", "-"), ("held out", "--")):
+        mean = [sum(x[pairs]["loss"] for x in runs) / 3 for runs in rates.values()]
+        panels[0].plot(places, mean, style, color=colour)
+    for ax, name, unit in zip(panels[1:], ("length", "right"), (1, 100)):
+        for place, runs in zip(places, rates.values()):
+            ax.plot([place] * 3, [unit * x[name] for x in runs], "o", color=colour, markersize=4)
+        ax.plot(
+            places, [unit * sum(x[name] for x in runs) / 3 for runs in rates.values()], color=colour
+        )
     panels[1].plot([], [], color=colour, label=way)
-for style, side in (("-", "better answers"), ("--", "worse answers")):
-    panels[0].plot([], [], style, color="0.4", label=side)
-for ax, top in zip(panels, (5, 40, 1)):
-    ax.set(xlabel="steps", xticks=range(0, 161, 40), ylim=(None if top == 5 else 0, top))
-panels[0].legend(frameon=False, fontsize="small")
-panels[1].legend(frameon=False, fontsize="small")
-last = {
-    way: {name: sum(run[-1][name] for run in runs) / len(runs) for name in lines}
-    for way, runs in longer.items()
-}
+for ax, name, unit in zip(panels[1:], ("length", "right"), (1, 100)):
+    for row, style in (("before", ":"), ("asked for one word", "-.")):
+        ax.axhline(unit * preferred[row][name], color="0.5", linestyle=style, label=row)
+for style, pairs in (("-", "pairs learned"), ("--", "other pairs")):
+    panels[0].plot([], [], style, color="0.4", label=pairs)
+for ax, top in zip(panels, (None, 48, 100)):
+    ax.set(xlabel="learning rate", ylim=(0, top))
+    ax.set_xticks(range(3), ways["DPO"])
+for ax in panels[:2]:
+    ax.legend(frameon=False, fontsize="x-small")
 spoken = "; ".join(
-    f"{way}: better answers {x['chosen']:.0f} nats, worse {x['rejected']:.0f}, "
-    f"{x['length']:.0f} tokens, {x['right']:.0%} right"
-    for way, x in last.items()
-)
-plots.show(figure, f"Three measures over 160 steps, two seeds each. At the end: {spoken}.")
-grown = last["DPO"]["length"] - average["DPO"]["length"]
-reveal(guess, "longer" if grown > 2 else "shorter" if grown < -2 else "as long")
-print(longer["DPO"][0][-1]["answers"][:2])
-for name, side in (("chosen", 1), ("rejected", 2)):
-    tokens = [len(model.tokenizer.encode(pair[side]).ids) for pair in preferred["held out"]]
-    size = sum(tokens) / len(tokens)
-    print(f"{name:9} {size:3.0f} tokens; a token loses {-last['DPO'][name] / size:.1f} nats")
-assert last["DPO"]["length"] > average["before"]["length"] - 5
-assert all(run[-1]["length"] < 20 for run in longer["better answers alone"])
-gaps = [[x["chosen"] - x["rejected"] for x in (run[0], run[-1])] for run in longer["DPO"]]
-assert all(18 < first < 20 and 25 < last_gap < 30 for first, last_gap in gaps)
+    f"{way}, {rate}: " + ", ".join(
+        f"loss {x['learned']['loss']:.2f} and {x['held out']['loss']:.2f}, {x['length']:.0f} tokens, "
+        f"{x['right']:.0%} right" for x in runs
+    )
+    for way, rates in ways.items() for rate, runs in rates.items()
+)  # fmt: skip
+plots.show(figure, f"Three measures, by learning rate, three seeds. {spoken}.")
+last = ways["DPO"]["0.001"]
+assert all(x["held out"]["loss"] < 0.25 and x["held out"]["preferred"] > 0.85 for x in last)
+assert all(x["held out"]["chosen"] < -40 for x in broken) and len(broken) == 2
+assert all(18 < x["length"] < 24 and x["right"] > 0.45 for x in ways["DPO"]["0.0003"])
+assert all(x["length"] < 20 and x["right"] > 0.6 for x in ways["better answers alone"]["0.001"])
+broken = [x for x in last if x["right"] < 0.3]
+reveal(guess, len(broken))
+print(*last[0]["answers"][:3], sep="\n")
 
 # %% [markdown]
-# They are nearly as long as before training, and repeat themselves. Yet what the loss asks for has grown, on held-out pairs too: a difference of 19 nats after 40 steps, of more than 25 now. A model trained on a measure finds texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Is the cause that both answers become less likely? Not alone: *better answers alone* fits 21 answers by heart, loses as many nats on held-out ones, and still writes short sentences. (Worse answers fall more partly by their length.)
+# At 0.0003, DPO takes a third off the length, and about as many answers are right. At 0.001 its loss on *other* pairs is the lowest of all, and it ranks nearly all of them as the program does. In one seed the answers are then short and right; in two, one in six holds the right word. A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models).
+
+# %% [markdown]
+# The rate alone is not to blame: *better answers alone*, at the same rate, brings answers that are short and right in all seeds. DPO's loss wants a difference, and says nothing about the rest: in the two broken models the better answers of the other pairs lost 40 nats and more, the worse ones about 100, and what the model writes instead is in no pair.
 
 # %% [markdown]
 #
 # ## Sampled text, still
 #
-# An assistant is a model of text. Try three things that no list holds, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have.
+# An assistant is a model of text. Try three kinds of sentences that are in none of our lists, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have.
 
 # %% tags=["training"]
 from itertools import pairwise
@@ -560,21 +548,20 @@ claim = "most commands are carried out though *don't* stands before them"
 training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 
 # %% [markdown]
-# *Don't* is hardly heard: most commands are carried out as if it were not there. For two commands with *and* between them our JSON has no form, and the model writes something. And for a toothbrush there is a command, too. Nothing like this was in its examples.
+# *Don't* changes little: most of these commands are still carried out, though the lamp above was turned off. Our JSON cannot express two commands, and the model writes one. And for a toothbrush there is a command, too. None of its examples had *don't*, two commands or nothing to do.
 #
 # So a program around it must check what it writes: is it JSON, is there such an action, such a device? Or it lets the model choose among the tokens that can still become a known command (**constrained decoding**). That program is what runs; the model proposes.
 
 # %% [markdown]
 # ## Break it
 #
-# - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share, and what would you have to measure besides?
-# - Put a random $B$ in your layer. What is the first loss?
-# - Call `preference_loss` with better and worse exchanged, for ten steps. What does the model answer?
+# - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share?
+# - Exchange better and worse in `preference_loss`. What does the model answer?
 
 # %% [markdown]
 # ## What to remember
 #
-# A conversation is a text with a template, and a model learns to answer by predicting the answers alone. A change of low rank, 0.6 % of the parameters, teaches a real model a new form in minutes. It also stops answering questions, unless some of each batch keep that. Preferences need no right answer, only a better one; DPO turns them into a loss on a difference. And before you tune: count, ask, and give examples.
+# A conversation is a text with a template, and a model learns to answer by predicting the answers alone. A change of low rank, 0.6 % of the parameters, teaches a real model a new form in minutes. It also stops answering questions, unless part of each batch is general questions. Preferences need no right answer, only a better one; DPO turns them into a loss on a difference. And before you tune: count, ask, and give examples.
 #
 # | | |
 # |:-|:-|
@@ -608,6 +595,6 @@ training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 # %% [markdown]
 # ## The end, and further reading
 #
-# This was the last lesson. You began with a network that lost the middle of a long word; now you know each part of a model that answers, from its softmax to its loss on preferences, and have built them.
+# You began with a network that lost the middle of a long word; now you have built each part of a model that answers, from its softmax to its loss on preferences.
 #
 # Ouyang et al. 2022 (human feedback); Touvron et al. 2023 (Llama 2); Hu et al. 2021 (LoRA); Dettmers et al. 2023 (QLoRA); Christiano et al. 2017 (rewards from preferences); Rafailov et al. 2023 (DPO); Guo et al. 2025 (rewards by programs); Biderman et al. 2024 (*LoRA learns less and forgets less*).
