@@ -510,19 +510,19 @@ spoken = "; ".join(
 )  # fmt: skip
 plots.show(figure, f"Three measures, by learning rate, three seeds. {spoken}.")
 last = ways["DPO"]["0.001"]
+broken = [x for x in last if x["right"] < 0.3]
 assert all(x["held out"]["loss"] < 0.25 and x["held out"]["preferred"] > 0.85 for x in last)
 assert all(x["held out"]["chosen"] < -40 for x in broken) and len(broken) == 2
 assert all(18 < x["length"] < 24 and x["right"] > 0.45 for x in ways["DPO"]["0.0003"])
 assert all(x["length"] < 20 and x["right"] > 0.6 for x in ways["better answers alone"]["0.001"])
-broken = [x for x in last if x["right"] < 0.3]
 reveal(guess, len(broken))
 print(*last[0]["answers"][:3], sep="\n")
 
 # %% [markdown]
-# At 0.0003, DPO takes a third off the length, and about as many answers are right. At 0.001 its loss on *other* pairs is the lowest of all, and it ranks nearly all of them as the program does. In one seed the answers are then short and right; in two, one in six holds the right word. A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models).
+# At 0.0003, DPO takes a third off the length, and about as many answers are right. At 0.001 its loss on *other* pairs is the lowest of all, and it ranks nearly all of them as the program does. In one seed answers are then short and right; in two, one in six has the right word. A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models).
 
 # %% [markdown]
-# The rate alone is not to blame: *better answers alone*, at the same rate, brings answers that are short and right in all seeds. DPO's loss wants a difference, and says nothing about the rest: in the two broken models the better answers of the other pairs lost 40 nats and more, the worse ones about 100, and what the model writes instead is in no pair.
+# The rate alone is not to blame: *better answers alone*, at the same rate, brings short and right answers in all seeds. DPO's loss wants a difference, and says nothing about the rest: in the two broken models the better answers of the other pairs lost 40 nats and more, the worse ones about 100, and what the model writes instead is in no pair.
 
 # %% [markdown]
 #
@@ -556,7 +556,7 @@ training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 # ## Break it
 #
 # - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share?
-# - Exchange better and worse in `preference_loss`. What does the model answer?
+# - Exchange better and worse in `preference_loss`.
 
 # %% [markdown]
 # ## What to remember
