@@ -294,6 +294,9 @@ mean = {
 reveal(guess, round(100 * mean["LoRA"]["new rooms"]))
 title = "LoRA writes 93 % of the known kind exactly, and 54 to 79 % of the rest"
 assert [round(100 * x) for x in mean["LoRA"].values()] == [93, 54, 79, 61]
+assert [round(100 * x) for x in kept["longer"]["shares"].values()] == [100, 47, 87, 77]
+known = {rate: shares["known"] for rate, shares in kept["rates"]["last block"].items()}
+assert max(known, key=known.get) == "0.001" and round(100 * mean["last block"]["known"]) == 76
 figure, ax = plots.axes(title, "share of commands that are right, %", "", size=(7.4, 3.6))
 ways = ("in context", "counting, 480", "last block", "LoRA", "LoRA, mixed")
 for i, name in enumerate([*home_commands.LISTS][::-1]):
@@ -327,7 +330,17 @@ for run in looked:
     print(f"{run['right']:8.0%}{run['right but for blanks']:8.0%}")
 for token in (' "attic', " attic"):
     print(f"{token!r:10}", model.tokenizer.encode(token).tokens)
-assert all(run["right but for blanks"] > run["right"] + 0.1 for run in looked)
+wrong = [
+    (x.means, text)
+    for seed, run in enumerate(looked)
+    for x, text in zip(home_commands.split(2000, 30, seed)["new rooms"], run["written"])
+    if x.means != text
+]
+spaced = [wanted for wanted, text in wrong if text.replace('": " ', '": "') == wanted]
+copied = sum("attic" in wanted or "greenhouse" in wanted for wanted in spaced)
+assert (len(wrong), len(spaced), copied) == (41, 22, 17)
+assert sum("iowa spotlight" in text for _, text in wrong)
+assert round(100 * (1 - (len(wrong) - len(spaced)) / 90)) == 79
 
 # %% [markdown]
 # 22 of 41 errors are only a space before the room, 17 of them in *attic* and *greenhouse*. In a sentence *attic* is one token, ` attic`, and the model copies it with its space; in our JSON, after a quotation mark, the word is cut into other tokens. So *exact match* mixed spelling with rooms: ignoring spaces, 79 % are right. The other errors are real (*iowa spotlight*).
@@ -363,7 +376,6 @@ print(f"{'':14}{'right word':>12}{'a command':>12}{'loss on sentences':>20}")
 for way, runs in rows.items():
     shown = [sum(run[x] for run in runs) / len(runs) for x in ("right", "commands", "plain loss")]
     print(f"{way:14}{shown[0]:12.0%}{shown[1]:12.0%}{shown[2]:20.2f}")
-looked = kept["looked into"]
 print(
     f"18 capitals and opposites, prefilled: {kept['begun before']:.0%} right before,",
     "then",
@@ -438,7 +450,7 @@ for question, better, worse in preferred["pairs"][:3]:
     print(f"{question}\n  + {better!r}\n  - {worse!r}")
 
 # %% [markdown]
-# **What is the loss before the first step of training?** Two digits after the point; the formula says it.
+# **What is the loss before the first step of training?** Two digits; the formula says it.
 
 # %%
 guess = None  # in nats
@@ -556,7 +568,7 @@ training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 # ## Break it
 #
 # - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share?
-# - Exchange better and worse in `preference_loss`.
+# - Exchange better and worse in `preference_loss`. What do answers become?
 
 # %% [markdown]
 # ## What to remember

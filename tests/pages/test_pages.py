@@ -42,7 +42,6 @@ from course_lib.files.workspace import Workspace
 from course_lib.instruments import results
 from course_lib.verify import COMPARISONS
 from lessons import published
-from lessons.published import badges
 
 UPDATE = "UPDATE_PAGES" in os.environ
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
@@ -134,14 +133,14 @@ def test_the_readme_shows_the_panel_that_its_cell_gets(capsys, tmp_path, monkeyp
 
 
 def test_the_readmes_badges_lead_to_where_the_course_is_published():
-    line = badges("00_start_here.ipynb")
+    line = published.badges("00_start_here.ipynb")
     before, after = "# The Transformer, step by step\n\n", "Build the Transformer"
     hold("README.md", before, after, line + "\n\n" if line else "")
 
 
 def test_a_fork_gets_badges_by_one_line(monkeypatch):
     monkeypatch.setattr(published, "NAME", "someone/a-fork")
-    assert badges("x.ipynb").count("someone/a-fork/") == len(published.PICTURES)
+    assert published.badges("x.ipynb").count("someone/a-fork/") == len(published.PICTURES)
 
 
 def link(page):
