@@ -2,7 +2,7 @@
 
 The pairs are two answers of its own to a question, both ended by itself, and a program prefers the
 shorter one. What that costs is seen on questions that no pair is about: is the right word still
-said? Each way is trained at three rates of learning.
+said? A model whose weights are only disturbed shows what a low loss on other pairs is worth.
 """
 
 import copy
@@ -22,6 +22,7 @@ from course_lib.instruments import results, training
 from course_lib.pretrained import smollm2
 from course_lib.pretrained.smollm2 import SmolLM2, conversations
 from experiments.assistant import (
+    BLOCKS,
     LEARNED,
     TESTED,
     answers,
@@ -38,13 +39,22 @@ SEEDS = (0, 1, 2)
 Preference = tuple[str, str, str]  # a question, the better answer, the worse one
 
 PAIRS, BETA, STEPS = 2, 0.1, 40
-RATES = (0.0001, 0.0003, 0.001)
+ALONE, BOTH, EACH = "better answers alone", "DPO and better answers", "DPO, by the token"
+# a loss by the token compares numbers that are some 25 times as small
+RATES = {
+    "DPO": (0.0001, 0.0003, 0.001),
+    ALONE: (0.0003, 0.001, 0.003),
+    BOTH: (0.001,),
+    EACH: (0.001,),
+}
+BETA_EACH = 2.5
+DISTURBED = 5.0  # nats of plain sentences' tokens
 DRAWS, LONGEST = 4, 60  # of answers to a question, and of tokens in one
 CUT = 40  # tokens of an answer that is measured
-WAYS = ("DPO", "better answers alone")
 ASK = " Answer in one word."
 SETTINGS = {
     "pairs": PAIRS, "beta": BETA, "steps": STEPS, "draws": DRAWS, "longest": LONGEST, "cut": CUT,
+    "beta by the token": BETA_EACH, "disturbed": DISTURBED,
 }  # fmt: skip
 once = partial(results.once, "preferences", SETTINGS)
 
@@ -68,6 +78,11 @@ def sampled(question: str, seed: int) -> str | None:
 def length(answer: str) -> int:
     """Count the tokens of an answer."""
     return len(base().tokenizer.encode(answer).ids)
+
+
+def sizes(some: Sequence[Preference]) -> Tensor:
+    """Count the tokens of the better answers, and of the worse ones, each with its end."""
+    return torch.tensor([[length(text) + 1 for text in pair[1:]] for pair in some]).T
 
 
 def by_length(asked: Sequence[tuple[str, str]], seed: int) -> list[Preference]:
@@ -120,15 +135,17 @@ def before() -> dict[Preference, tuple[float, float]]:
     return {x: (chosen, rejected) for x, (chosen, rejected) in zip(every, kept, strict=True)}
 
 
-def gains(model: SmolLM2, some: list[Preference]) -> dict[str, float]:
+def gains(model: SmolLM2, some: list[Preference]) -> dict[str, Any]:
     """Say how much likelier answers have become, in nats, and the loss; means over the pairs."""
     now, then = (
         torch.tensor(x).T for x in (all_log_probs(model, some), [before()[x] for x in some])
     )
     chosen, rejected = now - then
+    by_token = ((now - then) / sizes(some)).mean(-1)
     return {
         "chosen": chosen.mean().item(),
         "rejected": rejected.mean().item(),
+        "by the token": by_token.tolist(),
         "preferred": (chosen > rejected).float().mean().item(),
         "loss": preference_loss(now[0], now[1], then[0], then[1], BETA).item(),
     }
@@ -146,31 +163,58 @@ def told(model: SmolLM2, ask: str = "") -> dict[str, Any]:
     }
 
 
-def train(model: SmolLM2, way: str, rate: float, seed: int) -> None:
-    """Train by preferences, or on the better answers alone."""
-    draw = random.Random(seed)
-    batches = (draw.sample(preferences(), PAIRS) for _ in range(STEPS))
-
-    def preferred(model: SmolLM2, batch: list[Preference]) -> Tensor:
-        chosen_before, rejected_before = torch.tensor([before()[x] for x in batch]).T
-        return preference_loss(*log_probs(model, batch), chosen_before, rejected_before, BETA)
-
-    def likelier(model: SmolLM2, batch: list[Preference]) -> Tensor:
+def loss_of(way: str, model: SmolLM2, batch: list[Preference]) -> Tensor:
+    """Return what a way of training makes small, on a batch of pairs."""
+    if way == ALONE:
         rows = [(prompt(question), good) for question, good, _ in batch]
         return loss(model, conversations(model.tokenizer, rows))
-
-    training.train(
-        model, batches, preferred if way == "DPO" else likelier,
-        steps=STEPS, learning_rate=rate, seed=seed,
-    )  # fmt: skip
+    now = torch.stack(log_probs(model, batch))
+    then = torch.tensor([before()[x] for x in batch]).T
+    if way == EACH:
+        now, then, beta = now / sizes(batch), then / sizes(batch), BETA_EACH
+    else:
+        beta = BETA
+    preferred = preference_loss(now[0], now[1], then[0], then[1], beta)
+    return preferred - (now[0] / sizes(batch)[0]).mean() if way == BOTH else preferred
 
 
 def tuned(way: str, rate: float, seed: int) -> dict[str, Any]:
     """Train in one way, and measure."""
     model, start = with_lora(copy.deepcopy(base()), seed), time.process_time()
-    train(model, way, rate, seed)
+    draw = random.Random(seed)
+    batches = (draw.sample(preferences(), PAIRS) for _ in range(STEPS))
+    training.train(
+        model, batches, partial(loss_of, way), steps=STEPS, learning_rate=rate, seed=seed
+    )
+    return {"cpu_seconds": round(time.process_time() - start, 1), **measured(model)}
+
+
+def disturbed(seed: int) -> dict[str, Any]:
+    """Make the same weights as wrong by chance as plain sentences tell, and measure."""
+    model = copy.deepcopy(base())
+    with training.seeded(seed):
+        changes = [
+            (p, p.clone(), p.std() * torch.randn_like(p))
+            for block in model.blocks[-BLOCKS:] for p in block.parameters() if p.dim() == 2
+        ]  # fmt: skip
+
+    @torch.no_grad()
+    def loss_at(size: float) -> float:
+        for p, was, change in changes:
+            p.copy_(was + size * change)
+        return plain_loss(model)
+
+    low, high = 0.0, 1.0
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (middle, high) if loss_at(middle) < DISTURBED else (low, middle)
+    loss_at(low)
+    return measured(model)
+
+
+def measured(model: SmolLM2) -> dict[str, Any]:
+    """Measure what the model prefers, and what it answers."""
     return {
-        "cpu_seconds": round(time.process_time() - start, 1),
         "plain loss": plain_loss(model),
         "learned": gains(model, preferences()),
         "held out": gains(model, held_out()),
@@ -191,10 +235,11 @@ def measure() -> dict[str, Any]:
                 str(rate): [
                     once(f"{way} {rate} {seed}", partial(tuned, way, rate, seed)) for seed in SEEDS
                 ]
-                for rate in RATES
+                for rate in rates
             }
-            for way in WAYS
+            for way, rates in RATES.items()
         },
+        "disturbed": [once(f"disturbed {seed}", partial(disturbed, seed)) for seed in SEEDS],
     }
 
 
@@ -202,7 +247,7 @@ def table(figures: dict[str, Any]) -> Iterator[str]:
     """Yield lengths and right answers of each seed, and losses."""
     for name in ("before", "asked for one word"):
         yield f"{name:28}{figures[name]['length']:6.1f}{figures[name]['right']:8.0%}"
-    for way, rates in figures["ways"].items():
+    for way, rates in [*figures["ways"].items(), ("disturbed", {"": figures["disturbed"]})]:
         for rate, runs in rates.items():
             lengths, right = ([x[name] for x in runs] for name in ("length", "right"))
             yield f"{way}, {rate}".ljust(28) + " ".join(

@@ -1,6 +1,7 @@
 """Lesson 03: which *ring* and which *bank* a real encoder has in mind, with its sight and without.
 
-The control: in every block the word may look at nothing but itself.
+The control: in every block the word may look at nothing but itself. The rival: the mean of the
+embeddings of two tokens on each side.
 """
 
 from typing import Any
@@ -13,6 +14,8 @@ from course_lib.pretrained.word_senses import described, lean, states
 
 LESSON = "03"
 SEEDS = (0,)  # nothing is drawn
+
+NEAR = 2  # tokens on each side
 
 # each sense in three plain sentences
 DESCRIBED = {
@@ -79,6 +82,16 @@ def average(model: minilm.MiniLM, line: str) -> Tensor:
     return model.words(tokens[1:-1]).mean(0).detach()
 
 
+def neighbours(model: minilm.MiniLM, line: str, which: int = 0) -> Tensor:
+    """Return the plain average of the embeddings next to one *ring*, itself left out."""
+    found = model.tokenizer.encode(line).tokens
+    place = [i for i, token in enumerate(found) if token == "ring"][which]
+    near = [i for i in range(place - NEAR, place + NEAR + 1) if i != place]
+    [tokens], _ = model.tokens([line])
+    # the first and the last token mark the ends of the line
+    return model.words(tokens[[i for i in near if 0 < i < len(found) - 1]]).mean(0).detach()
+
+
 def measure() -> dict:
     """Return for each line, level by level, how far its word leans to the second sense."""
     model = minilm.load()
@@ -104,8 +117,18 @@ def measure() -> dict:
         )
         return (one - two).tolist()
 
+    beside = [torch.stack([neighbours(model, x) for x in lines]).mean(0) for lines in DESCRIBED["ring"]]
+
+    def gap_beside(line: str, jewel: int) -> float:
+        one, two = (lean(neighbours(model, line, x), *beside) for x in (jewel, 1 - jewel))
+        return (one - two).item()
+
     both = {
-        line: {"attention": gap(line, jewel, False), "alone": gap(line, jewel, True)}
+        line: {
+            "attention": gap(line, jewel, False),
+            "alone": gap(line, jewel, True),
+            "neighbours": gap_beside(line, jewel),
+        }
         for line, jewel in BOTH.items()
     }
     return {"described": DESCRIBED, "lines": leans, "both": both, "jewels": BOTH}
@@ -120,7 +143,8 @@ def table(figures: dict) -> list[str]:
             last = (x["attention"][-1], x["alone"][-1], x["average"])
             numbers = "".join(f"{number:+8.3f}" for number in last)
             lines.append(f"    {x['sense']} {numbers}  {line}")
-    lines.append("both senses in a line: jewel minus bell, with attention, alone")
+    lines.append("both senses in a line: jewel minus bell, with attention, alone, by neighbours")
     for line, x in figures["both"].items():
-        lines.append(f"      {x['attention'][-1]:+8.3f}{x['alone'][-1]:+8.3f}  {line}")
+        last = (x["attention"][-1], x["alone"][-1], x["neighbours"])
+        lines.append(f"      {''.join(f'{number:+8.3f}' for number in last)}  {line}")
     return lines

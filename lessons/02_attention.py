@@ -199,7 +199,7 @@ print(
 # %% [markdown]
 # ## Many queries at once
 #
-# The decoder has one query for each sound, and training looks at all of them together. Write the queries as rows of a matrix $Q$, keys as rows of $K$, values as rows of $V$. Then the sums over $j$ are matrix products:
+# The decoder has one query for each sound, and training looks at all of them together. Write the queries as rows of a matrix $Q$, keys as rows of $K$, values as rows of $V$. Then the sums over $j$ are matrix products, a row for each query (batch dimensions come in front):
 #
 # $$\underset{n_q \times n_k}{E} = \underset{n_q \times d}{Q}\;\underset{d \times n_k}{K^T} \qquad A = \mathrm{softmax}(E) \text{ of each row} \qquad \underset{n_q \times d_v}{O} = \underset{n_q \times n_k}{A}\;\underset{n_k \times d_v}{V}$$
 
@@ -224,9 +224,6 @@ diagram.show(
     "softmax of each row gives weights A of the same shape. A times V, 5 by 2, gives the output "
     "O, 3 by 2: one row for each query."
 )
-
-# %% [markdown]
-# Each row of $E$ belongs to a query, each column to a key. Batch dimensions come in front.
 
 # %%
 # exercise: attention/dot_scores
@@ -301,10 +298,10 @@ assert torch.allclose(logits, model(source, target), atol=1e-6)
 # %% [markdown]
 # ## Does it help?
 #
-# Two models, with the same encoder and the same 1,500 steps (or 30 seconds on a slow machine). One has the single context vector of lesson 01, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right. At 8 letters the single vector gets about a fifth of them. **With ten letters, what share will each of the two get right?**
+# Two models, with the same encoder and the same 1,500 steps (or 30 seconds on a slow machine). One has the single context vector of lesson 01, the other has your `attend`. Both are tested on words that they have never seen; a word counts only if every sound is right. **Where will attention be further ahead: in words of 4 letters, or of 10?**
 
 # %%
-guess = None  # two shares: (one vector, attention)
+guess = None  # 4 or 10
 
 
 # %% tags=["training"]
@@ -326,7 +323,10 @@ live = {
     "one vector": spelling.accuracy_by_length(one_vector, held_out, lengths),
     "attention": spelling.accuracy_by_length(attending, held_out, lengths),
 }
-reveal(guess, tuple(round(live[name][7], 2) for name in live))
+leads = {n: live["attention"][n - 3] - live["one vector"][n - 3] for n in (4, 10)}
+reveal(guess, max(leads, key=lambda n: leads[n]))
+for n in leads:
+    print(f"{n} letters:", *(f"{name} {live[name][n - 3]:.2f}" for name in live), sep="  ")
 
 # %% [markdown]
 # One run proves little, and the two models differ in more than one thing. Attention has more parameters, since its output layer reads twice as much. And perhaps it is enough that its decoder *sees* all states, and the choice among them does not matter. So the stored runs (`make results LESSON=02`, three seeds) have two more models: one vector of 68 numbers, with about as many parameters as attention, and a decoder that gets the plain average of all states.
@@ -483,12 +483,12 @@ for name, wrong in (("all and joined", 0.72), ("attention, all and joined", 0.27
 words = [word for word, _ in held_out if len(word) == 10][:200]
 moves = torch.cat([alignment(attending, word)[0].argmax(-1).diff() for word in words])
 share = (moves >= 0).float().mean().item()
-claim = "in words of 10 letters, over 80% of the moves go to the right or stay"
-training.expect(claim, share > 0.8, round(share, 2), attending)
+claim = "in words of 10 letters, over 95% of the moves go to the right or stay"
+training.expect(claim, share > 0.95, round(share, 2), attending)
 weights, sounds, letters = alignment(attending, "supercalifragilisticexpialidocious")
-looked = len(set(weights[:-1].argmax(-1).tolist()))
-claim = "of the 34 letters, fewer than 20 have the most weight for any sound"
-training.expect(claim, looked < 20, looked, attending)
+late = {*weights[:-1].argmax(-1).tolist()} & {*range(10, 34)}
+claim = "of the last 24 of 34 letters, most have the most weight for no sound"
+training.expect(claim, len(late) < 12, f"{24 - len(late)} of 24", attending)
 
 # %% [markdown]
 # ## What it uses
@@ -550,42 +550,46 @@ plots.show(
 
 
 # %% tags=["training"]
-def without_h(here, others, start):
-    """Return the mean probability of F if h is replaced in some of what the decoder gets."""
-    old, first = attending.encoder(spelling.encode_words(["phonograph"]))
-    new, changed = attending.encoder(spelling.encode_words([f"p{x}onograph" for x in "abcdefgijk"]))
-    first = changed if start else first.expand(len(new), -1)
-    states = new if others else old.expand(len(new), -1, -1).clone()
-    states[:, 0] = new[:, 0] if here else old[0, 0]
-    target = spelling.encode_sounds([sounds])[:, :-1].expand(len(new), -1)
-    hidden = attending.decoder(attending.embedding(target), first)
-    read = torch.cat([hidden, attend(hidden, states)[0]], dim=-1)
-    return attending.output(read)[:, 0].softmax(-1)[:, spelling.SOUNDS.numbers["F"]].mean()
+def without_h(*parts):
+    """Return the mean probability of F and weight of p, with another letter for h in parts."""
+    was, first = attending.encoder(spelling.encode_words(["phonograph"] * 10))
+    now, other = attending.encoder(spelling.encode_words([f"p{x}onograph" for x in "abcdefgijk"]))
+    start = attending.embedding(spelling.encode_sounds([sounds] * 10)[:, :1])
+    states = (now if "others" in parts else was).clone()
+    states[:, 0] = (now if "p" in parts else was)[:, 0]
+    query = attending.decoder(start, other if "query" in parts else first)
+    read = attending.decoder(start, other if "output" in parts else first)
+    context, weights = attend(query, states)
+    p = attending.output(torch.cat([read, context], dim=-1)).softmax(-1)
+    return p[:, 0, spelling.SOUNDS.numbers["F"]].mean(), weights[:, 0, 0].mean()
 
 
 # %% tags=["training", "hide-input"]
 with torch.no_grad():
     which = {
-        "nothing": (0, 0, 0),
-        "the state at p": (1, 0, 0),
-        "all other states": (0, 1, 0),
-        "all other states and the decoder's first": (0, 1, 1),
+        "nothing": (),
+        "the state at p": ("p",),
+        "all other states": ("others",),
+        "the decoder's state, where the output layer reads it": ("output",),
+        "all other states, and the decoder's state as the query": ("others", "query"),
     }
-    found = {name: float(without_h(*parts)) for name, parts in which.items()}
-for name, probability in found.items():
-    print(f"{probability:.2f} for F, with another letter for h in: {name}")
-nothing, at_p, other_states, all_but_p = found.values()
+    found = {name: [float(x) for x in without_h(*parts)] for name, parts in which.items()}
+print("F     weight of p, with another letter for h in")
+for name, (probability, weight) in found.items():
+    print(f"{probability:.2f}  {weight:.2f}         {name}")
+(nothing, _), (at_p, _), (others, _), (output, _), (_, looked) = found.values()
 claim = (
-    "h in the state at p counts for over 3 times as much as in all other encoder states, and h in "
-    "those and the decoder's first state for over 0.2"
+    "h counts over 3 times as much in the state at p as in all others, or where the output layer "
+    "reads; without h in the query and in all other states, p has less than 0.7 of the weight"
 )
-holds = nothing - at_p > 3 * abs(nothing - other_states) and nothing - all_but_p > 0.2
-training.expect(claim, holds, [round(x, 2) for x in found.values()], attending)
+holds = nothing - at_p > 3 * max(abs(nothing - others), nothing - output) and looked < 0.7
+came = [[round(x, 2) for x in pair] for pair in found.values()]
+training.expect(claim, holds, came, attending)
 
 # %% [markdown]
-# *h* acts in two places: in the encoder's state at *p*, which is key and value, and in the decoder's first state, which has seen the whole word, and whose successor is the query and is read by the output layer. Which of these counts, this test does not separate. The weights tell which *state* was read, and nothing of the letters that made that state, or the query.
+# *h* acts most through the state at *p*, as a value. It also acts through the query: if that and all states but the one at *p* come from words without *h*, much of the weight goes elsewhere. And a little through the decoder's state, which the output layer reads too. The weights tell which *state* was read, and nothing of the letters that made that state, or the query.
 #
-# Is *phonograph* a special case? The stored runs look at 150 held-out words of 8 letters, and at all sounds to which the model gives at least 0.5:
+# Is *phonograph* a special case? Stored: 150 held-out words of 8 letters, all sounds to which the model gives at least 0.5:
 
 # %% tags=["nbval-check-output", "hide-input"]
 needs()
@@ -594,14 +598,13 @@ for seed, run in enumerate(runs):
     print(f"seed {seed}: the letter with the most weight matters most {run['agree']:.2f}")
     print(f"        a fixed walk's letter does                         {run['walk']:.2f}")
     print(f"        needs a letter with a weight below 0.05 as well    {run['hidden']:.2f}")
-assert all(run["agree"] > 0.85 and 0.4 < run["hidden"] < 0.75 for run in runs)
+assert all(run["agree"] > 0.85 and 0.5 < run["hidden"] < 0.75 for run in runs)
 assert all(0.65 < run["walk"] < 0.77 for run in runs)
 
 # %% [markdown]
-# In 9 sounds of 10, the letter with the most weight is the one that matters most; for a walk through the word at an even pace it is 7 in 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
-
-# %% [markdown]
-# This has been argued about. "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your two heat maps show one way in which both can be right.
+# In 9 sounds of 10, the letter with the most weight matters most; for a walk at an even pace 7 in 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
+#
+# "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way in which both can be right.
 
 # %% [markdown]
 # ## A real translator
@@ -666,7 +669,32 @@ plots.show(
 )
 
 # %% [markdown]
-# Replacing *chair* may take away the gender, or only break the sentence: random tokens do not tell. This head has its weight on *on* and *the* all the same. (Another head may look at *chair*, and so may the encoder's own attention: one picture of weights is not the whole path.)
+# Has the gender gone, or is the sentence broken? Random tokens do not tell, but other nouns do: *na* if the Portuguese noun is feminine, *no* if it is masculine.
+
+# %% tags=["once", "hide-input"]
+nouns = {
+    "feminine": "chair, table, bed, box, wall, street, beach, door, window",
+    "masculine": "sofa, bench, floor, carpet, roof, car, boat, paper, book",
+}
+either = [translator.tokenizer.token_to_id(f"▁{word}") for word in ("na", "no")]
+
+
+@torch.no_grad()
+def of_na_and_no(noun):
+    memory = translator.read(translator.encode(english.replace("chair", noun))[None])
+    return translator(shift_right(written, marian.START)[None], memory)[0, na].softmax(-1)[either]
+
+
+for gender, listed in nouns.items():
+    table = torch.stack([of_na_and_no(noun) for noun in listed.split(", ")])
+    (na_least, no_least), (na_most, no_most) = table.amin(0).tolist(), table.amax(0).tolist()
+    print(f"{gender} ({listed}):")
+    print(f"    na {na_least:.2f} to {na_most:.2f}, no {no_least:.2f} to {no_most:.2f}")
+    right = table[:, 0] - table[:, 1] if gender == "feminine" else table[:, 1] - table[:, 0]
+    assert right.min() > 0.8
+
+# %% [markdown]
+# So *na* depends on the gender of a noun that this head does not look at. Another head may look at it, and so may the encoder's own attention: one picture of weights is not the whole path.
 
 # %% [markdown]
 # ## What to remember

@@ -273,7 +273,7 @@ print({name: round(loss, 2) for name, loss in boasts.items()})
 
 # %% tags=["training"]
 with torch.no_grad():
-    x = models["Ann"][0](batch[0][:1, :8])
+    x = models["Ann"][0](batch[0][:1])
 leaks = {name: leaks_future(model[1:], x) for name, model in models.items()}
 print(leaks)
 cheats = [name for name in leaks if leaks[name]]
@@ -356,7 +356,7 @@ training.expect("each cheat is then worse than Ann", min(rest) > 0, rest, *model
 # %% [markdown]
 # ## More places to leak
 #
-# Now a gallery. First the commonest bug of all: torch has two conventions at once. In `F.scaled_dot_product_attention` True means *may look*; in `nn.MultiheadAttention` True means *may not*.
+# Now a gallery. First a common bug: torch has two conventions at once. In `F.scaled_dot_product_attention` True means *may look*; in `nn.MultiheadAttention` True means *may not*.
 
 # %% tags=["nbval-check-output"]
 needs()
@@ -534,12 +534,12 @@ relied = {
 assert sum(sum(found) for found in relied.values()) == 1 == sum(relied["0.01"])
 
 # %% [markdown]
-# (Stored: three seeds, 2,000 steps, the best of three rates; for attention 0.01, the highest tried.) Attention alone needs the constant (our layer has no biases) and other tokens: on lone ones it has three quarters or less. The network needs neither (but for one stored run in nine, at the highest rate).
+# (Stored: three seeds, 2,000 steps, best of three rates; for attention the highest, 0.01.) Attention alone needs the constant (our layer has no biases, so without it $f(-x) = -f(x)$) and other tokens: on lone ones it has three quarters or less. The network needs neither (but in one run of nine).
 #
 # Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 
 # %% [markdown]
-# ## What the network stores
+# ## What a unit answers to
 #
 # What are so many weights for? Write the network as a sum over its hidden units (first bias inside the bracket, $b_2$ left out):
 #
@@ -548,7 +548,7 @@ assert sum(sum(found) for found in relied.values()) == 1 == sum(relied["0.01"])
 # Geva et al. 2021 read it as a memory: each unit has a **key** $k_u$, a pattern that it fires on, and a **value** $v_u$, which it then adds. Unlike attention's, these keys and values are learned, not computed from the text.
 
 # %% [markdown]
-# Do such units exist? SmolLM2 has 30 networks of 1,536 hidden units (with a gate, lesson 09, so that they can also be negative; for colours and cities we turned the sign). For seven kinds of words we took, of all 46,080 units, the one that best separates them from all other tokens in 18 sentences. Below, the same units on 18 *other* sentences, with other words of each kind. The threshold was set on the first 18.
+# Do such keys exist? SmolLM2 has 30 networks of 1,536 hidden units (with a gate, lesson 09, so that they can also be negative; for colours and cities we turned the sign). For seven kinds of words we took, of all 46,080 units, the one that best separates them from all other tokens in 18 sentences. Below, the same units on 18 *other* sentences, with other words of each kind. The threshold was set on the first 18.
 
 # %% tags=["hide-input"]
 found = results.load("units")["figures"]
@@ -654,7 +654,7 @@ diagram.show(
 # $$\mathrm{spread}(X) = \frac{\lVert X - \mathbf{1}\,\bar x \rVert}{\lVert X \rVert} \qquad \bar x = \frac1n \sum_{i=1}^{n} x_i$$
 
 # %% [markdown]
-# We send random tokens through untrained layers. Four stacks have attention and networks only; "block" adds mask and positions at each level, as defined above. Two more have what lesson 07 is about: a **residual connection**, $x + F(x)$ in place of $F(x)$, and a **norm**, $x + F(\mathrm{norm}(x))$.
+# We send random tokens through untrained layers: attention alone, attention with networks, and the block, which has the mask and gets positions at each level. Two more stacks, with mask but without positions, have what lesson 07 is about: a **residual connection**, $x + F(x)$ in place of $F(x)$, and a **norm**, $x + F(\mathrm{norm}(x))$.
 
 
 # %% tags=["hide-input"]
@@ -709,13 +709,14 @@ def spread(x):
 
 
 @torch.no_grad()
-def through(start, kind, replaced=slice(7, 8), layers=12):
+def through(start, kind, replaced=slice(7, 8), layers=12, equal=False):
     """Return the spread at each level, and how far the last token depends on the replaced ones."""
     attention, network = starts[start]
     runs = []
     for draw in range(20):
         torch.manual_seed(draw)
         x, others = torch.randn(2, 8, 64).double()
+        x = x[:1].repeat(8, 1) if equal else x
         y = x.clone()
         y[replaced] = others[replaced]
         found = [(spread(x), (x - y)[-1].norm() / x[-1].norm())]
@@ -729,7 +730,9 @@ def through(start, kind, replaced=slice(7, 8), layers=12):
 
 curves = {(start, kind): through(start, kind) for start in starts for kind in kinds}
 apart = {(start, kind): through(start, kind)[12, 0].item() for start in starts for kind in alone}
-print({" ".join(key): f"{value:.0e}" for key, value in apart.items()})
+apart |= {(s, "block, equal tokens"): through(s, "block", equal=True)[12, 0].item() for s in starts}
+print("spread after twelve layers")
+print("\n".join(f"    {' '.join(key)}: {value:.1g}" for key, value in apart.items()))
 asked = {"last": slice(7, 8), "first": slice(1), "all": slice(8)}
 print("twelve blocks: how far the last token moves, by the tokens replaced")
 moved = {s: [through(s, "block", of)[12, 1].item() for of in asked.values()] for s in starts}
@@ -737,10 +740,12 @@ for start, found in moved.items():
     print(start, {name: f"{x:.0e}" for name, x in zip(asked, found)})
 assert 0.015 < moved["ours"][1] < 0.025 and abs(moved["ours"][2] / moved["ours"][1] - 1) < 0.05
 assert moved["ours"][0] < 1e-9 and max(moved["torch"]) < 1e-9
-assert max(apart.values()) < 0.05 and apart["ours", "mask alone"] < 0.002
+assert max(apart[s, kind] for s in starts for kind in alone) < 0.05
+assert apart["ours", "mask alone"] < 0.002
 for start in starts:
     assert max(curves[start, kind][4, 0] for kind in ("attention", "+ network")) < 1e-14
     assert curves[start, "block"][4:, 0].min() > 0.1 > 1e-8 > curves[start, "block"][12, 1]
+    assert 0.1 < apart[start, "block, equal tokens"] < 1.1 * curves[start, "block"][12, 0]
     assert min(curves[start, kind][12].min() for kind in ("+ residual", "+ norm")) > 0.05
 
 # %% tags=["hide-input"]
@@ -776,12 +781,12 @@ plots.show(
 
 
 # %% [markdown]
-# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1: each token averages another part of the line, and gets its position anew. It takes both: positions alone leave 0.01 after twelve layers, the mask alone 0.0006.
+# Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1. But eight *equal* tokens get the same spread there: it is that of the positions, added anew at each level. Positions alone leave 0.01, the mask alone 0.0006.
 
 # %% [markdown]
-# But look at the right: after twelve blocks its own input hardly matters. With our weights what is left is the first token, which still moves it by 2 %. With torch's smaller ones nothing is left: replace all eight tokens, and it moves by less than one in a billion. With residual connections it matters.
+# But on the right, after twelve blocks its own input hardly matters. With our weights what is left is the first token, which still moves it by 2 %. With torch's nothing is left, drowned by positions and biases that each level adds: replace all eight tokens, and it moves by less than one in a billion. With residual connections it matters.
 #
-# Can training undo this? Six layers must *copy* each token's first property, ±1. "Gain 2" and "gain 3" draw the first $W_V$ two or three times as large; "torch's size" draws all first matrices as small as torch's.
+# Can training undo either? Six layers must *copy* each token's first property, ±1. "Gain 2" and "gain 3" draw the first $W_V$ two or three times as large; "torch's size" draws all first matrices as small as torch's.
 
 # %% tags=["hide-input"]
 from math import comb
@@ -806,6 +811,8 @@ for y, (name, rates) in enumerate(stored["copy"].items()):
 fallen = [run["spread"] for found in stored["copy"]["attention, gain 2"].values() for run in found]
 assert all(first > 4e-4 and last < 1e-7 for first, *_, last in fallen)
 assert [(sum(runs), len(runs)) for runs in learned.values()] == [(45, 45), (6, 63)]
+fastest = [stored["copy"][name]["0.01"] for name in ("attention", "attention, torch's size")]
+assert sum(run["accuracy"][-1] > 0.7 for runs in fastest for run in runs) == 5
 assert round(majority, 3) == 0.637
 ax.axvline(majority, color="0.5", linestyle="--", linewidth=1, zorder=0)
 ax.text(majority + 0.01, -0.7, "one answer for the whole line", color="0.4", size="small")
@@ -818,10 +825,10 @@ plots.show(
 )
 
 # %% [markdown]
-# Without mask and positions most stacks stay at 0.637: all their tokens are the same, so they can give one answer for the whole line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: six runs of plain attention get away, five of them at the highest learning rate.
+# Without mask and positions most stacks stay at 0.637: all tokens are the same, so there is one answer for the line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: at the highest of three rates, five of six runs of plain attention do copy (one more at a lower one).
 
 # %% [markdown]
-# Six of our blocks do copy (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So mask and positions together, given anew at each level, prevent *sameness* too. (Untrained, it takes both; trained, we did not test it.) But a deep stack of untrained blocks loses a token's own input, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
+# A stack of six of our blocks copies (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So mask and positions together, given anew at each level, keep the states apart too. But a deep stack of untrained blocks loses a token's own input, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
 #
 # ## What to remember
 #

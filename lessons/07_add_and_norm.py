@@ -122,7 +122,7 @@ diagram.show(
 # %% tags=["nbval-check-output"]
 for name, wrap in (("bare", bare), ("residual", Residual)):
     gradient = gradients(wrap)
-    print(f"{name:8} 32 blocks: {gradient[-1]:.0e} at the top, {gradient[0]:.0e} at the bottom")
+    print(f"{name:8} 32 blocks: {gradient[-1]:.1e} at the top, {gradient[0]:.1e} at the bottom")
 
 # %% [markdown]
 # The gradient no longer vanishes. It *grows*, some sixty times. How much it grows depends on a dial that you did not know you had set: the scale of the initial weights.
@@ -172,7 +172,7 @@ for start, (attention, network) in zip(STARTS, shares):
     assert 0.2 < high / low / expected < 1.1
 
 # %% [markdown]
-# With torch's default the vectors grow tenfold; with three times the variance, 16-million-fold; the gradient grows even more: exploding gradients. A residual connection alone works for some initial weights. What would make a stack *independent* of this dial?
+# With torch's default the vectors grow tenfold; with three times the variance, 16-million-fold; the gradient grows even more (figure below): exploding gradients. A residual connection alone works for some initial weights. What would make a stack *independent* of this dial?
 
 # %% [markdown]
 # ## Norm: one scale for every token
@@ -228,7 +228,7 @@ layer_norm = mine("add_norm/layer_norm")
 # %% [markdown]
 # > **Where the lectures disagree (D02, D03).** L1, L2 and L4 announce "unit mean"; the mean is zero. And their $\sigma$ is the standard deviation already, so three of four take the root twice. On the token (2, 2, 6, 6):
 #
-# | as printed in | mean | divided by |
+# | as printed in | mean | divided by ($\sigma$ around that mean) |
 # |:-|:-|:-|
 # | L1 | the plain sum | $\sqrt\sigma + \epsilon$ |
 # | L2 | sum / $d$ | $\sqrt\sigma + \epsilon$ |
@@ -289,12 +289,12 @@ reveal(guess, tuple(round(factor, 2) for factor in factors))
 assert abs(factors[0] - 100) < 0.1 and abs(factors[1] - 1) < 0.01
 
 # %% [markdown]
-# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: directly below a norm, the scale of $W$ does not matter.
+# $W$ multiplies the gradient by 100, and $1/\sigma$ divides it by 100. The layer above reads the same vectors, the layer below gets the same gradient: for both, the scale of $W$ does not matter. ($W$'s own gradient gets smaller.)
 
 # %% [markdown]
 # ## Three switches
 #
-# Now turn all three: residual connection, norm, and three kinds of initial weights. With a norm, each layer reads normed tokens; one more follows the last block. So it *adds* $c^4$ or $c^4/2$ to the stream's mean square: for $c = 1$ the root mean square is about $\sqrt{48} \approx 7$ in the end (measured: 5.9).
+# Now turn all three: residual connection, norm, and three kinds of initial weights. With a norm, each layer reads normed tokens, and one more norm follows the last block. So a layer *adds* $c^4$ or $c^4/2$ to the stream's mean square: for $c = 1$ the root mean square is about $\sqrt{48} \approx 7$ in the end (measured: 5.9).
 
 # %% tags=["hide-input"]
 from itertools import pairwise
@@ -483,13 +483,13 @@ for name, by_start in kept["without clipping"].items():
 assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
-# - **Without a residual connection**, from these initial weights, 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient's size, but before training all of it arrives at the first character of a line. Replace a token, and its own state at the top moves by rounding error alone: the collapse of lesson 05, which a norm does not stop.
+# - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient within a factor of 1,000, but before training all of it arrives at the first character of a window. Replace a token, and its own state at the top moves by rounding error: lesson 05's collapse, which a norm does not stop.
 
 # %% [markdown]
-# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Not without clipping: 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
-# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm does not make this training better, but far less *dependent on its initial weights*.
+# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Without clipping 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
+# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm makes training not better, but far less *dependent on initial weights*.
 #
-# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: the loss is smoother with residual connections. (All reported.)
+# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: with residual connections the loss is smoother. (Reported.)
 
 # %% [markdown]
 # > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what our training finds, these parts decided everything above.
@@ -743,12 +743,12 @@ plots.show(
 # | | |
 # |:-|:-|
 # | residual connection | $x_l = x_{l-1} + F_l(x_{l-1})$, Jacobian $I + J_l$ |
-# | growth without norms | mean square times at most $(1 + c^4)(1 + c^4/2)$ a block |
+# | growth, residual alone | mean square times about at most $(1 + c^4)(1 + c^4/2)$ a block |
 # | layer norm | $\hat x = (x - \mu)/\sqrt{\sigma^2 + \epsilon}$, $\quad \mathrm{LN}(x) = \gamma \odot \hat x + \beta$, $\quad \lVert\hat x\rVert = \sqrt d$ |
 # | its Jacobian | $\frac1\sigma (I - \frac1d \mathbf{1}\mathbf{1}^T - \frac1d \hat x \hat x^T)$ |
 # | post-norm, pre-norm | $\mathrm{LN}(x + F(x))$; $\quad x + F(\mathrm{LN}(x))$ and a last norm |
 #
-# The residual connection lets 32 blocks learn from small initial weights (torch's default, $N(0, 0.02^2)$). With the norm they learn from all three kinds that we tried.
+# The residual connection lets 32 blocks learn from small initial weights (torch's default, $N(0, 0.02^2)$). With pre-norm they learn from all three kinds that we tried.
 
 # %% [markdown]
 # ## Test yourself

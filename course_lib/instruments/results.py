@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -17,6 +18,8 @@ from course_lib.files.paths import ROOT
 
 FOLDER = ROOT / "results"
 UNFINISHED = ROOT / "build" / "experiments"
+# the seconds that this process has spent on what `once` keeps, by experiment
+_spent: dict[str, float] = {}
 
 
 def save(
@@ -24,12 +27,14 @@ def save(
 ) -> Path:
     """Write results/NAME.json: the figures, and the command, versions and machine behind them.
 
+    `seconds` are those of this process; what earlier ones spent on kept measurements is added.
     Raises ValueError for a figure that is not a finite number, which JSON cannot hold.
     """
+    earlier = _unfinished(name).get("seconds", 0.0) - _spent.pop(name, 0.0)
     content = {
         "command": command,
         "seeds": list(seeds),
-        "seconds": round(seconds, 1),
+        "seconds": round(seconds + max(earlier, 0.0), 1),
         "machine": {"processor": _processor(), "cores": os.cpu_count()},
         "versions": {
             "python": platform.python_version(),
@@ -53,20 +58,33 @@ def once(name: str, settings: Any, key: str, measure: Callable[[], Any]) -> Any:
     It is plain data, kept under `key` in build/experiments/NAME.json. What was kept with other
     settings is thrown away.
     """
-    path, settings = UNFINISHED / f"{name}.json", json.loads(json.dumps(settings))
+    settings = json.loads(json.dumps(settings))
 
     def kept() -> dict[str, Any]:
-        with suppress(OSError, ValueError):
-            found = json.loads(path.read_text("utf8"))
-            return found["done"] if found["settings"] == settings else {}
-        return {}
+        found = _unfinished(name)
+        return found if found.get("settings") == settings else {"done": {}, "seconds": 0.0}
 
-    if key in (done := kept()):
+    if key in (done := kept()["done"]):
         return done[key]
+    start, before = time.perf_counter(), _spent.get(name, 0.0)
     measured = measure()
-    # read again: what was measured meanwhile is kept, too
-    write_atomically(path, json.dumps({"settings": settings, "done": kept() | {key: measured}}))
+    inside = _spent.get(name, 0.0) - before  # what was measured meanwhile is kept, too
+    own = time.perf_counter() - start - inside
+    _spent[name] = before + inside + own
+    now = kept()
+    content = {
+        "settings": settings,
+        "seconds": now["seconds"] + own,
+        "done": now["done"] | {key: measured},
+    }
+    write_atomically(UNFINISHED / f"{name}.json", json.dumps(content))
     return measured
+
+
+def _unfinished(name: str) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        return json.loads((UNFINISHED / f"{name}.json").read_text("utf8"))
+    return {}
 
 
 def load(name: str) -> dict[str, Any]:

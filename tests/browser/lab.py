@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from course_lib.files.paths import ROOT
 PICTURES = ROOT / "build" / "browser"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 400, "height": 860}
 PATIENCE = 60_000  # milliseconds that a step may take on a busy machine
-START = 90  # seconds that Lab may
+START = 600  # seconds that Jupyter may take, with all that it installs first
 # what Lab itself complains of, with or without the course: that no language server is installed
 # for its code completion, and that a kernel was restarted
 LABS_OWN = (
@@ -31,44 +32,64 @@ NOTEBOOK = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 
 
 @contextmanager
-def learning(workspace: Path) -> Iterator[str]:
-    """Run `course learn` and give the address that it prints. Raises RuntimeError if none comes."""
-    own = workspace.parent / "jupyter"  # neither the user's settings nor their signatures
-    (own / "ipython").mkdir(parents=True)
-    environment = os.environ | {
+def learning(workspace: Path, clock: str = "0.2") -> Iterator[str]:
+    """Run `course learn` and give the address that it prints. Raises RuntimeError if none comes.
+
+    Trainings end early, by the clock: their bar is looked at, not their result.
+    """
+    command = [sys.executable, "-m", "course_lib.command_line", "learn", "--no-browser"]
+    environment = os.environ | {"COURSE_CLOCK": clock, "PYTHONPATH": str(ROOT)}
+    command += ["--workspace", str(workspace)]
+    with serving(command, ROOT, workspace.parent / "jupyter", environment) as address:
+        yield address
+
+
+@contextmanager
+def serving(
+    command: list[str], folder: Path, own: Path, environment: dict[str, str]
+) -> Iterator[str]:
+    """Run a command that starts Jupyter in a folder, and give the address that it prints.
+
+    Settings, signatures and the log are in a folder of their own. Raises RuntimeError if no address
+    comes.
+    """
+    log = own / "log"
+    (own / "ipython").mkdir(parents=True, exist_ok=True)
+    notes = own / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    notes.parent.mkdir(parents=True, exist_ok=True)
+    notes.write_text('{"recordTiming": true}')
+    environment = environment | {
         "JUPYTER_CONFIG_DIR": str(own / "config"),
         "JUPYTER_DATA_DIR": str(own / "data"),
         "JUPYTER_RUNTIME_DIR": str(own / "runtime"),
         "JUPYTERLAB_SETTINGS_DIR": str(own / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
         "IPYTHONDIR": str(own / "ipython"),
-        "COURSE_CLOCK": "0.2",  # trainings end early: their bar is looked at, not their result
-        "PYTHONPATH": str(ROOT),
     }
-    command = [sys.executable, "-m", "course_lib.command_line", "learn", "--no-browser"]
-    log = workspace.parent / "lab.log"
     with log.open("w") as file:
-        lab = subprocess.Popen(
-            [*command, "--workspace", str(workspace)],
+        server = subprocess.Popen(
+            command,
+            cwd=folder,
             env=environment,
             stdout=file,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
-            yield _address(log, lab)
+            yield _address(log, server)
         finally:
-            lab.terminate()
-            lab.wait(30)
+            os.killpg(server.pid, signal.SIGTERM)  # `make` passes nothing on
+            server.wait(30)
 
 
-def _address(log: Path, lab: subprocess.Popen) -> str:
+def _address(log: Path, server: subprocess.Popen) -> str:
     for _ in range(10 * START):
         if found := re.search(r"http://localhost\S+", log.read_text("utf8")):
             return found.group()
-        if lab.poll() is not None:
+        if server.poll() is not None:
             break
         time.sleep(0.1)
-    raise RuntimeError(f"no Lab came:\n{log.read_text('utf8')}")
+    raise RuntimeError(f"no Jupyter came:\n{log.read_text('utf8')}")
 
 
 @contextmanager

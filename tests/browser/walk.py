@@ -2,15 +2,19 @@
 
 import time
 from contextlib import suppress
+from datetime import datetime
 
 import pytest
 
 pytest.importorskip("playwright", reason="the browser walk needs playwright: `make browser`")
 
+from course_lib.checking.catalogue import load
+from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.telling import panel
 from course_lib.exercises import verdict
 from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
+from course_lib.files.paths import ROOT
 from course_lib.files.workspace import Workspace
 from tests.browser.lab import CONTRAST, PATIENCE, PICTURES, learning, opened
 
@@ -91,7 +95,7 @@ def test_a_right_answer_passes_and_is_kept(lab, workspace):
     lab.write("def double", "return 2 * x")
     said = lab.check(CHECK)
     assert "✓ start/hello: passed, 9 of 9 points" in said
-    assert "Lesson 00: 1 of 1 exercises, about 10 minutes left. Next: rnn/cell of lesson 01" in said
+    assert "Lesson 00: 1 of 1 exercises, about 15 minutes left. Next: rnn/cell of lesson 01" in said
     record = workspace.record("start/hello")
     assert (record.passed, record.points, record.attempts) == (True, 9, 2)
     lab.panel(CHECK).locator("summary", has_text="The library's version").click()
@@ -171,10 +175,10 @@ def test_a_training_shows_its_bar(lab):
 def _run_all(browser, address, path):
     """Open a page, run all its cells, and return them as its file has them, with their counts."""
     with opened(browser, address) as lab:
-        lab.page.set_default_timeout(5 * PATIENCE)
+        lab.page.set_default_timeout(15 * PATIENCE)
         lab.picture(f"page-{path.stem}")
         # Lab keeps few cells in its page, so the file tells when all have run
-        ends, cells, ran = time.monotonic() + 300, [], [None]
+        ends, cells, ran = time.monotonic() + 900, [], [None]
         while not all(ran) and time.monotonic() < ends:
             if not any(ran):  # what is run before the kernel is connected, Lab forgets
                 lab.menu("Run", "Run All Cells")
@@ -185,15 +189,61 @@ def _run_all(browser, address, path):
                 cells = ipynb.read(path)["cells"]
                 ran = [cell["execution_count"] for cell in cells if cell["cell_type"] == "code"]
         assert lab.complaints == []
+        lab.menu("Kernel", "Shut Down Kernel")
+        lab.page.locator("#jp-main-statusbar", has_text="No Kernel").wait_for()
     return cells, ran
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory):
+    """Run one Lab for all pages that nobody has worked in, with hardly any time for trainings."""
+    workspace = tmp_path_factory.mktemp("untouched") / "workspace"
+    with learning(workspace, clock="0.02") as address:
+        yield address + "&reset", workspace  # without the tabs of the page before
+
+
 @pytest.mark.parametrize("number", page_files())
-def test_a_page_runs_alone(number, browser, tmp_path):
+def test_a_page_runs_alone(number, browser, untouched):
+    (address, workspace), name = untouched, notebook_of(page_files()[number])
+    own = address.replace("00_start_here.ipynb", name.as_posix())
+    _went_well(*_run_all(browser, own, workspace / name))
+
+
+# what is passed runs real models there
+@pytest.mark.parametrize("number", ["09", "10", "11", "17"])
+def test_a_page_runs_by_ones_own_answers(number, browser, tmp_path):
     name = notebook_of(page_files()[number])
-    with learning(tmp_path / "workspace") as address:
-        own = address.replace("00_start_here.ipynb", name.as_posix())
-        cells, ran = _run_all(browser, own, tmp_path / "workspace" / name)
+    notebook, before, exercises = ipynb.read(ROOT / "notebooks" / name), "", []
+    for cell in notebook["cells"]:
+        if exercise_id := cell["metadata"].get("exercise"):
+            cell["source"] = solution_text(load(exercise_id), before)
+            exercises.append(exercise_id)
+        if cell["cell_type"] == "code":
+            before += ipynb.text(cell) + "\n"
+            cell |= {"outputs": [], "execution_count": None}
+    own = tmp_path / "workspace" / name
+    own.parent.mkdir()
+    ipynb.write(own, notebook)
+    with learning(own.parent) as address:
+        cells, ran = _run_all(browser, address.replace("00_start_here.ipynb", name.as_posix()), own)
+    _went_well(cells, ran)
+    assert all(Workspace(own.parent).record(x).passed for x in exercises)
+    took = sorted(((_seconds(cell), ipynb.text(cell)) for cell in cells), reverse=True)
+    slowest = "".join(f"{seconds:6.1f} s  {text.splitlines()[0]}\n" for seconds, text in took[:8])
+    said = f"{sum(x for x, _ in took):.0f} s in all; the slowest cells:\n{slowest}"
+    (PICTURES / f"seconds-{number}.txt").write_text(said, "utf8")
+
+
+def _seconds(cell):
+    """Return how long a cell ran, as Lab notes it."""
+    times = cell["metadata"].get("execution", {})
+    start, end = (times.get(x) for x in ("iopub.execute_input", "shell.execute_reply"))
+    if not (start and end):
+        return 0.0
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+
+
+def _went_well(cells, ran):
     assert all(ran), f"{ran.count(None)} cells have not run"
     outputs = [x for cell in cells for x in cell.get("outputs", ())]
     assert [x for x in outputs if x.get("name") == "stderr"] == []

@@ -1,5 +1,7 @@
 """Figures are kept with what made them, and a stopped experiment goes on."""
 
+from functools import partial
+
 import pytest
 
 from course_lib.files.paths import ROOT
@@ -53,6 +55,17 @@ def test_what_a_measurement_measures_inside_is_kept_as_well(folder):
 
     assert results.once("stopped", {}, "outer", outer) == 3
     assert results.once("stopped", {}, "inner", pytest.fail) == 2
+
+
+def test_seconds_are_those_of_all_runs_of_an_experiment(folder, monkeypatch):
+    clock = iter(range(100))
+    monkeypatch.setattr(results.time, "perf_counter", lambda: next(clock))
+    inner = partial(results.once, "trial", {}, "inner", lambda: 2)
+    results.once("trial", {}, "outer", inner)  # three seconds, one of them for the inner one
+    monkeypatch.setattr(results, "_spent", {})  # another process
+    results.once("trial", {}, "later", lambda: 3)
+    save({})  # 1.26 seconds of its own
+    assert results.load("trial")["seconds"] == 4.3
 
 
 def test_no_experiment_takes_what_is_kept_for_its_own_measurement():
