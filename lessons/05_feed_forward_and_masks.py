@@ -275,7 +275,7 @@ print({name: round(loss, 2) for name, loss in boasts.items()})
 with torch.no_grad():
     x = models["Ann"][0](batch[0][:1])
 leaks = {name: leaks_future(model[1:], x) for name, model in models.items()}
-print(leaks)
+print({name: f"{len(places)} of 32 places leak" for name, places in leaks.items()})
 cheats = [name for name in leaks if leaks[name]]
 reveal(guess, (cheats, min(boasts, key=boasts.get)))
 assert cheats == ["Bob", "Cleo", "Dan"], "their outputs move when later inputs do"

@@ -562,14 +562,14 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is half as large; at 1,024 it is 15,000 times smaller (its mean six times). A small language model is then 0.05 to 0.12 nats behind after 200 steps (one head of 64, one learning rate; four heads of 16: 0.01 to 0.03). Flatness alone does not explain that: the division makes the gradient of $q$ smaller, too.
+# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is half as large; at 1,024 it is 15,000 times smaller (its mean six times). A small language model is then 0.05 to 0.12 nats behind after 200 steps (one head of 64; four of 16: 0.01 to 0.03). Flatness alone does not explain that: the division makes $q$'s gradient smaller, too.
 #
 # > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
 
 # %% [markdown]
 # ## Heads of a real model
 #
-# SmolLM2 writes English with 30 layers of 9 heads. What do its 270 heads look at? A picture of one head on one sentence invites a story, so measure all of them. We ask for three places: the **previous** token, the **first** token of the text, and the token that **followed** the last time the same token occurred. A head that gives its weight to the third is called an **induction head** (Olsson et al. 2022): after "Jack" it looks at what came after "Jack" before.
+# SmolLM2 writes English with 30 layers of 9 heads. What do its 270 heads look at? A picture of one invites a story, so measure all of them. We ask for three places: the **previous** token, the **first** token of the text, and the token that **followed** the last time the same token occurred. A head that gives its weight to the third is called an **induction head** (Olsson et al. 2022): after "Jack" it looks at what came after "Jack" before.
 
 # %%
 needs("smollm2")

@@ -63,7 +63,7 @@ for name, text in prompts.items():
     print(f"{name:10} likeliest first {first!r:14} it writes {''.join(model.write(text, 12))!r}")
 
 # %% [markdown]
-# This bare question ends at once; a text that *looks* like question and answer brings an answer, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction, as in lesson 10), then on *preferences* (Allal et al. 2025). Today you repeat both later steps in small.
+# This bare question ends at once; a text that *looks* like question and answer brings an answer, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction, as in lesson 10), then on *preferences* (Allal et al. 2025). Today you repeat the first of these steps in small, and build the loss of the second.
 #
 # ## Learn the answers alone
 #
@@ -213,7 +213,7 @@ assert begin and round(count / whole, 3) == 0.006
 megabytes = {
     "everything trained, float32": 16 * whole / 1e6,
     "LoRA, float32": (4 * whole + 16 * count) / 1e6,
-    "LoRA, frozen weights as filed": (93e6 + 16 * count) / 1e6,
+    "LoRA, frozen weights as filed": (98e6 + 16 * count) / 1e6,
 }
 print("counted: weights, gradients and Adam's averages (lesson 12)")
 for way, size in megabytes.items():
@@ -225,7 +225,7 @@ for way in ("everything", "last block", "LoRA"):
 assert kept["memory"]["everything"] > 2 * kept["memory"]["LoRA"]
 
 # %% [markdown]
-# So freezing saves the memory, and low rank lets ten blocks learn for a quarter of one block's parameters. The third row is **QLoRA** (Dettmers et al. 2023): keep the frozen weights in four bits, as our file does, and decode each matrix when it is needed. It costs time, so we do not. (The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) does, and finds where memory comes back.)
+# So freezing saves the memory, and low rank lets ten blocks learn for a quarter of one block's parameters. The third row is **QLoRA** (Dettmers et al. 2023): keep the frozen matrices in four bits, as our file does, and decode each one when it is needed. It costs time, so we do not. (The exploration [A frozen model in four bits](explorations/17_four_bits.ipynb) does, and finds where memory comes back.)
 #
 # ### Train it
 #
@@ -542,33 +542,56 @@ print(*last[0]["answers"][:3], sep="\n")
 #
 # An assistant is a model of text. Try three kinds of sentences that are in none of our lists, on your tuned model: a command with *don't*, two commands in one sentence, and a device that the home does not have.
 
-# %% tags=["training"]
+# %% tags=["training", "hide-input"]
 from itertools import pairwise
 
-verbs = ("turn", "open", "close", "lock", "unlock", "stop", "set", "dim", "run", "play")
-plain = [x for name in ("known", "new wordings") for x in commands[name]]
-plain = [x for x in plain if x.said.split()[0] in verbs][:12]
-tricky = {
-    "don't …": [x._replace(said=f"don't {x.said}") for x in plain],
-    "… and …": [x._replace(said=f"{x.said} and {y.said}") for x, y in pairwise(plain)],
+two_ways = {
+    "light.turn_on": "light.turn_off",
+    "cover.open_cover": "cover.close_cover",
+    "lock.lock": "lock.unlock",
 }
-told = {name: right(mine_tuned, some) for name, some in {"as learned": plain, **tricky}.items()}
-odd = ["don't turn on the lamp in the hall", tricky["… and …"][0].said, "open the toothbrush"]
-for said in odd:
+two_ways |= {opposite: action for action, opposite in two_ways.items()}
+
+
+def acts(command):
+    return json.loads(command.means)["action"]
+
+
+def turned_round(command):
+    """Return the command of the opposite action."""
+    opposite = command.means.replace(acts(command), two_ways[acts(command)])
+    return command._replace(means=opposite)
+
+
+verbs = ("turn o", "switch", "open", "close", "lock", "unlock")
+plain = [x for x in commands["learning"] if x.said.startswith(verbs) and acts(x) in two_ways][:30]
+do_not = [x._replace(said=f"don't {x.said}") for x in plain]
+both = [x._replace(said=f"{x.said} and {y.said}") for x, y in pairwise(plain)]
+tricky = {
+    "as learned": plain,
+    "don't …, done all the same": do_not,
+    "don't …, the opposite is done": [turned_round(x) for x in do_not],
+    "… and …, the first is done": both,
+}
+told = {name: right(mine_tuned, some) for name, some in tricky.items()}
+for name, share in told.items():
+    print(f"{share:4.0%}  {name}")
+for said in (do_not[0].said, both[0].said, "open the toothbrush"):
     print(f"{said} →", "".join(mine_tuned.write(turns(said, system=None), 30)))
-claim = "most commands are carried out though *don't* stands before them"
-training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
+claim = "of 30 commands with *don't*, most are done all the same, or their opposite is"
+acted = told["don't …, done all the same"] + told["don't …, the opposite is done"]
+training.expect(claim, acted > 0.5, {name: round(x, 2) for name, x in told.items()}, mine_tuned)
 
 # %% [markdown]
-# *Don't* changes little: most of these commands are still carried out, though the lamp above was turned off. Our JSON cannot express two commands, and the model writes one. And for a toothbrush there is a command, too. None of its examples had *don't*, two commands or nothing to do.
+# TEXT
 #
-# So a program around it must check what it writes: is it JSON, is there such an action, such a device? Or it lets the model choose among the tokens that can still become a known command (**constrained decoding**). That program is what runs; the model proposes.
+# So a program around it must check what it writes: is it JSON, is there such an action, such a device? That catches the toothbrush, but no ignored *don't*. Or it lets the model choose among the tokens that can still become a known command (**constrained decoding**); then there must be a command for "nothing", too. The program is what runs; the model proposes.
 
 # %% [markdown]
 # ## Break it
 #
 # - Let `answer_targets` ask for the whole conversation (`asked` of 1), and train again. What happens to the share?
-# - Exchange better and worse in `preference_loss`. What do answers become?
+# - Call your tuned model with a system turn (`system=...` in `turns`). Does it still write commands?
 
 # %% [markdown]
 # ## What to remember
@@ -601,7 +624,7 @@ training.expect(claim, told["don't …"] > 0.5, told, mine_tuned)
 #
 # <details><summary>4. Under DPO the better answers became less likely. Is that a bug?</summary>
 #
-# No: only the difference counts. If both fall, the worse one faster, the loss falls.
+# No, only the difference counts: if both fall, the worse one faster, the loss falls. But it is a warning. In our broken models they fell too.
 # </details>
 
 # %% [markdown]

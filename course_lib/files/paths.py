@@ -10,7 +10,7 @@ ROOT = PACKAGE.parent if IS_CLONE else SHIPPED  # holds lessons, notebooks and r
 
 
 def install(extra: str = "") -> str:
-    """Return the command that installs the course, or it and an extra such as "[cluster]"."""
+    """Return the command that installs the course, or it and an extra such as "[instructor]"."""
     tested = f'-c "{ROOT}/constraints.txt" -e "{ROOT}{extra}"'
     source = tested if IS_CLONE else f'"transformer-course{extra}"'
     return f"{sys.executable} -m pip install {source}"

@@ -3,7 +3,7 @@
 #
 # **25 minutes · an exploration of lesson 17 · needs `smollm2` (93 MB)**
 #
-# LoRA trains 0.6 % of SmolLM2 and keeps the rest, 540 MB in float32, as it came. The file on your disk holds the same weights in 93 MB. **Can they stay that small while we train, and what does it cost?** QLoRA (Dettmers et al. 2023) says yes. You build its idea on our file, and count all that a training step keeps.
+# LoRA trains 0.6 % of SmolLM2 and keeps the rest, 540 MB in float32, as it came. The file on your disk holds the same weights in 98 MB. **Can its matrices stay that small while we train, and what does it cost?** QLoRA (Dettmers et al. 2023) says yes. You build its idea on our file, and count the weights and activations that a training step keeps.
 
 # %%
 import torch
@@ -69,7 +69,7 @@ reveal(guess, changed)
 assert changed == 0
 
 # %% [markdown]
-# By nothing. They were decoded from this format when the model was loaded, so each of 32 is a whole number of steps above the smallest, and the encoder finds the same bytes again. The rounding was paid when the file was made. (In general it is not free: half a step at most for each weight.)
+# By nothing. They were decoded from this format when the model was loaded, so each of 32 is a whole number of steps above the smallest, and the encoder finds the same weights again. The rounding was paid when the file was made. (In general it is not free: about half a step at most for each weight.)
 #
 # ## A layer that decodes when it is needed
 #
@@ -222,7 +222,7 @@ plots.show(figure, f"Megabytes of weights, and saved for the backward pass. {spo
 assert sum(bills["four bits, decoded twice"]) < sum(bills["float32"]) / 2
 
 # %% [markdown]
-# The loss and all gradients are those of float32. So the price is time alone:
+# The loss and all gradients are those of the same weights in float32. So, beside the rounding that the file has paid, the price is time:
 
 # %% tags=["hide-input"]
 taken = {}
@@ -234,14 +234,14 @@ claim = "decoding twice takes 5 to 60 % more time"
 measuring.expect(claim, 1.05 < slower < 1.6, f"{slower - 1:.0%}")
 
 # %% [markdown]
-# A fifth to a third more on our machine, with batches of 200 tokens; with longer ones the share is smaller, since decoding does not depend on the batch. This is *recomputation* again, as in lesson 12's checkpoints: what is cheap to compute anew need not be kept.
+# About a quarter more on our machine, with batches of 200 tokens; with longer ones the share is smaller, since decoding does not depend on the batch. This is *recomputation* again, as in lesson 12's checkpoints: what is cheap to compute anew need not be kept.
 #
 # QLoRA's paper does three things more: its four bits are spaced for weights that are normally distributed (NF4), the steps are themselves quantised, and the optimizer's averages may leave the GPU. With it, the authors fine-tuned 65 billion parameters on one GPU of 48 GB.
 
 # %% [markdown]
 # ## What to remember
 #
-# A frozen weight needs no gradient, but the gradient of its *input* needs the weight. So a small frozen weight saves memory only if its decoded form is thrown away after each use, and computed again in the backward pass.
+# A frozen weight needs no gradient, but the gradient of its *input* needs the weight. So a small frozen weight saves all the memory that it can only if its decoded form is thrown away after each use, and computed again in the backward pass.
 #
 # <details><summary>Why need the first twenty blocks not be decoded twice?</summary>
 #

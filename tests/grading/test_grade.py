@@ -834,7 +834,7 @@ def test_without_dask_it_says_what_installs_it(hand_in, tmp_path, capsys, monkey
     monkeypatch.setitem(sys.modules, "distributed", None)
     scheduler = ["--scheduler", "tcp://127.0.0.1:1"]
     assert grade_by_worker(tmp_path / "in", tmp_path / "out", *scheduler) == 2
-    assert f'-e "{ROOT}[cluster]"`.' in capsys.readouterr().err
+    assert f'-e "{ROOT}[instructor]"`.' in capsys.readouterr().err
 
 
 def test_gradebooks_are_filled(hand_in, grade, tmp_path, capsys):

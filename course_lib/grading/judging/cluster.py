@@ -32,7 +32,7 @@ def judged_by_dask(
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError:
-        raise CannotGrade(f"Dask is not installed: `{install('[cluster]')}`.") from None
+        raise CannotGrade(f"Dask is not installed: `{install('[instructor]')}`.") from None
 
     try:
         client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
