@@ -6,7 +6,7 @@ NEWER = import sys; sys.exit(sys.version_info < (3, 15))
 CONSTRAINTS ?= constraints.txt
 INSTALL = $(BIN)/python install.py -c $(CONSTRAINTS) $(PIP_ARGS)
 
-.PHONY: learn test quick weekly pages browser results claims bench notebooks book clean
+.PHONY: learn test quick weekly pages browser ways results claims bench notebooks book clean
 .DELETE_ON_ERROR:
 
 learn: .venv/.learn
@@ -21,7 +21,7 @@ quick: .venv/.test
 	@$(BIN)/python -m tests --quick
 
 # what CI runs once a week: strangers' answers, other graders, fuzz; an hour or two
-weekly: .venv/.test
+weekly: .venv/.browser
 	@$(BIN)/python -m tests --weekly
 
 # what README.md, RESULTS.md, TOPICS.md and `course list` show of the course: some minutes
@@ -31,6 +31,10 @@ pages: .venv/.test
 # a newcomer's way through Lab, in this system's Chromium; pictures of it in build/browser
 browser: .venv/.browser
 	@$(BIN)/python -m pytest -n0 --durations=0 --durations-min=0.1 -rs tests/browser/walk.py
+
+# each way in, from an empty folder to the first panel: a quarter of an hour, and needs uv
+ways: .venv/.browser
+	@$(BIN)/python -m pytest -n0 tests/browser/ways_in.py
 
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test

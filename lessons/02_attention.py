@@ -503,7 +503,7 @@ from collections.abc import Sequence
 # given: instruments.attribution.probability_drops
 
 # %% [markdown]
-# The first F of *phonograph* has all of its weight on *p* and none on *h*, and the model gives it a probability of 0.9. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
+# The first F of *phonograph* has nearly all of its weight on *p*, hardly any on *h*, and a probability over 0.9. **To what does the probability of F fall, on average, if *h* is replaced by another letter?**
 
 # %%
 guess = None  # a probability
@@ -516,9 +516,9 @@ reveal(guess, round(float(p[0] - drops[0, 1]), 2))
 # %% tags=["training", "hide-input"]
 weights, *_ = alignment(attending, "phonograph")
 weight = float(weights[0, 1])
-claim = "h has a weight below 0.1 for F, and replacing it takes most of the probability"
+claim = "h has a weight below 0.25 for F, and replacing it takes most of the probability"
 came = {"weight": round(weight, 3), "drop": round(float(drops[0, 1]), 2)}
-training.expect(claim, weight < 0.1 and drops[0, 1] > 0.5 * p[0], came, attending)
+training.expect(claim, weight < 0.25 and drops[0, 1] > 0.5 * p[0], came, attending)
 
 # %% tags=["training", "hide-input"]
 figure, panels = plots.plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)

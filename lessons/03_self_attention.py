@@ -540,7 +540,7 @@ both = {
 }
 right = [sum(gap > 0 for gap in gaps) for gaps in zip(*both.values())]
 assert (right, len(both)) == ([7, 3, 7], 7)
-title = "RING is the jewel: right in 7 of 7 lines, blinded in 3, by its neighbours in 7"
+title = "RING is the jewel: right in 7 of 7 lines,\nblinded in 3, by the mean of its neighbours in 7"
 share = "how much nearer to the jewels RING is than ring"
 figure, ax = plots.axes(title, share, "", size=(8, 3.2))
 for y, (seen, blinded, beside) in enumerate(both.values()):
@@ -550,7 +550,7 @@ for y, (seen, blinded, beside) in enumerate(both.values()):
     ax.plot(beside, y, "D", color=plots.COLOURS[1], fillstyle="none")
 ax.text(0.45, 3.2, "● with attention", color=plots.COLOURS[0], size="small")
 ax.text(0.45, 4.0, "○ blinded", color="0.4", size="small")
-ax.text(0.45, 4.8, "◇ mean of its neighbours", color=plots.COLOURS[1], size="small")
+ax.text(0.45, 4.8, "◇ mean of neighbours", color=plots.COLOURS[1], size="small")
 ax.axvline(0, color="0.6", linewidth=1)
 names = []
 for line in both:

@@ -478,63 +478,52 @@ assert abs(came - 0.6931) < 1e-3
 #
 # ### Forty steps of it
 #
-# LoRA as above, 40 steps of two pairs (there are 23 of them), three seeds, three learning rates. Two rivals: learn the *better* answers as in the first half of this lesson, without the worse ones; and just ask: "Answer in one word." Measured on 29 other questions (answers are cut after 40 tokens here) and on 16 other pairs.
+# LoRA as above, 40 steps of two pairs (there are 23), three seeds. Four rivals: learn the *better answers alone*, as in the first half of this lesson; *DPO and better answers*, the sum of both losses (Pang et al. 2024); *DPO, by the token*, with $\log \pi(y \mid x)$ divided by the answer's tokens; and just ask: "Answer in one word." Measured on 29 other questions (answers are cut after 40 tokens here) and on 16 other pairs.
 
 # %% [markdown]
-# The rate of 0.001 brings DPO's lowest loss by far, on the pairs that it learns from and on the others. **In how many of the three seeds are then fewer answers right than the 59 % before?**
+# And a control that learns nothing: random noise is added to the ten blocks' weights until plain sentences cost 5 nats a token (4.2 before). **Which answer of a pair loses more of its log probability then: the shorter one, the longer one, or neither?**
 
 # %%
-guess = None  # 0, 1, 2 or 3
+guess = None  # "shorter", "longer" or "neither"
 
 # %% tags=["hide-input"]
-ways = preferred["ways"]
-title = "The lowest loss, on other pairs as well, and in two of three seeds the worst answers"
-names = ["DPO's loss, nats", "tokens of an answer", "right words, %"]
-figure, panels = plots.panels(title, names, size=(10.5, 3.2))
-for (way, rates), colour in zip(ways.items(), plots.COLOURS):
-    places = range(len(rates))
-    for pairs, style in (("learned", "-"), ("held out", "--")):
-        mean = [sum(x[pairs]["loss"] for x in runs) / 3 for runs in rates.values()]
-        panels[0].plot(places, mean, style, color=colour)
-    for ax, name, unit in zip(panels[1:], ("length", "right"), (1, 100)):
-        for place, runs in zip(places, rates.values()):
-            ax.plot([place] * 3, [unit * x[name] for x in runs], "o", color=colour, markersize=4)
-        ax.plot(
-            places, [unit * sum(x[name] for x in runs) / 3 for runs in rates.values()], color=colour
-        )
-    panels[1].plot([], [], color=colour, label=way)
-for ax, name, unit in zip(panels[1:], ("length", "right"), (1, 100)):
-    for row, style in (("before", ":"), ("asked for one word", "-.")):
-        ax.axhline(unit * preferred[row][name], color="0.5", linestyle=style, label=row)
-for style, pairs in (("-", "pairs learned"), ("--", "other pairs")):
-    panels[0].plot([], [], style, color="0.4", label=pairs)
-for ax, top in zip(panels, (None, 48, 100)):
-    ax.set(xlabel="learning rate", ylim=(0, top))
-    ax.set_xticks(range(3), ways["DPO"])
-for ax in panels[:2]:
-    ax.legend(frameon=False, fontsize="x-small")
+rows = {name: [preferred[name]] for name in ("before", "asked for one word")}
+rows |= {
+    f"{way}, {rate}": runs
+    for way, rates in preferred["ways"].items() for rate, runs in rates.items()
+}  # fmt: skip
+rows["noise in the weights"] = preferred["disturbed"]
+title = "TITLE"
+names = ["DPO's loss on other pairs, nats", "tokens of an answer", "right words, %"]
+figure, panels = plots.panels(title, names, size=(10.5, 4))
+measures = (
+    lambda x: x["held out"]["loss"] if "held out" in x else 0.6931,
+    lambda x: x["length"],
+    lambda x: 100 * x["right"],
+)
+for ax, measure in zip(panels, measures):
+    for y, (name, runs) in enumerate(rows.items()):
+        colour = plots.COLOURS[name.startswith("DPO, 0")]
+        ax.plot([measure(x) for x in runs], [y] * len(runs), "o", color=colour, fillstyle="none")
+    ax.axvline(measure(preferred["before"]), color="0.6", linestyle="--", linewidth=1)
+    ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
+    ax.set_yticks(range(len(rows)), rows if ax is panels[0] else [""] * len(rows), size="small")
 spoken = "; ".join(
-    f"{way}, {rate}: " + ", ".join(
-        f"loss {x['learned']['loss']:.2f} and {x['held out']['loss']:.2f}, {x['length']:.0f} tokens, "
-        f"{x['right']:.0%} right" for x in runs
+    f"{name}: " + ", ".join(
+        "; ".join(f"{measure(x):.2f}" for measure in measures) for x in runs
     )
-    for way, rates in ways.items() for rate, runs in rates.items()
+    for name, runs in rows.items()
 )  # fmt: skip
-plots.show(figure, f"Three measures, by learning rate, three seeds. {spoken}.")
-last = ways["DPO"]["0.001"]
-broken = [x for x in last if x["right"] < 0.3]
-assert all(x["held out"]["loss"] < 0.25 and x["held out"]["preferred"] > 0.85 for x in last)
-assert all(x["held out"]["chosen"] < -40 for x in broken) and len(broken) == 2
-assert all(18 < x["length"] < 24 and x["right"] > 0.45 for x in ways["DPO"]["0.0003"])
-assert all(x["length"] < 20 and x["right"] > 0.6 for x in ways["better answers alone"]["0.001"])
-reveal(guess, len(broken))
-print(*last[0]["answers"][:3], sep="\n")
+plots.show(figure, f"Loss on other pairs, tokens, share of right words, three seeds. {spoken}.")
+noise, hacked = preferred["disturbed"], preferred["ways"]["DPO"]["0.001"]
+reveal(guess, "longer" if min(x["held out"]["preferred"] for x in noise) > 0.7 else "neither")
+print(*hacked[0]["answers"][:4], hacked[2]["answers"][3], sep="\n")
 
 # %% [markdown]
-# At 0.0003, DPO takes a third off the length, and about as many answers are right. At 0.001 its loss on *other* pairs is the lowest of all, and it ranks nearly all of them as the program does. In one seed answers are then short and right; in two, one in six has the right word. A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models).
+# TEXT1
 
 # %% [markdown]
-# The rate alone is not to blame: *better answers alone*, at the same rate, brings short and right answers in all seeds. DPO's loss wants a difference, and says nothing about the rest: in the two broken models the better answers of the other pairs lost 40 nats and more, the worse ones about 100, and what the model writes instead is in no pair.
+# TEXT2
 
 # %% [markdown]
 #
