@@ -493,7 +493,7 @@ rows |= {
     for way, rates in preferred["ways"].items() for rate, runs in rates.items()
 }  # fmt: skip
 rows["noise in the weights"] = preferred["disturbed"]
-title = "TITLE"
+title = "DPO at 0.001: the lowest loss on other pairs, and damaged models"
 names = ["DPO's loss on other pairs, nats", "tokens of an answer", "right words, %"]
 figure, panels = plots.panels(title, names, size=(10.5, 4))
 measures = (
@@ -515,15 +515,33 @@ spoken = "; ".join(
     for name, runs in rows.items()
 )  # fmt: skip
 plots.show(figure, f"Loss on other pairs, tokens, share of right words, three seeds. {spoken}.")
-noise, hacked = preferred["disturbed"], preferred["ways"]["DPO"]["0.001"]
+ways, noise = preferred["ways"], preferred["disturbed"]
+hacked, summed = ways["DPO"]["0.001"], ways["DPO and better answers"]["0.001"]
 reveal(guess, "longer" if min(x["held out"]["preferred"] for x in noise) > 0.7 else "neither")
 print(*hacked[0]["answers"][:4], hacked[2]["answers"][3], sep="\n")
+every = [x for name, runs in rows.items() if name != "DPO, 0.001" for x in runs if "held out" in x]
+losses = [x["held out"]["loss"] for x in hacked]
+assert sum(losses) / 3 < 0.2 and sorted(x["held out"]["loss"] for x in every)[1] > max(losses)
+assert min(x["plain loss"] for x in hacked) > 4.6 and max(x["plain loss"] for x in summed) < 4.35
+assert all(0.85 < x["held out"]["preferred"] < 0.95 for x in hacked + noise)
+assert all(x["held out"]["loss"] < 0.5 for x in noise)
+for name, tokens, right in (
+    ("DPO and better answers, 0.001", (10, 15.1), (0.68, 0.73)),
+    ("DPO, by the token, 0.001", (9, 10), (0.62, 0.69)),
+    ("better answers alone, 0.0003", (17, 18.5), (0.65, 0.77)),
+    ("DPO, 0.0003", (18, 24), (0.45, 0.75)),
+    ("asked for one word", (11.5, 12.4), (0.72, 0.73)),
+):
+    for x in rows[name]:
+        assert tokens[0] < x["length"] < tokens[1] and right[0] < x["right"] + 0.005 < right[1] + 0.01
 
 # %% [markdown]
-# TEXT1
+# At 0.0003 DPO takes a third off the length, the better answers alone take more, and asking takes most: 12 tokens, 72 % right. At 0.001 its loss on *other* pairs is the lowest (0.18 in the mean), and all three models are damaged: *Finland).|*.
+#
+# The noise shows why that loss says little here. $\log \pi(y \mid x)$ is a sum over tokens, and every worse answer is the longer one: where all tokens become unlikelier, it loses more. Noise has learned nothing, yet ranks seven of eight other pairs as the program does, as the damaged models do.
 
 # %% [markdown]
-# TEXT2
+# A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Both repairs hold at the same rate: count by the token (9 to 10 tokens, 62 to 69 % right), or add the better answers' own loss (11 to 15 tokens, 69 to 72 % right), no better than asking. So look at what became of *all* answers, and ask for the trivial rival.
 
 # %% [markdown]
 #

@@ -220,6 +220,7 @@ def test_a_terminal_of_labs_finds_course(monkeypatch):
     with contextlib.suppress(FileNotFoundError):  # the wait, where a process cannot be replaced
         learn.become(["lab"])
     [environment] = found
+    assert environment["OMP_WAIT_POLICY"] == os.environ.get("OMP_WAIT_POLICY", "passive")
     assert shutil.which("course", path=environment["PATH"].partition(os.pathsep)[0])
     assert environment["PATH"].endswith(f"{os.pathsep}/usr/bin")
 
