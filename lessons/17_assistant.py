@@ -525,7 +525,7 @@ assert sum(losses) / 3 < 0.2 and sorted(x["held out"]["loss"] for x in every)[1]
 assert min(x["plain loss"] for x in hacked) > 4.6 and max(x["plain loss"] for x in summed) < 4.35
 assert all(0.85 < x["held out"]["preferred"] < 0.95 for x in hacked + noise)
 assert all(x["held out"]["loss"] < 0.5 for x in noise)
-for name, tokens, right in (
+for name, (shortest, longest), (least, most) in (
     ("DPO and better answers, 0.001", (10, 15.1), (0.68, 0.73)),
     ("DPO, by the token, 0.001", (9, 10), (0.62, 0.69)),
     ("better answers alone, 0.0003", (17, 18.5), (0.65, 0.77)),
@@ -533,7 +533,7 @@ for name, tokens, right in (
     ("asked for one word", (11.5, 12.4), (0.72, 0.73)),
 ):
     for x in rows[name]:
-        assert tokens[0] < x["length"] < tokens[1] and right[0] < x["right"] + 0.005 < right[1] + 0.01
+        assert shortest < x["length"] < longest and least - 0.005 < x["right"] < most + 0.005
 
 # %% [markdown]
 # At 0.0003 DPO takes a third off the length, the better answers alone take more, and asking takes most: 12 tokens, 72 % right. At 0.001 its loss on *other* pairs is the lowest (0.18 in the mean), and all three models are damaged: *Finland).|*.
