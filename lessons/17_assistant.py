@@ -63,11 +63,11 @@ for name, text in prompts.items():
     print(f"{name:10} likeliest first {first!r:14} it writes {''.join(model.write(text, 12))!r}")
 
 # %% [markdown]
-# This bare question ends at once; a text that *looks* like question and answer brings an answer, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction, as in lesson 10), then on *preferences* (Allal et al. 2025). Today you repeat the first of these steps in small, and build the loss of the second.
+# This bare question ends at once; a text that *looks* like question and answer brings one, and so does the template. The makers of this model pretrained it on 2 trillion tokens, then trained it on conversations in this form (**instruction tuning**, or supervised fine-tuning, SFT: next-token prediction), then on *preferences* (Allal et al. 2025). Today you repeat the first step in small, and build the loss of the second.
 #
 # ## Learn the answers alone
 #
-# One thing is new. A conversation holds the user's words, too. Usually only the assistant's tokens are targets (Llama 2's authors do so, Touvron et al. 2023):
+# One thing is new. A conversation holds the user's words, too. Usually only the assistant's tokens are targets (as for Llama 2, Touvron et al. 2023):
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -419,8 +419,7 @@ xray(mine_tuned, "lamp off", beside=model, columns=8)
 # So the loss, averaged over $m$ pairs, is
 #
 # $$L = -\frac{1}{m} \sum_{\text{pairs}} \log \sigma\Big(\beta \log \frac{\pi(y^+ \mid x)}{\pi_0(y^+ \mid x)} - \beta \log \frac{\pi(y^- \mid x)}{\pi_0(y^- \mid x)}\Big)$$
-
-# %% [markdown]
+#
 # It needs $\log \pi(y \mid x)$, the log probability of a whole answer: the sum over its tokens. Here is a function for it, with a bug: with it an answer gets less likely the longer its *prompt* is.
 
 # %%
@@ -515,10 +514,12 @@ spoken = "; ".join(
     for name, runs in rows.items()
 )  # fmt: skip
 plots.show(figure, f"Loss on other pairs, tokens, share of right words, three seeds. {spoken}.")
-ways, noise = preferred["ways"], preferred["disturbed"]
-hacked, summed = ways["DPO"]["0.001"], ways["DPO and better answers"]["0.001"]
+noise, hacked = preferred["disturbed"], preferred["ways"]["DPO"]["0.001"]
 reveal(guess, "longer" if min(x["held out"]["preferred"] for x in noise) > 0.7 else "neither")
 print(*hacked[0]["answers"][:4], hacked[2]["answers"][3], sep="\n")
+
+# %% tags=["hide-input"]
+summed = preferred["ways"]["DPO and better answers"]["0.001"]
 every = [x for name, runs in rows.items() if name != "DPO, 0.001" for x in runs if "held out" in x]
 losses = [x["held out"]["loss"] for x in hacked]
 assert sum(losses) / 3 < 0.2 and sorted(x["held out"]["loss"] for x in every)[1] > max(losses)
@@ -590,7 +591,7 @@ acted = told["don't …, done all the same"] + told["don't …, the opposite is 
 training.expect(claim, acted > 0.5, {name: round(x, 2) for name, x in told.items()}, mine_tuned)
 
 # %% [markdown]
-# TEXT
+# *Don't* is hardly heard: most of these commands are carried out all the same, and a few are turned round. Our JSON cannot express two commands; the model writes one, here a mixture of both. And for a toothbrush there is a command, too. None of its examples had *don't*, two commands or nothing to do.
 #
 # So a program around it must check what it writes: is it JSON, is there such an action, such a device? That catches the toothbrush, but no ignored *don't*. Or it lets the model choose among the tokens that can still become a known command (**constrained decoding**); then there must be a command for "nothing", too. The program is what runs; the model proposes.
 
