@@ -67,7 +67,7 @@ for name, text in prompts.items():
 #
 # ## Learn the answers alone
 #
-# One thing is new. A conversation holds the user's words, too. Usually only the assistant's tokens are targets (as for Llama 2, Touvron et al. 2023):
+# A conversation holds the user's words, too. Usually only the assistant's tokens are targets (as for Llama 2, Touvron et al. 2023):
 
 # %% tags=["hide-input"]
 diagram = drawings.Diagram()
@@ -591,9 +591,9 @@ acted = told["don't …, done all the same"] + told["don't …, the opposite is 
 training.expect(claim, acted > 0.5, {name: round(x, 2) for name, x in told.items()}, mine_tuned)
 
 # %% [markdown]
-# *Don't* is hardly heard: most of these commands are carried out all the same, and a few are turned round. Our JSON cannot express two commands; the model writes one, here a mixture of both. And for a toothbrush there is a command, too. None of its examples had *don't*, two commands or nothing to do.
+# *Don't* is hardly heard: most of these commands are carried out all the same, a few turned round. Our JSON cannot express two commands; the model writes one, here a mixture. And a toothbrush gets a command, too. No example had *don't*, two commands or nothing to do.
 #
-# So a program around it must check what it writes: is it JSON, is there such an action, such a device? That catches the toothbrush, but no ignored *don't*. Or it lets the model choose among the tokens that can still become a known command (**constrained decoding**); then there must be a command for "nothing", too. The program is what runs; the model proposes.
+# So a program around it must check what it writes: is it JSON, is there such an action, such a device? That catches the toothbrush, but no ignored *don't*. Or the model may choose only among tokens that can still become a known command (**constrained decoding**); then one must mean "nothing".
 
 # %% [markdown]
 # ## Break it
