@@ -591,7 +591,7 @@ acted = told["don't …, done all the same"] + told["don't …, the opposite is 
 training.expect(claim, acted > 0.5, {name: round(x, 2) for name, x in told.items()}, mine_tuned)
 
 # %% [markdown]
-# *Don't* is hardly heard: most of these commands are carried out all the same, a few turned round. Our JSON cannot express two commands; the model writes one, here a mixture. And a toothbrush gets a command, too. No example had *don't*, two commands or nothing to do.
+# *Don't* is hardly heard: most of these commands are carried out all the same, others turned round. Our JSON cannot express two commands; the model writes one, here a mixture. And a toothbrush gets a command, too. No example had *don't*, two commands or nothing to do.
 #
 # So a program around it must check what it writes: is it JSON, is there such an action, such a device? That catches the toothbrush, but no ignored *don't*. Or the model may choose only among tokens that can still become a known command (**constrained decoding**); then one must mean "nothing".
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
@@ -78,7 +78,8 @@ def serving(
         try:
             yield _address(log, server)
         finally:
-            os.killpg(server.pid, signal.SIGTERM)  # `make` passes nothing on
+            with suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGTERM)  # `make` passes nothing on
             server.wait(30)
 
 

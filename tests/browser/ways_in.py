@@ -28,8 +28,11 @@ from tests.browser.lab import opened, serving
 CHECK, PANEL = 'check("start/hello", double)', "start/hello: not attempted yet"
 FIRST = "00_start_here.ipynb"
 HERE = f"git+file://{ROOT}"
-LAB = "jupyter lab --no-browser --LabApp.default_url=/lab/tree/workspace/" + FIRST
-NOTEBOOK = "jupyter notebook --no-browser --JupyterNotebookApp.default_url=/notebooks/" + FIRST
+LAB = "jupyter lab --allow-root --no-browser --LabApp.default_url=/lab/tree/workspace/" + FIRST
+NOTEBOOK = (
+    "jupyter notebook --allow-root --no-browser --JupyterNotebookApp.default_url=/notebooks/"
+    + FIRST
+)
 CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf8"))
 BINDER = "python -m pip install -q -r .binder/requirements.txt && .binder/postBuild"
 # what installs, in a shell, and what opens Jupyter; {wheel} is the course's, {clone} a new clone
