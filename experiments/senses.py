@@ -117,7 +117,9 @@ def measure() -> dict:
         )
         return (one - two).tolist()
 
-    beside = [torch.stack([neighbours(model, x) for x in lines]).mean(0) for lines in DESCRIBED["ring"]]
+    beside = [
+        torch.stack([neighbours(model, x) for x in lines]).mean(0) for lines in DESCRIBED["ring"]
+    ]
 
     def gap_beside(line: str, jewel: int) -> float:
         one, two = (lean(neighbours(model, line, x), *beside) for x in (jewel, 1 - jewel))

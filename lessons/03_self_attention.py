@@ -540,7 +540,9 @@ both = {
 }
 right = [sum(gap > 0 for gap in gaps) for gaps in zip(*both.values())]
 assert (right, len(both)) == ([7, 3, 7], 7)
-title = "RING is the jewel: right in 7 of 7 lines,\nblinded in 3, by the mean of its neighbours in 7"
+title = (
+    "RING is the jewel: right in 7 of 7 lines,\nblinded in 3, by the mean of its neighbours in 7"
+)
 share = "how much nearer to the jewels RING is than ring"
 figure, ax = plots.axes(title, share, "", size=(8, 3.2))
 for y, (seen, blinded, beside) in enumerate(both.values()):

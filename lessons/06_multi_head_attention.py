@@ -666,9 +666,7 @@ rows["five random heads"] = removed["random 5"]["rise"]
 rows["each head of layers 1 to 3"] = removed["first layers"]["rise"]
 order = [0, 2, 4, 6, 8, 1, 3, 5, 7]
 title = "What the model loses without heads, beside random ones"
-figure, panels = plots.panels(
-    title, ["all tokens", "foretold tokens"], size=(8, 3.2)
-)
+figure, panels = plots.panels(title, ["all tokens", "foretold tokens"], size=(8, 3.2))
 for which, ax in enumerate(panels):
     for y, i in enumerate(order):
         rises = [rise[which] for rise in list(rows.values())[i]]

@@ -3,7 +3,7 @@
 Each way has an empty folder and a new environment, and installs the commit that is checked out;
 packages come from where pip's and uv's settings say. Its end is the panel of lesson 00's first
 check, in Chromium. Colab's and Kaggle's front ends are not ours to start: there a kernel of their
-age runs the notebook. Where every way has led there, results/ways_in.json is written.
+age runs the notebook. build/browser/ways-in.md has a table of what each took.
 """
 
 import json
@@ -21,13 +21,11 @@ import pytest
 from nbclient import NotebookClient
 
 from course_lib.files.paths import ROOT
-from course_lib.instruments import results
 from lessons.published import SOURCE
-from tests.browser.lab import opened, serving
+from tests.browser.lab import PICTURES, opened, serving
 
 CHECK, PANEL = 'check("start/hello", double)', "start/hello: not attempted yet"
 FIRST = "00_start_here.ipynb"
-HERE = f"git+file://{ROOT}"
 LAB = "jupyter lab --allow-root --no-browser --LabApp.default_url=/lab/tree/workspace/" + FIRST
 NOTEBOOK = (
     "jupyter notebook --allow-root --no-browser --JupyterNotebookApp.default_url=/notebooks/"
@@ -56,12 +54,13 @@ KERNELS = {
 
 @pytest.fixture(scope="module")
 def kept():
-    """Collect what each way took, and keep it where all ways were walked."""
-    start, figures = time.monotonic(), {}
-    yield figures
-    if figures.keys() == WAYS.keys() | KERNELS.keys():
-        seconds = time.monotonic() - start
-        results.save("ways_in", figures, command="make ways", seeds=[], seconds=seconds)
+    """Collect what each way took, and write it down as a table."""
+    rows = ["| way in | MB of packages | MB of data | seconds, installed | first panel |"]
+    yield lambda name, *numbers: rows.append(
+        f"| {name} | {' | '.join('' if x is None else f'{x:.0f}' for x in numbers)} |"
+    )
+    rows.insert(1, "|:-|-:|-:|-:|-:|")
+    (PICTURES / "ways-in.md").write_text("\n".join(rows) + "\n", "utf8")
 
 
 @pytest.fixture
@@ -110,20 +109,20 @@ def test_a_way_in_jupyter(name, wheel, environment, browser, tmp_path, kept):
         panel = time.monotonic() - start
         lab.picture(f"way-{name.replace(' ', '-')}")
     data = sum(x.stat().st_size for x in (tmp_path / "data").rglob("*") if x.is_file()) / 1e6
-    kept[name] = {"megabytes": megabytes, "data": data, "installed": installed, "panel": panel}
+    kept(name, megabytes, data, installed, panel)
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_notebook_alone_where_pytorch_is(name, environment, tmp_path, kept, monkeypatch):
+def test_a_notebook_alone_where_pytorch_is(name, wheel, environment, tmp_path, kept, monkeypatch):
     pins = (ROOT / "constraints.txt").read_text("utf8").split()
     there = [*KERNELS[name], *(x for x in pins if x.startswith(("torch==", "numpy==")))]
     run(f"python -m pip install -q {' '.join(there)}", tmp_path, environment)
-    megabytes = downloads(environment, HERE)
+    megabytes = downloads(environment, str(wheel))
     notebook = nbformat.read(ROOT / "notebooks" / FIRST, as_version=4)
     end = next(n for n, cell in enumerate(notebook.cells) if cell.source == CHECK)
     notebook.cells = notebook.cells[: end + 1]
     for cell in notebook.cells:
-        cell.source = cell.source.replace(SOURCE, f"transformer-course @ {HERE}")
+        cell.source = cell.source.replace(SOURCE, f"transformer-course @ {wheel.as_uri()}")
     kernels = tmp_path / "jupyter" / "kernels" / "python3"
     kernels.mkdir(parents=True)
     python = str(tmp_path / "environment" / "bin" / "python")
@@ -137,7 +136,7 @@ def test_a_notebook_alone_where_pytorch_is(name, environment, tmp_path, kept, mo
     panel = time.monotonic() - start
     said = "".join(str(x.get("data")) for x in notebook.cells[-1].outputs)
     assert PANEL in said
-    kept[name] = {"megabytes": megabytes, "data": 0.0, "installed": None, "panel": panel}
+    kept(name, megabytes, 0, None, panel)
 
 
 def run(command, folder, environment):

@@ -235,15 +235,6 @@ def test_the_results_page_shows_the_kept_results():
     hold("RESULTS.md", "(results/block_speed.json).\n\n", "\n\n", times)
     pace = generation.table(figures("generation_speed"))
     hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
-    rows = ["| way in | MB of packages | MB of data | seconds, installed | first panel |"]
-    rows.append("|:-|-:|-:|-:|-:|")
-    for name, way in figures("ways_in").items():
-        installed = "—" if way["installed"] is None else f"{way['installed']:.0f}"
-        rows.append(
-            f"| {name} | {way['megabytes']:.0f} | {way['data']:.0f} | {installed} "
-            f"| {way['panel']:.0f} |"
-        )
-    hold("RESULTS.md", "(results/ways_in.json).\n\n", "\n\n", "\n".join(rows))
     told = evaluation.table(figures("wrong_answers"))
     hold("RESULTS.md", "(results/wrong_answers.json).\n\n", "\n\n", told)
     after = "more time or memory than the benchmark allows.\n\n"
