@@ -148,7 +148,7 @@ def lab_command(folder: Path, port: int | None, arguments: list[str]) -> list[st
 def become(command: list[str]) -> int:
     """Start Lab in the place of this process; where there is no such thing, wait for it."""
     sys.stdout.flush()
-    # torch's threads wait asleep: on two cores, beside a busy program, those that spin cost it 2 to 3
+    # torch's threads wait asleep: on two cores, beside a busy program, those that spin take 2 to 3
     # times as long, and on idle ones they save a tenth
     environment = (
         {"OMP_WAIT_POLICY": "passive"}
