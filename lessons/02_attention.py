@@ -587,7 +587,7 @@ came = [[round(x, 2) for x in pair] for pair in found.values()]
 training.expect(claim, holds, came, attending)
 
 # %% [markdown]
-# *h* acts most through the state at *p*, which is key and value. It also acts through the query: if that and all states but the one at *p* come from words without *h*, much of the weight goes elsewhere. And a little through the decoder's state, which the output layer reads too. The weights tell which *state* was read, and nothing of the letters that made that state, or the query.
+# Of the parts tried alone, *h* acts most through the state at *p*, which is key and value. But without *h* in the query and in all other states, F falls as far: most weight goes elsewhere. A little is in the decoder's state, which the output layer reads too. The weights tell which *state* was read, not which letters made that state, or the query.
 #
 # Is *phonograph* a special case? Stored: 150 held-out words of 8 letters, all sounds to which the model gives at least 0.5:
 

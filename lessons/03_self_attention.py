@@ -564,7 +564,7 @@ said = "; ".join(f"{line}: " + ", ".join(f"{x:+.2f}" for x in gaps) for line, ga
 plots.show(figure, f"Seven lines, each with attention, blinded, and by neighbours. {said}.")
 
 # %% [markdown]
-# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right. So the model does use the other tokens. But these lines do not need a trained encoder: the mean of four neighbours has all seven right, too.
+# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right, as chance would. The other tokens help in five lines. But these lines need no attention: the mean of the nearby embeddings has all seven right, too.
 #
 # L3's example is a *bank*. Is it nearer to shores than to money? Run it, then try a line of yours:
 

@@ -496,20 +496,23 @@ title = "DPO at 0.001: the lowest loss on other pairs, and damaged models"
 names = ["DPO's loss on other pairs, nats", "tokens of an answer", "right words, %"]
 figure, panels = plots.panels(title, names, size=(10.5, 4))
 measures = (
-    lambda x: x["held out"]["loss"] if "held out" in x else 0.6931,
+    lambda x: x["held out"]["loss"] if "held out" in x else None,
     lambda x: x["length"],
     lambda x: 100 * x["right"],
 )
 for ax, measure in zip(panels, measures):
     for y, (name, runs) in enumerate(rows.items()):
         colour = plots.COLOURS[name.startswith("DPO, 0")]
-        ax.plot([measure(x) for x in runs], [y] * len(runs), "o", color=colour, fillstyle="none")
-    ax.axvline(measure(preferred["before"]), color="0.6", linestyle="--", linewidth=1)
+        if name not in ("before", "asked for one word") or ax is not panels[0]:
+            found = [measure(x) for x in runs]
+            ax.plot(found, [y] * len(runs), "o", color=colour, fillstyle="none")
+    before = measure(preferred["before"]) or came  # log 2
+    ax.axvline(before, color="0.6", linestyle="--", linewidth=1)
     ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     ax.set_yticks(range(len(rows)), rows if ax is panels[0] else [""] * len(rows), size="small")
 spoken = "; ".join(
     f"{name}: " + ", ".join(
-        "; ".join(f"{measure(x):.2f}" for measure in measures) for x in runs
+        "; ".join(f"{measure(x) or came:.2f}" for measure in measures) for x in runs
     )
     for name, runs in rows.items()
 )  # fmt: skip
@@ -537,12 +540,12 @@ for name, (shortest, longest), (least, most) in (
         assert shortest < x["length"] < longest and least - 0.005 < x["right"] < most + 0.005
 
 # %% [markdown]
-# At 0.0003 DPO takes a third off the length, the better answers alone take more, and asking takes most: 12 tokens, 72 % right. At 0.001 its loss on *other* pairs is the lowest (0.18 in the mean), and all three models are damaged: *Finland).|*.
+# At 0.0003 DPO takes a third off the length, the better answers alone take more, and asking takes most: 12 tokens, 72 % right. At 0.001 its loss on *other* pairs is the lowest (0.18 in the mean), and all three models are damaged: plain sentences cost them 4.7 to 5.2 nats, and one answers *Finland).|*.
 #
-# The noise shows why that loss says little here. $\log \pi(y \mid x)$ is a sum over tokens, and every worse answer is the longer one: where all tokens become unlikelier, it loses more. Noise has learned nothing, yet ranks seven of eight other pairs as the program does, as the damaged models do.
+# The noise shows why that loss says little here. $\log \pi(y \mid x)$ is a sum over tokens, and every worse answer is the longer one: where all tokens become unlikelier, it loses more. Noise has learned nothing, yet its changes rank 14 of 16 other pairs as the program does; the damaged models rank 14 or 15.
 
 # %% [markdown]
-# A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Both repairs hold at the same rate: count by the token (9 to 10 tokens, 62 to 69 % right), or add the better answers' own loss (11 to 15 tokens, 69 to 72 % right), no better than asking. So look at what became of *all* answers, and ask for the trivial rival.
+# A model that is trained on a measure may find texts that the measure forgot (**reward hacking**, or over-optimization; Rafailov et al. 2024 measure it in larger models). Two repairs at the same rate damage less: count by the token (9 to 10 tokens, 62 to 69 % right; plain sentences 4.4 to 4.6 nats), or add the better answers' own loss (11 to 15, 69 to 72 %; 4.3 nats), hardly better than asking. So look at what became of *all* answers, and ask for the trivial rival.
 
 # %% [markdown]
 #
@@ -632,7 +635,7 @@ training.expect(claim, acted > 0.5, {name: round(x, 2) for name, x in told.items
 #
 # <details><summary>4. Under DPO the better answers became less likely. Is that a bug?</summary>
 #
-# No, only the difference counts: if both fall, the worse one faster, the loss falls. But it is a warning. In our broken models they fell too.
+# No, only the difference counts: if both fall, the worse one faster, the loss falls. But it is a warning: in our worst models they fell by 40 nats and more.
 # </details>
 
 # %% [markdown]
