@@ -784,7 +784,7 @@ plots.show(
 # Without mask and positions the spread is rounding error after four layers. This is **rank collapse** (Dong et al. 2021): averages of averages become alike, and networks do not help with these first weights ([larger ones](explorations/05_stack.ipynb) delay it). In our block the spread stays above 0.1. But eight *equal* tokens get the same spread there: it is that of the masked positions. Positions alone leave 0.01 or less, the mask alone 0.0006 or less.
 
 # %% [markdown]
-# But on the right, after twelve blocks its own input hardly matters. With our weights what is left is the first token, which still moves it by 2 %. With torch's nothing is left, perhaps drowned by positions and biases: replace all eight tokens, and it moves by less than one in a billion. With residual connections it matters.
+# But on the right, after twelve blocks its own input hardly matters. With our weights what is left is the first token, which still moves it by 2 %. With torch's nothing is left, perhaps drowned by positions and biases: replace all eight tokens, and it moves by under one in a billion. With residual connections it matters.
 #
 # Can training undo either? Six layers must *copy* each token's first property, ±1. "Gain 2" and "gain 3" draw the first $W_V$ two or three times as large; "torch's size" draws all first matrices as small as torch's.
 
