@@ -825,7 +825,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Without mask and positions most stacks stay at 0.637: all tokens are the same, so there is one answer for the line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: at the highest of three rates, five of six runs of plain attention get to 0.81 to 0.99 (one more at a lower one).
+# Without mask and positions most stacks stay at 0.637: all tokens are the same, one answer for the line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: at the highest of three rates, five of six runs of plain attention get to 0.81 to 0.99 (one more at a lower one).
 
 # %% [markdown]
 # A stack of six of our blocks copies (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So mask and positions together, given anew at each level, keep the states apart too. But a deep stack of untrained blocks loses a token's own input, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
