@@ -2,6 +2,7 @@ import atexit
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -86,6 +87,16 @@ def private_package(tmp_path, monkeypatch):
     catalogue.load.cache_clear()
     for name in [x for x in sys.modules if x.partition(".")[0] == package.name]:
         del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """Build the course's wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=Path(__file__).parents[1], check=True, capture_output=True)
+    [built] = folder.glob("*.whl")
+    return built
 
 
 @pytest.fixture(scope="module")

@@ -150,16 +150,14 @@ def become(command: list[str]) -> int:
     sys.stdout.flush()
     # torch's threads wait asleep: on two cores, beside a busy program, those that spin take 2 to 3
     # times as long, and on idle ones they save a tenth
-    environment = (
-        {"OMP_WAIT_POLICY": "passive"}
-        | os.environ
-        | {
-            "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),
-            # so that Lab's own terminal finds `course`
-            "PATH": _first(Path(sys.executable).parent, "PATH"),
-            "TQDM_MININTERVAL": "0.1",  # bars in notebooks move, wherever Lab's own log goes
-        }
-    )
+    environment = {
+        "OMP_WAIT_POLICY": "passive",
+        **os.environ,
+        "JUPYTER_CONFIG_PATH": _first(PAGE, "JUPYTER_CONFIG_PATH"),
+        # so that Lab's own terminal finds `course`
+        "PATH": _first(Path(sys.executable).parent, "PATH"),
+        "TQDM_MININTERVAL": "0.1",  # bars in notebooks move, wherever Lab's own log goes
+    }
     if os.name == "posix":
         os.execve(command[0], command, environment)
     with subprocess.Popen(command, env=environment) as process:

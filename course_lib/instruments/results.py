@@ -62,7 +62,7 @@ def once(name: str, settings: Any, key: str, measure: Callable[[], Any]) -> Any:
 
     def kept() -> dict[str, Any]:
         found = _unfinished(name)
-        return found if found.get("settings") == settings else {"done": {}, "seconds": 0.0}
+        return found if found.get("settings") == settings else {"done": {}}
 
     if key in (done := kept()["done"]):
         return done[key]
@@ -74,7 +74,7 @@ def once(name: str, settings: Any, key: str, measure: Callable[[], Any]) -> Any:
     now = kept()
     content = {
         "settings": settings,
-        "seconds": now["seconds"] + own,
+        "seconds": now.get("seconds", 0.0) + own,
         "done": now["done"] | {key: measured},
     }
     write_atomically(UNFINISHED / f"{name}.json", json.dumps(content))

@@ -11,6 +11,7 @@ pytest.importorskip("playwright", reason="the browser walk needs playwright: `ma
 from course_lib.checking.catalogue import load
 from course_lib.checking.notebook.solution_text import solution_text
 from course_lib.checking.telling import panel
+from course_lib.command_line.learn import FIRST
 from course_lib.exercises import verdict
 from course_lib.files import ipynb
 from course_lib.files.course_map import notebook_of, page_files
@@ -205,7 +206,7 @@ def untouched(tmp_path_factory):
 @pytest.mark.parametrize("number", page_files())
 def test_a_page_runs_alone(number, browser, untouched):
     (address, workspace), name = untouched, notebook_of(page_files()[number])
-    own = address.replace("00_start_here.ipynb", name.as_posix())
+    own = address.replace(FIRST, name.as_posix())
     _went_well(*_run_all(browser, own, workspace / name))
 
 
@@ -225,7 +226,7 @@ def test_a_page_runs_by_ones_own_answers(number, browser, tmp_path):
     own.parent.mkdir()
     ipynb.write(own, notebook)
     with learning(own.parent) as address:
-        cells, ran = _run_all(browser, address.replace("00_start_here.ipynb", name.as_posix()), own)
+        cells, ran = _run_all(browser, address.replace(FIRST, name.as_posix()), own)
     _went_well(cells, ran)
     assert all(Workspace(own.parent).record(x).passed for x in exercises)
     took = sorted(((_seconds(cell), ipynb.text(cell)) for cell in cells), reverse=True)

@@ -8,6 +8,7 @@ age runs the notebook. build/browser/ways-in.md has a table of what each took.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -20,12 +21,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from course_lib.command_line.learn import FIRST
 from course_lib.files.paths import ROOT
 from lessons.published import SOURCE
 from tests.browser.lab import PICTURES, opened, serving
 
 CHECK, PANEL = 'check("start/hello", double)', "start/hello: not attempted yet"
-FIRST = "00_start_here.ipynb"
 LAB = "jupyter lab --allow-root --no-browser --LabApp.default_url=/lab/tree/workspace/" + FIRST
 NOTEBOOK = (
     "jupyter notebook --allow-root --no-browser --JupyterNotebookApp.default_url=/notebooks/"
@@ -33,16 +34,16 @@ NOTEBOOK = (
 )
 CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf8"))
 BINDER = "python -m pip install -q -r .binder/requirements.txt && .binder/postBuild"
-# what installs, in a shell, and what opens Jupyter; {wheel} is the course's, {clone} a new clone
+# what a shell runs to install, and what opens Jupyter; a way that names no wheel begins in a clone
 WAYS = {
     "clone, make learn, with uv": ("", "make learn ARGS=--no-browser"),
     "clone, make learn, with pip": ("", "make learn ARGS=--no-browser"),
-    "wheel, pip": ("python -m pip install -q {wheel}", "course learn --no-browser"),
+    "wheel, pip": ("python -m pip install -q $PIP_ARGS {wheel}", "course learn --no-browser"),
     "wheel, uvx": ("", "uvx --from {wheel} course learn --no-browser"),
     "Binder's script": (BINDER, LAB),
     "devcontainer's commands": (CONTAINER["postCreateCommand"], CONTAINER["postAttachCommand"]),
     "Jupyter Notebook 7": (
-        f"python -m pip install -q {{wheel}} notebook && cp {ROOT}/notebooks/{FIRST} .",
+        f"python -m pip install -q $PIP_ARGS {{wheel}} notebook && cp {ROOT}/notebooks/{FIRST} .",
         NOTEBOOK,
     ),
 }
@@ -64,23 +65,16 @@ def kept():
 
 
 @pytest.fixture
-def wheel(tmp_path):
-    """Build the course's wheel."""
-    asked = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(asked, cwd=ROOT, check=True, capture_output=True)
-    return next(tmp_path.glob("*.whl"))
-
-
-@pytest.fixture
 def environment(tmp_path):
     """Make a new environment of Python, whose programs come first on PATH."""
     venv.create(tmp_path / "environment", with_pip=True)
     own = {x: y for x, y in os.environ.items() if x not in ("VIRTUAL_ENV", "PYTHONPATH")}
-    return own | {
+    yield own | {
         "PATH": f"{tmp_path / 'environment' / 'bin'}{os.pathsep}{own['PATH']}",
         "COURSE_CACHE": str(tmp_path / "data"),
         "UV_CACHE_DIR": str(tmp_path / "uv-cache"),
     }
+    shutil.rmtree(tmp_path, ignore_errors=True)  # two gigabytes for each way
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -116,7 +110,7 @@ def test_a_way_in_jupyter(name, wheel, environment, browser, tmp_path, kept):
 def test_a_notebook_alone_where_pytorch_is(name, wheel, environment, tmp_path, kept, monkeypatch):
     pins = (ROOT / "constraints.txt").read_text("utf8").split()
     there = [*KERNELS[name], *(x for x in pins if x.startswith(("torch==", "numpy==")))]
-    run(f"python -m pip install -q {' '.join(there)}", tmp_path, environment)
+    run(f"python -m pip install -q $PIP_ARGS {' '.join(there)}", tmp_path, environment)
     megabytes = downloads(environment, str(wheel))
     notebook = nbformat.read(ROOT / "notebooks" / FIRST, as_version=4)
     end = next(n for n, cell in enumerate(notebook.cells) if cell.source == CHECK)
@@ -149,6 +143,7 @@ def run(command, folder, environment):
 def downloads(environment, *wanted):
     """Return the megabytes of packages that pip would bring into an environment."""
     asked = "python -m pip install -q --dry-run --report -".split()
+    asked += environment.get("PIP_ARGS", "").split()
     report = subprocess.run([*asked, *wanted], env=environment, capture_output=True, check=True)
     sources = [x["download_info"]["url"] for x in json.loads(report.stdout)["install"]]
     return sum(map(size, sources)) / 1e6
