@@ -493,37 +493,39 @@ rows |= {
 }  # fmt: skip
 rows["noise in the weights"] = preferred["disturbed"]
 title = "DPO at 0.001: the lowest loss on other pairs, and damaged models"
-names = ["DPO's loss on other pairs, nats", "tokens of an answer", "right words, %"]
-figure, panels = plots.panels(title, names, size=(10.5, 4))
-measures = (
-    lambda x: x["held out"]["loss"] if "held out" in x else None,
-    lambda x: x["length"],
-    lambda x: 100 * x["right"],
-)
-for ax, measure in zip(panels, measures):
+measures = {
+    "DPO's loss on other pairs, nats": lambda x: x["held out"]["loss"],
+    "tokens of an answer": lambda x: x["length"],
+    "right words, %": lambda x: 100 * x["right"],
+}
+begun = (came, preferred["before"]["length"], 100 * preferred["before"]["right"])
+figure, panels = plots.panels(title, list(measures), size=(10.5, 4))
+spoken = []
+for ax, (unit, measure), before in zip(panels, measures.items(), begun):
     for y, (name, runs) in enumerate(rows.items()):
+        if ax is panels[0] and "held out" not in runs[0]:
+            continue  # these two are not trained
+        found = [measure(x) for x in runs]
         colour = plots.COLOURS[name.startswith("DPO, 0")]
-        if name not in ("before", "asked for one word") or ax is not panels[0]:
-            found = [measure(x) for x in runs]
-            ax.plot(found, [y] * len(runs), "o", color=colour, fillstyle="none")
-    before = measure(preferred["before"]) or came  # log 2
+        ax.plot(found, [y] * len(runs), "o", color=colour, fillstyle="none")
+        spoken.append(f"{name}, {unit}: {', '.join(f'{x:.2f}' for x in found)}")
     ax.axvline(before, color="0.6", linestyle="--", linewidth=1)
     ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     ax.set_yticks(range(len(rows)), rows if ax is panels[0] else [""] * len(rows), size="small")
-spoken = "; ".join(
-    f"{name}: " + ", ".join(
-        "; ".join(f"{measure(x) or came:.2f}" for measure in measures) for x in runs
-    )
-    for name, runs in rows.items()
-)  # fmt: skip
-plots.show(figure, f"Loss on other pairs, tokens, share of right words, three seeds. {spoken}.")
+plots.show(figure, f"Three measures for each way and seed. {'; '.join(spoken)}.")
 noise, hacked = preferred["disturbed"], preferred["ways"]["DPO"]["0.001"]
 reveal(guess, "longer" if min(x["held out"]["preferred"] for x in noise) > 0.7 else "neither")
 print(*hacked[0]["answers"][:4], hacked[2]["answers"][3], sep="\n")
 
 # %% tags=["hide-input"]
+trained = {name: runs for name, runs in rows.items() if "held out" in runs[0]}
+print(f"{'':30}plain sentences, nats   of 16 other pairs, ranked as the program does")
+for name, runs in trained.items():
+    plain = " ".join(f"{x['plain loss']:.1f}" for x in runs)
+    ranked = " ".join(f"{16 * x['held out']['preferred']:2.0f}" for x in runs)
+    print(f"{name:30}{plain:24}{ranked}")
 summed = preferred["ways"]["DPO and better answers"]["0.001"]
-every = [x for name, runs in rows.items() if name != "DPO, 0.001" for x in runs if "held out" in x]
+every = [x for name, runs in trained.items() if name != "DPO, 0.001" for x in runs]
 losses = [x["held out"]["loss"] for x in hacked]
 assert sum(losses) / 3 < 0.2 and sorted(x["held out"]["loss"] for x in every)[1] > max(losses)
 assert min(x["plain loss"] for x in hacked) > 4.6 and max(x["plain loss"] for x in summed) < 4.35
