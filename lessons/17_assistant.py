@@ -502,13 +502,14 @@ begun = (came, preferred["before"]["length"], 100 * preferred["before"]["right"]
 figure, panels = plots.panels(title, list(measures), size=(10.5, 4))
 spoken = []
 for ax, (unit, measure), before in zip(panels, measures.items(), begun):
+    spoken.append(unit)
     for y, (name, runs) in enumerate(rows.items()):
         if ax is panels[0] and "held out" not in runs[0]:
             continue  # these two are not trained
         found = [measure(x) for x in runs]
         colour = plots.COLOURS[name.startswith("DPO, 0")]
         ax.plot(found, [y] * len(runs), "o", color=colour, fillstyle="none")
-        spoken.append(f"{name}, {unit}: {', '.join(f'{x:.2f}' for x in found)}")
+        spoken.append(f"{name}: {', '.join(f'{x:.2f}' for x in found)}")
     ax.axvline(before, color="0.6", linestyle="--", linewidth=1)
     ax.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     ax.set_yticks(range(len(rows)), rows if ax is panels[0] else [""] * len(rows), size="small")
