@@ -441,7 +441,7 @@ labels = {
     both: "own columns, and a readout that sees the names",
     "a second layer": "a second layer, of one head",
 }
-title = "One head returns both: two changes together, or a second layer"
+title = "One head returns both: two changes together,\nor a second layer"
 figure, ax = plots.axes(title, "share of the variance explained", "", size=(7.6, 3.4))
 for y, name in enumerate(labels):
     colour = plots.COLOURS[1 if min(kept[name]) > 0.9 else 0]
@@ -665,7 +665,7 @@ rows["a random head"] = removed["random 1"]["rise"]
 rows["five random heads"] = removed["random 5"]["rise"]
 rows["each head of layers 1 to 3"] = removed["first layers"]["rise"]
 order = [0, 2, 4, 6, 8, 1, 3, 5, 7]
-title = "What the model loses without heads, beside random ones"
+title = "The best head on the previous token costs 0.1 nats, some early heads more"
 figure, panels = plots.panels(title, ["all tokens", "foretold tokens"], size=(8, 3.2))
 for which, ax in enumerate(panels):
     for y, i in enumerate(order):
