@@ -26,7 +26,6 @@ SIZES = {  # budget in operations -> d_model
     1.2e11: (12, 16, 24, 32, 48),
     4.8e11: (16, 24, 32, 48, 64),
 }
-REPEATED = (3e10,)  # with further seeds
 LARGER = 1.92e12  # the budget that no fit has seen
 HELD_OUT = 1024  # windows of the held-out tenth, the same for all
 
@@ -44,23 +43,22 @@ def measure() -> dict:
             start = best.get((budget / 4, d), RATE)
             best[budget, d], tried = _search(budget, d, start)
             rows += tried
-    first = [row for row in rows if row["rate"] == best[row["flops"], row["d"]]]
-    # four times the largest budget: the size that the minima predict, at the rate of the nearest
-    # and at half of it, since the training is longer
-    d = predicted_size(first)
-    nearest = min(SIZES[LARGER / 4], key=lambda size: abs(size - d))
-    larger = [trained(LARGER, d, best[LARGER / 4, nearest] / k, SEEDS[0]) for k in (1, 2)]
-    again = [
+    points = [
         trained(budget, d, best[budget, d], seed)
-        for budget in REPEATED
-        for seed in SEEDS[1:]
-        for d in SIZES[budget]
+        for budget, sizes in SIZES.items()
+        for seed in SEEDS
+        for d in sizes
     ]
+    # four times the largest budget: the size that the minima predict; its search begins at half
+    # the rate of the nearest size, since the training is longer
+    d = predicted_size(points)
+    nearest = min(SIZES[LARGER / 4], key=lambda size: abs(size - d))
+    rate, tried = _search(LARGER, d, best[LARGER / 4, nearest] / 2)
     return {
         "settings": SETTINGS,
-        "rows": first + again,
-        "larger": larger,
-        "search": rows,
+        "rows": points,
+        "larger": [trained(LARGER, d, rate, seed) for seed in SEEDS],
+        "search": rows + tried,
         "pairs": pair_loss(),
     }
 

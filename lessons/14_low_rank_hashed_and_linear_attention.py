@@ -736,7 +736,7 @@ print(
 assert [round(times, 1) for times in leads.values()] == [4.8, 3.8, 4.8]
 
 # %% [markdown]
-# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). Their own time grows with $n$, so they lead by less in shorter texts: 3.8 to 4.8 times at 4,096 tokens, by lesson 13's stored times.
+# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). They lead by less in shorter texts: 3.8 to 4.8 times at 4,096 tokens (stored).
 
 # %% [markdown]
 # ## What survived
@@ -751,7 +751,7 @@ assert [round(times, 1) for times in leads.values()] == [4.8, 3.8, 4.8]
 # | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
 # | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |
 #
-# Why? A fast exact kernel leaves little to win at usual lengths, and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
+# Why? A fast exact kernel leaves little to win at usual lengths ([on a GPU](explorations/13_on_a_gpu.ipynb) nothing was faster at 4,096 tokens), and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
 
 # %% [markdown]
 # ## What to remember

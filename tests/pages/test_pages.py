@@ -19,7 +19,7 @@ import pytest
 import torch
 
 import evaluation
-from benchmarks import blocks, generation
+from benchmarks import blocks, generation, on_gpu
 from benchmarks.efficient import table
 from course_lib.answers.source import define
 from course_lib.checking.catalogue import ids, load, summarise
@@ -237,6 +237,8 @@ def test_the_results_page_shows_the_kept_results():
     hold("RESULTS.md", "(results/generation_speed.json).\n\n", "\n\n", pace)
     told = evaluation.table(figures("wrong_answers"))
     hold("RESULTS.md", "(results/wrong_answers.json).\n\n", "\n\n", told)
+    times = on_gpu.table(figures("attention_on_gpu"))
+    hold("RESULTS.md", "(results/attention_on_gpu.json).\n\n", "\n\n", times)
     after = "more time or memory than the benchmark allows.\n\n"
     assert f"{after}{table(figures('attention_speed'))}\n" in read("RESULTS.md")
 
