@@ -40,13 +40,18 @@ LESSON = "16"
 SEEDS = (0, 1, 2)
 
 READING: dict[str, Any] = {"steps": 1500, "learning_rate": 3e-3}
-TUNING: dict[str, Any] = {"steps": 160, "learning_rate": 1e-3}
+TUNING: dict[str, Any] = {"steps": 160}
+# by seed 0: for each reader the loss on plays that it has not read chooses the first, and for each
+# reader and task CHECKED further examples from plays that are read choose the second
+READING_RATES, TUNING_RATES = (0.001, 0.003, 0.01), (0.0003, 0.001, 0.003, 0.01)
+CHECKED = 1000
 BATCH, SHARE = 32, 0.15
 LABELS, TESTS = 500, 1200  # examples of each task to learn from, and to be tested on
 PENALTIES = (0.001, 0.01, 0.1, 1.0)  # on the squares of a linear head's weights
 CHOOSING = 100  # of the labels, that choose among them
 SETTINGS = {
     "words": WORDS, "model": MODEL, "steep": STEEP, "reading": READING, "tuning": TUNING,
+    "reading_rates": READING_RATES, "tuning_rates": TUNING_RATES, "checked": CHECKED,
     "batch": BATCH, "share": SHARE, "labels": LABELS, "tests": TESTS, "penalties": PENALTIES,
 }  # fmt: skip
 
@@ -91,7 +96,11 @@ def asked(
 
 
 def read(
-    objective: Objective | None, causal: bool, vocabulary: Vocabulary, seed: int
+    objective: Objective | None,
+    causal: bool,
+    vocabulary: Vocabulary,
+    seed: int,
+    rate: float = READING["learning_rate"],
 ) -> tuple[Reader, dict[str, float]]:
     """Make a reader and let it read; return it, its loss on the tested plays, and CPU-seconds."""
     with training.seeded(seed):
@@ -102,7 +111,11 @@ def read(
     text = vocabulary.encode(plays.texts_to_read())
     start = time.process_time()
     training.train(
-        reader, asked(objective, text, size, BATCH, seed), reading_loss, seed=seed, **READING
+        reader,
+        asked(objective, text, size, BATCH, seed),
+        reading_loss,
+        seed=seed,
+        **READING | {"learning_rate": rate},
     )
     spent = time.process_time() - start
     unseen = vocabulary.encode([word for title in plays.TESTED for word in plays.stream(title)])
@@ -113,7 +126,12 @@ def read(
 
 def learning(task: str, seed: int) -> list[Example]:
     """Draw the labelled examples of a seed, from plays that are read."""
-    return plays.examples(task, plays.READ, LABELS, seed)
+    return plays.examples(task, plays.READ, LABELS + CHECKED, seed)[:LABELS]
+
+
+def checking(task: str) -> list[Example]:
+    """Draw the examples that choose a rate: those after the labelled ones of seed 0."""
+    return plays.examples(task, plays.READ, LABELS + CHECKED, SEEDS[0])[LABELS:]
 
 
 def testing(task: str) -> list[Example]:
@@ -140,15 +158,44 @@ def share_right(scores: Float[Tensor, "m classes"], labels: Int[Tensor, " m"]) -
     return round((scores.argmax(-1) == labels).float().mean().item(), 4)
 
 
-def tuned(reader: Reader, task: str, vocabulary: Vocabulary, seed: int) -> float:
-    """Train a copy of the reader and a head on a task; return the share right."""
+def tuned(
+    reader: Reader,
+    task: str,
+    vocabulary: Vocabulary,
+    seed: int,
+    rate: float,
+    others: Sequence[Example],
+) -> float:
+    """Train a copy of the reader and a head on a task; return the share right of other examples."""
     tokens, labels = tensors(learning(task, seed), vocabulary)
     with training.seeded(seed):
         model = Classifier(copy.deepcopy(reader), int(labels.max()) + 1)
-    training.train(model, shuffled(tokens, labels, seed), task_loss, seed=seed, **TUNING)
-    others, right = tensors(testing(task), vocabulary)
+    batches = shuffled(tokens, labels, seed)
+    training.train(model, batches, task_loss, seed=seed, learning_rate=rate, **TUNING)
+    unknown, right = tensors(others, vocabulary)
     with torch.no_grad():
-        return share_right(model(others), right)
+        return share_right(model(unknown), right)
+
+
+def tuning_rates(reader: Reader, vocabulary: Vocabulary) -> dict[str, float]:
+    """Return the rate with which a reader of seed 0 tells the checked examples best, by task."""
+    found = {}
+    for task in TASKS:
+        own = partial(tuned, reader, task, vocabulary, SEEDS[0], others=checking(task))
+        shares = {rate: own(rate=rate) for rate in TUNING_RATES}
+        found[task] = max(shares, key=shares.__getitem__)
+        print(task, shares, flush=True)
+    return found
+
+
+def reading_rate(objective: Objective, causal: bool, vocabulary: Vocabulary) -> float:
+    """Return the rate with which a reader of seed 0 has the least loss on plays it has not read."""
+    losses = {
+        rate: read(objective, causal, vocabulary, SEEDS[0], rate)[1]["loss"]
+        for rate in READING_RATES
+    }
+    print(objective, losses, flush=True)
+    return min(losses, key=losses.__getitem__)
 
 
 def linear(
@@ -204,6 +251,24 @@ def mean_states(reader: Reader, vocabulary: Vocabulary, examples: Sequence[Examp
     return reader.states(tensors(examples, vocabulary)[0]).mean(-2)
 
 
+@torch.no_grad()
+def next_scores(
+    reader: Reader, vocabulary: Vocabulary, examples: Sequence[Example]
+) -> dict[str, Float[Tensor, "m 1"]]:
+    """Describe each example by one number, as the causal reader scores it.
+
+    It is the mean log p of its words after the first, or that above their own log frequencies.
+    """
+    tokens, _ = tensors(examples, vocabulary)
+    scores = reader.output(reader.states(tokens[:, :-1])).log_softmax(-1)
+    plain = scores.gather(-1, tokens[:, 1:].unsqueeze(-1)).squeeze(-1)
+    often = (
+        torch.bincount(vocabulary.encode(plays.texts_to_read()), minlength=len(vocabulary)) + 0.5
+    )
+    alone = (often / often.sum()).log()[tokens[:, 1:]]
+    return {"plain": plain.mean(-1, keepdim=True), "corrected": (plain - alone).mean(-1, True)}
+
+
 def counts(vocabulary: Vocabulary, examples: Sequence[Example]) -> Float[Tensor, "m vocab"]:
     """Describe each example by how often it has each word: no order, nothing read before."""
     tokens, _ = tensors(examples, vocabulary)
@@ -242,11 +307,23 @@ def tested_vectors(task: str) -> Float[Tensor, "m d"]:
 def measure_reader(objective: Objective | None, causal: bool, seed: int) -> dict[str, Any]:
     """Let a reader read, if it does, then tune and freeze it on each task."""
     vocabulary = Vocabulary(plays.texts_to_read())
+    name, rate = f"{objective} {causal}", 0.0
+    if objective:
+        choose = partial(reading_rate, objective, causal, vocabulary)
+        rate = once(f"reading rate of {name}", choose)
     start = time.process_time()
-    reader, reading = read(objective, causal, vocabulary, seed)
+    reader, reading = read(objective, causal, vocabulary, seed, rate)
+    spent = time.process_time() - start
+    # seed 0 comes first
+    rates = once(f"tuning rates of {name}", partial(tuning_rates, reader, vocabulary))
+    start = time.process_time()
     run: dict[str, Any] = {
-        "reading": reading,
-        "tuned": {task: tuned(reader, task, vocabulary, seed) for task in TASKS},
+        "reading": reading | ({"rate": rate} if objective else {}),
+        "rates": rates,
+        "tuned": {
+            task: tuned(reader, task, vocabulary, seed, rates[task], testing(task))
+            for task in TASKS
+        },
     }
     if objective:
         vectors = partial(mean_states, reader, vocabulary)
@@ -254,7 +331,13 @@ def measure_reader(objective: Objective | None, causal: bool, seed: int) -> dict
             task: frozen(vectors(learning(task, seed)), vectors(testing(task)), task, seed)
             for task in TASKS
         }
-    return run | {"cpu_seconds": round(time.process_time() - start, 1)}
+    if objective == "next":
+        own, others = (
+            next_scores(reader, vocabulary, part)
+            for part in (learning("order", seed), testing("order"))
+        )
+        run["score"] = {how: frozen(own[how], others[how], "order", seed) for how in own}
+    return run | {"cpu_seconds": round(spent + time.process_time() - start, 1)}
 
 
 def measure_counts(seed: int) -> dict[str, Any]:
@@ -323,6 +406,9 @@ def summary(found: dict[int, dict[str, Any]]) -> dict[str, Any]:
         "reading": {
             name: [one[name]["reading"] for one in found.values()] for name in ("masked", "next")
         },
+        # of the task "order"
+        "score": [one["next"]["score"] for one in found.values() if "score" in one["next"]],
+        "rates": {name: own["rates"] for name, own in first.items() if "rates" in own},
         "cpu_seconds": {
             name: [one[name]["cpu_seconds"] for one in found.values()] for name in first
         },

@@ -292,7 +292,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed on the same machine, the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has most of the runs; where there was one, the page says so).
+# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has most of the runs; where there was one, the page says so).
 
 # %% [markdown]
 # ## The map
@@ -306,7 +306,7 @@ Markdown(course_map())  # run it again to see what has passed
 # %% [markdown]
 # ## The words
 #
-# In code and pictures, `weights` are attention's. What training changes are *parameters*, also called the weights of a model.
+# In most code and all pictures, `weights` are attention's. What training changes are *parameters*, also called the weights of a model.
 #
 # | | |
 # |:-|:-|

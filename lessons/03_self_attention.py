@@ -74,7 +74,7 @@ reveal(guess, same.tolist())
 # %% [markdown]
 # Only the last token sees the same either way.
 #
-# How well does a table of shares solve the pointer task? We measure the fraction of the numbers' variance that it explains: 1 is solved, 0 is nothing learned. If the shares ignore the numbers and the output is scaled optimally, this fraction is the squared mean share of the wanted token, divided by the mean of $\sum_j \alpha_{ij}^2$: numbers are independent, so the first is the output's covariance with the wanted number, the second its variance. The plain average over eight tokens has $(1/8)^2 / (1/8)$:
+# How well does a table of shares solve the pointer task? We measure the fraction of the numbers' variance that it explains: 1 is solved, 0 is nothing learned. If the shares ignore the numbers and the output is scaled optimally, this fraction is the squared mean share of the wanted token, divided by the mean of $\sum_j \alpha_{ij}^2$: for independent numbers of variance 1, the mean share is the output's covariance with the wanted number, the second its own variance. The plain average over eight tokens has $(1/8)^2 / (1/8)$:
 
 # %%
 x, _ = pointers.sentences(4000, generator=generator)
@@ -363,7 +363,7 @@ plots.show(
 # %% [markdown]
 # - A weight of 1.00 in every frame: done. Well below 1: the scores are too small.
 # - Row 2 divides its weight between columns 1 and 3, which want A: query and key have changed places.
-# - The diagonal is largest: query and key show the same part of a token.
+# - The diagonal is largest, or tied: query and key show the same part of a token.
 
 # %%
 check("self_attention/by_hand", pointer_weights)
@@ -400,10 +400,10 @@ found = zip([0.125, *explained], ["average", "version 1", "shared", "three"])
 reveal(guess, sorted((round(share, 2), name) for share, name in found))
 
 # %% [markdown]
-# Is 0.16 the best that a shared matrix can do? Assume that numbers stay out of the scores, and that each name has one vector, own or wanted, orthogonal to the others and of equal norm. Then a score counts names in common, each worth $p$, the squared norm of a name's vector:
+# Is 0.16 the best that a shared matrix can do? Assume that numbers stay out of the scores, and that each name has one vector, own or wanted, orthogonal to the others and of equal norm. Then a score counts names in common, each worth $p$, the squared norm of a name's vector over $\sqrt{d_k}$:
 #
 # - with itself a token has two in common (own and own, wanted and wanted): $2p$;
-# - with the token that it wants, one: $p$;
+# - with the token that it wants, one: $p$ (or two, if that one wants it too);
 # - with one that wants *it*, or wants the same: also $p$. With all others, none.
 
 # %%
@@ -457,7 +457,7 @@ plots.show(
 )
 
 # %% [markdown]
-# - *Shared, and the token itself*: the linear layer can subtract the token's own number, as a residual connection lets it (lesson 07). From the usual initial weights, that mends the first fault: 0.44. The second stays: scores are symmetric.
+# - *Shared, and the token itself*: the linear layer can subtract the token's own number, as a residual connection lets it (lesson 07). From the usual initial weights, that eases the first fault: 0.44. The second stays: scores are symmetric.
 # - *Separate queries and keys*, the whole token as value: solved. $W_V$ adds nothing here, because a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
 # - *A bidirectional GRU* of two layers (lesson 01), with 28,673 parameters instead of 345: 0.65 to 0.76 after 500 steps, 0.99 after 2,000.
 

@@ -508,7 +508,7 @@ plots.show(
 )
 
 # %% [markdown]
-# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right: weights that depend on the tokens are a nonlinearity of another kind. The slogan of L1 and L2 goes too far: "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? Two layers of attention are right in 95 to 97 % if one property is 1.
+# > **Where the lectures go too far.** L1 writes: "Note that there are no elementwise nonlinearities in self-attention; stacking more self-attention layers just re-averages value vectors"; so do L2 and L4. "Elementwise" is right: weights that depend on the tokens are a nonlinearity of another kind. The slogan of L1 and L2 goes too far: "No nonlinearities for deep learning! It's all just weighted averages". A test: in lines of eight tokens of 16 properties, ±1, do each token's first two differ? With a constant 1 among the properties, two layers of attention are right in 95 to 97 %.
 
 # %% tags=["hide-input"]
 stored = results.load("two_cures")["figures"]
@@ -534,7 +534,7 @@ relied = {
 assert sum(sum(found) for found in relied.values()) == 1 == sum(relied["0.01"])
 
 # %% [markdown]
-# (Stored: three seeds, 2,000 steps, best of three rates; for attention the highest, 0.01.) Attention alone needs the constant (our layer has no biases, so without it $f(-x) = -f(x)$) and other tokens: on lone ones it has three quarters or less. The network needs neither (but in one run of nine).
+# (Stored: three seeds, 2,000 steps, best of three rates; for attention the highest, 0.01.) Attention alone needs the constant (our layer has no biases, so without it $f(-x) = -f(x)$) and other tokens: on lone ones it has three quarters or less. The feed-forward network needs neither (one run of nine used the others).
 #
 # Why $d_{ff} = 4d$? Vaswani et al. 2017 chose it: 2,048 hidden units for $d = 512$. With four attention matrices of $d \times d$ (lesson 06 adds the fourth), and without biases, $8d^2$ of a block's $12 d^2$ weights are in its network: two thirds.
 
@@ -586,7 +586,7 @@ plots.show(
 needs("smollm2")
 
 # %% tags=["once"]
-line = "My birthday is in October. May I come in May?"
+line = "My birthday is in October. We met Theresa May."
 
 # %% tags=["once", "hide-input"]
 from course_lib.pretrained import smollm2
@@ -615,7 +615,7 @@ print(f"cities: France {beyond['France']}, Texas {beyond['Texas']}; threshold {t
 assert min(beyond["France"], beyond["Texas"]) > threshold
 
 # %% [markdown]
-# The unit fires on *October*, and also on the first *May*, which is no month. In block 1 it knows the token, hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
+# The unit fires on *October*, and also on *May*, which is no month here, as *Theresa* told. In block 1 it knows the token, hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
 #
 # ## The smallest block, and a stack of it
 #
@@ -828,7 +828,7 @@ plots.show(
 # Without mask and positions most stacks stay at 0.637: all tokens are the same, one answer for the line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: at the highest of three rates, five of six runs of plain attention get to 0.81 to 0.99 (one more at a lower one).
 
 # %% [markdown]
-# A stack of six of our blocks copies (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So mask and positions together, given anew at each level, keep the states apart too. But a deep stack of untrained blocks loses a token's own input, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
+# A stack of six of our blocks copies (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. So with mask and positions, given anew at each level, training brings a token's own input back. But a deep stack of untrained blocks loses a token's own input, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
 #
 # ## What to remember
 #

@@ -129,7 +129,7 @@ for name, wrap in (("bare", bare), ("residual", Residual)):
 #
 # ## The third switch
 #
-# Draw a matrix's entries with variance $c^2/\text{fan-in}$ (the fan-in is the number of its inputs). If $x$ has mean square $m$, then $xW$ has $c^2 m$, and a ReLU keeps half of that. So the feed-forward network, two matrices and a ReLU, writes $c^4 m/2$. Attention has two matrices on the way, $W_V$ and $W_O$, and averages: it writes at most $c^4 m$.
+# Draw a matrix's entries with variance $c^2/\text{fan-in}$ (the fan-in is the number of its inputs). If $x$ has mean square $m$, then $xW$ has $c^2 m$, and a ReLU keeps half of that. So the feed-forward network (two matrices, a ReLU) writes $c^4 m/2$. Attention has two matrices on the way, $W_V$ and $W_O$, and averages: it writes at most $c^4 m$.
 
 # %% [markdown]
 # If what a layer writes is independent of what is there, mean squares add. Then $N$ blocks multiply the mean square by at most about
@@ -483,11 +483,11 @@ for name, by_start in kept["without clipping"].items():
 assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 
 # %% [markdown]
-# - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient within a factor of 1,000, but before training all of it arrives at the first character of a window. Replace a token, and its own state at the top moves by rounding error: lesson 05's collapse, which a norm does not stop.
+# - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient within a factor of 1,000, but before training all of it arrives at the first character of a window. Replace a token, and its own state at the top moves by rounding error, norm or not (lesson 05).
 
 # %% [markdown]
-# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Without clipping 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
-# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm makes training not better, but far less *dependent on initial weights*.
+# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Without clipping 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes (with one last norm, too).
+# - **With both**, all three learn: 2.71, 2.91, 2.67. The norm makes these 120 steps far less *dependent on initial weights*, not always better.
 #
 # Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: with residual connections the loss is smoother. (Reported.)
 
@@ -681,7 +681,7 @@ claim = "without a warm-up, DeepNorm ends over 0.3 nats lower than post-norm"
 training.expect(claim, came[1] < came[0] - 0.3, came, without, mended)
 
 # %% [markdown]
-# Is pre-norm better, then? Here the two are close (2.43 and 2.45 at 0.01 with warm-up). Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable".
+# Is pre-norm better, then? Here the two are close (2.44 and 2.45 at 0.01 with warm-up). Takase et al. 2023 report that post-norm "has consistently achieved better performance than Pre-LN in relatively shallow Transformers (e.g., those with six or fewer layers)", while with ten or more its training "is often unstable".
 #
 # ## Thirty blocks that have learned
 #
@@ -736,7 +736,7 @@ plots.show(
 # %% [markdown]
 # The typical token grows 300-fold, and each layer reads it through a norm, at one size. So a late layer must write more than an early one to change a token's *direction* as much.
 #
-# The first token is special: block 12 raises its root mean square to a thousand. Nearly all of that is *one* number among 576, of about 24,000. Sun et al. 2024 find such **massive activations** in many trained models; lesson 13 comes back to this token.
+# The first token is special: block 12 raises its root mean square to a thousand. Nearly all of that is *one* of 576 numbers: about 24,000. Sun et al. 2024 find such **massive activations** in many trained models; lesson 13 comes back to this token.
 #
 # ## What to remember
 #

@@ -214,7 +214,7 @@ assert torch.allclose(cosines, THEIRS, atol=1e-4)
 # %% [markdown]
 # ## Which *ring* is it?
 #
-# What have the blocks done to a single word? *Ring* can be a sound or jewellery. Describe each sense by three lines, average the states of *ring* in them, and ask: to which is a new *ring* closer? Careful: "the bells *ring*" is a verb, "a gold *ring*" a noun. The obvious lines compare parts of speech as well as senses. The control: verbs without any bell.
+# What have the blocks done to a single word? *Ring* can be a sound or jewellery. Describe each sense by three lines, average the states of *ring* in them, and ask: to which is a new *ring* closer? Careful: "the bells *ring*" is a verb, so the obvious lines compare parts of speech as well as senses. The control: verbs without any bell.
 
 # %% tags=["hide-input"]
 from course_lib.pretrained.word_senses import described, lean, states
@@ -324,7 +324,7 @@ print("  ".join(f"{most}: {right}" for most, right in averaged.items()))
 assert list(averaged.values()) == [10, 10, 14, 16, 15, 13, 12]
 
 # %% [markdown]
-# Five. Grammar alone would give none (blocks 2 to 4: 2 of 8), meaning alone eight: the last state mixes both, so grammar helped in the first eight. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of the embeddings on each side, without any block, gets 10 to 16, depending on how many are averaged (1 to 8; best with four). These lines do not show that attention does more.
+# Five. Grammar alone would fail in six (in two both rings have *of*), meaning alone in none: the last state mixes both, so grammar helped in the first eight. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of nearby embeddings, without any block, gets 10 to 16 (1 to 8 on each side; best with four). These lines do not show that attention does more.
 
 # %% [markdown]
 # ## A real translator
@@ -391,7 +391,7 @@ plots.show(
 #
 # ## One mistake at a time
 #
-# A trained model is a strict judge of your code. Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ and not by $\sqrt{d_k}$; positions forgotten. **Which is which?**
+# Four translators, each with one mistake: pre-norm where the weights expect post-norm; scores not divided; scores divided by $d_k$ and not by $\sqrt{d_k}$; positions forgotten (all zero). **Which two have a wrong scale?**
 
 
 # %% tags=["hide-input"]
@@ -413,15 +413,18 @@ broken = {
     "pre-norm": with_parts(translator, norm="pre"),
     "not divided": with_parts(translator, attention=attending_by(undivided)),
 }
-broken["positions forgotten"].embedding.positions.zero_()
+positions = broken["positions forgotten"].embedding.positions
+start = positions[0].clone()
+positions.zero_()
 for letter, each in zip("ABCD", broken.values()):
     print(f"{letter}: {each.translate(sentence)[:90]}")
 
 # %%
-guess = None  # four names in the order of A to D, such as ["pre-norm", ...]
+guess = None  # two letters, such as "AB"
 
 # %%
-reveal(guess, list(broken))
+reveal(guess, "BD")
+print(*(f"{letter}: {name}" for letter, name in zip("ABCD", broken)), sep=", ")
 
 # %% [markdown]
 # Does each mistake have a signature? Here are five more sentences. We count what can be counted: translations that repeat themselves (under a third of their words are different), those that are nothing but the letter s, and those equal to the right model's.
@@ -443,9 +446,13 @@ for name, texts in said.items():
 for name in ("divided by d_k", "not divided"):
     print(f"\n{name}:", *said[name], sep="\n  ")
 assert said["not divided"][3] == right[3] and said["divided by d_k"] != right
+positions.copy_(start.expand_as(positions))
+unordered = [broken["positions forgotten"].translate(text) for text in six]
+print("\nthe first position everywhere:", *unordered, sep="\n  ")
+assert [x == y for x, y in zip(unordered, right)].count(True) == 1
 
 # %% [markdown]
-# In this model two mistakes have a signature in six of six. Without positions comes nothing but *s*. With the norms in the wrong place a word is repeated on and on.
+# In this model two mistakes have a signature in six of six. Zeroed positions give nothing but *s*, norms in the wrong place repeat a word on and on. But zeros take more than the order: with the first position's row for *every* token come words of the sentence, and one of six is right.
 #
 # A wrong scale of the scores has none: some sentences are right, others fluent and wrong, and divided by $d_k$ two are plainly broken.
 
@@ -605,7 +612,7 @@ assert (round(right, 1), round(wrong, 1)) == (3.7, 4.3)
 del broken_rows, state
 
 # %% [markdown]
-# A short prompt hides the bug: the sentence is still right. The mean loss shows it, 4.3 for 3.7. So measure a loaded model; do not only read it.
+# This prompt hides the bug: the sentence is right. The mean loss shows it, 4.3 for 3.7. So measure a loaded model; do not only read it.
 #
 # Look inside: `xray` shows every step of a pass, with your code where it is yours. In *Attention*, look at all heads of a block. Where the first token gets nearly everything, you see the attention sinks of lesson 06.
 
@@ -699,7 +706,7 @@ print([round(x, 2) for x in alike.tolist()])
 assert alike.max() < 0.9
 
 # %% [markdown]
-# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. So its keys and values in block 2 are not what these weights met in training, and so on through thirty blocks. The last row then looks at keys and values it cannot use.
+# The cause is in the rows *before* the last. Without the mask, an early token's state after block 1 already mixes in later ones. So its keys and values in block 2 are not what these weights met in training, and so on through thirty blocks. The last row then reads values it cannot use.
 #
 # If so, there is a cure without the mask. Feed the leaking model one token at a time, and keep each token's keys and values: a **key-value cache** ([an exploration](explorations/09_fast.ipynb) builds it). Then they are computed before any later token exists.
 
@@ -772,7 +779,7 @@ needs()
 # %% [markdown]
 # ## What to remember
 #
-# Three real models run on your parts, but for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss and ruins the writing.
+# Three real models run on your parts, but for MiniLM's GELU network and Marian's recurrence. A checkpoint is a table of names. A chat is a text that goes on. A leaking mask improves the loss; full passes then write badly.
 #
 # | | |
 # |:-|:-|

@@ -162,7 +162,7 @@ print(f"multiply-adds: {count:.1e}; the tokens themselves: {n * d * 2 / 2**30:.2
 reveal(guess, f"{gibibytes:.1f} GiB")
 
 # %% [markdown]
-# That is 80 GB: it fills a large GPU, for one layer and one text. The time would be bearable: an H100 took 0.09 s for this layer, forward and backward, by the function that you will build below, compiled. So memory gives out first, and we attack it first.
+# That is 80 GB: it fills a large GPU, for one layer and one text. The time would be bearable: an H100 took 0.09 s for this layer, forward and backward, by PyTorch's compiled function. So memory gives out first, and we attack it first.
 
 # %% [markdown]
 # ## The square need not be stored
@@ -341,12 +341,12 @@ diagram.show(
 # | full matrix | 206 billion | 18.6 GB | 8.9 ms |
 # | compiled | 241 billion | 0.177 GB | 0.66 ms |
 #
-# It computes more and is 14 times as fast (six times on an A100, Dao et al. 2022 report). The mathematics is yours.
+# It computes more, and is 14 times as fast as our softmax, which takes one step at a time (Dao et al. 2022 report six times, on an A100). The mathematics is yours.
 
 # %% [markdown]
 # ## One loop, every pattern
 #
-# Exact attention visits every tile. What if we visit fewer? Tiles save memory, not time: to save time, some pairs must not be computed. So give the loop a **plan**: for each block of queries, the list of tiles to visit.
+# Exact attention visits every tile. What if we visit fewer? Tiles still compute all $n^2$ pairs: to escape the square, skip some. So give the loop a **plan**: for each block of queries, the list of tiles to visit.
 
 # %% tags=["hide-input"]
 from matplotlib.colors import ListedColormap
@@ -525,7 +525,7 @@ assert faster[0] < 1 and 4.7 < faster[3] < 4.9 and 8.5 < faster[4] < 8.7
 assert 4096 / 257 > 15.9 and all(x > y for x, y in zip(rows["BigBird"], rows["window"]))
 
 # %% [markdown]
-# (Stored, one machine with two cores, a window of 257; the library's loop, with larger tiles, forward and backward.) At 512 tokens the window gains nothing; at 4,096 it is 4.8 times as fast as the compiled exact attention, and 8.6 times at 8,192. On an H100 its lead begins beyond 8,192. (With 257 of 4,096 keys there are 16 times fewer pairs; the rest of the layer, and the loop, take their share.)
+# (Stored, one machine with two cores, a window of 257; the library's loop, with larger tiles, forward and backward.) At 512 tokens the window gains nothing; at 4,096 it is 4.8 times as fast as the compiled exact attention, and 8.6 times at 8,192. On an H100 this loop never leads, up to 65,536 tokens. (With 257 of 4,096 keys there are 16 times fewer pairs; the rest of the layer, and the loop, take their share.)
 
 # %% [markdown]
 # ## How far does it reach?
@@ -725,7 +725,7 @@ assert all(
 assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 
 # %% [markdown]
-# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. So what helped seems to be needles that *one* layer finds: they prepare the path of two. With a window those are the near ones; global + random has others (not tested here with far needles alone). Three seeds do not settle more.
+# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. Needles that *one* layer finds seem to help (but not in the row random). With a window those are the near ones; global + random has others (not tested here with far needles alone). Three seeds do not settle more.
 
 # %% [markdown]
 # Is it the learning rate? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links alone stay below 0.2 at every rate. A path is needed; it is not a promise. What a model finds also depends on what its training begins with.
@@ -742,7 +742,7 @@ assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 # | window | $2n(2r+1)d$ in place of $2n^2d$; receptive field $1 + L \cdot 2r$ |
 # | paths in two layers | where $A(A + I)$ is positive |
 #
-# $n^2$ is two problems. Tiles solve memory, exactly. For time, some tiles must not be visited, and paths say what that gives up.
+# $n^2$ is two problems. Tiles solve memory, exactly. Against the square in time, some must not be visited, and paths say what that gives up.
 
 # %% [markdown]
 # ## Test yourself

@@ -135,7 +135,7 @@ assert leaks == [0, 1, 2, 3, 4]
 # %% [markdown]
 # So Linformer breaks the law, and pays the price that lesson 06 names: its maximum length is fixed before training. A shorter text uses the first rows of $E$, so the last rows are trained by the longest texts only, as with lesson 04's learned positions.
 #
-# And it has no causal form. A learned column of $E$ mixes all tokens, the last included, so only the last query could see it. Linformer is for encoders. (Why should a few keys be enough? See [an exploration](explorations/14_theorem.ipynb).)
+# And as published it is not causal. A dense column of $E$ mixes all tokens, the last included, so only the last query could see it. Linformer is for encoders. (Why should a few keys be enough? See [an exploration](explorations/14_theorem.ipynb).)
 
 # %% [markdown]
 # ## Hashing: find the pairs that matter
@@ -619,7 +619,7 @@ label = {row: SHORT.get(row, row) for row in found}
 for long, short in LONG.items():
     label = {row: name.replace(long, short) for row, name in label.items()}
 FAMILY = {"window": 0, "dense": 0, "Linformer": 3, "memory": 3, "delta": 4, "linear": 1}
-title = "Linear attention finds all 64 pairs with 64 features, exact attention with keys of 8"
+title = "Linear attention finds all 64 pairs with a feature for each key, exact attention with keys of 8"
 names = ["by numbers that a head keeps", "by multiply-adds for a pair and a query"]
 figure, panels = plots.panels(title, names, size=(10, 4.2))
 for row, shares in found.items():
@@ -648,13 +648,13 @@ plots.show(
 )
 
 # %% [markdown]
-# With 16 features of elu + 1, linear attention finds 0.44; with 32 it finds 0.77, and with 64, as many as there are keys, all. Values of 32 numbers instead of 16 do not help: 0.44 again. Exact attention finds all with keys of 8 numbers and values of 4, but keeps them for each token. Of random features 64 find 0.88, and 256 find all.
+# With 16 features of elu + 1, linear attention finds 0.44; with 32 it finds 0.77, and with 64, one for each of the 64 possible keys, all (more keys than features: not tried). Values of 32 numbers instead of 16: 0.44 again. Exact attention finds all with keys of 8 numbers and values of 4, but keeps them for each token. Of random features 64 find 0.88, and 256 find all.
 
 # %% [markdown]
 # Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule finds 0.42 if each pair is written in full ($\beta = 1$; no key is overwritten here), and 0.69 with $\beta = 0.05$. (Only the head of 64 random features depends much on the rate, and still improves.)
 
 # %% [markdown]
-# *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. The best guess is the most frequent value of the four. How often is that right, and how often with one or two pairs to a key?
+# *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. With equal groups, the best guess is their most frequent value. How often is that right, and how often with one or two pairs to a key?
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -674,7 +674,7 @@ for pairs in (16, 32, 64):
     assert pairs != 32 or sum(above) == 2
 
 # %% [markdown]
-# It comes within a few points of that. (With 32 pairs two seeds are four points above it.) So a fixed number of projected keys or features can be *full*: a few facts of a long text fit in, a page of names does not. (Arora et al. 2024 study this trade-off.)
+# It comes within a few points of that. (With 32 pairs two seeds beat it; unequal groups can.) So fixed projected keys blend facts, and fixed features blur them: a few facts fit in, a page of names does not. How many depends on the rule, too (lesson 15). (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -736,7 +736,7 @@ print(
 assert [round(times, 1) for times in leads.values()] == [4.8, 3.8, 4.8]
 
 # %% [markdown]
-# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on this clock (one layer, one core). They lead by less in shorter texts: 3.8 to 4.8 times at 4,096 tokens (stored).
+# All four use little memory. But exact attention takes minutes where the others take seconds: its time grows with $n^2$, so we extrapolate from 8,192 tokens (the factor from 4,096 on is printed; $n^2$ says 4). At 65,536 tokens the approximations win by far on one core; at 4,096 they lead 3.8 to 4.8 times (stored).
 
 # %% [markdown]
 # ## What survived
@@ -751,7 +751,7 @@ assert [round(times, 1) for times in leads.values()] == [4.8, 3.8, 4.8]
 # | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
 # | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |
 #
-# Why? A fast exact kernel leaves little to win at usual lengths ([on a GPU](explorations/13_on_a_gpu.ipynb) nothing was faster at 4,096 tokens), and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
+# Why? A fast exact kernel leaves little to win at usual lengths ([on a GPU](explorations/13_on_a_gpu.ipynb), with one text, nothing was faster at 4,096 tokens), and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
 
 # %% [markdown]
 # ## What to remember

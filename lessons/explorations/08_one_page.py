@@ -93,7 +93,7 @@ check("transformer/forward", Transformer)
 Transformer = mine("transformer/forward")
 
 # %% [markdown]
-# **How many lines has the whole: from the softmax to greedy decoding, without docstrings and annotations?** It imports PyTorch and `einops`.
+# **How many lines of code is it, from the softmax to greedy decoding (no docstrings, blank lines, comments)?** It imports PyTorch and `einops`.
 
 # %%
 guess = None  # a number of lines
@@ -114,7 +114,7 @@ for line in model.splitlines():
         print(line.split("(")[0] if line[0] != "#" else line)
 
 # %% [markdown]
-# Read the file once beside section 3 of the paper: the section is above each definition. That is the whole architecture. (Section 5, the training, is lesson 11's.) PyTorch adds matrix products, gradients and Adam. At the end of the file, the model sorts letters:
+# Read the file once beside section 3 of the paper: most definitions name theirs. That is the whole architecture. (Section 5, the training, is lesson 11's.) PyTorch adds matrix products, gradients and Adam. At the end of the file, the model sorts letters:
 
 # %%
 print(task)

@@ -8,6 +8,7 @@ age runs the notebook. build/browser/ways-in.md has a table of what each took.
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -96,7 +97,7 @@ def test_a_way_in_jupyter(name, wheel, environment, browser, tmp_path, kept):
         run(f"git clone -q {ROOT} .", folder, environment)
     run(install, folder, environment)
     installed = time.monotonic() - start
-    server = serving(serve.split(), folder, tmp_path / "jupyter", environment)
+    server = serving(shlex.split(serve), folder, tmp_path / "jupyter", environment)
     with server as address, opened(browser, address) as lab:
         lab.run_to(CHECK)
         assert PANEL in lab.panel(CHECK).inner_text()
