@@ -123,8 +123,12 @@ def cut(lengths, most):
 in_any_order = [lengths[i] for i in few]
 unsorted, mixed = cut(in_any_order, 60)
 in_order, less = cut(sorted(in_any_order), 60)
-at_1200 = [cut(x, 1200)[1] for x in (random.Random(0).sample(lengths, len(lengths)), sorted(lengths))]
-print("all pairs, 1,200 tokens a batch: {:.0%} padding in any order, {:.0%} sorted".format(*at_1200))
+at_1200 = [
+    cut(x, 1200)[1] for x in (random.Random(0).sample(lengths, len(lengths)), sorted(lengths))
+]
+print(
+    "all pairs, 1,200 tokens a batch: {:.0%} padding in any order, {:.0%} sorted".format(*at_1200)
+)
 assert at_1200[0] > 0.6 and at_1200[1] < 0.03
 figure, panels = plots.panels(
     f"In small batches 16 sentences need {mixed:.0%} padding, not {padding:.0%}; sorted, {less:.0%}",

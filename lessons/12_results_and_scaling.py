@@ -471,7 +471,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Both columns look regular. Kaplan et al. 2020 describe such curves by **power laws**, straight lines between logarithms:
+# Both columns are monotone. Kaplan et al. 2020 describe such curves by **power laws**, straight lines between logarithms:
 #
 # $$y = c\, x^{-\alpha} \quad\Longleftrightarrow\quad \log y = \log c - \alpha \log x$$
 #
@@ -597,7 +597,7 @@ assert min(off["printed"]) > 3.9 and max(off["printed"]) < 7
 # %% [markdown]
 # Rounding two exponents to two digits turns 59 tokens per parameter into 93; fitting again gives 18, near Chinchilla's 20. Ask how well an exponent is known before you use it.
 #
-# On the right are the same laws at our budgets, twelve powers of ten below theirs, and ours are characters. The new fit is off by about two, the printed law by four or more. Our best sizes grow with about $C^{0.6}$, theirs with $C^{0.51}$ and $C^{0.45}$. Three minima are few: if the last were 20% too large, that would explain 0.07.
+# On the right are the same laws at our budgets, twelve powers of ten below theirs, and ours are characters. The new fit is off by about two, the printed law by four or more. Our best sizes grow with about $C^{0.6}$, theirs with $C^{0.51}$ and $C^{0.45}$. Three minima are few: a last one 20% too large adds 0.07 to our exponent.
 
 # %% [markdown]
 # Does the size matter? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But what share of the budget would a model of the best size need for Gopher's loss: more than 90 %, about 75 %, or about half or less?**
@@ -674,7 +674,7 @@ assert round(waste(70e9, BUDGET, laws["fitted again"]), 1) == 1.0
 # %% [markdown]
 # ## What to remember
 #
-# The Transformer won with the better score at the lower cost, where cost was machine time. A training's bill follows from its sizes. More operations buy a lower loss, by a curve that you can measure on small models and must not extend as a straight line, if each budget is spent on the right size; a wrong size looks cheap in nats and is dear in operations.
+# The Transformer won with the better score at the lower cost, where cost was machine time. A training's bill follows from its sizes. Spent on the right size, more operations buy a lower loss, by a curve that you can measure on small models but must not extend as a straight line; a wrong size looks cheap in nats and is dear in operations.
 #
 # | | |
 # |:-|:-|

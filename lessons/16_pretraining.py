@@ -75,7 +75,7 @@ diagram.show(
 # %% [markdown]
 # ## Hide and ask
 #
-# BERT chooses 15 % of the tokens as targets (Devlin et al. 2019). If all of them became [MASK], the model would be asked at a [MASK] and nowhere else. Nothing would teach it a good state for a token that it can see, and the texts of its later tasks have no masks. So, of the chosen tokens,
+# BERT chooses 15 % of the tokens as targets (Devlin et al. 2019). If all of them became [MASK], the model would be asked at a [MASK] and nowhere else. No target would test its last state of a token that it can see, and the texts of its later tasks have no masks. So, of the chosen tokens,
 #
 # | share | the model reads | its target |
 # |-:|:-|:-|
@@ -158,7 +158,7 @@ assert last > blocks and round((blocks + 0.15 * last) / (blocks + last), 2) == 0
 #
 # ## What has it learned?
 #
-# A model of 0.5 million parameters has read the 28 plays in this way, for 1,500 steps of 32 texts of 48 words, about a minute of one core. Its weights are loaded above. Let it fill in blanks, in lines that it has not read:
+# A model of 0.5 million parameters has read the 28 plays in this way, for 1,500 steps of 32 texts of 48 words, about a minute of one core. Its weights are loaded above. Let it fill in blanks:
 
 
 # %% tags=["hide-input"]
@@ -617,7 +617,7 @@ assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "questio
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words, and not with what a speech is about. And counting, done well, did that task better: count words before you credit a network.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words; elsewhere our short runs show no gain. And counting, done well, did that task as well: count words before you credit a network.
 #
 # | | |
 # |:-|:-|

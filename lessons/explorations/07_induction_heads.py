@@ -427,7 +427,7 @@ assert max(losses["all heads"]) < 0.02 and min(single) > 0.5
 assert min(losses["without layer 1"]) > rival + 1
 
 # %% [markdown]
-# The keys need layer 1, the queries do not. Every one of the four heads is needed: the job of head 1 is shared by two heads, and that of head 2 as well. (Without layer 1 the loss is above that of the trivial rival: a model from which parts are taken is not a model that was trained without them.)
+# The keys need layer 1, the queries do not. Every one of the four heads is needed. (Without layer 1 the loss is above that of the trivial rival: a model from which parts are taken is not a model that was trained without them.)
 
 # %% [markdown]
 # ## In a model that writes English
@@ -488,10 +488,10 @@ assert large["previous removed"]["heads"] == [[16, 0]]
 assert {layer for layer, _ in five["best"]["heads"][:4]} == {17, 18}
 
 # %% [markdown]
-# Without its best five induction heads SmolLM2 does worse than a uniform guess over the vocabulary (10.8 nats), and no draw of five random heads comes near. But removing *one* proves little: a single random head costs as much as the best induction head. It is one that looks at the token before (0.40 of its weight), and the worst draw of five holds another (0.70).
+# Repetition saves SmolLM2 11.4 nats; without its best five induction heads, 3.2, and no draw of five random heads comes near. But removing *one* proves little: a single random head costs as much as the best induction head. It is one that looks at the token before (0.40 of its weight), and the worst draw of five holds another (0.70).
 
 # %% [markdown]
-# The best previous-token head alone costs 6 nats. It is in layer 17; the four best induction heads are in layers 18 and 19. That is the order that your construction needs: one layer writes what came before, a later one finds it. (To show that those heads read what *this* head writes, you would change one token again, as above.)
+# The best previous-token head alone costs 6 nats. It is in layer 17; the four best induction heads are in layers 18 and 19. That order fits your construction: one layer writes what came before, a later one finds it. (The two heads of the random draws that cost most are in layer 20, too late for it.) (To show that those heads read what *this* head writes, you would change one token again, as above.)
 
 # %% [markdown]
 # ## What to remember
@@ -501,7 +501,7 @@ assert {layer for layer, _ in five["best"]["heads"][:4]} == {17, 18}
 # | residual stream | $x_{2N} = x_0 + \sum_l F_l(\mathrm{LN}(x_{l-1}))$: layers read from it and add to it |
 # | previous-token head | looks one token back, writes that token into its own stream |
 # | induction head | query: the token; key: the token *before*; value: the token |
-# | trained | the key holds the token before; two heads of layer 1 put it there together, each with less than 0.4 of its weight |
+# | trained | the key holds the token before; layer 1 puts it there, by two heads: without either of them the loss rises by 0.5 or more |
 #
 # A weight says where a head looks. What it uses, you learn by changing one thing and measuring again.
 
@@ -515,7 +515,7 @@ assert {layer for layer, _ in five["best"]["heads"][:4]} == {17, 18}
 #
 # <details><summary>2. Why could a head not find the y from the embeddings and positions alone?</summary>
 #
-# The key of y must hold x. An embedding holds only the token itself, and a position only where it is. Something must have written x there first.
+# Its score compares x with y's own token and position, and neither tells that x came before y. An earlier layer has to write that.
 # </details>
 #
 # <details><summary>3. A head has 0.3 of its weight on the token before. Somebody says: "So it is not a previous-token head." What do you do?</summary>
@@ -525,4 +525,4 @@ assert {layer for layer, _ in five["best"]["heads"][:4]} == {17, 18}
 #
 # ## Sources
 #
-# Elhage et al. 2021 (the residual stream, heads that move information, induction heads in two-layer models of attention alone); Olsson et al. 2022 (in larger models, and when in training they appear). Lesson 15 drafts text by the same rule, without a network.
+# Elhage et al. 2021 (the residual stream, heads that move information, induction heads in two-layer models of attention alone); Olsson et al. 2022 (in larger models, and when in training they appear). Lesson 15 names a draft by the same rule, without a network (reported).

@@ -162,6 +162,7 @@ assert 0.033 < intercept < 0.036 and 0.0021 < slope < 0.0023
 #
 # $$\frac{32\,a + 1648\,b}{32\,a + 67\,b} \qquad a = 35\ \text{ms}, \quad b = 2.2\ \text{ms}$$
 
+
 # %% tags=["hide-input"]
 def by_passes(read):
     """Return the seconds of passes over so many tokens, between those that were timed."""

@@ -240,18 +240,18 @@ assert all(min(right[name]) > 0.999 for name in full)
 assert max(kept["frequent"]) < 0.02
 
 # %% [markdown]
-# With as many parameters, both store all 8,192 facts, the mixture at an eighth of the operations. (A full test cannot tell which could hold more.) With two experts, both always used, it is the dense network in two halves, and stores as much. So the gain comes with the parameters. (The rates of 4 and 8 experts were best at the upper end of the grid or next to it; from 0.1 to 0.3 they change by less than 0.02.)
+# With as many parameters, both store all 8,192 facts, the mixture at a seventh of the operations. (A full test cannot tell which could hold more.) With two experts, both always used, it is the dense network in two halves, and stores as much. So the gain comes with the parameters. (The rates of 4 and 8 experts were best at the upper end of the grid or next to it; from 0.1 to 0.3 they change by less than 0.02.)
 
 # %% [markdown]
-# Two surprises. **A router that is never trained does as well.** For facts without a rule, any fixed division among the experts serves, as long as it is roughly even (Roller et al. 2021 divide by a hash of the token). And **the clock disagrees with the count**: the mixture took more *seconds* than the dense network with eight times its operations. Its many small products and its sorting of tokens keep one core busy; the saving should show with large matrices and many tokens; we have not measured that.
+# Two surprises. **An untrained router fills this test, too.** For facts without a rule, any fixed division among the experts serves, as long as it is roughly even (Roller et al. 2021 divide by a hash of the token). And **the clock disagrees with the count**: the mixture took more *seconds* than the dense network with eight times its operations. Its many small products and its sorting of tokens keep one core busy; the saving should show with large matrices and many tokens; we have not measured that.
 
 # %% [markdown]
 # ## When all choose the same
 #
-# Our random keys point in all directions. The hidden states of a trained model share a large component: give all keys one too, twice as large as what they differ in. Then the router's scores are mostly the same for all keys, and all choose the same two experts.
+# Our random keys point in all directions. The hidden states of a trained model share a large component: give all keys one too, twice as large as what they differ in. Then the router's scores are largely the same for all keys, and most choose the same few experts.
 
 # %% [markdown]
-# Nothing in the formula objects. An expert that is chosen more often learns more, and is chosen even more often. Fedus et al. 2022 add a small loss against this. With expert $e$'s share $f_e$ of all choices and its mean probability $\bar p_e$ in a softmax over all experts,
+# Nothing in the formula objects. A much-chosen expert learns more, and may be chosen even more often. Fedus et al. 2022 add a small loss against this. With expert $e$'s share $f_e$ of all choices and its mean probability $\bar p_e$ in a softmax over all experts,
 #
 # $$L_{balance} = experts \cdot \sum_e f_e\, \bar p_e .$$
 #
@@ -295,7 +295,7 @@ assert max(with_shared["dense"][0]) < 0.13
 assert min(with_shared["dense, 8 times as wide"][0]) > max(with_shared[balanced][0]) + 0.1
 
 # %% [markdown]
-# Such keys are harder for all. With the balance loss the mixture stores half as much again, and still more than five times as much as the dense network of its operations. It no longer reaches the one of its parameters. So a balance loss pays where the router's scores have something in common, and changed nothing above, where they had not.
+# Such keys are harder for all. With the balance loss the mixture stores half as much again, and still more than five times as much as the dense network of its operations. The dense one of its size is ahead. So a balance loss pays where the router's scores have something in common, and changed nothing above, where they had not.
 
 # %% [markdown]
 # ## What this does not show
@@ -311,7 +311,7 @@ assert min(with_shared["dense, 8 times as wide"][0]) > max(with_shared[balanced]
 # %% [markdown]
 # ## What to remember
 #
-# A mixture multiplies a layer's parameters by the number of experts and its operations by $k$ alone. Where capacity is short that is a pure gain in operations: here it stores all facts, as a dense layer of its size does, at an eighth of the work. It is paid in memory and, in small models, in seconds. A balance loss keeps the router from choosing the same experts for all.
+# A mixture multiplies a layer's parameters by the number of experts and its operations by $k$ alone. Where capacity is short that is a pure gain in operations: here it stores all facts, as a dense layer of its size does, at a seventh of the work. It is paid in memory and, in small models, in seconds. A balance loss keeps the router from choosing the same experts for all.
 #
 # | | |
 # |:-|:-|

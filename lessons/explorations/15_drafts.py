@@ -3,7 +3,7 @@
 #
 # **35 minutes · an exploration of lesson 15 · needs `shakespeare` (5.4 MB) and `smollm2` (93 MB)**
 #
-# Lesson 15 changes the model. **Can a model write faster without being changed at all?** You build the rule that lets it, see the proof that every probability stays as it was, and measure how many tokens a pass writes.
+# Lesson 15 changes the model. **Can a model write more tokens in a pass without being changed at all?** You build the rule that lets it, see the proof that every probability stays as it was, and measure how many tokens a pass writes.
 
 # %%
 import torch
@@ -193,9 +193,9 @@ assert came[8] - came[4] < came[2] - came[1] + 0.1
 needs()
 
 # %% [markdown]
-# The formula is within a few percent for each $m$. It also says when to stop: the sum converges to $1/(1 - \alpha)$, so beyond a few tokens a longer draft adds hardly anything and still costs its own time and a longer pass. A draft of the same family has a higher $\alpha$: Leviathan et al. 2023 report two to three times the speed.
+# The formula is within a few percent for each $m$. The sum converges to $1/(1 - \alpha)$, and the $m$-th token of a draft adds $\alpha^m$ only. When to stop depends on what it costs. With a small model of the same family as draft, Leviathan et al. 2023 report two to three times the speed.
 #
-# (For the text it makes no difference which draft you take. A test of the course writes 3,000 texts with a draft and compares all counts with the exact probabilities.)
+# (For the distribution of the text it makes no difference which draft you take. A test of the course writes 3,000 texts with a draft and compares all counts with the exact probabilities.)
 
 # %% [markdown]
 # ## What to remember

@@ -98,7 +98,7 @@ reveal(guess, (tokens, numbers, scores))
 assert (tokens, numbers, scores) == (196, 768, 2517) and tokens**2 == 38_416
 
 # %% [markdown]
-# 196 tokens need 38,416 scores a head; single pixels would need 2.5 billion. The price: attention relates patches, not pixels. Two pixels of one patch meet in the matrix that reads it, and nowhere else.
+# 196 tokens need 38,416 scores a head; single pixels would need 2.5 billion. The price: attention relates patches, not pixels. Two pixels of one patch share a token: attention cannot look at one without the other.
 
 # %% [markdown]
 # ## Build: a Transformer that reads images
@@ -196,7 +196,7 @@ with torch.no_grad():
 training.expect("over 0.85 of the test digits are named", share > 0.85, share, reader)
 
 # %% [markdown]
-# It learns from few images in 500 steps, and that does not put it ahead of comparing pixels: this is about how fast it learns from how little. One seed and one learning rate decide nothing about architectures. Dosovitskiy et al. 2021 report that Transformers were a few points below convolutional networks on ImageNet's 1.3 million images alone, and ahead with 300 million.
+# After 500 steps on these few images it is behind comparing pixels; more steps were not tried. One seed and one learning rate decide nothing about architectures. Dosovitskiy et al. 2021 report that Transformers were a few points below convolutional networks on ImageNet's 1.3 million images alone, and ahead with 300 million.
 
 # %%
 needs()
@@ -240,7 +240,7 @@ check("vision/contrastive", contrastive_loss)
 contrastive_loss = mine("vision/contrastive")
 
 # %% [markdown]
-# What is this loss before anything is learned? If all cosines are equal, each row is a choice among $b$, so the loss is $\log b$:
+# What is this loss if the vectors tell nothing apart? All cosines are equal, so it is $\log b$ (random vectors do worse: they are confident by chance):
 
 # %% tags=["nbval-check-output"]
 same = torch.ones(128, 8)
@@ -248,7 +248,7 @@ print(round(contrastive_loss(same, same, 0.1).item(), 2))
 assert abs(contrastive_loss(same, same, 0.1).item() - 4.852) < 0.001
 
 # %% [markdown]
-# CLIP was trained so on 400 million pairs from the web, and then names images by captions such as "a photo of a dog", without a labelled example (**zero-shot**; reported). We train no such pair of encoders here: our digits have no captions, and a made-up caption would be a label.
+# CLIP was trained like this on 400 million pairs from the web, and could then name images by captions such as "a photo of a dog", without a labelled example (**zero-shot**; reported). We train no such pair of encoders here: our digits have no captions, and a made-up caption would be a label.
 
 # %% [markdown]
 # ## What to remember
