@@ -32,9 +32,9 @@ pages: .venv/.test
 browser: .venv/.browser
 	@$(BIN)/python -m pytest -n0 --durations=0 --durations-min=0.1 -rs tests/browser/walk.py
 
-# each way in, from an empty folder to the first panel: a quarter of an hour, and needs uv
+# each way in, from an empty folder to the first panel, and a lesson in VS Code: half an hour
 ways: .venv/.browser
-	@$(BIN)/python -m pytest -n0 tests/browser/ways_in.py
+	@$(BIN)/python -m pytest -n0 tests/browser/ways_in.py tests/browser/vs_code.py
 
 # figures over several seeds: all lessons, or LESSON=02
 results: .venv/.test

@@ -41,17 +41,15 @@ SEEDS = (0, 1, 2)
 
 READING: dict[str, Any] = {"steps": 1500, "learning_rate": 3e-3}
 TUNING: dict[str, Any] = {"steps": 160}
-# by seed 0: for each reader the loss on plays that it has not read chooses the first, and for each
-# reader and task CHECKED further examples from plays that are read choose the second
-READING_RATES, TUNING_RATES = (0.001, 0.003, 0.01), (0.0003, 0.001, 0.003, 0.01)
-CHECKED = 1000
+# for each reader and task, CHECKED further examples from plays that are read choose one, by seed 0
+TUNING_RATES, CHECKED = (0.0003, 0.001, 0.003, 0.01), 1000
 BATCH, SHARE = 32, 0.15
 LABELS, TESTS = 500, 1200  # examples of each task to learn from, and to be tested on
 PENALTIES = (0.001, 0.01, 0.1, 1.0)  # on the squares of a linear head's weights
 CHOOSING = 100  # of the labels, that choose among them
 SETTINGS = {
     "words": WORDS, "model": MODEL, "steep": STEEP, "reading": READING, "tuning": TUNING,
-    "reading_rates": READING_RATES, "tuning_rates": TUNING_RATES, "checked": CHECKED,
+    "tuning_rates": TUNING_RATES, "checked": CHECKED,
     "batch": BATCH, "share": SHARE, "labels": LABELS, "tests": TESTS, "penalties": PENALTIES,
 }  # fmt: skip
 
@@ -96,11 +94,7 @@ def asked(
 
 
 def read(
-    objective: Objective | None,
-    causal: bool,
-    vocabulary: Vocabulary,
-    seed: int,
-    rate: float = READING["learning_rate"],
+    objective: Objective | None, causal: bool, vocabulary: Vocabulary, seed: int
 ) -> tuple[Reader, dict[str, float]]:
     """Make a reader and let it read; return it, its loss on the tested plays, and CPU-seconds."""
     with training.seeded(seed):
@@ -111,11 +105,7 @@ def read(
     text = vocabulary.encode(plays.texts_to_read())
     start = time.process_time()
     training.train(
-        reader,
-        asked(objective, text, size, BATCH, seed),
-        reading_loss,
-        seed=seed,
-        **READING | {"learning_rate": rate},
+        reader, asked(objective, text, size, BATCH, seed), reading_loss, seed=seed, **READING
     )
     spent = time.process_time() - start
     unseen = vocabulary.encode([word for title in plays.TESTED for word in plays.stream(title)])
@@ -186,16 +176,6 @@ def tuning_rates(reader: Reader, vocabulary: Vocabulary) -> dict[str, float]:
         found[task] = max(shares, key=shares.__getitem__)
         print(task, shares, flush=True)
     return found
-
-
-def reading_rate(objective: Objective, causal: bool, vocabulary: Vocabulary) -> float:
-    """Return the rate with which a reader of seed 0 has the least loss on plays it has not read."""
-    losses = {
-        rate: read(objective, causal, vocabulary, SEEDS[0], rate)[1]["loss"]
-        for rate in READING_RATES
-    }
-    print(objective, losses, flush=True)
-    return min(losses, key=losses.__getitem__)
 
 
 def linear(
@@ -307,18 +287,14 @@ def tested_vectors(task: str) -> Float[Tensor, "m d"]:
 def measure_reader(objective: Objective | None, causal: bool, seed: int) -> dict[str, Any]:
     """Let a reader read, if it does, then tune and freeze it on each task."""
     vocabulary = Vocabulary(plays.texts_to_read())
-    name, rate = f"{objective} {causal}", 0.0
-    if objective:
-        choose = partial(reading_rate, objective, causal, vocabulary)
-        rate = once(f"reading rate of {name}", choose)
     start = time.process_time()
-    reader, reading = read(objective, causal, vocabulary, seed, rate)
+    reader, reading = read(objective, causal, vocabulary, seed)
     spent = time.process_time() - start
     # seed 0 comes first
-    rates = once(f"tuning rates of {name}", partial(tuning_rates, reader, vocabulary))
+    rates = once(f"tuning rates of {objective} {causal}", partial(tuning_rates, reader, vocabulary))
     start = time.process_time()
     run: dict[str, Any] = {
-        "reading": reading | ({"rate": rate} if objective else {}),
+        "reading": reading,
         "rates": rates,
         "tuned": {
             task: tuned(reader, task, vocabulary, seed, rates[task], testing(task))

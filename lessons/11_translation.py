@@ -110,7 +110,7 @@ assert padding > 0.3
 
 
 # %% tags=["hide-input"]
-def cut(lengths, most):
+def cut_at(most, lengths):
     """Return batches of at most so many tokens, in this order, and the share of padding."""
     batches = [[]]
     for length in lengths:
@@ -121,10 +121,10 @@ def cut(lengths, most):
 
 
 in_any_order = [lengths[i] for i in few]
-unsorted, mixed = cut(in_any_order, 60)
-in_order, less = cut(sorted(in_any_order), 60)
+unsorted, mixed = cut_at(60, in_any_order)
+in_order, less = cut_at(60, sorted(in_any_order))
 at_1200 = [
-    cut(x, 1200)[1] for x in (random.Random(0).sample(lengths, len(lengths)), sorted(lengths))
+    cut_at(1200, x)[1] for x in (random.Random(0).sample(lengths, len(lengths)), sorted(lengths))
 ]
 print(
     "all pairs, 1,200 tokens a batch: {:.0%} padding in any order, {:.0%} sorted".format(*at_1200)

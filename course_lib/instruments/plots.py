@@ -18,6 +18,8 @@ PALE = ("#D6E9F5", "#FBDFCC", "#CDEDE3", "#E6E6E6")  # blue, vermilion, green an
 COLOUR_MAP = "cividis"
 CARD = "#F4F4F1"  # what every picture lies on, in a light page and in a dark one alike
 
+# on a narrow screen a figure shrinks as far as its letters can be read; what is left over scrolls
+SHRINK = "max-width:max(100%,30em)"
 LARGEST_SVG = 200_000  # characters
 
 Place = tuple[float, float]
@@ -125,7 +127,7 @@ def show(figure: Figure, alt: str) -> None:
     if len(drawn.getvalue()) > LARGEST_SVG:
         display(figure, metadata={"image/png": {"alt": alt, "width": round(96 * width)}})
         return
-    label = f'<svg role="img" aria-label="{html.escape(alt)}"'
+    label = f'<svg role="img" style="{SHRINK};height:auto" aria-label="{html.escape(alt)}"'
     vector = drawn.getvalue().replace("<svg", label, 1)
     vector = vector[vector.index("<svg") :]
     data = {"text/html": _image(vector, alt), "image/svg+xml": vector, "text/plain": alt}
@@ -133,10 +135,6 @@ def show(figure: Figure, alt: str) -> None:
 
 
 def _image(vector: str, alt: str) -> str:
-    """Return a picture as HTML: what Lab makes of an SVG has no text for those who cannot see it.
-
-    On a narrow screen it shrinks as far as its letters can be read; what is left over scrolls.
-    """
+    """Return a picture as HTML: Lab's picture of an SVG has no text for those who cannot see it."""
     source = f"data:image/svg+xml;base64,{base64.b64encode(vector.encode()).decode()}"
-    style = "max-width:max(100%,30em)"
-    return f'<img alt="{html.escape(alt)}" style="{style}" src="{source}">'
+    return f'<img alt="{html.escape(alt)}" style="{SHRINK}" src="{source}">'
