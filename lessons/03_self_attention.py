@@ -403,7 +403,7 @@ reveal(guess, sorted((round(share, 2), name) for share, name in found))
 # Is 0.16 the best that a shared matrix can do? Assume that numbers stay out of the scores, and that each name has one vector, own or wanted, orthogonal to the others and of equal norm. Then a score counts names in common, each worth $p$, the squared norm of a name's vector over $\sqrt{d_k}$:
 #
 # - with itself a token has two in common (own and own, wanted and wanted): $2p$;
-# - with the token that it wants, one: $p$ (or two, if that one wants it too);
+# - with the token that it wants, one: $p$ (two, if mutual);
 # - with one that wants *it*, or wants the same: also $p$. With all others, none.
 
 # %%

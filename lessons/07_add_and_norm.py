@@ -489,7 +489,7 @@ assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 # - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Without clipping 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes (with one last norm, too).
 # - **With both**, all three learn: 2.71, 2.91, 2.67. The norm makes these 120 steps far less *dependent on initial weights*, not always better.
 #
-# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: with residual connections the loss is smoother. (Reported.)
+# Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: residual connections smooth the loss. (Reported.)
 
 # %% [markdown]
 # > **Where a lecture goes too far (D18).** L1 says of residual connections, norms and scaling that they help training and "don't improve what the model is able to do". For a residual connection around a feed-forward network that is right: since $\mathrm{relu}(x) - \mathrm{relu}(-x) = x$, a bare network with $2d$ more hidden units can carry $x$ along. But if *able* means what our training finds, these parts decided everything above.

@@ -416,7 +416,7 @@ holds = found[16] < min(found[8], found[32])
 training.expect("the middle size is best", holds, found, *models.values())
 
 # %% [markdown]
-# The small model has read ten times as much as the large one, and the middle one wins. Now five sizes at three budgets, each four times the one before. The learning rate of every point comes from a search of its own, by halving and doubling; the widest models want the lowest. (Of two rates within 0.005 nats, the lower. One run of the smallest budget still came out badly.) The smallest budget has three seeds, the others one. A parabola gives the minimum:
+# The small model has read ten times as much as the large one, and the middle one wins. Now five sizes at three budgets, each four times the one before. The learning rate of every point comes from a search of its own, by halving and doubling, with one seed; the widest models want the lowest. (Of two rates within 0.005 nats, the lower. One run of the smallest budget still came out badly.) Each point has three seeds. A parabola gives the minimum:
 
 
 # %% tags=["hide-input"]
@@ -500,28 +500,33 @@ sizes, losses = torch.tensor([minima[c] for c in budgets]).T
 (g, k), (c, alpha) = fit_power_law(spent, sizes), fit_power_law(spent, losses)
 larger = kept["larger"]
 wanted, hoped = (g * 1.92e12**-k).item(), (c * 1.92e12**-alpha).item()
-came = min(row["loss"] for row in larger)
+came = sum(row["loss"] for row in larger) / 3
 reveal(guess, "higher" if came > hoped else "lower")
 print(f"best N grows with C^{-k:.2f}: {wanted:,.0f}; trained {larger[0]['parameters']:,}")
-assert [round(b / a, 2) for a, b in pairwise([*losses.tolist(), came])] == [0.86, 0.9, 0.93]
+assert [round(b / a, 2) for a, b in pairwise([*losses.tolist(), came])] == [0.87, 0.9, 0.93]
 print(f"loss falls with C^-{alpha:.3f}: predicted {hoped:.3f}, came {came:.3f}")
 gained = (minima[budgets[-1]][1] - came) / (minima[budgets[-1]][1] - hoped)
 print(f"{gained:.0%} of the promised gain")
-assert 0.5 < gained < 0.65 and 0.57 < -k < 0.65 and 0.83 < larger[0]["parameters"] / wanted < 0.87
-assert min(larger, key=lambda row: row["loss"])["rate"] == min(row["rate"] for row in larger)
+assert 0.55 < gained < 0.58 and 0.62 < -k < 0.66 and 0.85 < larger[0]["parameters"] / wanted < 0.88
+
 
 # %% tags=["hide-input"]
-most = max(row["loss"] for row in curves[budgets[0]] if row["d"] == 12)  # the run that went badly
-others = minimum([row for row in curves[budgets[0]] if row["loss"] != most])
-sizes, losses = torch.tensor([others, *[minima[c] for c in budgets[1:]]]).T
-(_, without), (scale, power) = fit_power_law(spent, sizes), fit_power_law(spent, losses)
-promised = (losses[-1] - scale * 1.92e12**-power).item()
-share = (minima[budgets[-1]][1] - came) / promised
-print(f"without the run that came out badly: {share:.0%}, and N grows with C^{-without:.2f}")
-assert most > 2.5 and (round(share, 2), round(-without.item(), 2)) == (0.56, 0.63)
+def share_of_promise(seed):
+    """Return the share of the promised gain that the models of one seed reached."""
+    own = [minimum([row for row in curves[c] if row["seed"] == seed])[1] for c in budgets]
+    scale, power = fit_power_law(spent, torch.tensor(own))
+    [last] = [row["loss"] for row in larger if row["seed"] == seed]
+    return (own[-1] - last) / (own[-1] - scale * 1.92e12**-power).item()
+
+
+shares = [share_of_promise(seed) for seed in range(3)]
+print("each seed by itself:", ", ".join(f"{share:.0%}" for share in shares))
+assert all(0.5 < share < 0.65 for share in shares)
+tried = [row["rate"] for row in kept["search"] if row["flops"] == 1.92e12]
+assert min(tried) < larger[0]["rate"] < max(tried)
 
 # %% [markdown]
-# At least half of the promised gain came: one seed, a model 15 % smaller than the line wants, and the lower of two rates was the better one, so a still lower one may gain more. (Without the run that came out badly, 56 % came.) From budget to budget the loss is multiplied by 0.86, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
+# A little more than half of the promised gain came, in each of three seeds, with a model 13 % smaller than the line wants. From budget to budget the loss is multiplied by 0.87, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
 
 # %% [markdown]
 # ## How large should a model be?
@@ -597,7 +602,7 @@ assert min(off["printed"]) > 3.9 and max(off["printed"]) < 7
 # %% [markdown]
 # Rounding two exponents to two digits turns 59 tokens per parameter into 93; fitting again gives 18, near Chinchilla's 20. Ask how well an exponent is known before you use it.
 #
-# On the right are the same laws at our budgets, twelve powers of ten below theirs, and ours are characters. The new fit is off by about two, the printed law by four or more. Our best sizes grow with about $C^{0.6}$, theirs with $C^{0.51}$ and $C^{0.45}$. Three minima are few: a last one 20% too large adds 0.07 to our exponent.
+# On the right are the same laws at our budgets, twelve powers of ten below theirs, and ours are characters. The new fit is off by about two, the printed law by four or more. Our best sizes grow with about $C^{0.64}$, theirs with $C^{0.51}$ and $C^{0.45}$. Three minima are few: a last one 20% too large adds 0.07 to our exponent.
 
 # %% [markdown]
 # Does the size matter? In nats, Gopher's shape is only 0.02 to 0.05 above the best. **But what share of the budget would a model of the best size need for Gopher's loss: more than 90 %, about 75 %, or about half or less?**

@@ -251,6 +251,7 @@ def spread_evenly(d):
     return torch.cat([turns.cos(), turns.sin()], dim=1) / (d / 2) ** 0.5
 
 
+# %%
 def written_and_asked(d, texts=500, even=False):
     """Draw texts of 24 writes and 12 questions: tokens, values, the newest ones, what counts."""
     keys, codes = F.normalize(torch.randn(texts, 12, d), dim=-1), torch.randn(16, 64)
@@ -288,7 +289,10 @@ assert even["delta rule"] > 0.85 and even["sum"] < 0.5
 assert 0.6 < found["delta rule"] < 0.8 and 0.3 < found["sum"] < 0.5 and recalled(8, 1)[1] > 0.5
 
 # %% [markdown]
-# "Off" is the distance from the value that should be read, in norms of that value. In 8 dimensions only the key written last comes back exactly, and only by the delta rule: 12 keys must overlap. But the answer is a choice among 16, and a read that is far off can still be nearest to the right one. (Nor is the delta rule exact in 16 dimensions: each write disturbs every key that is not orthogonal to its own.) So the count of $d_k$ bounds *exact* recall, and not how often the choice is right. That depends on the keys: spread evenly, they overlap less, and the delta rule profits, not the sum.
+# "Off" is the distance from the value that should be read, in norms of that value. In 8 dimensions only the key written last comes back exactly, and only by the delta rule: 12 keys must overlap. But the answer is a choice among 16, and a read that is far off can still be nearest to the right one. (Nor is the delta rule exact in 16 dimensions: each write disturbs every key that is not orthogonal to its own.) So $d_k$ bounds *exact* recall, and not how often the choice is right.
+
+# %% [markdown]
+# That depends on the keys, too: spread evenly, they overlap less, and the delta rule profits, not the sum.
 
 # %% [markdown]
 # ## Recall against memory

@@ -6,6 +6,7 @@
 # A language model writes one token at a time, and each token takes a pass through all blocks. Lesson 08's `greedy` reads the whole text again for each of them. **What can be saved, and how much faster does it get?** You build the key-value cache, predict its gain from one straight line, and decode weights of four bits by hand.
 
 # %%
+import numpy as np
 import torch
 from collections.abc import Callable
 from einops import rearrange, repeat
@@ -180,7 +181,7 @@ print(f" of the {1000 * seconds[0]:.0f} ms of a pass over one token")
 assert 4.1 < predicted < 4.3 and 5 < more[1] < more[0] < 12 and 0.3 < reading / seconds[0] < 0.45
 
 # %% [markdown]
-# Single passes promise 4.2; in writing each pass took 6 to 10 ms more, which we did not take apart. And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. The control is to read them and do nothing else: add up every matrix once. That takes 12 ms, about a third of a pass over one token. So reading is a large share of it, and not all. (The rest is not measured: small products, and thirty blocks of operations called from Python.) Work that waits for memory is called **memory-bound**; lesson 15 makes use of it.
+# Single passes promise 4.2; in writing each pass took 6 to 10 ms more, which we did not take apart. And what is in the fixed part? A pass has to read all weights of the blocks, whether it is over one token or over fifty. Reading them alone, adding up every matrix once, takes 12 ms, about a third of a pass over one token. So reading is a large share, and not all. (The rest is not measured.) Work that waits for memory is called **memory-bound**; lesson 15 makes use of it.
 
 # %% [markdown]
 # ## What the cache costs

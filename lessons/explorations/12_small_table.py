@@ -117,9 +117,9 @@ for name in ("Transformer, small", "Transformer, big"):
 # %% [markdown]
 # ## Why is this not the paper's order?
 #
-# **The budget.** These lines may say how fast a model learns, not how far it comes. The distance of both Transformers shrinks with every budget, and all lines still rise. (Only two sizes of Transformer were tried; a smaller one may do better here.) For the big one, $10^{12}$ operations are 306 steps; the paper gave its big model seven times the cost of its base.
+# **The budget.** These lines may say how fast a model learns, not how far it comes. Both Transformers' distance shrinks with every budget, and all lines rise. (A Transformer smaller than ours may do better here.) For the big one, $10^{12}$ operations are 306 steps; the paper gave its big model seven times the cost of its base.
 #
-# **The cost.** A recurrent network's steps wait for each other. On parallel hardware that costs time, though not one operation more, and the paper's costs were times. On our one core both took about as long:
+# **The cost.** A recurrent network's steps wait for each other. On parallel hardware that costs time, not operations, and the paper's costs were times. On our one core both took about as long:
 
 # %%
 took = {name: sum(row["cpu_seconds"] for row in ends[name]) / len(ends[name]) for name in order}

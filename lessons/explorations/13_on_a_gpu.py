@@ -49,7 +49,8 @@ reveal(guess, f"{step['full matrix']['bytes'] / step['compiled']['bytes']:.0f} t
 for way, own in step.items():
     rate = own["operations"] / own["seconds"] / 1e12
     print(
-        f"{way:12} {own['operations'] / 1e9:4.0f} billion operations, {own['bytes'] / 1e9:5.2f} GB, "
+        f"{way:12} {own['operations'] / 1e9:4.0f} billion operations, "
+        f"{own['bytes'] / 1e9:5.2f} GB, "
         f"{1000 * own['seconds']:5.2f} ms: {rate:4.0f} trillion operations a second"
     )
 assert step["compiled"]["operations"] * 6 == step["full matrix"]["operations"] * 7
@@ -57,7 +58,8 @@ assert round(step["full matrix"]["bytes"] / (16 * 4096**2 * 2)) == 35
 
 # %% [markdown]
 # More operations, in a fourteenth of the time of our softmax. The full matrix moves 18.6 GB, 35 times the matrix of weights: each product reads or writes a square, and each scaling and each part of the softmax does both. (PyTorch's own softmax, one kernel, moves fewer; it is not in this table.) At the 3.35 TB that this memory moves in a second at most (NVIDIA's data sheet, reported), 18.6 GB take 5.6 of the 8.9 ms.
-#
+
+# %% [markdown]
 # ## The same algorithm, 200 times slower
 #
 # The library's loop over tiles and the compiled function are the same algorithm. For the layer with 50,000 tokens one takes 18 seconds, the other 86 milliseconds. A GPU computes in **kernels**, functions that the processor starts one by one. **For what share of the loop's time was the GPU computing at all (16,384 tokens)?**
@@ -79,7 +81,8 @@ assert 9e-6 < kept["one call"] < each < 14e-6
 
 # %% [markdown]
 # The loop starts 139,310 kernels, 34 for each of 4,096 tiles, and takes 12.5 µs for each. A call that hardly computes anything takes 9.5. So most of the loop's time is starting, from Python. And the rest? The loop's kernels compute for 384 ms, still 43 times as long as those of the compiled function. They last 2.8 µs each, perhaps too small to fill the GPU.
-#
+
+# %% [markdown]
 # ## Every way
 #
 # So a race between our loops and PyTorch's functions is one of starts. Two rivals have few kernels as well: the window of 257 by `flex_attention`, which compiles a kernel for a mask that you write, and linear attention (lesson 14) as two products of whole matrices. Exact attention has $4nd^2 + 2n^2d$ multiply-adds a layer, linear attention about $4nd^2 + 2nd\,d_k$, with $d = 1{,}024$ and $d_k = 64$. **How many times as fast is linear attention at 4,096 tokens, and at 50,000?**
@@ -136,10 +139,12 @@ assert 14 < ahead["linear, two products"] < 16 and 17 < ahead["window, flex_atte
 assert max(exact[n] for n in (1024, 2048, 4096)) < 1.1 * min(exact.values())
 
 # %% [markdown]
-# By the count, 2.9 and 25 times; it came to 0.6 and 15. Look at the left of the figure: from 1,024 to 4,096 tokens the exact layer takes 1.6 ms, whatever the length, and its rivals are flat there, too. One text is too little work for this GPU, so what is timed is Python, autograd and starts. *This table does not rank ways below some 8,192 tokens*; a batch of texts would share the starts, and the lead of exact attention may be gone. At 50,000 tokens operations decide: the window is 18 times as fast as exact attention, linear attention 15 times.
-#
+# By the count, 2.9 and 25 times; it came to 0.6 and 15. Look at the left of the figure: from 1,024 to 4,096 tokens the exact layer takes 1.6 ms at any length, and its rivals are flat, too. One text is too little work for this GPU: Python and starts are timed. *This table does not rank ways below some 8,192 tokens*; a batch of texts would share the starts, and the lead of exact attention may be gone. At 50,000 tokens operations decide: the window is 18 times as fast as exact attention, linear attention 15 times.
+
+# %% [markdown]
 # Our own loops lose everywhere, even at 50,000 tokens; of those from lesson 14 only Linformer is ahead there. That says nothing of the ideas. The two linear attentions are the same mathematics, and take 516 and 5.6 ms: the one was made for a processor's cache.
-#
+
+# %% [markdown]
 # ## What to remember
 #
 # Memory traffic and kernel starts can cost more than operations. Exact attention in one kernel has removed both, and where both are gone, operations decide: then a window or a fixed state wins on long texts, if it has a kernel too. (One GPU, one layer, one text at a time.)

@@ -200,7 +200,8 @@ plots.show(
 
 # %% [markdown]
 # An ordinary block stores about 15 matrices of $n \times d_{model}$; a checkpointed one stores one; a reversible stack stores two in all, at any depth. (While one block is computed again, its own 15 are in memory too, in both methods: at the peak of 16 blocks 242, 31 and 17.)
-#
+
+# %% [markdown]
 # ## What it costs, and the rival
 #
 # Both run every block forward once more in the backward pass. A backward pass costs about as much as two forward ones, so a step of three becomes a step of four. **By which factor do you expect each to be slower than the ordinary stack?**
