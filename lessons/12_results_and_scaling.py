@@ -507,7 +507,7 @@ assert [round(b / a, 2) for a, b in pairwise([*losses.tolist(), came])] == [0.87
 print(f"loss falls with C^-{alpha:.3f}: predicted {hoped:.3f}, came {came:.3f}")
 gained = (minima[budgets[-1]][1] - came) / (minima[budgets[-1]][1] - hoped)
 print(f"{gained:.0%} of the promised gain")
-assert 0.55 < gained < 0.58 and 0.62 < -k < 0.66 and 0.85 < larger[0]["parameters"] / wanted < 0.88
+assert 0.53 < gained < 0.58 and 0.62 < -k < 0.66 and 0.85 < larger[0]["parameters"] / wanted < 0.88
 
 
 # %% tags=["hide-input"]
@@ -521,12 +521,12 @@ def share_of_promise(seed):
 
 shares = [share_of_promise(seed) for seed in range(3)]
 print("each seed by itself:", ", ".join(f"{share:.0%}" for share in shares))
-assert all(0.5 < share < 0.65 for share in shares)
+assert [round(100 * share) for share in shares] == [58, 57, 50]
 tried = [row["rate"] for row in kept["search"] if row["flops"] == 1.92e12]
 assert min(tried) < larger[0]["rate"] < max(tried)
 
 # %% [markdown]
-# A little more than half of the promised gain came, in each of three seeds, with a model 13 % smaller than the line wants. From budget to budget the loss is multiplied by 0.87, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
+# About half of the promised gain came (58, 57 and 50 % in the three seeds), with a model 13 % smaller than the line wants. From budget to budget the loss is multiplied by 0.87, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
 
 # %% [markdown]
 # ## How large should a model be?
