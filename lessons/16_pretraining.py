@@ -517,9 +517,9 @@ print(f"not pretrained, 3,200 labels, 2,000 steps: {found}")
 # (These are one task, one edition, and a tiny model. The rates at 50 and 200 labels were best at the lower edge of the grid, by less than the seeds differ.)
 
 # %% [markdown]
-# ## What it did not bring
+# ## What else did it bring?
 #
-# One task is one task. Here are three more, each with 500 labels and 160 steps of tuning at one learning rate (these were not swept), beside a model that was pretrained on the *next* word under a causal mask, for as many steps on the same plays:
+# One task is one task. Here are three more, each with 500 labels, 160 steps of tuning, and the best of four learning rates (chosen by one seed on 1,000 further examples), beside a model that was pretrained on the *next* word under a causal mask, for as many steps:
 #
 # | task | the model reads | it answers |
 # |:-|:-|:-|
@@ -554,24 +554,27 @@ for way, name in shown.items():
 tuned_ways = ("masked, tuned", "next, tuned")
 ours = [share for way in shown if "MiniLM" not in way for share in shares[way]["answer"]]
 assert max(abs(share - 0.5) for share in ours) < 0.05
-for task in ("verse", "genre"):
-    assert (
-        max(mean_share(way, task) for way in tuned_ways) < mean_share("counts, frozen", task) + 0.03
-    )
-    one, two = (shares[way][task] for way in tuned_ways)
-    assert {a > b for a, b in zip(one, two)} == {True, False}, "neither is ahead in all seeds"
+others = shares["counts, frozen"]["verse"] + shares["nothing, tuned"]["verse"]
+assert min(x for way in tuned_ways for x in shares[way]["verse"]) > max(others)
+lead = [a - b for a, b in zip(shares["next, tuned"]["genre"], shares["counts, frozen"]["genre"])]
+assert min(lead) > 0.02
+assert mean_share("masked, tuned", "genre") < mean_share("counts, frozen", "genre")
 assert min(shares["MiniLM, frozen"]["genre"]) > max(shares["counts, frozen"]["genre"]) + 0.02
-assert min(shares["masked, tuned"]["order"]) > max(shares["next, tuned"]["order"]) + 0.05
+assert min(shares["masked, tuned"]["order"]) > max(shares["next, tuned"]["order"]) + 0.03
 seconds = {way: [run["cpu_seconds"] for run in runs] for way, runs in four["reading"].items()}
 ratios = [after / before for before, after in zip(seconds["masked"], seconds["next"])]
 print("seconds of pretraining:", seconds)
-assert min(ratios) > 2 and max(ratios) < 2.8
+assert min(ratios) > 2 and max(ratios) < 3.2
+for how in ("plain", "corrected"):
+    found = [run[how] for run in four["score"]]
+    print(f"order, by the causal model's own score, {how}:", *(f"{share:.1%}" for share in found))
+assert all(0.82 < run["plain"] < 0.85 and 0.92 < run["corrected"] < 0.95 for run in four["score"])
 
 # %% [markdown]
-# Whether a speech **answers** another one, none of ours can tell: all seeds are within 5 points of chance. In **verse** and **genre**, both pretrained models are within 3 points of counts of words, so we do not call their gain one from pretraining. MiniLM leads in genre. It has read far more, and was trained to compare meanings; these runs do not tell which of the two it is.
+# Whether a speech **answers** another one, none of ours can tell: all seeds are within 5 points of chance. In **verse** both pretrained models are ahead of counts of words and of the model that was not pretrained, in every seed, by 4 to 5 points in the mean; in **genre** only the causal one is, by 3. MiniLM leads in genre (it has read far more, and was trained to compare meanings).
 
 # %% [markdown]
-# On **order** the masked model is ahead of the causal one, from 15 targets in 100 tokens. Both took equal *steps*. In *time* the comparison is harder on the masked one: it took less than half of the other's seconds (it scores only its targets), so at equal time it could have taken twice the steps. Whether that holds for large models, these runs do not say.
+# On **order** the masked model is ahead of the causal one, if a head is tuned. Ask the causal model its own question, and its score is right in 83 %, and in 93 % less the words' frequencies (masked: 87 and 92). So heads do not rank what was learned. Both took equal *steps*; the masked one took less than half of the other's seconds, since it scores only its targets.
 
 # %% [markdown]
 # ## Two real models
@@ -605,7 +608,7 @@ for start in ("The capital of France is", "The opposite of hot is", "Two plus th
 assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "question."]
 
 # %% [markdown]
-# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text. Four prompts are anecdotes.
+# A capital, an opposite and a line of *Hamlet* are right; the sum is wrong. The same question, "what comes next?", has taught it grammar, facts and quotations, as far as they help to predict text.
 
 # %% [markdown]
 # ## Break it
@@ -617,7 +620,7 @@ assert [text.split()[0] for text in told] == ["Paris.", "cold.", "10.", "questio
 # %% [markdown]
 # ## What to remember
 #
-# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words; elsewhere our short runs show no gain. And counting, done well, did that task as well: count words before you credit a network.
+# Text without labels asks its own questions: which token comes next, or which one is hidden. A masked model sees both sides, and pays with fewer targets. What it learns is in its predictions first of all. A few labels are enough to read that off with a score; a new head and fine-tuning need many more, and then go further than frozen features. In our tasks it helped with the order of words, a little with verse, and not with answers. And counting, done well, did that task as well: count words before you credit a network.
 #
 # | | |
 # |:-|:-|

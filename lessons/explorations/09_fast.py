@@ -6,7 +6,6 @@
 # A language model writes one token at a time, and each token takes a pass through all blocks. Lesson 08's `greedy` reads the whole text again for each of them. **What can be saved, and how much faster does it get?** You build the key-value cache, predict its gain from one straight line, and decode weights of four bits by hand.
 
 # %%
-import numpy as np
 import torch
 from collections.abc import Callable
 from einops import rearrange, repeat
@@ -165,6 +164,9 @@ assert 0.033 < intercept < 0.036 and 0.0021 < slope < 0.0023
 
 
 # %% tags=["hide-input"]
+import numpy as np
+
+
 def by_passes(read):
     """Return the seconds of passes over so many tokens, between those that were timed."""
     return np.interp(read, lengths, seconds).sum().item()
