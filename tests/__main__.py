@@ -103,7 +103,9 @@ def weekly_stages() -> dict[str, Stage]:
             ["pytest", *NO_NBVAL, *tools], {"COURSE_TEST_TOOLS": "1"}
         ),
         "fuzz": Stage(["tests.fuzz"]),
-        "each way in": Stage(["pytest", *NO_NBVAL, "tests/browser/ways_in.py"]),
+        "each way in": Stage(
+            ["pytest", *NO_NBVAL, "tests/browser/ways_in.py", "tests/browser/vs_code.py"]
+        ),
     }
 
 
