@@ -164,14 +164,6 @@ def by_counts(order: int, examples: Sequence[Example], held_out: bool) -> Float[
     return torch.stack(found).unsqueeze(-1)
 
 
-@cache
-def log_frequencies() -> Float[Tensor, " vocab"]:
-    """Return log p of each word by itself, in the plays that are read."""
-    tokens = vocabulary().encode(plays.texts_to_read())
-    often = torch.bincount(tokens, minlength=len(vocabulary())) + 0.5
-    return (often / often.sum()).log()
-
-
 def above_frequencies(
     x: Float[Tensor, "m 1"], examples: Sequence[Example], first: int
 ) -> Float[Tensor, "m 1"]:
@@ -179,7 +171,9 @@ def above_frequencies(
     scored = tensors(examples, vocabulary())[0][:, first:]
     # the masked model is never asked for an unknown word; counts are
     known = (scored != UNKNOWN) | (first > 0)
-    frequencies = (log_frequencies()[scored] * known).sum(-1) / known.sum(-1).clamp(min=1)
+    frequencies = (pretraining.log_frequencies(vocabulary())[scored] * known).sum(-1) / known.sum(
+        -1
+    ).clamp(min=1)
     return x - frequencies.unsqueeze(-1)
 
 

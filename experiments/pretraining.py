@@ -231,6 +231,13 @@ def mean_states(reader: Reader, vocabulary: Vocabulary, examples: Sequence[Examp
     return reader.states(tensors(examples, vocabulary)[0]).mean(-2)
 
 
+@functools.cache
+def log_frequencies(vocabulary: Vocabulary) -> Float[Tensor, " vocab"]:
+    """Return log p of each word by itself, in the plays that are read."""
+    often = torch.bincount(vocabulary.encode(plays.texts_to_read()), minlength=len(vocabulary))
+    return ((often + 0.5) / (often + 0.5).sum()).log()
+
+
 @torch.no_grad()
 def next_scores(
     reader: Reader, vocabulary: Vocabulary, examples: Sequence[Example]
@@ -242,10 +249,7 @@ def next_scores(
     tokens, _ = tensors(examples, vocabulary)
     scores = reader.output(reader.states(tokens[:, :-1])).log_softmax(-1)
     plain = scores.gather(-1, tokens[:, 1:].unsqueeze(-1)).squeeze(-1)
-    often = (
-        torch.bincount(vocabulary.encode(plays.texts_to_read()), minlength=len(vocabulary)) + 0.5
-    )
-    alone = (often / often.sum()).log()[tokens[:, 1:]]
+    alone = log_frequencies(vocabulary)[tokens[:, 1:]]
     return {"plain": plain.mean(-1, keepdim=True), "corrected": (plain - alone).mean(-1, True)}
 
 

@@ -615,7 +615,7 @@ print(f"cities: France {beyond['France']}, Texas {beyond['Texas']}; threshold {t
 assert min(beyond["France"], beyond["Texas"]) > threshold
 
 # %% [markdown]
-# The unit fires on *October*, and also on *May*, which is no month here, as *Theresa* told. In block 1 it knows the token, hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
+# The unit fires on *October*, and also on *May*, which is no month after *Theresa*. In block 1 it knows the token, hardly the sentence. Geva et al. report that keys in lower layers fit shallow patterns, and in upper layers rather meanings.
 #
 # ## The smallest block, and a stack of it
 #

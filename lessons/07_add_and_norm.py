@@ -486,7 +486,7 @@ assert all(x > 3.35 for by in kept["patient"].values() for x in by.values())
 # - **Without a residual connection** 32 blocks learn frequencies only, in 1,000 steps too (one seed). Norms keep the gradient within a factor of 1,000, but before training all of it arrives at the first character of a window. Replace a token, and its own state at the top moves by rounding error, norm or not (lesson 05).
 
 # %% [markdown]
-# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Without clipping 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes (with one last norm, too).
+# - **A residual connection alone is enough** if the initial weights are small: 2.61 and 2.43, lower than with norms. (Without clipping 2.90 and 2.66 from torch's default.) With three times torch's variance it explodes.
 # - **With both**, all three learn: 2.71, 2.91, 2.67. The norm makes these 120 steps far less *dependent on initial weights*, not always better.
 #
 # Fixup (Zhang et al. 2019) and SkipInit (De & Smith 2020) train deep networks without norms by keeping small what each layer adds. Three lectures show Li et al. 2018: residual connections smooth the loss. (Reported.)

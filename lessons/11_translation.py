@@ -640,7 +640,7 @@ assert len(brazilian) == 146 and abs(score(turned, 2) - score(turned, 3)) < 3
 assert round(score(brazilian, 3) - score(brazilian, 2)) == 21
 
 # %% [markdown]
-# The same translations of the same 146 texts: nearly level by one reference, 21 BLEU apart by the other. Not by dialect alone: by the Brazilian references the European ones have 53 themselves. Ours has learned the wording of one of the two.
+# The same translations of the same 146 texts: nearly level by one reference, 21 BLEU apart by the other. Not by dialect alone: by the Brazilian references the European ones have 53 themselves. Ours was trained on the European ones.
 #
 # ## Away from home
 #

@@ -246,7 +246,7 @@ guess = None  # the one nearer to 70
 
 # %%
 def spread_evenly(d):
-    """Return 12 keys of norm 1 that overlap as little as they can in d dimensions, d even."""
+    """Return 12 keys of norm 1 whose squared overlaps have the least possible sum; d is even."""
     turns = torch.arange(12)[:, None] * torch.arange(1, d // 2 + 1) * 2 * math.pi / 12
     return torch.cat([turns.cos(), turns.sin()], dim=1) / (d / 2) ** 0.5
 
@@ -366,7 +366,7 @@ for d in (8, 16):
 # With 16 dimensions, more than there are keys, both delta rules match attention. With 8 they recall over 95 % in every seed, though 12 keys cannot be stored exactly: as above, the choice needs less. A second block is not the reason: one block alone comes within two points. Random keys in one untrained memory have 69 %, evenly spread ones 90. With 4 dimensions, the delta rule reaches 69 % and attention over 98.
 
 # %% [markdown]
-# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a better one, or more steps, may close the gap. Seeds differ by up to 29 points for linear attention. Nor does the gate help here: its rate is at the edge as well, and erasing has removed already what is old.
+# What these runs do not show: that fading layers *cannot* do better. They had 300 steps, and with 8 dimensions three of the four (and the gated delta rule) were best at the highest learning rate, so a better one, or more steps, may close the gap. Seeds differ by up to 29 points for linear attention. Nor does the gate help here: its rate is at the edge as well, and erasing has already removed what is old.
 
 # %% [markdown]
 # **Hybrids** are the usual answer to "what is next" (reported): a few layers of attention, which recall exactly, among many with a fixed state. Jamba mixes them with Mamba (Lieber et al. 2024), and Qwen3-Next, by its makers' account, with the gated delta rule (Yang et al. 2025). All of these change the model. Can one write faster *without* changing it? Yes: the exploration [Faster: a draft and a check](explorations/15_drafts.ipynb) builds speculative decoding.

@@ -30,11 +30,12 @@ reveal(guess, f"{max(full):,}")
 for n, most in full.items():
     square = 16 * n**2 * 2 / 2**20
     print(f"{n:6,} tokens: {most / 1024:5.1f} GiB at the peak, {most / square:.1f} squares")
-print(f"compiled, 50,000 tokens: {memory['compiled'][50_000] / 1024:.1f} GiB")
+print(f"six squares of 50,000 tokens: {6 * 16 * 50_000**2 * 2 / 2**30:.0f} GiB", end="; ")
+print(f"compiled: {memory['compiled'][50_000] / 1024:.1f} GiB")
 assert max(full) == 16384 and "full matrix at 32,768" in kept["missing"]
 
 # %% [markdown]
-# At its peak the step, with our softmax, holds six squares. The book of 50,000 tokens would need 450 GiB for one layer. The compiled function gets through with 1.1.
+# At its peak the step, with our softmax, holds six squares. The book of 50,000 tokens would need 447 GiB for one layer. The compiled function gets through with 1.1.
 #
 # ## More operations, less time
 #
@@ -54,7 +55,9 @@ for way, own in step.items():
         f"{1000 * own['seconds']:5.2f} ms: {rate:4.0f} trillion operations a second"
     )
 assert step["compiled"]["operations"] * 6 == step["full matrix"]["operations"] * 7
-assert round(step["full matrix"]["bytes"] / (16 * 4096**2 * 2)) == 35
+squares = step["full matrix"]["bytes"] / (16 * 4096**2 * 2)
+print(f"{squares:.0f} squares; at 3.35 TB/s {step['full matrix']['bytes'] / 3.35e9:.1f} ms")
+assert round(squares) == 35
 
 # %% [markdown]
 # More operations, in a fourteenth of the time of our softmax. The full matrix moves 18.6 GB, 35 times the matrix of weights: each product reads or writes a square, and each scaling and each part of the softmax does both. (PyTorch's own softmax, one kernel, moves fewer; it is not in this table.) At the 3.35 TB that this memory moves in a second at most (NVIDIA's data sheet, reported), 18.6 GB take 5.6 of the 8.9 ms.
@@ -76,11 +79,15 @@ for way, own in kernels.items():
     print(f"{way:24}{own['kernels']:9,}{busy:9,.1f} ms{whole:9,.1f} ms{busy / whole:6.0%}")
 print(f"a call that adds 1 to a single number: {1e6 * kept['one call']:.1f} µs")
 each = took["tiled"][16384] / kernels["tiled"]["kernels"]
-print(f"tiles in Python: {1e6 * each:.1f} µs for each kernel")
+print(f"tiles in Python: {1e6 * each:.1f} µs for each kernel,", end=" ")
+tiled = kernels["tiled"]
+print(f"of which it computes {1e6 * tiled['busy'] / tiled['kernels']:.1f};", end=" ")
+print(f"{tiled['kernels'] / 64**2:.0f} for each tile, and", end=" ")
+print(f"{tiled['busy'] / kernels['compiled']['busy']:.0f} times as long as the compiled ones")
 assert 9e-6 < kept["one call"] < each < 14e-6
 
 # %% [markdown]
-# The loop starts 139,310 kernels, 34 for each of 4,096 tiles, and takes 12.5 µs for each. A call that hardly computes anything takes 9.5. So most of the loop's time is starting, from Python. And the rest? The loop's kernels compute for 384 ms, still 43 times as long as those of the compiled function. They last 2.8 µs each, perhaps too small to fill the GPU.
+# The loop starts 139,310 kernels, 34 for each of 4,096 tiles, and takes 12.5 µs for each. A call that hardly computes anything takes 9.5. So most of the loop's time is starting, from Python. And the rest? The loop's kernels compute for 384 ms, still 43 times as long as those of the compiled function. They last 2.8 µs each, perhaps too small to fill the GPU. (Kernels were timed in a run of their own, which explains the 101 %.)
 
 # %% [markdown]
 # ## Every way
@@ -135,6 +142,8 @@ for n in (4096, 50_000):
     loops = [ahead[way] for way in ("tiled", "window", "linear", "BigBird")]
     assert max(loops) < 0.25
 assert max(exact[n] / linear[n] for n in exact if n <= 4096) < 1
+chunks = took["linear"][50_000]
+print(f"linear, 50,000 tokens: {1000 * chunks:.0f} and {1000 * linear[50_000]:.1f} ms")
 assert 14 < ahead["linear, two products"] < 16 and 17 < ahead["window, flex_attention"] < 19
 assert max(exact[n] for n in (1024, 2048, 4096)) < 1.1 * min(exact.values())
 

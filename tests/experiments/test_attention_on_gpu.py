@@ -25,6 +25,13 @@ def test_lesson_13_says_what_was_measured():
     assert f"an H100 took {book['seconds']:.2f} s for this layer" in text
 
 
+def test_what_lessons_13_and_14_say_of_rivals_was_measured():
+    took = {(row["way"], row["n"]): row["seconds"] for row in STORED["rows"]}
+    exact = {n: seconds for (way, n), seconds in took.items() if way == "compiled"}
+    assert all(took["window", n] > exact[n] for n in exact)
+    assert min((seconds, way) for (way, n), seconds in took.items() if n == 4096)[1] == "compiled"
+
+
 def test_the_table_has_a_dash_where_nothing_ran():
     row = {"way": "exact", "n": 1024, "seconds": 0.0021, "MiB": 300}
     assert table({"rows": [row]}).splitlines()[-1] == "| exact | 2.1 | — | — | — | — | — |"
