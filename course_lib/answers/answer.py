@@ -124,12 +124,10 @@ class InProcess:
         self._answer = answer
 
     def kind(self) -> str:
-        """Tell a function and a class from the rest, which is named by its type."""
+        """Tell a class, and what can be called, from the rest, which is named by its type."""
         if isinstance(self._answer, type):
             return "class"
-        if callable(self._answer) and not isinstance(self._answer, nn.Module):
-            return "function"
-        return type(self._answer).__name__
+        return "function" if callable(self._answer) else type(self._answer).__name__
 
     def describe(self) -> Description:
         """Tell what the answer is, without calling it."""

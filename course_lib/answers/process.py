@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Self, cast
 
@@ -21,7 +22,7 @@ from course_lib.answers.answer import (
     checked,
 )  # fmt: skip
 from course_lib.answers.probe_layers import Named, Probe
-from course_lib.answers.source import define
+from course_lib.answers.source import define_on
 
 SECONDS = 10.0
 SLEEPS = 6  # times as long may a call take that does not compute
@@ -31,10 +32,14 @@ START_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Define:
-    """Take the object called `name` of this source as the answer from now on."""
+    """Take the object called `name` of this source as the answer from now on.
+
+    It stands on `others`, pairs of source and name.
+    """
 
     source: str
     name: str
+    others: tuple[tuple[str, str], ...] = ()
 
 
 KINDS = {
@@ -77,9 +82,9 @@ class RemoteAnswer(ABC):
     def _how_it_ended(self) -> str:
         """Say how the process ended, as in "with exit status 1"."""
 
-    def hold(self, source: str, name: str) -> None:
-        """Let `name`, defined by `source`, be the answer from now on."""
-        self._definition, self._broken = Define(source, name), None
+    def hold(self, source: str, name: str, others: Iterable[tuple[str, str]] = ()) -> None:
+        """Let `name`, defined by `source` on `others`, be the answer from now on."""
+        self._definition, self._broken = Define(source, name, tuple(others)), None
         if self._running:
             self._define()
 
@@ -225,7 +230,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
 def _hold(definition: Define) -> tuple[InProcess, Reply]:
     try:
         with contextlib.redirect_stdout(None):
-            return InProcess(define(definition.source, definition.name)), Reply()
+            answer = define_on(definition.others, definition.source, definition.name)
+            return InProcess(answer), Reply()
     except BaseException as error:  # the source is a stranger's: it may raise anything
         return InProcess(None), failure(type(error).__name__, str(error))
 

@@ -3,6 +3,7 @@
 import __future__
 
 import ast
+import contextlib
 import inspect
 import linecache
 import math
@@ -11,7 +12,7 @@ import symtable
 import sys
 import textwrap
 import types
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import count
 from typing import Any
 
@@ -21,13 +22,14 @@ _numbers = count(1)
 def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:
     """Execute `source` in a namespace of its own and return the object called `name`.
 
-    A statement that fails costs only the names that it has not given by then. The text is known
-    to `linecache`, so tracebacks and `source_of` find its lines. Raises SyntaxError, or whatever
-    kept `name` from being defined.
+    A statement that fails costs only the names that it has not given by then; what the namespace
+    begins with, no star import replaces. The text is known to `linecache`, so tracebacks and
+    `source_of` find its lines. Raises SyntaxError, or whatever kept `name` from being defined.
     """
     file = f"<answer {next(_numbers)}: {name}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    namespace = {"__name__": "__answer__"} | (namespace or {})
+    given = namespace or {}
+    namespace = {"__name__": "__answer__"} | given
     failure = NameError(f"nothing here defines {name}")
     body = ast.parse(source).body
     flags = _future(body)
@@ -37,6 +39,8 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
         try:
             code = compile(ast.Module([statement], []), file, "exec", flags, dont_inherit=True)
             exec(code, namespace)
+            if "*" in bound:
+                namespace |= given
         except Exception as error:
             # what a name stood for before is not what it was to stand for now
             for one, value in before.items():
@@ -47,6 +51,18 @@ def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> A
     if name not in namespace:
         raise failure
     return namespace[name]
+
+
+def define_on(others: Iterable[tuple[str, str]], source: str, name: str) -> Any:
+    """Define an answer on others, pairs of source and name, each in a namespace of its own.
+
+    Of the others, one that cannot be executed is not there. Raises as `define` does.
+    """
+    given: dict[str, Any] = {}
+    for its_source, its_name in others:
+        with contextlib.suppress(Exception):
+            given[its_name] = define(its_source, its_name, given)
+    return define(source, name, given)
 
 
 def _future(body: list[ast.stmt]) -> int:
@@ -231,8 +247,12 @@ def globals_read(source: str) -> set[str]:
     scopes, read = [module], set()
     for scope in scopes:
         scopes += scope.get_children()
-        symbols = (symbol for symbol in scope.get_symbols() if symbol.is_referenced())
-        read |= {s.get_name() for s in symbols if s.is_global() or scope is module}
+        read |= {
+            x.get_name()
+            for x in scope.get_symbols()
+            # `global n; n += 1` reads it, though Python's table does not say so
+            if x.is_declared_global() or (x.is_referenced() and (x.is_global() or scope is module))
+        }
     return read
 
 

@@ -180,8 +180,10 @@ def _not_an_answer(exercise: Exercise, description: Description) -> str | None:
     if description.kind == "error":
         return sentence(f"This code cannot be executed: {description.source}")
     name = exercise.name
-    if description.kind in ("function", "class"):
-        return f"`{name}` is to be a {wanted}, and this is a {description.kind}."
+    if description.kind == "function":
+        return f"`{name}` is to be a class, and this is a function, or an object of that class."
+    if description.kind == "class":
+        return f"`{name}` is to be a function, and this is a class."
     return (
         f"check() got a value of type {description.kind}. Hand over the {wanted} itself, without "
         f'calling it: check("{exercise.id}", {name}).'

@@ -89,7 +89,10 @@ def test_an_object_that_hides_itself_is_judged_by_what_it_does():
 
 def test_a_function_is_no_class():
     found = verdict("self_attention/layer", lambda *inputs: None)
-    assert found.message == "`SelfAttention` is to be a class, and this is a function."
+    assert (
+        found.message
+        == "`SelfAttention` is to be a class, and this is a function, or an object of that class."
+    )
 
 
 def test_a_class_with_other_weights_is_an_error_that_says_so():

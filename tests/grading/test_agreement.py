@@ -148,3 +148,67 @@ def test_a_verdict_is_the_same_in_all_three(file, child, graded):
                 (away[x]["status"], away[x]["points"]),
             ]
             assert found == found[:1] * 3, (x, answers[x].__name__, found, here.message, away[x])
+
+
+SET_UP = "import torch\nfrom torch import nn"
+SCORES = "def dot_scores(q, k):\n    return q @ k.mT"
+SUM = "def weighted_sum(weights, v):\n    return weights @ v"
+ANSWERS = {
+    "softmax": """
+def softmax(scores, mask=None):
+    shown = torch.ones_like(scores).bool() if mask is None else mask
+    peak = scores.masked_fill(~shown, -torch.inf).amax(-1, keepdim=True)
+    raised = (scores - peak).masked_fill(~shown, -torch.inf).exp()
+    return raised / raised.sum(-1, keepdim=True).clamp(min=1)""",
+    "dot_scores": SCORES,
+    "weighted_sum": SUM,
+    "attend": """
+def attend(queries, states, mask=None):
+    weights = softmax(dot_scores(queries, states), mask)
+    return weighted_sum(weights, states), weights""",
+}
+# each is an odd cell of one answer, which costs no other one its points
+ODD = {
+    "plain": ("dot_scores", SCORES, "passed"),
+    "a bracket too many": ("weighted_sum", f"{SUM})", "error"),
+    "a text cell": ("weighted_sum", None, "error"),
+    "a number behind `global`": (
+        "dot_scores",
+        "n = 0\ndef dot_scores(q, k):\n    global n\n    n += 1\n    return q @ k.mT",
+        "passed",
+    ),
+    "a helper whose name another answer uses": (
+        "weighted_sum",
+        f"def helper(a, b):\n    return a @ b\n{SUM.replace('weights @ v', 'helper(weights, v)')}",
+        "passed",
+    ),
+    "a built layer": (
+        "weighted_sum",
+        "class Sum(nn.Module):\n    def forward(self, weights, v):\n        return weights @ v\n"
+        "weighted_sum = Sum()",
+        "passed",
+    ),
+    "a star import": ("softmax", f"from torch import *\n{ANSWERS['softmax']}", "passed"),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_odd_in_one_answer_costs_no_other_one(odd, child, sandboxes):
+    name, source, status = ODD[odd]
+    texts = ANSWERS | {name: source}
+    if "helper" in odd:
+        helped = SCORES.replace("k.mT", "helper(k)")
+        texts["dot_scores"] = f"def helper(a):\n    return a.mT\n{helped}"
+    cells = [cell(SET_UP)]
+    for own, text in texts.items():
+        kind = {"cell_type": "code" if text else "markdown"}
+        cells += [cell(text or SUM, f"attention/{own}") | kind]
+        cells += [cell(f'{own} = mine("attention/{own}")')]
+    said = {"nbformat": 4, "cells": cells, "metadata": {"course": {"lesson": "02"}}}
+    expected = dict.fromkeys(ANSWERS, "passed") | {name: status}
+    there = {x.exercise: x for x in verdicts(find_answers(said, "This", alone=True), child)}
+    with Judge(Rules(best_level(), 0, seconds=SECONDS)) as judging:
+        away = judging.entry(json.dumps(said).encode())["exercises"]
+    for own, wanted in expected.items():
+        assert there[f"attention/{own}"].status == wanted, there[f"attention/{own}"].message
+        assert away[f"attention/{own}"]["status"] == wanted, away[f"attention/{own}"]["message"]

@@ -191,7 +191,7 @@ class Mute:
     def __exit__(self, *exception):
         pass
 
-    def hold(self, source, name):
+    def hold(self, source, name, others=()):
         assert isinstance(compile(source, "answer", "exec", dont_inherit=True), object)
 
     def clear(self):

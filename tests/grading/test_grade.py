@@ -157,6 +157,8 @@ WHAT_ELSE = {
     "Bob K_13_assignsubmission_onlinetext_onlinetext.html": ("Bob K_13", "but Bob K_13_assignsub"),
     "carl/work.zip": ("carl", "There is no notebook, but carl/work.zip. Unpack it"),
     "dora/a.py": ("dora", "There is no notebook, but dora/a.py."),
+    "emil.py": ("emil", "There is no notebook, but emil.py."),
+    "fay.ipynb.txt": ("fay", "There is no notebook, but fay.ipynb.txt."),
 }
 
 

@@ -12,6 +12,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.source import find_source, source_of, stub
 from course_lib.checking import catalogue
 from course_lib.checking.catalogue import load
+from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.verdict import judge
 from course_lib.grading.judging.detect import best_level
 from course_lib.grading.judging.judge import Judge
@@ -155,9 +156,11 @@ def test_one_mistake_costs_once_and_the_librarys_code_stays_in_one_process(entry
     held = []
     hold = Sandbox.hold
 
-    def note(self, source, name):
-        held.append((name, "_library" in source, list(self.executed)))
-        hold(self, source, name)
+    library = standalone(load("attention/dot_scores"))
+
+    def note(self, source, name, others=()):
+        held.append((name, library in dict(others), list(self.executed)))
+        hold(self, source, name, others)
 
     monkeypatch.setattr(Sandbox, "hold", note)
     calls = "def weighted_sum(weights, v):\n    return dot_scores(weights, v.mT)"
@@ -172,7 +175,7 @@ def test_one_mistake_costs_once_and_the_librarys_code_stays_in_one_process(entry
     names = [name for name, borrowed, _ in held if borrowed]
     assert names == ["weighted_sum"] * len(names)
     for name, _, executed in held:
-        assert name == "weighted_sum" or not any("_library" in x for x in executed)
+        assert name == "weighted_sum" or library not in executed
     # it comes last, so that no later answer needs a process of its own
     assert [name for name, *_ in held][-1] == "weighted_sum"
     assert list(found["exercises"]) == exercises_of(["02"])
@@ -218,7 +221,7 @@ def test_an_answer_that_is_the_librarys_is_marked_whatever_its_names(entry):
 def test_a_notebook_of_another_lesson_is_none_of_those_graded(judge_of):
     with judge_of(exercises=["start/hello"]) as judge:
         found = judge.entry(notebook([(None, RIGHT)], "02"))
-    assert found["message"] == "This is of lesson 02, of which nothing is graded here."
+    assert found["message"] == "This is the notebook of 02: what is graded here is 00."
 
 
 def test_points_may_be_others_and_partial_points_follow(judge_of):

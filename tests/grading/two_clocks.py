@@ -17,11 +17,11 @@ SHORT, LONG = 1, 60  # seconds
 _hold = Sandbox.hold
 
 
-def hold(self, source, name):
+def hold(self, source, name, others=()):
     """Begin the time of an answer, a short one where it or one before it goes on for ever."""
-    endless = any(GOES_ON in text for text in (source, *self.executed))
-    self._seconds = SHORT if endless else LONG
-    _hold(self, source, name)
+    texts = (source, *(text for text, _ in others), *self.executed)
+    self._seconds = SHORT if any(GOES_ON in text for text in texts) else LONG
+    _hold(self, source, name, others)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,14 @@ import ast
 import contextlib
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from course_lib.answers.answer import Answer
-from course_lib.answers.source import define
+from course_lib.answers.source import define_on
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.exercise import Exercise
 from course_lib.checking.likeness import is_library
@@ -34,8 +34,8 @@ CELL_MAGICS_OF_PYTHON = ("%%capture", "%%prun", "%%time", "%%timeit")
 class Holder(Answer, Protocol):
     """A handle that takes one answer after another, such as `process.ChildProcess`."""
 
-    def hold(self, source: str, name: str) -> None:
-        """Let `name`, defined by `source`, be the answer from now on."""
+    def hold(self, source: str, name: str, others: Iterable[tuple[str, str]] = ()) -> None:
+        """Let `name`, defined by `source` on `others`, be the answer from now on."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +44,39 @@ class Attempt:
 
     One that is not attempted has neither: it is a stub, or there is no cell. `places` holds, for
     each line of the source, the cell and the line there that it comes from, counted from 1.
-    `neighbours` are the earlier exercises of the lesson that the answer stands on; `borrowed`,
-    those whose library version is in the source, and `written` is the source without that.
+    `stands_on` are the answers to earlier exercises of the lesson that this one reads: each has a
+    namespace of its own, as what `mine` gives has. `borrowed` are those that are the library's.
     """
 
     exercise: Exercise
     source: str | None = None
     problem: str | None = None
     places: tuple[tuple[int, int], ...] = ()
-    neighbours: tuple[Exercise, ...] = ()
+    stands_on: tuple["Attempt", ...] = ()
     borrowed: tuple[Exercise, ...] = ()
-    written: str = ""
-    with_library: Callable[[Collection[Exercise]], "Attempt"] | None = None
 
     def borrowing(self, failed: Collection[Exercise]) -> "Attempt":
-        """Return this attempt with the library's version of each neighbour that has failed."""
-        borrowed = [x for x in self.neighbours if x in failed]
-        return self.with_library(borrowed) if borrowed and self.with_library else self
+        """Return this attempt on the library's version of what has failed, or is not written."""
+        lent = [
+            x.borrowing(failed)
+            if x.source and x.exercise not in failed
+            else Attempt(x.exercise, standalone(x.exercise), borrowed=(x.exercise,))
+            for x in self.stands_on
+        ]
+        borrowed = dict.fromkeys(y for x in lent for y in x.borrowed)
+        return replace(self, stands_on=tuple(lent), borrowed=tuple(borrowed))
+
+    def others(self) -> list[tuple[str, str]]:
+        """List source and name of all that this stands on, each after what it stands on itself."""
+        found = [
+            y for x in self.stands_on for y in [*x.others(), (x.source or "", x.exercise.name)]
+        ]
+        return list(dict.fromkeys(found))
 
     def define(self) -> Any:
         """Execute the source in this process and return the answer. Raises what it raises."""
         with contextlib.redirect_stdout(None):
-            return define(self.source or "", self.exercise.name)
+            return define_on(self.others(), self.source or "", self.exercise.name)
 
 
 @dataclass(frozen=True)
@@ -119,23 +130,29 @@ def find_answers(
         for number, cell in enumerate(notebook["cells"], start=1)
         if cell["cell_type"] == "code"
     ]
-    exercises = exercises or _exercises(notebook, cells)
-    if not exercises:
+    held = _exercises(notebook, cells)
+    asked = exercises or held
+    if not asked:
         raise NotANotebook(f"{name} holds no exercise of this course.")
     order = ids()
-    exercises = sorted(exercises, key=lambda x: order.index(x.id))
-    places = {x.id: [cell for cell in cells if cell.is_for(x)] for x in exercises}
-    own = {x.name for x in exercises if places[x.id]} if alone else ()
+    every = sorted({x.id: x for x in [*asked, *held]}.values(), key=lambda x: order.index(x.id))
+    places = {x.id: [cell for cell in cells if cell.is_for(x)] for x in every}
+    own = {x.name for x in every} if alone else ()
     whole = Notebook([statement for cell in cells for statement in cell.statements], own)
-    attempts = {
-        x.id: _attempt(x, places[x.id], whole, exercises, alone)
-        if places[x.id]
-        else Attempt(x, problem=_renamed(x, cells))
-        for x in exercises
-    }
+    attempts: dict[str, Attempt] = {}
+    for x in every:
+        before = [y for y in attempts.values() if _same_lesson(y.exercise, x)]
+        attempts[x.id] = (
+            _attempt(x, places, whole, before)
+            if places[x.id]
+            else Attempt(x, problem=_renamed(x, cells) or _not_code(x, notebook))
+        )
+    attempts = {x.id: attempts[x.id] for x in every if x in asked}
     remarks = [f"{cell.problem}; nothing in that cell counts." for cell in cells if cell.problem]
     remarks += [
-        remark for x in exercises if (remark := _remark(x, places[x.id], attempts[x.id].problem))
+        remark
+        for x in attempts.values()
+        if (remark := _remark(x.exercise, places[x.exercise.id], x.problem))
     ]
     return Submission(attempts, remarks)
 
@@ -154,7 +171,7 @@ def judge_attempt(attempt: Attempt, handle: Holder, seed: int = 0) -> Verdict:
     """Judge one attempt through a handle, and say so if it has borrowed from the library."""
     if not attempt.source:
         return unanswered(attempt, seed)
-    handle.hold(attempt.source, attempt.exercise.name)
+    handle.hold(attempt.source, attempt.exercise.name, attempt.others())
     verdict = _placed(judge(attempt.exercise, handle, seed), attempt.places)
     if not attempt.borrowed:
         return verdict
@@ -168,9 +185,9 @@ def forbidden_name(attempt: Attempt) -> str | None:
     """Return a function that an attempt or its helpers name, and may not call, if there is one."""
     # the solution may stand on helpers that no answer may call
     exercise = attempt.exercise
-    if not attempt.source or is_library(attempt.written, exercise.name, exercise.id):
+    if not attempt.source or is_library(attempt.source, exercise.name, exercise.id):
         return None
-    names = in_source(attempt.written, {}, named(exercise))
+    names = in_source(attempt.source, {}, named(exercise))
     return next(iter(names), None)
 
 
@@ -208,48 +225,39 @@ def _exercises(notebook: dict, cells: list[Cell]) -> list[Exercise]:
 
 
 def _attempt(
-    exercise: Exercise,
-    places: list[Cell],
-    notebook: Notebook,
-    exercises: list[Exercise],
-    alone: bool,
+    exercise: Exercise, places: Mapping[str, list[Cell]], notebook: Notebook, before: list[Attempt]
 ) -> Attempt:
-    if problem := places[-1].problem:
-        return Attempt(exercise, problem=sentence(f"This code cannot be executed: {problem}"))
-    answer = places[-1].answer(exercise)
-    patches = list(notebook.patches(answer, exercise.name)) if answer else []
-    if not answer or (exercise.is_untouched(answer.text) and not patches):
+    last = places[exercise.id][-1]
+    if last.problem:
+        return Attempt(exercise, problem=sentence(f"This code cannot be executed: {last.problem}"))
+    answer = last.answer(exercise)
+    if not answer or (
+        exercise.is_untouched(answer.text) and not list(notebook.patches(answer, exercise.name))
+    ):
         return Attempt(exercise)
-
-    lesson = lesson_of(exercise.lesson)
-    before = [x for x in exercises[: exercises.index(exercise)] if lesson_of(x.lesson) == lesson]
-
-    def gathered(borrowed: Collection[Exercise]) -> Attempt:
-        lent = {x.name: _lent(x, answer) for x in borrowed}
-        needed = notebook.needed(answer, exercise.name, lent)
-        # at home, `mine` gives what has passed
-        own = {name for x in needed if x.defines or (alone and x.is_mine) for name in x.binds}
-        lines = [
-            (line, (statement.cell, statement.line + number))
-            for statement in needed
-            for number, line in enumerate(statement.text.split("\n"))
-        ]
-        return Attempt(
-            exercise,
-            source="".join(f"{line}\n" for line, _ in lines),
-            places=tuple(place for _, place in lines),
-            neighbours=tuple(x for x in before if x.name in own),
-            borrowed=tuple(borrowed),
-            written="".join(f"{x.text}\n" for x in needed if x not in lent.values()),
-            with_library=gathered,
-        )
-
-    return gathered(())
+    others = {x.exercise.name: _made(x.exercise, places[x.exercise.id], notebook) for x in before}
+    needed, given = notebook.needed(answer, exercise.name, others)
+    lines = [
+        (line, (statement.cell, statement.line + number))
+        for statement in needed
+        for number, line in enumerate(statement.text.split("\n"))
+    ]
+    return Attempt(
+        exercise,
+        source="".join(f"{line}\n" for line, _ in lines),
+        places=tuple(place for _, place in lines),
+        stands_on=tuple(x for x in before if x.exercise.name in given),
+    )
 
 
-def _lent(exercise: Exercise, reader: Statement) -> Statement:
-    """Return a statement that defines an exercise's name as the library does."""
-    return Statement(reader.cell, reader.line, standalone(exercise), ast.Pass(), frozenset())
+def _made(exercise: Exercise, places: list[Cell], notebook: Notebook) -> list[Statement]:
+    """List the statements that give an exercise's name its last value; none where none can."""
+    answer = places[-1].answer(exercise) if places else None
+    return [answer, *notebook.patches(answer, exercise.name)] if answer else []
+
+
+def _same_lesson(one: Exercise, other: Exercise) -> bool:
+    return lesson_of(one.lesson) == lesson_of(other.lesson)
 
 
 def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
@@ -260,6 +268,16 @@ def _renamed(exercise: Exercise, cells: list[Cell]) -> str | None:
             name = min(other[-1].binds)
             place = f"Cell {cell.number}, that of {exercise.id},"
             return f"{place} defines `{name}`, not `{exercise.name}`."
+    return None
+
+
+def _not_code(exercise: Exercise, notebook: dict) -> str | None:
+    """Say which cell holds the answer as text, where it is no cell of code any more."""
+    for number, cell in enumerate(notebook["cells"], start=1):
+        named = cell.get("metadata", {}).get("exercise") == exercise.id
+        if cell["cell_type"] != "code" and named:
+            kind = f"of type {cell['cell_type']}"
+            return f"Cell {number}, that of {exercise.id}, is {kind}: turn it back into code."
     return None
 
 

@@ -23,7 +23,7 @@ def warning(attempt: Attempt) -> str | None:
     if name := forbidden_name(attempt):
         return _warning(f"this calls `{name}`, which you build here yourself.")
     is_missing = of_lesson(attempt.exercise.lesson)
-    for given in names_in(attempt.written, {}).imports:
+    for given in names_in(attempt.source or "", {}).imports:
         if is_missing(given.target) and not given.target.startswith("course_lib.exercises"):
             return _warning(f"`{given.name}` is of {given.target}, which is not to be had there.")
     return None

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache
-from textwrap import indent
 
 from course_lib.answers.source import names_bound, self_contained, source_of
 from course_lib.checking.catalogue import ids, load
@@ -30,10 +29,8 @@ def solution_text(exercise: Exercise, code: str = "") -> str:
 
 @cache
 def standalone(exercise: Exercise) -> str:
-    """Return a text that defines an exercise's name as the library does, and no other name."""
-    source = self_contained(exercise.reference, of_lesson(exercise.lesson))
-    name = exercise.name
-    return f"def _library():\n{indent(source, '    ')}    return {name}\n{name} = _library()"
+    """Return a text that defines an exercise's name as the library does."""
+    return self_contained(exercise.reference, of_lesson(exercise.lesson))
 
 
 def of_lesson(lesson: str) -> Callable[[str], bool]:

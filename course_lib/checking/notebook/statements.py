@@ -19,10 +19,11 @@ So a statement that the answer needs is executed, wherever it stands, and nothin
 """
 
 import ast
+import builtins
 import symtable
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from course_lib.answers.source import names_bound, outside_functions
@@ -108,16 +109,24 @@ class Notebook:
                 self.bindings[name].append(place)
 
     def needed(
-        self, answer: Statement, name: str, instead: Mapping[str, Statement] | None = None
-    ) -> list[Statement]:
+        self,
+        answer: Statement,
+        name: str,
+        others: Mapping[str, Collection[Statement]] | None = None,
+    ) -> tuple[list[Statement], set[str]]:
         """List the statements of an answer in the order to execute them, itself included.
 
-        A name of `instead` stands for that statement, whatever the notebook says.
+        What `others` are made of stays out, and so does what they need: a name that stands for one
+        of them, or that is theirs and that nothing binds, is returned as one that is given.
         """
         whole = [answer, *self.patches(answer, name)]
-        search = _Search(self, self.end(whole[-1].cell), {name: answer} | dict(instead or {}))
-        search.find(whole + [x for x in self.statements if x.reaches_all])
-        return search.in_order()
+        called = self.end(whole[-1].cell)
+        search = _Search(self, called, {name: answer}, others or {})
+        above = [x for x in self.statements[:called] if x.reaches_all]
+        search.find(whole + above)
+        if search.unbound and not any("*" in x.binds for x in above):
+            search.find(x for x in self.statements[called:] if x.reaches_all)
+        return search.in_order(), search.given
 
     def patches(self, answer: Statement, name: str) -> Iterator[Statement]:
         """Yield what changes an answer after its definition, until its name is bound anew."""
@@ -137,8 +146,16 @@ class Notebook:
 class _Search:
     """Statements that an answer needs, found from each name to what it stands for."""
 
-    def __init__(self, notebook: Notebook, called: int, known: dict[str, Statement]):
-        self._notebook, self._called = notebook, called
+    def __init__(
+        self,
+        notebook: Notebook,
+        called: int,
+        known: dict[str, Statement],
+        others: Mapping[str, Collection[Statement]],
+    ):
+        self._notebook, self._called, self._others = notebook, called, others
+        self.given = set[str]()  # names of others that the answer reads
+        self.unbound = set[str]()
         # what is to be executed before each statement that was found
         self._found: dict[Statement, list[Statement]] = {}
         self._left: list[Statement] = []
@@ -188,13 +205,19 @@ class _Search:
             return []
         notebook, bindings = self._notebook, self._notebook.bindings.get(name)
         if not bindings:
+            known = self.given if name in self._others else self.unbound
+            known |= {name} - vars(builtins).keys()
             return []
         if bindings[0] >= before:
             before = notebook.end(notebook.statements[bindings[0]].cell)
+        last = notebook.statements[bindings[bisect_left(bindings, before) - 1]]
+        if last in self._others.get(name, ()):
+            self.given.add(name)
+            return []
         bound, changed = self._history(name, before)
         self._add(bound)
         self._add(x for x in changed if self._is_for_answer(x))
-        return [notebook.statements[bindings[bisect_left(bindings, before) - 1]]]
+        return [last]
 
     def _history(self, name: str, before: int) -> tuple[list[Statement], list[Statement]]:
         """List what may have bound a name before a place, and what has changed its object.
@@ -315,7 +338,8 @@ def _reads_by_scope(source: str) -> tuple[set[str], set[str]]:
         is_function = scope.get_type() == "function"
         for symbol in scope.get_symbols():
             is_read = symbol.is_global() or (symbol.is_local() and not is_function)
-            if symbol.is_referenced() and is_read:
+            # `global n; n += 1` reads it, though Python's table does not say so
+            if (symbol.is_referenced() and is_read) or symbol.is_declared_global():
                 names.add(symbol.get_name())
         for inner in scope.get_children():
             called = inner.get_type() == "function"

@@ -20,7 +20,7 @@ from course_lib.checking.trying.trial import same
 from course_lib.checking.verdict import Failure, Verdict
 
 SHOWN_NUMBERS, SHOWN_LINES = 24, 5
-SHOWN_CHARACTERS = 300
+SHOWN_CHARACTERS, BRIEF_CHARACTERS = 300, 40
 LINES = "max-width:60em;line-height:1.45"
 Rows = list[tuple[str, str]]
 
@@ -163,7 +163,9 @@ def _sections(verdict: Verdict) -> list[Section]:
     """List the parts of a panel below its message."""
     sections, failure = [], verdict.failure
     if failure and failure.error and failure.error.line:
-        where = [(f"line {failure.error.line}", failure.error.text or "")]
+        error, said = failure.error, f"{failure.error.type}: {failure.error.message}"
+        where = [(f"line {error.line}", error.text or "")]
+        where += [("", said)] if error.message and error.message not in verdict.message else []
         sections.append(Section("Raised in your code:", where))
     if failure and failure.got:
         sections += _case(verdict, failure)
@@ -187,13 +189,14 @@ def _case(verdict: Verdict, failure: Failure) -> list[Section]:
 
 
 def _case_heading(failure: Failure) -> str:
-    name = f": {failure.case.name}" if failure.case.name else ""
-    return f"Smallest failing input{name}"
+    said = failure.case.name or failure.sentence
+    return f"Smallest failing input: {said}" if said else "Smallest failing input"
 
 
 def _briefly(shown: str) -> str:
-    """Cut what `show` says of a tensor down to dtype and shape."""
-    return shown.splitlines()[0].partition("  ")[0]
+    """Cut what `show` says of a tensor down to dtype and shape, and anything else to some words."""
+    first = shown.splitlines()[0].partition("  ")[0]
+    return first if len(first) <= BRIEF_CHARACTERS else f"{first[:BRIEF_CHARACTERS]}..."
 
 
 def _tried(verdict: Verdict) -> Section:
@@ -269,6 +272,8 @@ def show(value: Any) -> str:
     if isinstance(value, Foreign):
         return kind(value)
     written = repr(float(f"{value:.8g}") if isinstance(value, float) else value)
+    if "tensor(" in written:  # which breaks its lines inside of a list
+        written = " ".join(written.split())
     return written if len(written) <= SHOWN_CHARACTERS else f"{written[:SHOWN_CHARACTERS]}..."
 
 

@@ -54,7 +54,8 @@ class Judge:
             # an older notebook may still hold what has moved to an exploration
             held = {ipynb.exercise(cell) for cell in notebook["cells"]}
             if own and pages and own not in pages and held.isdisjoint(self._rules.exercises):
-                return unreadable(f"This is of lesson {own}, of which nothing is graded here.")
+                said = " and ".join(sorted(pages))
+                return unreadable(f"This is the notebook of {own}: what is graded here is {said}.")
             submission = find_answers(notebook, "This", asked or None, alone=True)
         except ipynb.NotANotebook as error:
             return unreadable(str(error))
@@ -68,7 +69,7 @@ class Judge:
             max_points(attempt.exercise, self._rules.seed)
         results, failed = {}, []
         # the process of an answer that calls others may end with it: these come last
-        for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.neighbours)):
+        for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.stands_on)):
             attempt = attempt.borrowing(failed)
             judged = self._verdict(attempt)
             flagged = _flags(submission.attempts[judged.exercise])
@@ -152,7 +153,7 @@ class Judge:
         if judged.called:
             result["dispatched"] = sorted(map(plain, judged.called[:MOST_NAMES]))
         if attempt.source:
-            result["source"] = attempt.written[:LONGEST_SOURCE]
+            result["source"] = attempt.source[:LONGEST_SOURCE]
             if _same_as_library(attempt):
                 result["same_as_library"] = True
         if judged.properties:

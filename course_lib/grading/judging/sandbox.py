@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,10 @@ class Sandbox(RemoteAnswer):
         self._stop()
         self._close()
 
-    def hold(self, source: str, name: str) -> None:
-        """Let `name`, defined by `source`, be the answer from now on; its time begins."""
+    def hold(self, source: str, name: str, others: Iterable[tuple[str, str]] = ()) -> None:
+        """Let `name`, defined by `source` on `others`, be the answer; its time begins now."""
         self._left = float(self._seconds)
-        super().hold(source, name)
+        super().hold(source, name, others)
 
     def clear(self) -> None:
         """End the process: the next answer finds a fresh one."""
@@ -77,6 +78,7 @@ class Sandbox(RemoteAnswer):
 
     def _define(self) -> None:
         if self._definition:
+            self.executed += [source for source, _ in self._definition.others]
             self.executed.append(self._definition.source)
         super()._define()
 

@@ -12,7 +12,7 @@ NEXT = {
     "not attempted": "`course hint {}` asks a question to begin with.",
 }
 INSTEAD = {
-    "unreadable": "Open the notebook in Jupyter, save it, and hand it in again.",
+    "unreadable": "Hand in the lesson's notebook, saved in Jupyter as a file that ends in .ipynb.",
     "missing": "Hand in the notebook of the lesson, a file that ends in .ipynb.",
     "superseded": "There is nothing to do: the page of the notebook that counts has your grade.",
 }

@@ -24,6 +24,7 @@ LARGEST_STAMP = 1024
 LAST_SECOND = 253_402_214_400  # the last day that a `datetime` knows
 MOST = 100  # notebooks of one student
 NOTEBOOK, STAMP = ".ipynb", "timestamp.txt"
+NAMED = re.compile(r"(?<=.)(?:\.ipynb.*|\.py)$", re.DOTALL)
 ARCHIVES = (".zip", ".tar", ".gz", ".bz2", ".xz", ".7z", ".rar")
 FORMATS = {
     "Canvas": re.compile(r"(?P<student>[^_]+)_(?P<late>LATE_)?(?P<id>\d+)_\d+_.+", re.DOTALL),
@@ -270,7 +271,8 @@ def _fits(name: str, is_file: bool) -> dict[str, re.Match]:
 def _owned(name: str, is_file: bool, formats: list[str], row: SubmittedFile) -> SubmittedFile:
     """Note whose file or folder this is, and whether Canvas marks it as late."""
     found = [match for x, match in _fits(name, is_file).items() if x in formats]
-    stem = name.removesuffix(NOTEBOOK)
+    # a notebook that was saved as text, or exported, is still somebody's
+    stem = NAMED.split(name)[0] if is_file else name.removesuffix(NOTEBOOK)
     if not found:
         return replace(row, student=stem)
     if found[1:]:

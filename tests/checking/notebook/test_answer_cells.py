@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from course_lib.answers.answer import InProcess
-from course_lib.answers.source import define, source_of, stub
+from course_lib.answers.source import define, define_on, source_of, stub
 from course_lib.checking.catalogue import ids, load
 from course_lib.checking.notebook.answer_cells import find_answers, read, verdicts
 from course_lib.checking.notebook.solution_text import solution_text, standalone
@@ -181,8 +181,8 @@ def test_an_answer_borrows_only_from_those_that_come_before_it(save_notebook, tm
     cells = [f"{SET_UP}\nfrom jaxtyping import *\nfrom torch import Tensor", through, stub_of_later]
     found = read(save_notebook(tmp_path / "02.ipynb", *cells, lesson="02"))
     attempt = found.attempts["attention/softmax"]
-    assert attempt.neighbours == ()
-    assert attempt.borrowing([load("attention/soft_lookup")]) is attempt
+    assert attempt.stands_on == ()
+    assert attempt.borrowing([load("attention/soft_lookup")]) == attempt
 
 
 @pytest.mark.parametrize("exercise_id", ids())
@@ -198,10 +198,10 @@ def handle():
     """Hold answers in this process, as a child does in its own."""
 
     class Here(InProcess):
-        def hold(self, source, name):
+        def hold(self, source, name, others=()):
             self._answer = None
             with contextlib.suppress(NameError):
-                self._answer = define(source, name)
+                self._answer = define_on(others, source, name)
 
     return Here(None)
 

@@ -21,7 +21,7 @@ def needed(*cells, name="answer"):
     """List the texts of the statements that go with the last definition of a name."""
     every = [x for n, cell in enumerate(cells) for x in statements(n, cell, ast.parse(cell))]
     last = [x for x in every if name in x.binds and x.defines][-1]
-    return [x.text for x in Notebook(every).needed(last, name)]
+    return [x.text for x in Notebook(every).needed(last, name)[0]]
 
 
 @pytest.mark.parametrize(
