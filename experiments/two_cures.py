@@ -6,7 +6,7 @@ otherwise. For each token a model has to say its first property ("copy"), or whe
 differ ("XOR"). Every arm is trained with each learning rate and seed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from course_lib.add_norm import PreNorm
 from course_lib.feed_forward import FeedForward, MinimalBlock
 from course_lib.instruments import training
 from course_lib.instruments.deep_stack import Residual
+from course_lib.positions import sinusoidal
 from course_lib.self_attention import SelfAttention
 
 LESSON = "05"
@@ -26,7 +27,7 @@ STEPS = {"XOR": 2000, "copy": 2000}
 RATES = (0.001, 0.003, 0.01)
 EVERY = 100  # steps from one measurement to the next
 TORCH = 3**-0.5  # the size of nn.Linear's first weights, where ours are 1
-PLAIN = {"feed_forward": False, "join": None, "constant": True, "gain": 1.0, "block": False}
+PLAIN = {"feed_forward": False, "join": None, "constant": True, "gain": 1.0, "block": ()}
 ARMS = {  # (task, layers): what the stacks have
     ("XOR", 2): {
         "attention, no constant": {**PLAIN, "constant": False},
@@ -42,7 +43,9 @@ ARMS = {  # (task, layers): what the stacks have
         "feed-forward": {**PLAIN, "feed_forward": True},
         "feed-forward, gain 2": {**PLAIN, "feed_forward": True, "gain": 2.0},
         "feed-forward, gain 3": {**PLAIN, "feed_forward": True, "gain": 3.0},
-        "minimal blocks": {**PLAIN, "block": True},
+        "minimal blocks": {**PLAIN, "block": ("mask", "positions")},
+        "minimal blocks, mask alone": {**PLAIN, "block": ("mask",)},
+        "minimal blocks, positions alone": {**PLAIN, "block": ("positions",)},
         "residual": {**PLAIN, "join": Residual},
         "residual, torch's size": {**PLAIN, "join": Residual, "gain": TORCH},
         "feed-forward, residual": {**PLAIN, "feed_forward": True, "join": Residual},
@@ -51,16 +54,28 @@ ARMS = {  # (task, layers): what the stacks have
 }
 
 
+class Unmasked(SelfAttention):
+    """Self-attention that looks at all tokens, whatever the mask says."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Attend to every token."""
+        return super().forward(x)
+
+
 def stack(
-    layers: int, feed_forward: bool, join: type | None, gain: float, block: bool
+    layers: int, feed_forward: bool, join: type | None, gain: float, block: Collection[str]
 ) -> nn.Sequential:
     """Make a stack of attention layers, each followed by a feed-forward layer where asked.
 
     The gain multiplies the first W_V; one below 1 multiplies all first matrices. With `block`, each
-    layer is the lesson's smallest block, which has a causal mask and positions.
+    layer is the lesson's smallest block, with the causal mask and the positions that it names.
     """
     if block:
-        return nn.Sequential(*[MinimalBlock(D_MODEL, 4 * D_MODEL) for _ in range(layers)])
+        parts = {
+            "positions": sinusoidal if "positions" in block else torch.zeros,
+            "attention": SelfAttention if "mask" in block else Unmasked,
+        }
+        return nn.Sequential(*[MinimalBlock(D_MODEL, 4 * D_MODEL, **parts) for _ in range(layers)])
     parts = []
     for _ in range(layers):
         parts.append(SelfAttention(D_MODEL, D_MODEL, D_MODEL))

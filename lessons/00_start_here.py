@@ -150,7 +150,7 @@ diagram.show(
 #
 # **Predict.** Every lesson asks you to guess before it shows. Write your guess into the cell, in place of `None`; then `reveal` shows it beside the measurement.
 #
-# The cross-attention above has $10 \times 11$ weights for each head: one for every pair of a token that looks and a token that is looked at. In self-attention all $n$ tokens look at all $n$. **How many gigabytes do the weights of one head take for a book of 100,000 tokens, 4 bytes each?**
+# The cross-attention above has $10 \times 11$ weights for each head: one for every pair of a token that looks and a token that is looked at. In the encoder all $n$ tokens look at all $n$. **How many gigabytes do the weights of one head take for a book of 100,000 tokens, 4 bytes each?**
 
 # %%
 guess = None  # gigabytes

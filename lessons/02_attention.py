@@ -329,7 +329,7 @@ for n in leads:
     print(f"{n} letters:", *(f"{name} {live[name][n - 3]:.2f}" for name in live), sep="  ")
 
 # %% [markdown]
-# One run proves little, and the two models differ in more than one thing. Attention has more parameters, since its output layer reads twice as much. And perhaps it is enough that its decoder *sees* all states, and the choice among them does not matter. So the stored runs (`make results LESSON=02`, three seeds) have two more models: one vector of 68 numbers, with about as many parameters as attention, and a decoder that gets the plain average of all states.
+# One run proves little, and the two models differ in more than one thing. Attention has more parameters, since its output layer reads twice as much. And perhaps it is enough that its decoder *sees* all states, and the choice among them does not matter. So the stored runs (`make results LESSON=02`, three seeds) have three more models: one vector of 68 numbers, with about as many parameters as attention; a decoder that gets the plain average of all states; and a walk with fixed weights along the letters.
 
 # %% [markdown]
 # **At 8 letters one vector gets 0.22 of the words right, attention 0.45. Where will the plain average be: near one vector, near attention, or between?**
@@ -348,7 +348,7 @@ share = (eight["all letters alike"] - eight["one vector"]) / gap
 reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "attention")
 assert share < 0.25
 
-title = "After 1,500 steps: a walk along the letters helps, choosing among them helps more"
+title = "After 1,500 steps: a fixed walk along the letters brings half of attention's gain"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 places = dict(zip(arms, (0.0, 0.085, 0.17, 0.36, 0.265)))
@@ -413,7 +413,7 @@ plots.show(
 )
 
 # %% [markdown]
-# A wider vector helps: with 256 numbers and 6,000 steps it reads words of 12 letters as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed. With 64 numbers, attention after 1,500 steps is ahead of one vector after 6,000 from 5 letters on; with 256, only from 12 letters on. In shorter words one vector with four times the steps is slightly ahead. All four still improve: this does not say that one vector *cannot* do it.
+# A wider vector helps: with 256 numbers and 6,000 steps it reads words of 12 letters as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed. With 64 numbers, attention after 1,500 steps is on average ahead of one vector after 6,000 from 4 letters on; with 256, only from 12 on. In shorter words one vector with four times the steps is slightly ahead. All four still improve: this does not say that one vector *cannot* do it.
 
 # %% [markdown]
 # Now your softmax and your attention pronounce words. The decoder reads the sound that it wrote last, takes the likeliest next one, and goes on until it writes STOP (**greedy decoding**). Try words of your own. The last column says whether the model was trained on the word. (The dictionary has T R AE0 N S F AO1 R M ER0 and F OW1 N AH0 G R AE2 F: it is not always right.)
@@ -571,13 +571,14 @@ with torch.no_grad():
         "the state at p": ("p",),
         "all other states": ("others",),
         "the decoder's state, where the output layer reads it": ("output",),
+        "the decoder's state as the query": ("query",),
         "all other states, and the decoder's state as the query": ("others", "query"),
     }
     found = {name: [float(x) for x in without_h(*parts)] for name, parts in which.items()}
 print("F     weight of p, with another letter for h in")
 for name, (probability, weight) in found.items():
     print(f"{probability:.2f}  {weight:.2f}         {name}")
-(nothing, _), (at_p, _), (others, _), (output, _), (_, looked) = found.values()
+(nothing, _), (at_p, _), (others, _), (output, _), _, (_, looked) = found.values()
 claim = (
     "h counts over 3 times as much in the state at p as in all others, or where the output layer "
     "reads; without h in the query and in all other states, p has less than half of the weight"
@@ -587,7 +588,7 @@ came = [[round(x, 2) for x in pair] for pair in found.values()]
 training.expect(claim, holds, came, attending)
 
 # %% [markdown]
-# *h* acts through the state at *p*, which is key and value (the query was not tried alone). But without *h* in the query and in all other states F falls as well: most weight goes elsewhere. A little is in the decoder's state, which the output layer reads too. The weights tell which *state* was read, not which letters made that state, or the query.
+# *h* acts through the state at *p*, which is key and value, and through the query: alone it takes less from F, but with all other states far more, since the letters to which the weight then goes do not know the *h* either. A little acts where the output layer reads the decoder's state. The weights tell which *state* was read, not which letters made that state, or the query.
 #
 # Is *phonograph* a special case? Stored: 150 held-out words of 8 letters, all sounds to which the model gives at least 0.5:
 
@@ -596,13 +597,13 @@ needs()
 runs = results.load("attribution")["figures"]["runs"]
 for seed, run in enumerate(runs):
     print(f"seed {seed}: the letter with the most weight matters most {run['agree']:.2f}")
-    print(f"        that of a walk at an even pace does                         {run['walk']:.2f}")
+    print(f"        the letter at the same share of the word does               {run['walk']:.2f}")
     print(f"        needs a letter with a weight below 0.05 as well    {run['hidden']:.2f}")
 assert all(run["agree"] > 0.85 and 0.5 < run["hidden"] < 0.75 for run in runs)
 assert all(0.65 < run["walk"] < 0.77 for run in runs)
 
 # %% [markdown]
-# In 9 sounds of 10, the letter with the most weight matters most; for a walk at an even pace 7 in 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
+# In 9 sounds of 10, the letter with the most weight matters most; for the letter at the same share of the word 7 in 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
 #
 # "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way in which both can be right.
 

@@ -201,7 +201,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Random matrices scatter around chance. Only in six of SmolLM2's 270 heads do tokens mostly prefer themselves; in 215 they mostly prefer the first token (the attention sink of lesson 13). Leave that token out, and a token's own weight is the largest for 0.27 of them, against a chance of 0.1 (texts of 32 tokens): it is above chance in 239 heads, and above one half in 37. So with that token left out, a token's own weight is the largest more often than chance, as L3 expects, but in most heads not for most tokens.
+# Random matrices scatter around chance. Only in six of SmolLM2's 270 heads do tokens mostly prefer themselves; in 215 they mostly prefer the first token (the attention sink of lesson 13). Leave that token out, and a token's own weight is the largest for 0.27 of them, against a chance of 0.1 (texts of 32 tokens): it is above chance in 239 heads, and above one half in 37. So with that token left out, a token's own weight is the largest more often than chance (it is also the nearest), but in most heads not for most tokens.
 
 # %% [markdown]
 # ## Keep the scores in scale
@@ -414,7 +414,7 @@ for p in (0, 0.25, 0.5, 1, 2, 4):
     print(f"p = {p:4}: explains {pointers.explained(shares, wants):.3f}; mean weights {means}")
 
 # %% [markdown]
-# Each line ends with the mean weight of the token itself, the wanted one, and a stranger. Under these assumptions the ceiling is about 0.165, where the largest weight is still a token's own. Training from the usual initial weights arrives there too. The ceiling is that of equal norms, though: from weights four times as large training reaches 0.27 to 0.28, with names of unequal norms, and we know of no ceiling for these. Measured beforehand: three seeds, the best of five learning rates, and more rivals.
+# Each line ends with the mean weight of the token itself, the wanted one, and a stranger. Under these assumptions the ceiling is about 0.165, where the largest weight is still a token's own. Training from the usual initial weights arrives there too. The ceiling needs all these assumptions, though: from weights four times as large training reaches 0.27 to 0.28, and we know of no ceiling there. Measured beforehand: three seeds, the best of five learning rates, and more rivals.
 
 # %% tags=["hide-input"]
 kept = results.load("pointers")["figures"]
@@ -427,7 +427,7 @@ for y, best in enumerate(kept["best"].values()):
 for place in (0.125, kept["ceiling"]["explained"]):
     ax.axvline(place, color="0.4", linewidth=1, linestyle="--")
 ax.text(0.115, -0.75, "plain average", size="small", color="0.3", ha="right")
-ax.text(0.175, -0.75, "ceiling at equal norms", size="small", color="0.3")
+ax.text(0.175, -0.75, "ceiling as assumed", size="small", color="0.3")
 ax.text(0.6, 0.1, "○ after 500 steps", color=plots.COLOURS[0], size="small")
 ax.text(0.6, 0.6, "◇ after 2,000 steps", color=plots.COLOURS[1], size="small")
 if "explained" in globals():
@@ -453,12 +453,12 @@ plots.show(
     figure,
     "Dots for three seeds, after 500 and after 2,000 steps, with the best of five learning rates. "
     f"The worst seeds after 2,000 steps: {said}. Lines mark the plain average at 0.125 and the "
-    f"ceiling of equal norms at {kept['ceiling']['explained']:.3f}.",
+    f"ceiling under the assumptions at {kept['ceiling']['explained']:.3f}.",
 )
 
 # %% [markdown]
-# - *Shared, and the token itself*: the linear layer can subtract the token's own number, as a residual connection lets it (lesson 07). From the usual initial weights, that eases the first fault: 0.44. The second stays: scores are symmetric.
-# - *Separate queries and keys*, the whole token as value: solved. $W_V$ adds nothing here, because a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
+# - *Shared, and the token itself*: the linear layer can subtract the token's own number, which eases the first fault: 0.44 from the usual initial weights. What stays: no token can tell whom it wants from who wants it (`softmax(4 * (wants.float() + wanted_by))` explains 0.71), and equal wishes attract each other.
+# - *Separate queries and keys*, the whole token as value: solved. $W_V$ adds nothing here, as a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
 # - *A bidirectional GRU* of two layers (lesson 01), with 28,673 parameters instead of 345: 0.65 to 0.76 after 500 steps, 0.99 after 2,000.
 
 # %% tags=["training", "hide-input"]
@@ -564,7 +564,7 @@ said = "; ".join(f"{line}: " + ", ".join(f"{x:+.2f}" for x in gaps) for line, ga
 plots.show(figure, f"Seven lines, each with attention, blinded, and by neighbours. {said}.")
 
 # %% [markdown]
-# With attention all seven come out right, though one only just. Blinded, a *ring* still knows its position; that gets three right, as chance would. The other tokens help in five lines. But these lines need no attention: the mean of the nearby embeddings has all seven right, too.
+# With attention all seven come out right, six of them by 0.05 or less. Blinded, a *ring* still knows its position; that gets three right, as chance would. The other tokens help in five lines. But these lines need no attention: the mean of the nearby embeddings has all seven right, too.
 #
 # L3's example is a *bank*. Is it nearer to shores than to money? Run it, then try a line of yours:
 

@@ -458,7 +458,7 @@ said = "; ".join(f"{label}: {min(kept[name]):.2f}" for name, label in labels.ite
 plots.show(figure, f"One head with two wanted numbers; three seeds. Lowest share: {said}.")
 
 # %% [markdown]
-# Since the numbers are normal, own columns alone and a readout that sees the names alone stay at a half; both together reach 1.00. So does a second layer of one head, which reads what the first found. Queries and keys that see numbers gain nothing in training. Values from a network reach 0.55: a token may want its *own* number, and knows which it is.
+# Own columns alone stay at a half (a linear readout knows no order), a readout that sees the names alone too (the numbers are normal); both together reach 1.00. So does a second layer of one head, which reads what the first found. Queries and keys that see numbers gain nothing in training. Values from a network reach 0.55, perhaps since a token may want its *own* number.
 #
 # **One head returns one mixture. Quantities that share a direction come back as one sum; others need not.** Tokens have hundreds of dimensions. Do several heads help there?
 
@@ -516,7 +516,7 @@ plots.show(
 # %% [markdown]
 # In translation one head was 0.9 BLEU behind eight; 32 heads of 16 numbers were behind as well (one training each).
 #
-# In our test 2 to 16 heads name both letters, at three of four rates. One head is mostly at 0.55 then (both letters: under 0.13): it names one and guesses the other. But with 1,500 steps at a rate of 0.003, or 3,000 at 0.001, all three seeds name both. Many narrow heads are slow: 16 reach 1.00 at the lowest rate in four times the steps. So here heads save steps, and no more.
+# In our test 2 to 16 heads name both letters, at three of four rates. One head is mostly at 0.55 then: it names one letter, or (two slow runs) both without their order. But with 1,500 steps at a rate of 0.003, or 3,000 at 0.001, all three seeds name both. Many narrow heads are slow: 16 reach 1.00 at the lowest rate in four times the steps. So here heads save steps, and no more.
 
 # %% [markdown]
 # Nor does every model need them: a language model of one layer on Shakespeare's characters has 2.045 nats with one head and 2.044 with four (800 steps, three seeds, one learning rate).
@@ -562,7 +562,7 @@ assert (round(gaps[16].min().item(), 2), round(gaps[16].max().item(), 2)) == (0.
 assert (round(gaps[64].min().item(), 2), round(gaps[64].max().item(), 2)) == (0.05, 0.12)
 
 # %% [markdown]
-# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is half as large; at 1,024 it is 15,000 times smaller (its mean six times). A small language model (one head of 64) is then 0.05 to 0.12 nats behind. Flatness alone does not explain that: towards $q$, the slope is 0.14 without the division and $0.30/8 = 0.04$ with it.
+# Without the division, the Jacobian of a typical row at the paper's $d_k = 64$ is half as large; at 1,024 it is over 10,000 times smaller (its mean six times). A small language model (one head of 64) is then 0.05 to 0.12 nats behind. Flatness alone does not explain that: towards $q$, the slope is 0.14 without the division and $0.30/8 = 0.04$ with it.
 #
 # > **Where a lecture slips (D10).** L3's words are "by the size of embedding"; its formula divides by $\sqrt{d_k}$, and is right: with $h$ heads the sum has $d_k = d_{model}/h$ terms.
 
@@ -717,7 +717,7 @@ needs()
 # | bound | share explained $\le \min(1, h / r)$, for independent numbers of equal variance in one value direction, a linear readout, weights from names alone |
 # | variance | $\mathrm{Var}(q \cdot k) = d_k$, for independent entries of variance 1 |
 #
-# One head returns one mixture. Quantities that share a direction come back as one sum, others need not. A weight says where a head looks; removing the head says what the model loses without it.
+# One head returns one mixture. Quantities that share a direction come back as one sum, others need not. A weight says where a head looks; removing the head, its constant part included, says what the model loses.
 
 # %% [markdown]
 # ## Test yourself

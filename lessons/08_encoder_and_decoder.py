@@ -503,7 +503,7 @@ assert round(kept["guess"]["any order"], 2) == 3.11 and round(kept["guess"]["sor
 assert round(kept["guess"]["sorted, letters repeat"], 2) == 2.02
 
 # %% [markdown]
-# Copying a sorted source is as quick as sorting. So "sorting is easier than copying" would be wrong; what is quick is a sorted answer without repeats. Because it can be guessed better, or because each letter follows from the last one, without a position? Both are true of all the quick tasks, so these runs do not tell. With repeated letters the loss falls as quickly at first, below 0.6 nats after 50 to 60 steps, and then needs as long as copying to get below 0.1.
+# Where the source is sorted, copying *is* sorting, and as quick. So all we can say is: quick is a sorted answer without repeats. Because it can be guessed better, or because each letter follows from the last one, without a position? Both hold for all the quick tasks; the last run speaks against the first. With repeated letters the loss falls as quickly at first, below 0.6 nats after 50 to 60 steps, and then needs as long as copying to get below 0.1.
 
 # %% [markdown]
 # (Learning rates 0.001, 0.003 and 0.01 were tried: 0.003 is the quickest for each task but the last, which had this rate alone, and at 0.01 copying is not learned in 600 steps. In pre-norm, the control, all three tasks come out as right.)
@@ -564,7 +564,7 @@ print("without it in block 2, pre-norm at a rate of 0.001:", slow)
 assert (min(slow), max(slow)) == (0.15, 0.72)
 
 # %% [markdown]
-# In post-norm the last block looks at the letter, and fails if it cannot (its weight then goes to other letters). The pre-norm models are a warning. Their last block looks at the letter just as surely, over 99 % of the time; but hide it there, and copying and reversing go on in 80 to 87 % of the rows, because the *first* block has read it.
+# In post-norm the last block looks at the letter. Hidden, its weight goes to wrong letters, and the block fails. The pre-norm models are a warning. Their last block looks at the letter just as surely, over 99 % of the time; but hide it there, and copying and reversing go on in 80 to 87 % of the rows, because the *first* block has read it.
 
 # %% [markdown]
 # (At a rate of 0.001, in 15 to 72 %.) A weight says where a layer looks, not what the model uses.
@@ -633,7 +633,7 @@ plots.show(
 )
 
 # %% [markdown]
-# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. (*One* stack with this mask is a **prefix language model**, Raffel et al. 2020.) The training task follows from the mask: a model that sees the answer cannot be asked to predict it.
+# In the third, top left is the encoder's self-attention, the triangle the decoder's, and bottom left cross-attention. (*One* stack with this mask is a **prefix language model**, Raffel et al. 2020.) The mask limits the training task: a model that sees the answer cannot be asked to predict it.
 #
 # | family | training task, on *the cat sleeps on the mat* | examples | lesson 09 runs |
 # |:-|:-|:-|:-|
@@ -644,7 +644,7 @@ plots.show(
 # %% [markdown]
 # (BERT: Devlin et al. 2019; T5: Raffel et al. 2020, whose ⟨X⟩ and ⟨Y⟩ mark spans.)
 #
-# Which family is best? Most assistants of today are decoder-only. In the comparison of Raffel et al. the encoder-decoder did best, and nearly as well with one set of parameters for both stacks. These were models fine-tuned for one task each. Neither settles it.
+# Which family is best? Most assistants of today are decoder-only. In the comparison of Raffel et al. the encoder-decoder did best, and nearly as well with one set of parameters for both stacks. These were fine-tuned for one benchmark each. Neither settles it.
 
 # %% [markdown]
 # ## Look inside your model
@@ -709,7 +709,7 @@ page
 #
 # <details><summary>4. "Sorting is easier than copying: its loss falls in half the steps." What do you ask?</summary>
 #
-# How well can the answer be guessed without the source? Is copying a sorted source as quick? (It is.)
+# How well can the answer be guessed without the source? Does each letter follow from the last one?
 # </details>
 
 # %% [markdown]

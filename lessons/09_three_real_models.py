@@ -109,7 +109,7 @@ start, end = (8 + length + offset for offset in entry["data_offsets"])
 by_hand = torch.frombuffer(bytearray(data[start:end]), dtype=torch.float32).view(entry["shape"])
 
 # %% [markdown]
-# To load it into your block is to rename. A block has 16 tensors; here are six of the first block's (biases and the second norm follow the same pattern). A `Linear` of torch keeps $W^T$; lesson 05's `feed_forward` computes $xW$, so two matrices are transposed.
+# To load it into your block is to rename. A block has 16 tensors; here are six of the first block's (values, biases and second norm follow the same pattern). A `Linear` of torch keeps $W^T$; lesson 05's `feed_forward` computes $xW$, so two matrices are transposed.
 #
 # | their name, after `encoder.layer.0.` | our name, after `blocks.0.` | our shape |
 # |:-|:-|:-|
@@ -296,7 +296,7 @@ both = {
     alone: [count(lines, *fair, alone)[-1] for lines in (of_sound, of_jewel)]
     for alone in (False, True)
 }
-print("descriptions with one *of* each:", sum(both[False]), "of 16 right;", end=" ")
+print("descriptions with one *ring of* each:", sum(both[False]), "of 16 right;", end=" ")
 print("looking only at itself:", sum(both[True]), "of 16")
 assert (both[False], both[True]) == ([6, 8], [4, 4])
 
@@ -324,7 +324,7 @@ print("  ".join(f"{most}: {right}" for most, right in averaged.items()))
 assert list(averaged.values()) == [10, 10, 14, 16, 15, 13, 12]
 
 # %% [markdown]
-# Five. Grammar alone would fail in six (in two both rings have *of*), meaning alone in none: the last state mixes both, so grammar helped in the first eight. With fair descriptions (each sense has one *of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of nearby embeddings, without any block, gets 10 to 16 (1 to 8 on each side; best with four). These lines do not show that attention does more.
+# Five. Grammar alone would fail in six (in two both rings have *of*), meaning alone in none: the last state mixes both, so grammar helped in the first eight. With fair descriptions (each sense has one *ring of*) attention gets 14 of all 16, and the same encoder whose *ring* may look only at itself gets 8. So the blocks bring the neighbours in. But a mean of nearby embeddings, without any block, gets 10 to 16 (1 to 8 on each side; best with four). These lines do not show that attention does more.
 
 # %% [markdown]
 # ## A real translator
@@ -691,7 +691,7 @@ reveal(guess, ("falls" if falls else "rises", "goes on" if "Paris" in said else 
 assert all(leak < 0.5 * right for right, leak in losses) and "Paris" not in said
 
 # %% [markdown]
-# The loss falls on all five texts, by more than half: each position now sees the token that it should predict, and the weights make some use of it without having been trained to.
+# The loss falls on all five texts, by more than half: each position now sees the token that it should predict, and all later ones; untrained, the weights make some use of them.
 #
 # You might answer: when it writes, there is no future to leak. But then the mask would change nothing: the last row of a causal mask hides nothing. So why does the text break?
 
@@ -801,7 +801,7 @@ needs()
 # No. Each of the $H$ query heads still meets every key. Only the projections to keys and values are smaller.
 # </details>
 #
-# <details><summary>3. A loaded model writes nonsense, and all names and shapes fit. Name three suspects.</summary>
+# <details><summary>3. A loaded model is too bad, and all names and shapes fit. Name three suspects.</summary>
 #
 # The order of the rows of $W_Q$ and $W_K$; a matrix that should be transposed, where it is square; the place of the norms, or the scale of the scores, which have no shape.
 # </details>

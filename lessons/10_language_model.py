@@ -244,7 +244,7 @@ print(write(lambda tokens: rival.probabilities(tokens).log(), 64))
 # $$\theta \leftarrow (1 - \eta \lambda)\, \theta - \eta\, \frac{\hat m}{\sqrt{\hat v} + \epsilon} \qquad \hat m = \frac{m}{1 - \beta_1^s} \qquad \hat v = \frac{v}{1 - \beta_2^s}$$
 
 # %% [markdown]
-# $m$ averages recent gradients, so that the noise of single batches cancels. $\sqrt{\hat v}$ is the gradient's usual size; dividing by it gives each parameter steps of about $\eta$, whatever the scale of its gradient. Both averages begin at 0, so early ones are too small; the denominators correct that. The **weight decay** $\lambda$ shrinks the parameters. Write the step:
+# $m$ averages recent gradients, so that the noise of single batches cancels. $\sqrt{\hat v}$ is the gradient's usual size; dividing by it makes each parameter's steps at most about $\eta$, whatever the scale of its gradient. Both averages begin at 0, so early ones are too small; the denominators correct that. The **weight decay** $\lambda$ shrinks the parameters. Write the step:
 
 # %%
 # exercise: adamw/step
@@ -444,7 +444,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Counting wins, clearly, and not because it has read more: your model has read 614,400 characters, and a table of the first 614,400 has 1.59. (The last 50,000 alone have 1.79: they adjoin the held-out text.) Your model must find letters, words and names by small steps.
+# Counting wins, clearly, and not because it has read more: your model has read 614,400 characters, and a table of the first 614,400 has 1.59. Your model must find letters, words and names by small steps.
 #
 # ## How much of its context does it use?
 #
@@ -520,7 +520,7 @@ plots.show(figure, "Held-out loss by position, and by characters kept. " + "; ".
 # %% [markdown]
 # On the left, windows begin at nothing. The table reads six characters and is flat from there: 1.48 nats at positions 8 to 15, 1.49 from 64 on. The models of 600 steps are flat, too, between 1.85 and 1.90. The trained model has 1.45 there, and goes on: 1.41 at positions 16 to 31, 1.40 from 64 on. (The table's short contexts are weak, since they count places.)
 #
-# On the right, foreign text comes before. From six of its own on, the table cannot notice. The trained model does: with 16 it is level, with 32 ahead.
+# On the right, foreign text comes before. From six of its own on, the table cannot notice. It misleads the trained model: with 16 it is level, with 32 ahead.
 
 # %% [markdown]
 #
@@ -558,7 +558,7 @@ for name, matrix in (("gradient", gradient), ("step", orthogonalise(gradient))):
 assert 0.4 < values.min() < values.max() < 1.3
 
 # %% [markdown]
-# Each singular value $s$ becomes $as + bs^3 + cs^5$, while $U$ and $V$ stay; the three numbers were chosen to lift small ones fast. Of the rungs with three runs, **which one saves most over the one before it?**
+# Each singular value $s$ becomes $as + bs^3 + cs^5$, while $U$ and $V$ stay; the three numbers were chosen to lift small ones fast. Of the rungs with three runs, **which one saves most, on average, over the one before it?** (Two are close.)
 
 # %%
 guess = None  # words of its line in the table
@@ -614,7 +614,7 @@ plots.show(
 # With nanoGPT's settings attention only comes level with counting: 1.486 on average against 1.488. The modern parts save 0.02 nats in one run and next to nothing in two; with them all three runs are below counting, by 0.007 to 0.014. Longer windows in larger batches save nothing in equal time with AdamW: 1.515 at its rate of 0.001, 1.490 at 0.003 (one run each). Muon with the longer windows is 0.04 to 0.05 below the best AdamW rung, some of it perhaps by AdamW's rate, which was hardly swept.
 
 # %% [markdown]
-# (Muon steps the blocks' matrices; all else is stepped by Adam at 0.003. Muon's own rate was not swept.) The wider model saves another 0.03 to 0.05. The counts on top save 0.01 at most, where the network begins as their table. Dropout helped once and hurt twice.
+# (Muon steps the blocks' matrices; all else is stepped by Adam at 0.003. Muon's own rate was not swept.) The wider model saves another 0.03 to 0.05. To begin as the counts saves another 0.01 at most. Dropout helped once and hurt twice.
 #
 # The machine was not equally fast: the first rung took 26 % more steps in its third run than in its first. Trust a difference only where all runs agree.
 
@@ -682,7 +682,7 @@ print(write(trained, 128, count=400))
 #
 # <details><summary>4. A model has a context window of 4,096 tokens. How do you find out whether it uses them?</summary>
 #
-# Replace all but the last k by tokens of another text, and see from which k on the loss no longer falls.
+# Replace all but the last k by tokens of another text, or leave them out (others mislead): from which k on does the loss not fall?
 # </details>
 
 # %% [markdown]

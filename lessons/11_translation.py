@@ -530,7 +530,7 @@ assert equal["beam of 4"][0] > equal["beam of 4"][1]
 # %% [markdown]
 # ## One word away
 #
-# The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most. (For long documents, near-duplicates are found by MinHash: see [Data](explorations/10_data.ipynb), an exploration of lesson 10.)
+# The split was clean by exact texts. But *Disable lock user* is held out, and *Enable lock user* is in training. Replace each word of a text by a hole, one at a time; two texts that share such a pattern differ in one word at most (an added word does not count). (For long documents, near-duplicates are found by MinHash: see [Data](explorations/10_data.ipynb), an exploration of lesson 10.)
 
 # %%
 needs("homeassistant", "marian")
@@ -619,7 +619,7 @@ read = {x for source, _ in learning for x in home_assistant.normalised(source).s
 assert not read & {"she", "sister", "chair"}
 
 # %% [markdown]
-# Length does not explain the lead: with a neighbour ours is ahead at each length, by 12 to 34 BLEU. It does matter for the deficit: without one, texts of up to eight words are too close to call, and the longer ones are 14 behind. And copying a translation with a wrong word in it scores higher than Firefox too: a neighbour shows the reference's wording, and its dialect (next section). Ours does more than copy. (It was not trained again without the neighbours: you see *where* it wins, not what they taught it.)
+# Length does not explain the lead: with a neighbour ours is ahead at each length, by 12 to 34 BLEU. It does matter for the deficit: without one, texts of up to eight words are too close to call, and the longer ones are 14 behind. And copying a translation with a wrong word in it is not behind Firefox (+0.0 to +12.0): a neighbour shows the reference's wording, and its dialect (next section). Ours does more than copy. (It was not trained again without the neighbours: you see *where* it wins, not what they taught it.)
 
 # %% [markdown]
 # ## Whose Portuguese?
@@ -640,7 +640,7 @@ assert len(brazilian) == 146 and abs(score(turned, 2) - score(turned, 3)) < 3
 assert round(score(brazilian, 3) - score(brazilian, 2)) == 21
 
 # %% [markdown]
-# The same translations of the same 146 texts: nearly level by one reference, 21 BLEU apart by the other. Not by dialect alone: by the Brazilian references the European ones have 53 themselves. Ours was trained on the European ones.
+# The same translations of the same 146 texts: nearly level by one reference, 21 BLEU apart by the other. How much of it is dialect is open: by the Brazilian references the European ones have 53. Ours was trained on the European ones.
 #
 # ## Away from home
 #
@@ -669,14 +669,14 @@ for source, _, ours, theirs in duel["corpora"]["elsewhere"]["shown"]:
 # | BLEU | $100 \cdot \min(1, e^{1 - r/c}) \cdot (p_1 p_2 p_3 p_4)^{1/4}$, matches clipped, added up over the corpus |
 # | beam search | rank all $b \cdot V$ continuations by $\sum \log p$; at the end divide by $((5 + \lvert y\rvert)/6)^\alpha$ |
 #
-# A small model had a higher score than a real one on 500 texts. The interval of its lead contains 0, and when both decode greedily the lead is gone. All of it is on 225 texts that are one word away from a training text, where copying scores higher than Firefox too. On the other 275 it is 9 BLEU behind, mostly by the long ones. And the references are in its own dialect.
+# A small model had a higher score than a real one on 500 texts. The interval of its lead contains 0, and when both decode greedily the lead is gone. All of it is on 225 texts that are one word away from a training text, where copying is not behind Firefox either. On the other 275 it is 9 BLEU behind, mostly by the long ones. And the references are in its own dialect.
 
 # %% [markdown]
 # ## Test yourself
 #
 # <details><summary>1. A batch may have 1,200 tokens. How many sentences of 9 tokens fit, and how many if one of 12 joins them?</summary>
 #
-# 133, since 133 · 9 = 1,197. With one of 12 tokens, all are filled up to 12: 100.
+# 133, since 133 · 9 = 1,197. With one of 12 tokens all are filled up to 12: 100, so 99 of 9.
 # </details>
 #
 # <details><summary>2. Why can a beam of width 2 miss the likeliest sentence?</summary>
@@ -686,7 +686,7 @@ for source, _, ours, theirs in duel["corpora"]["elsewhere"]["shown"]:
 #
 # <details><summary>3. An otherwise perfect translation repeats its first word at the end. Which of p₁ to p₄ fall?</summary>
 #
-# All four. The repeated word is clipped if the reference has it once, and the n-grams that end in it are not in the reference.
+# All four. The extra word is clipped, as the reference has one fewer, and the n-grams that end in it are not in the reference.
 # </details>
 #
 # <details><summary>4. A new model beats a commercial one by several BLEU on 500 texts. What do you ask?</summary>

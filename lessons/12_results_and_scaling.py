@@ -3,9 +3,9 @@
 #
 # **75 minutes · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
-# The Transformer of 2017 beat every earlier translator; its base version did so at a fraction of their cost. Today's largest have ten thousand times as many parameters. **What did the Transformer win, what does it cost, and what does more of everything buy?**
+# The big Transformer of 2017 beat every earlier translator; into German the base one did, at a third of their cost. Today's largest have ten thousand times its parameters. **What did the Transformer win, what does it cost, and what does more of everything buy?**
 #
-# At the end you can write the bill of any training before it starts: parameters, operations, memory and days. You can also say how large a model a budget should train, and what a wrong size wastes.
+# At the end you can write the bill of any training before it starts: parameters, operations, memory and days. You can say how large a model a budget should train, and what a wrong size wastes.
 
 # %%
 import torch
@@ -471,7 +471,7 @@ plots.show(
 )
 
 # %% [markdown]
-# Both columns are monotone. Kaplan et al. 2020 describe such curves by **power laws**, straight lines between logarithms:
+# The best size rises, the loss falls. Kaplan et al. 2020 describe such curves by **power laws**, straight lines between logarithms:
 #
 # $$y = c\, x^{-\alpha} \quad\Longleftrightarrow\quad \log y = \log c - \alpha \log x$$
 #
@@ -526,7 +526,7 @@ tried = [row["rate"] for row in kept["search"] if row["flops"] == 1.92e12]
 assert min(tried) < larger[0]["rate"] < max(tried)
 
 # %% [markdown]
-# About half of the promised gain came (58, 57 and 50 % in the three seeds), with a model 13 % smaller than the line wants. From budget to budget the loss is multiplied by 0.87, 0.90 and 0.93: nearer and nearer to 1, as it must where there is a floor.
+# About half of the promised gain came (58, 57 and 50 % in the three seeds), with a model 13 % smaller than the line wants. From budget to budget the loss is multiplied by 0.87, 0.90 and 0.93: nearer and nearer to 1: a floor does that, be it the text's or that of two layers and 64 characters.
 
 # %% [markdown]
 # ## How large should a model be?
@@ -679,7 +679,7 @@ assert round(waste(70e9, BUDGET, laws["fitted again"]), 1) == 1.0
 # %% [markdown]
 # ## What to remember
 #
-# The Transformer won with the better score at the lower cost, where cost was machine time. A training's bill follows from its sizes. Spent on the right size, more operations buy a lower loss, by a curve that you can measure on small models but must not extend as a straight line; a wrong size looks cheap in nats and is dear in operations.
+# Into German the base Transformer won with the better score at the lower cost, where cost was machine time. A training's bill follows from its sizes. Spent on the right size, more operations buy a lower loss, by a curve that you can measure on small models but must not extend as a straight line; a wrong size looks cheap in nats and is dear in operations.
 #
 # | | |
 # |:-|:-|

@@ -680,7 +680,7 @@ print("the global block alone, three seeds:", [run["curve"][-1] for run in one["
 # %% tags=["hide-input"]
 controls = results.load("needle_controls")["figures"]
 arms = {"needles at any distance": one, "needles 13 letters back or more": controls["far"]}
-title = "The window's help is gone when training has no near needles"
+title = "Without near needles the window's help is gone at 1,200 steps"
 figure, panels = plots.panels(title, list(arms), size=(9.6, 3.6))
 steps = [needle["every"] * i for i in range(len(one["dense"][0]["curve"]))]
 for ax, runs in zip(panels, arms.values()):
@@ -725,10 +725,10 @@ assert all(
 assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 
 # %% [markdown]
-# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. Needles that *one* layer finds seem to help (but not in the row random). With a window those are the near ones; global + random has others (not tested here with far needles alone). Three seeds do not settle more.
+# Left: with a window beside it the block reaches 0.9 within 300 steps, like full attention; alone it starts late. Right: full attention learns far needles as soon as before, but the window's lead is gone. Window + global ends at 0.41, 0.10 and 0.31, the block alone at 0.81, 0.11 and 1.00. Needles that *one* layer finds seem to help (random finds its own only late). With a window those are the near ones; global + random has others (not tested here with far needles alone). Three seeds do not settle more.
 
 # %% [markdown]
-# Is it the learning rate? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links alone stay below 0.2 at every rate. A path is needed; it is not a promise. What a model finds also depends on what its training begins with.
+# Is it the learning rate, on the left? For the block alone 0.005 is the best of the three, and the seeds differ at each of them; window + global finds nearly all at every rate; random links alone stay below 0.2 at every rate. A path is needed; in 1,200 steps it is no promise. What a model finds also depends on which needles its training has.
 # %% [markdown]
 # ## What to remember
 #
@@ -737,12 +737,12 @@ assert min(run["curve"][3] for run in controls["far"]["dense"]) > 0.85
 # | attention layer | $4nd^2 + 2n^2d$: $2 + n/d$ times an RNN, $1/2 + n/(4d)$ times an LSTM |
 # | online softmax | $m' = \max(m, \max s_j), \quad \ell' = e^{m-m'}\ell + \sum e^{s_j-m'}, \quad o' = e^{m-m'}o + \sum e^{s_j-m'}v_j$ |
 # | output | $o / \ell$ |
-# | memory | $\Theta(n^2)$ with the full matrix, $\Theta(nd)$ by tiles |
+# | memory | $\Theta(n^2)$ with the full matrix, $\Theta(nd)$ by tiles, computed again backward |
 # | time | proportional to the tiles that are visited |
 # | window | $2n(2r+1)d$ in place of $2n^2d$; receptive field $1 + L \cdot 2r$ |
 # | paths in two layers | where $A(A + I)$ is positive |
 #
-# $n^2$ is two problems. Tiles solve memory, exactly. Against the square in time, some must not be visited, and paths say what that gives up.
+# $n^2$ is two problems. Tiles, computed again, solve memory, exactly. Against the square in time, some must not be visited, and paths say what that gives up.
 
 # %% [markdown]
 # ## Test yourself

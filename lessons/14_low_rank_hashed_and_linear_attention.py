@@ -648,13 +648,13 @@ plots.show(
 )
 
 # %% [markdown]
-# With 16 features of elu + 1, linear attention finds 0.44; with 32 it finds 0.77, and with 64, one for each of the 64 possible keys, all (more keys than features: not tried). Values of 32 numbers instead of 16: 0.44 again. Exact attention finds all with keys of 8 numbers and values of 4, but keeps them for each token. Of random features 64 find 0.88, and 256 find all.
+# With 16 features of elu + 1, linear attention finds 0.44; with 32 it finds 0.77, and with 64, one for each of the 64 possible keys, all (64 features, more than 64 keys: not tried). Values of 32 numbers instead of 16: 0.44 again. Exact attention finds all with keys of 8 numbers and values of 4, but keeps them for each token. Of random features 64 find 0.88, and 256 find all.
 
 # %% [markdown]
-# Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend four. Lesson 15's delta rule finds 0.42 if each pair is written in full ($\beta = 1$; no key is overwritten here), and 0.69 with $\beta = 0.05$. (Only the head of 64 random features depends much on the rate, and still improves.)
+# Those that *shorten the list* find 0.33 to 0.35: a window misses three pairs in four, projected keys and [compressed ones](explorations/14_memory_compressed.ipynb) blend or drop them. Lesson 15's delta rule finds 0.42 if each pair is written in full ($\beta = 1$; no key is overwritten here), and 0.69 with $\beta = 0.05$. (Only the head of 64 random features depends much on the rate, and still improves.)
 
 # %% [markdown]
-# *Why* does Linformer find 35 % of 64 pairs? Its 16 projected keys hold four pairs each on average, and a query cannot tell which of the four was asked for. With equal groups, the best guess is their most frequent value. How often is that right, and how often with one or two pairs to a key?
+# *Why* does Linformer find 35 % of 64 pairs? Its 16 keys have 64 pairs to hold: four in each, blended, would give 0.38; one in each, others dropped, 0.33. With equal groups, the best guess is their most frequent value. How often is that right, and how often with one or two pairs to a key?
 
 # %% tags=["hide-input"]
 from itertools import product
@@ -674,7 +674,7 @@ for pairs in (16, 32, 64):
     assert pairs != 32 or sum(above) == 2
 
 # %% [markdown]
-# It comes within a few points of that. (With 32 pairs two seeds beat it: unequal groups.) So fixed projected keys blend facts, and fixed features blur them: a few facts fit in, a page of names does not. How many depends on the rule, too (lesson 15). (Arora et al. 2024 study this trade-off.)
+# It comes within a few points of that. (With 32 pairs two seeds beat it: unequal groups.) So a state of fixed size is full at some point: 16 features blur 64 facts, 64 features hold them all. How many depends on the rule, too (lesson 15). (Arora et al. 2024 study this trade-off.)
 
 # %% [markdown]
 # ## Sixty-five thousand tokens
@@ -748,7 +748,7 @@ assert [round(times, 1) for times in leads.values()] == [4.8, 3.8, 4.8]
 # | exact, compiled | $n^2d$ | nothing | the default (Dao et al. 2022) |
 # | window | $nwd$ | what is far | beside global layers (Gemma 2: Riviere et al. 2024), or alone (Jiang et al. 2023) |
 # | Linformer | $nkd$ | causality, longer texts, recall | rare |
-# | LSH | chunk $\cdot\, nd$ | missed pairs, causality | rare |
+# | LSH | (chunk + buckets) $\cdot\, nd$ | missed pairs, causality | rare |
 # | linear | $nmd$ | sharpness and recall, by $m$ | relatives that forget (Gu & Dao 2023; lesson 15) |
 #
 # Why? A fast exact kernel leaves little to win at usual lengths ([on a GPU](explorations/13_on_a_gpu.ipynb), with one text, nothing was faster at 4,096 tokens), and users ask for facts, of which a fixed state holds only so many. Where a large cache makes writing slow, a fixed state wins; so both kinds of layers are mixed.
@@ -775,7 +775,7 @@ assert [round(times, 1) for times in leads.values()] == [4.8, 3.8, 4.8]
 #
 # <details><summary>2. Why can the brackets be moved in linear attention, and not in softmax attention?</summary>
 #
-# $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is such a product only in the mean over random features.
+# $\phi(q_i) \cdot \phi(k_j)$ is a product, so $\phi(q_i)$ can be taken out of the sum over $j$. $\exp(q_i \cdot k_j)$ is such a product only with infinitely many features.
 # </details>
 
 # %% [markdown]

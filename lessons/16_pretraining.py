@@ -158,7 +158,7 @@ assert last > blocks and round((blocks + 0.15 * last) / (blocks + last), 2) == 0
 #
 # ## What has it learned?
 #
-# A model of 0.5 million parameters has read the 28 plays in this way, for 1,500 steps of 32 texts of 48 words, about a minute of one core. Its weights are loaded above. Let it fill in blanks:
+# A model of 0.5 million parameters has read the 28 plays in this way, for 1,500 steps of 32 texts of 48 words, one to two minutes of one core. Its weights are loaded above. Let it fill in blanks:
 
 
 # %% tags=["hide-input"]
@@ -237,7 +237,7 @@ assert two_sided["right"] > whole[0] + 0.03 and two_sided["loss"] < whole[1] - 0
 #
 # $$\mathrm{score}(t_1, \dots, t_n) = \frac{1}{n} \sum_{i} \log p\big(t_i \mid t_1, \dots, t_{i-1}, \text{[MASK]}, t_{i+1}, \dots, t_n\big)$$
 #
-# That takes $n$ copies of a text with $n$ tokens. Here is a function that makes them, with a bug: with it every text, even a shuffled one, is scored as very likely.
+# That takes $n$ copies of a text with $n$ tokens. Here is a function that makes them, with a bug: it asks for tokens that can be seen.
 
 # %%
 # exercise: pretraining/mend_targets
@@ -574,7 +574,7 @@ assert all(0.82 < run["plain"] < 0.85 and 0.92 < run["corrected"] < 0.95 for run
 # Whether a speech **answers** another one, none of ours can tell: all seeds are within 5 points of chance. In **verse** both pretrained models are ahead of counts of words and of the model that was not pretrained, in every seed, by 4 to 5 points in the mean; in **genre** only the causal one is, by 3. MiniLM leads in genre (it has read far more, and was trained to compare meanings).
 
 # %% [markdown]
-# On **order** the masked model is ahead of the causal one, if a head is tuned. Ask the causal model its own question, and its score is right in 83 %, and in 93 % less the words' frequencies (masked: 87 and 92). So heads do not rank what was learned. Both took equal *steps*; the masked one took less than half of the other's seconds, since it scores only its targets.
+# On **order** the masked model is ahead of the causal one, if a head is tuned. Ask the causal model its own question, and its score is right in 83 %, and in 93 % less the words' frequencies (masked: 87 and 92). By these scores they are about equal: the heads' gap is not all in what was learned. Both took equal *steps*; the masked one, which scores only its targets, took less than half of the other's seconds.
 
 # %% [markdown]
 # ## Two real models
@@ -595,7 +595,7 @@ print(sorted({name.split(".")[0] for name in weights}))
 assert not any(name.startswith("cls") for name in weights)
 
 # %% [markdown]
-# No: embeddings, encoder, and a pooler that we do not use. The head of pretraining has been thrown away, as one does for fine-tuning; what is left is the encoder.
+# No: embeddings, encoder, and a pooler that we do not use. It cannot fill in a blank; for a head of our own, the encoder is enough.
 #
 # SmolLM2 (135 million parameters) kept its task, the next token. Nobody labelled a capital for it. How does it go on?
 
