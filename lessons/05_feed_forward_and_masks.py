@@ -832,7 +832,7 @@ plots.show(
 # Without mask and positions most stacks stay at 0.637: all tokens are the same, one answer for the line, and the majority is right for that share. A larger first $W_V$ does not save them: with gain 2 the spread falls from over $4 \cdot 10^{-4}$ to under $10^{-7}$ *in training*, in all nine runs. (With gain 3 it does in five; the other four do not copy either.) It is not a law: at the highest of three rates, five of six runs of plain attention get to 0.81 to 0.99; we tried none higher.
 
 # %% [markdown]
-# A stack of six of our blocks copies (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. With the mask alone none of nine does (0.63), with positions alone one half does (0.79, the others 0.68 at most). So with mask *and* positions, given anew at each level, training brings a token's own input back. But a deep stack of untrained blocks loses a token's own input, as the figure before showed; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
+# A stack of six of our blocks copies (over 0.96 in eight of nine runs, 0.84 in one), and so does everything with residual connections. The mask alone fails in all nine (0.63); positions alone reach 0.79 once, else 0.68 at most. So with mask *and* positions training brings a token's own input back. But a deep stack of untrained blocks loses it; lesson 07 stacks thirty-two. For a lone token attention is linear: the cure was the network. Here the residual connection is a cure.
 #
 # ## What to remember
 #

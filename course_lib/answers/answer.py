@@ -197,7 +197,9 @@ class InProcess:
 
     def _file(self) -> str | None:
         """Name the file, or the notebook cell, in which the answer's code stands."""
-        return next((f.__code__.co_filename for f in functions(self._answer)), None)
+        found, start = [*functions(self._answer)], f"{getattr(self._answer, '__qualname__', None)}."
+        own = [f for f in found if f.__qualname__.startswith(start)]
+        return next((f.__code__.co_filename for f in [*own, *found]), None)
 
 
 def change_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:

@@ -17,6 +17,8 @@ from itertools import count
 from typing import Any
 
 _numbers = count(1)
+# a dataclass looks its annotations up in its module
+sys.modules.setdefault("__answer__", types.ModuleType("__answer__"))
 
 
 def define(source: str, name: str, namespace: dict[str, Any] | None = None) -> Any:

@@ -120,7 +120,7 @@ def show(file: Path, old: dict | None, new: dict, child: "Holder") -> None:
 
 
 def _said(attempt: "Attempt") -> tuple[str | None, str | None]:
-    return attempt.source, attempt.problem
+    return attempt.whole(), attempt.problem
 
 
 def notebooks(path: Path) -> list[Path]:

@@ -212,3 +212,41 @@ def test_what_is_odd_in_one_answer_costs_no_other_one(odd, child, sandboxes):
     for own, wanted in expected.items():
         assert there[f"attention/{own}"].status == wanted, there[f"attention/{own}"].message
         assert away[f"attention/{own}"]["status"] == wanted, away[f"attention/{own}"]["message"]
+
+
+# each is what two answers share in a notebook without `mine`: the same object, as there
+TOGETHER = {
+    "an object": {
+        "softmax": "ALL = object()\n"
+        + ANSWERS["softmax"].replace("if mask is None", "if mask is None or mask is ALL"),
+        "attend": ANSWERS["attend"].replace(", mask)", ", ALL if mask is None else mask)"),
+    },
+    "an older self": {
+        "weighted_sum": f"{SUM}\nolder = weighted_sum\ndef weighted_sum(weights, v):\n"
+        "    return older(weights, v)",
+    },
+    "a dataclass": {
+        "weighted_sum": "from dataclasses import dataclass\n@dataclass\nclass Sum:\n"
+        f"    of: 'torch.Tensor'\n{SUM.replace('weights @ v', 'Sum(weights @ v).of')}",
+    },
+}
+
+
+@pytest.mark.parametrize("shared", TOGETHER)
+def test_answers_may_share_what_their_notebook_has(shared, child, sandboxes):
+    texts = ANSWERS | TOGETHER[shared]
+    cells = [cell(text, f"attention/{own}") for own, text in texts.items()]
+    said = notebook([cell(SET_UP), *cells], "02")
+    with Judge(Rules(best_level(), 0, seconds=SECONDS)) as judging:
+        away = judging.entry(json.dumps(said).encode())["exercises"]
+    for x, found in checked(said, child).items():
+        assert found.status == "passed", (x, found.message)
+        assert away[x]["status"] == "passed", (x, away[x]["message"])
+
+
+def test_what_mine_gives_of_another_lesson_is_there_though_both_are_graded(sandboxes):
+    [file] = lesson_files(["06"])
+    asked = [x.id for x in EXERCISES if x.lesson in ("03", "06")]
+    with Judge(Rules(best_level(), 0, seconds=SECONDS, exercises=asked)) as judging:
+        found = judging.entry(json.dumps(build(file, solved=True)).encode())["exercises"]
+    assert {found[x.id]["status"] for x in EXERCISES if x.lesson == "06"} == {"passed"}

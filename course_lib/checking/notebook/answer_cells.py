@@ -8,7 +8,7 @@ import ast
 import contextlib
 import re
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -44,8 +44,9 @@ class Attempt:
 
     One that is not attempted has neither: it is a stub, or there is no cell. `places` holds, for
     each line of the source, the cell and the line there that it comes from, counted from 1.
-    `stands_on` are the answers to earlier exercises of the lesson that this one reads: each has a
-    namespace of its own, as what `mine` gives has. `borrowed` are those that are the library's.
+    `stands_on` are the answers to earlier exercises of the lesson that this one takes by `mine`, or
+    that are not to be had in the notebook: each has a namespace of its own. `borrowed` are those
+    that are the library's. What else it reads is in its source; `along` are exercises among that.
     """
 
     exercise: Exercise
@@ -54,17 +55,25 @@ class Attempt:
     places: tuple[tuple[int, int], ...] = ()
     stands_on: tuple["Attempt", ...] = ()
     borrowed: tuple[Exercise, ...] = ()
+    along: tuple[Exercise, ...] = ()
+    without: Callable[[Collection[str]], "Attempt"] | None = None
 
     def borrowing(self, failed: Collection[Exercise]) -> "Attempt":
         """Return this attempt on the library's version of what has failed, or is not written."""
+        wrong = {x.name for x in self.along if x in failed}
+        found = self.without(wrong) if wrong and self.without else self
         lent = [
             x.borrowing(failed)
             if x.source and x.exercise not in failed
             else Attempt(x.exercise, standalone(x.exercise), borrowed=(x.exercise,))
-            for x in self.stands_on
+            for x in found.stands_on
         ]
         borrowed = dict.fromkeys(y for x in lent for y in x.borrowed)
-        return replace(self, stands_on=tuple(lent), borrowed=tuple(borrowed))
+        return replace(found, stands_on=tuple(lent), borrowed=tuple(borrowed))
+
+    def whole(self) -> str | None:
+        """Return the source behind those of the others, as one text."""
+        return self.source and "\n".join([*(x for x, _ in self.others()), self.source])
 
     def others(self) -> list[tuple[str, str]]:
         """List source and name of all that this stands on, each after what it stands on itself."""
@@ -137,7 +146,7 @@ def find_answers(
     order = ids()
     every = sorted({x.id: x for x in [*asked, *held]}.values(), key=lambda x: order.index(x.id))
     places = {x.id: [cell for cell in cells if cell.is_for(x)] for x in every}
-    own = {x.name for x in every} if alone else ()
+    own = {x.name for x in every if places[x.id] or x in held} if alone else ()
     whole = Notebook([statement for cell in cells for statement in cell.statements], own)
     attempts: dict[str, Attempt] = {}
     for x in every:
@@ -236,18 +245,24 @@ def _attempt(
     ):
         return Attempt(exercise)
     others = {x.exercise.name: _made(x.exercise, places[x.exercise.id], notebook) for x in before}
-    needed, given = notebook.needed(answer, exercise.name, others)
-    lines = [
-        (line, (statement.cell, statement.line + number))
-        for statement in needed
-        for number, line in enumerate(statement.text.split("\n"))
-    ]
-    return Attempt(
-        exercise,
-        source="".join(f"{line}\n" for line, _ in lines),
-        places=tuple(place for _, place in lines),
-        stands_on=tuple(x for x in before if x.exercise.name in given),
-    )
+
+    def gathered(apart: Collection[str]) -> Attempt:
+        needed, given, along = notebook.needed(answer, exercise.name, others, apart)
+        lines = [
+            (line, (statement.cell, statement.line + number))
+            for statement in needed
+            for number, line in enumerate(statement.text.split("\n"))
+        ]
+        return Attempt(
+            exercise,
+            source="".join(f"{line}\n" for line, _ in lines),
+            places=tuple(place for _, place in lines),
+            stands_on=tuple(x for x in before if x.exercise.name in given),
+            along=tuple(x.exercise for x in before if x.exercise.name in along),
+            without=gathered,
+        )
+
+    return gathered(())
 
 
 def _made(exercise: Exercise, places: list[Cell], notebook: Notebook) -> list[Statement]:

@@ -212,7 +212,7 @@ def _keep(
     What has no source of its own (a lambda, a partial), or needs more than that, is kept as a
     grade would read it.
     """
-    read, judged = attempt.source if attempt else None, False
+    read, judged = attempt.whole() if attempt else None, False
     with suppress(Exception):  # to define it once more may fail
         judged = bool(read and as_graded.is_alone(read, answer()))
     if read and judged:

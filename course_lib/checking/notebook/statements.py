@@ -92,7 +92,7 @@ def statements(cell: int, text: str, tree: ast.Module) -> Iterator[Statement]:
 class Notebook:
     """The statements of a notebook in its order, and where each name is bound or changed.
 
-    What `mine` gives of `own` names does not count: these stand for the notebook's definitions.
+    What `mine` gives of `own` names stands for the notebook's definitions: it is `taken` there.
     """
 
     def __init__(self, statements: list[Statement], own: Iterable[str] = ()):
@@ -100,8 +100,11 @@ class Notebook:
         self.place = {statement: place for place, statement in enumerate(statements)}
         self.events: dict[str, list[int]] = defaultdict(list)
         self.bindings: dict[str, list[int]] = defaultdict(list)
+        self.taken: dict[str, list[int]] = defaultdict(list)
         for place, statement in enumerate(statements):
             if statement.is_mine and statement.binds <= set(own):
+                for name in statement.binds:
+                    self.taken[name].append(place)
                 continue
             for name in statement.binds | statement.changes:
                 self.events[name].append(place)
@@ -113,20 +116,22 @@ class Notebook:
         answer: Statement,
         name: str,
         others: Mapping[str, Collection[Statement]] | None = None,
-    ) -> tuple[list[Statement], set[str]]:
+        apart: Collection[str] = (),
+    ) -> tuple[list[Statement], set[str], set[str]]:
         """List the statements of an answer in the order to execute them, itself included.
 
-        What `others` are made of stays out, and so does what they need: a name that stands for one
-        of them, or that is theirs and that nothing binds, is returned as one that is given.
+        `others` are other answers by name, and what each is made of. One stays out, with all that
+        it needs, where `mine` takes it, where it is `apart`, and where nothing binds its name:
+        returned are the names of these, and those of the others that go along.
         """
         whole = [answer, *self.patches(answer, name)]
         called = self.end(whole[-1].cell)
-        search = _Search(self, called, {name: answer}, others or {})
+        search = _Search(self, called, {name: answer}, others or {}, apart)
         above = [x for x in self.statements[:called] if x.reaches_all]
         search.find(whole + above)
         if search.unbound and not any("*" in x.binds for x in above):
             search.find(x for x in self.statements[called:] if x.reaches_all)
-        return search.in_order(), search.given
+        return search.in_order(), search.given, search.along
 
     def patches(self, answer: Statement, name: str) -> Iterator[Statement]:
         """Yield what changes an answer after its definition, until its name is bound anew."""
@@ -137,6 +142,10 @@ class Notebook:
                 yield statement
             elif name in statement.changes and not hasattr(statement.node, "body"):
                 yield statement
+
+    def is_taken(self, name: str, made: Statement, before: int) -> bool:
+        """Tell whether `mine` takes a name between what has made it and a place."""
+        return any(self.place[made] < place < before for place in self.taken[name])
 
     def end(self, cell: int) -> int:
         """Return the place behind the last statement of a cell."""
@@ -152,10 +161,12 @@ class _Search:
         called: int,
         known: dict[str, Statement],
         others: Mapping[str, Collection[Statement]],
+        apart: Collection[str],
     ):
-        self._notebook, self._called, self._others = notebook, called, others
-        self.given = set[str]()  # names of others that the answer reads
-        self.unbound = set[str]()
+        self._notebook, self._called = notebook, called
+        self._others, self._apart = others, apart
+        # names of others that the answer reads, by whether they stay out
+        self.given, self.along, self.unbound = set[str](), set[str](), set[str]()
         # what is to be executed before each statement that was found
         self._found: dict[Statement, list[Statement]] = {}
         self._left: list[Statement] = []
@@ -200,10 +211,12 @@ class _Search:
         if name not in self._names:
             self._names.add(name)
             self._add(x for x in self._waiting.pop(name, []) if self._is_complete(x))
-        if name in self._known:
-            self._add([self._known[name]])
-            return []
         notebook, bindings = self._notebook, self._notebook.bindings.get(name)
+        known = self._known.get(name)
+        # before the answer, its name stands for something older
+        if known and (notebook.place[known] < before or not bindings or bindings[0] >= before):
+            self._add([known])
+            return []
         if not bindings:
             known = self.given if name in self._others else self.unbound
             known |= {name} - vars(builtins).keys()
@@ -212,8 +225,11 @@ class _Search:
             before = notebook.end(notebook.statements[bindings[0]].cell)
         last = notebook.statements[bindings[bisect_left(bindings, before) - 1]]
         if last in self._others.get(name, ()):
-            self.given.add(name)
-            return []
+            if name in self._apart or notebook.is_taken(name, last, before):
+                self.given.add(name)
+                self._add(x for x in self._late(name, last, before) if self._is_for_answer(x))
+                return []
+            self.along.add(name)
         bound, changed = self._history(name, before)
         self._add(bound)
         self._add(x for x in changed if self._is_for_answer(x))
@@ -243,6 +259,13 @@ class _Search:
                 break
         seen |= dict.fromkeys(passed, module)
         return bound, [] if module else changed
+
+    def _late(self, name: str, made: Statement, before: int) -> list[Statement]:
+        """List what changes another answer after it was made, and is no part of it."""
+        notebook, others = self._notebook, self._others[name]
+        late = [notebook.statements[x] for x in notebook.events[name] if x < before]
+        late = [x for x in late if notebook.place[x] > notebook.place[made]]
+        return [x for x in late if name in x.changes and x not in others]
 
     def _is_for_answer(self, change: Statement) -> bool:
         """Tell whether all that a statement changes is needed; if not yet, wait for the rest."""
