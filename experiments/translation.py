@@ -89,6 +89,10 @@ def ladder() -> dict[str, Recipe]:
     return recipes
 
 
+FIRST, *_ = ladder().values()
+# the first recipe again, but its rate turns at the height of the paper's, 0.0007
+AT_PAPERS_PEAK = replace(FIRST, rate=noam(4000, 512, 4000) / noam(37, FIRST.d_model, 37))
+
 # for the duel: each takes less than 20 minutes, and the tuning texts choose one of them
 LAST = replace(list(ladder().values())[-1], language="pt", steps=5000)
 CANDIDATES = {
@@ -474,6 +478,10 @@ def measure() -> dict:
         },
         "duel": once("duel", duel),
         "steps": steps,
+        "at the paper's peak": {
+            "settings": asdict(AT_PAPERS_PEAK),
+            "runs": {"0": once("the paper's peak, 0", partial(run, AT_PAPERS_PEAK, SEEDS[0]))},
+        },
     }
     for seed in SEEDS:
         for name, recipe in ladder().items():
