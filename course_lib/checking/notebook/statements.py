@@ -126,7 +126,7 @@ class Notebook:
         """
         whole = [answer, *self.patches(answer, name)]
         called = self.end(whole[-1].cell)
-        search = _Search(self, called, {name: answer}, others or {}, apart)
+        search = _Search(self, called, answer, name, others or {}, apart)
         above = [x for x in self.statements[:called] if x.reaches_all]
         search.find(whole + above)
         if search.unbound and not any("*" in x.binds for x in above):
@@ -159,20 +159,21 @@ class _Search:
         self,
         notebook: Notebook,
         called: int,
-        known: dict[str, Statement],
+        answer: Statement,
+        name: str,
         others: Mapping[str, Collection[Statement]],
         apart: Collection[str],
     ):
         self._notebook, self._called = notebook, called
+        self._answer, self._name = answer, name
         self._others, self._apart = others, apart
         # names of others that the answer reads, by whether they stay out
         self.given, self.along, self.unbound = set[str](), set[str](), set[str]()
         # what is to be executed before each statement that was found
         self._found: dict[Statement, list[Statement]] = {}
         self._left: list[Statement] = []
-        self._known = known
         # names needed; places seen by name, and whether a module is behind it there
-        self._names, self._seen = set(known), defaultdict[str, dict[int, bool]](dict)
+        self._names, self._seen = {name}, defaultdict[str, dict[int, bool]](dict)
         self._waiting = defaultdict[str, list[Statement]](list)
         self._missing: dict[Statement, int] = {}
 
@@ -211,26 +212,29 @@ class _Search:
         if name not in self._names:
             self._names.add(name)
             self._add(x for x in self._waiting.pop(name, []) if self._is_complete(x))
-        notebook, bindings = self._notebook, self._notebook.bindings.get(name)
-        known = self._known.get(name)
+        notebook, bindings = self._notebook, self._notebook.bindings.get(name, [])
         # before the answer, its name stands for something older
-        if known and (notebook.place[known] < before or not bindings or bindings[0] >= before):
-            self._add([known])
+        older = bool(bindings) and bindings[0] < before <= notebook.place[self._answer]
+        if name == self._name and not older:
+            self._add([self._answer])
             return []
         if not bindings:
-            known = self.given if name in self._others else self.unbound
-            known |= {name} - vars(builtins).keys()
+            kind = self.given if name in self._others else self.unbound
+            kind.update({name} - vars(builtins).keys())
             return []
         if bindings[0] >= before:
             before = notebook.end(notebook.statements[bindings[0]].cell)
         last = notebook.statements[bindings[bisect_left(bindings, before) - 1]]
-        if last in self._others.get(name, ()):
-            if name in self._apart or notebook.is_taken(name, last, before):
-                self.given.add(name)
-                self._add(x for x in self._late(name, last, before) if self._is_for_answer(x))
-                return []
-            self.along.add(name)
         bound, changed = self._history(name, before)
+        made = self._others.get(name, ())
+        stays_out = name in self._apart or notebook.is_taken(name, last, before)
+        if last in made and stays_out:
+            self.given.add(name)
+            # what is no part of the other answer changes the copy that this one has
+            self._add(x for x in changed if x not in made and self._is_for_answer(x))
+            return []
+        if last in made:
+            self.along.add(name)
         self._add(bound)
         self._add(x for x in changed if self._is_for_answer(x))
         return [last]
@@ -259,13 +263,6 @@ class _Search:
                 break
         seen |= dict.fromkeys(passed, module)
         return bound, [] if module else changed
-
-    def _late(self, name: str, made: Statement, before: int) -> list[Statement]:
-        """List what changes another answer after it was made, and is no part of it."""
-        notebook, others = self._notebook, self._others[name]
-        late = [notebook.statements[x] for x in notebook.events[name] if x < before]
-        late = [x for x in late if notebook.place[x] > notebook.place[made]]
-        return [x for x in late if name in x.changes and x not in others]
 
     def _is_for_answer(self, change: Statement) -> bool:
         """Tell whether all that a statement changes is needed; if not yet, wait for the rest."""
