@@ -197,9 +197,11 @@ class InProcess:
 
     def _file(self) -> str | None:
         """Name the file, or the notebook cell, in which the answer's code stands."""
-        found, start = [*functions(self._answer)], f"{getattr(self._answer, '__qualname__', None)}."
-        own = [f for f in found if f.__qualname__.startswith(start)]
-        return next((f.__code__.co_filename for f in [*own, *found]), None)
+        found = [*functions(self._answer)]
+        if isinstance(self._answer, type):  # a method may be another answer's
+            name = f"{self._answer.__qualname__}."
+            found.sort(key=lambda function: not function.__qualname__.startswith(name))
+        return next((function.__code__.co_filename for function in found), None)
 
 
 def change_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:

@@ -25,7 +25,7 @@ def tiled_attention(
 ) -> Float[Tensor, "... query d_v"]:
     """Attend by tiles of block x block: softmax(Q K^T / sqrt(d_k)) V, to the last digit or two.
 
-    Time O(n^2 d); memory O(n d + block^2), so no tensor of the forward pass holds a row of n scores.
+    Time O(n^2 d); memory O(n d + block^2): no tensor of the forward pass holds a row of n scores.
     `block` need not divide the number of queries or keys.
     Source: Dao et al. 2022, algorithm 1.
     """
