@@ -91,7 +91,9 @@ def ladder() -> dict[str, Recipe]:
 
 FIRST, *_ = ladder().values()
 # the first recipe again, but its rate turns at the height of the paper's, 0.0007
-AT_PAPERS_PEAK = replace(FIRST, rate=noam(4000, 512, 4000) / noam(37, FIRST.d_model, 37))
+_warm_up = FIRST.steps // 10
+_peak = noam(_warm_up, FIRST.d_model, _warm_up)
+AT_PAPERS_PEAK = replace(FIRST, rate=noam(4000, 512, 4000) / _peak)
 
 # for the duel: each takes less than 20 minutes, and the tuning texts choose one of them
 LAST = replace(list(ladder().values())[-1], language="pt", steps=5000)

@@ -18,7 +18,7 @@ from course_lib.answers.answer import InProcess
 from course_lib.answers.process import ChildProcess
 from course_lib.answers.source import define, find_source, self_contained, source_of
 from course_lib.checking.catalogue import ids, load, module
-from course_lib.checking.notebook.answer_cells import find_answers, verdicts
+from course_lib.checking.notebook.answer_cells import find_answers, forbidden_name, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.files.course_map import number_of
 from course_lib.grading.judging.detect import best_level
@@ -59,8 +59,8 @@ def notebook(cells, lesson):
     return {"cells": cells, "metadata": {"course": {"lesson": lesson}}, "nbformat": 4}
 
 
-def checked(notebook, child):
-    return {x.exercise: x for x in verdicts(find_answers(notebook, "This"), child)}
+def checked(notebook, child, alone=False):
+    return {x.exercise: x for x in verdicts(find_answers(notebook, "This", alone=alone), child)}
 
 
 def undecorated(source):
@@ -193,7 +193,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_is_odd_in_one_answer_costs_no_other_one(odd, child, sandboxes):
+def test_what_is_odd_in_one_answer_costs_no_other_one(odd, child, graded):
     name, source, status = ODD[odd]
     texts = ANSWERS | {name: source}
     if "helper" in odd:
@@ -204,11 +204,9 @@ def test_what_is_odd_in_one_answer_costs_no_other_one(odd, child, sandboxes):
         kind = {"cell_type": "code" if text else "markdown"}
         cells += [cell(text or SUM, f"attention/{own}") | kind]
         cells += [cell(f'{own} = mine("attention/{own}")')]
-    said = {"nbformat": 4, "cells": cells, "metadata": {"course": {"lesson": "02"}}}
+    said = notebook(cells, "02")
     expected = dict.fromkeys(ANSWERS, "passed") | {name: status}
-    there = {x.exercise: x for x in verdicts(find_answers(said, "This", alone=True), child)}
-    with Judge(Rules(best_level(), 0, seconds=SECONDS)) as judging:
-        away = judging.entry(json.dumps(said).encode())["exercises"]
+    there, away = checked(said, child, alone=True), graded(said)
     for own, wanted in expected.items():
         assert there[f"attention/{own}"].status == wanted, there[f"attention/{own}"].message
         assert away[f"attention/{own}"]["status"] == wanted, away[f"attention/{own}"]["message"]
@@ -233,15 +231,25 @@ TOGETHER = {
 
 
 @pytest.mark.parametrize("shared", TOGETHER)
-def test_answers_may_share_what_their_notebook_has(shared, child, sandboxes):
+def test_answers_may_share_what_their_notebook_has(shared, child, graded):
     texts = ANSWERS | TOGETHER[shared]
     cells = [cell(text, f"attention/{own}") for own, text in texts.items()]
     said = notebook([cell(SET_UP), *cells], "02")
-    with Judge(Rules(best_level(), 0, seconds=SECONDS)) as judging:
-        away = judging.entry(json.dumps(said).encode())["exercises"]
+    away = graded(said)
     for x, found in checked(said, child).items():
         assert found.status == "passed", (x, found.message)
         assert away[x]["status"] == "passed", (x, away[x]["message"])
+
+
+def test_what_is_forbidden_is_no_better_for_being_taken_by_mine():
+    hidden = f"{SUM}\nweighted_sum.ready = nn.functional.scaled_dot_product_attention"
+    through = "def attend(q, k, mask=None):\n    return weighted_sum.ready(q, k, k)"
+    cells = [cell(SET_UP), cell(hidden, "attention/weighted_sum")]
+    cells += [cell('weighted_sum = mine("attention/weighted_sum")')]
+    cells += [cell(through, "attention/attend")]
+    found = find_answers(notebook(cells, "02"), "This", alone=True).attempts["attention/attend"]
+    assert [x.exercise.name for x in found.stands_on] == ["weighted_sum"]
+    assert "scaled_dot_product_attention" in str(forbidden_name(found))
 
 
 def test_what_mine_gives_of_another_lesson_is_there_though_both_are_graded(sandboxes):

@@ -75,6 +75,11 @@ class Attempt:
         """Return the source behind those of the others, as one text."""
         return self.source and "\n".join([*(x for x, _ in self.others()), self.source])
 
+    def written(self) -> str:
+        """Return all of the learner's own that this runs on, as one text."""
+        own = [x.written() for x in self.stands_on if x.exercise not in x.borrowed]
+        return "\n".join([*own, self.source or ""])
+
     def others(self) -> list[tuple[str, str]]:
         """List source and name of all that this stands on, each after what it stands on itself."""
         found = [
@@ -196,7 +201,7 @@ def forbidden_name(attempt: Attempt) -> str | None:
     exercise = attempt.exercise
     if not attempt.source or is_library(attempt.source, exercise.name, exercise.id):
         return None
-    names = in_source(attempt.source, {}, named(exercise))
+    names = in_source(attempt.written(), {}, named(exercise))
     return next(iter(names), None)
 
 

@@ -69,7 +69,9 @@ class Judge:
             max_points(attempt.exercise, self._rules.seed)
         results, failed = {}, []
         # the process of an answer that calls others may end with it: these come last
-        for attempt in sorted(submission.attempts.values(), key=lambda x: bool(x.stands_on)):
+        for attempt in sorted(
+            submission.attempts.values(), key=lambda x: bool(x.stands_on or x.along)
+        ):
             attempt = attempt.borrowing(failed)
             judged = self._verdict(attempt)
             flagged = _flags(submission.attempts[judged.exercise])
