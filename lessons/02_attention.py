@@ -588,7 +588,7 @@ came = [[round(x, 2) for x in pair] for pair in found.values()]
 training.expect(claim, holds, came, attending)
 
 # %% [markdown]
-# *h* acts through the state at *p*, which is key and value, and through the query: alone it takes less from F, but with all other states far more, since the letters to which the weight then goes do not know the *h* either. A little acts where the output layer reads the decoder's state. The weights tell which *state* was read, not which letters made that state, or the query.
+# *h* acts through the state at *p*, which is key and value, and through the query. Another letter in the query alone costs F less; in the query and all other states far more, probably since the letters to which the weight then goes do not know the *h* either. A little acts where the output layer reads the decoder's state. The weights tell which *state* was read, not which letters made that state, or the query.
 #
 # Is *phonograph* a special case? Stored: 150 held-out words of 8 letters, all sounds to which the model gives at least 0.5:
 

@@ -535,7 +535,7 @@ assert min(run["all"][1] for run in far["runs"]["none"]) > 2.3
 # $$\text{all: }\theta_c\to\frac{\theta_c}{s}\qquad\text{slow only: }\theta_c\to\frac{\theta_c}{s}\text{ if }\frac{2\pi}{\theta_c}>L$$
 
 # %% [markdown]
-# In the figure above, repaired rotary (seventh panel, solid) loses to the unrepaired model that is shown only 32 characters (dashed; 2.87 to 1.97 at the end). It spoils near text too: at places 17 to 32 it has 2.5 to 2.7, unrepaired 1.9 to 2.0. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter after it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
+# In the figure above, repaired rotary (seventh panel, solid) loses to the unrepaired model that is shown only 32 characters (dashed; 2.87 to 1.97 at the end). It spoils near text too: look at places 17 to 32. So judge it where far text is needed. In 256 random letters, an early `!` marks the letter after it. At each `?`, name that letter. The model has to know order (what follows the `!`) and to reach far. It trains on 32 tokens.
 
 # %% tags=["training"]
 from course_lib.instruments.position_schemes import Rotary

@@ -605,10 +605,18 @@ assert low < 0 < high and below < -5
 mean = [sum(len(words_of(row)) for row in part) / len(part) for part in (near, far)]
 assert [round(x, 1) for x in mean] == [4.8, 7.6]
 copied = [
-    (source, reference, next(neighbours[x] for x in sorted(with_holes(source)) if x in neighbours))
-    for source, reference, *_ in near
+    (
+        row[0],
+        row[1],
+        next(neighbours[x] for x in sorted(with_holes(row[0])) if x in neighbours),
+        row[3],
+    )
+    for row in near
 ]
 print(f"copied {score(copied, 2):.1f}, theirs {score(near, 3):.1f}, ours {score(near, 2):.1f}")
+low, high = difference(copied)
+print(f"copied - theirs: {low:+.1f} to {high:+.1f}")
+assert -1 < low < 1
 assert score(near, 3) + 3 < score(copied, 2) < score(near, 2) - 10
 # theirs by a beam of 4 on both parts
 beamed = {row[0]: text for row, text in zip(rows, duel["theirs_by_beam"]["written"])}

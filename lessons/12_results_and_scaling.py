@@ -3,7 +3,7 @@
 #
 # **75 minutes · after lesson 11 · needs Shakespeare's works (5 MB)**
 #
-# The big Transformer of 2017 beat every earlier translator; into German the base one did, at a third of their cost. Today's largest have ten thousand times its parameters. **What did the Transformer win, what does it cost, and what does more of everything buy?**
+# The big Transformer of 2017 beat every earlier translator; into German the base one did, at a third of their cost at most. Today's have ten thousand times its parameters. **What did the Transformer win, what does it cost, and what does more of everything buy?**
 #
 # At the end you can write the bill of any training before it starts: parameters, operations, memory and days. You can say how large a model a budget should train, and what a wrong size wastes.
 
