@@ -142,7 +142,7 @@ def _data() -> Iterator[Finding]:
 
 
 def _isolation() -> Iterator[Finding]:
-    from course_lib.grading.judging.detect import best_level, problems
+    from course_lib.grading.judging.isolation import best_level, problems
 
     if (level := best_level()) != "plain":
         yield "ok", f"`course grade` keeps students' code in {level}"

@@ -97,6 +97,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Write results and reports; return 0 once every submission has its row."""
-    from course_lib.grading.options import grade
+    from course_lib.grading import run as grading
 
-    return grade(options)
+    return grading.run(options)

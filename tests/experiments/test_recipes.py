@@ -9,7 +9,7 @@ import torch
 
 from course_lib.ngrams import NGrams
 from experiments import recipes
-from experiments.recipes import Predictor, ladder, train, windows
+from experiments.recipes import Predictor, by_clock, by_steps, ladder, train, windows
 
 TOKENS = (torch.arange(3000) * torch.arange(3000) // 7) % 11
 
@@ -19,7 +19,7 @@ def test_a_rung_learns_within_its_seconds_and_sees_no_future(name, monkeypatch):
     # a processor on which each step takes a second
     monkeypatch.setattr(recipes, "time", SimpleNamespace(process_time=count().__next__))
     rung = replace(ladder()[name], layers=1, d_model=16, n=16, batch=4)
-    predict, steps = train(rung, TOKENS, 11, seconds=5, seed=0)
+    predict, steps = train(rung, TOKENS, 11, by_clock(5), seed=0)
     assert steps == 4
     asked = TOKENS[:50]
     changed = asked.clone()
@@ -43,3 +43,8 @@ def test_each_pass_shows_each_place_once():
     assert len(places) >= 980
     assert times.max() <= 2
     assert int(places.max()) < 999
+
+
+def test_so_many_steps_are_taken_whatever_the_clock_says():
+    rung = replace(ladder()["windows"], layers=1, d_model=16, n=16, batch=4)
+    assert train(rung, TOKENS, 11, by_steps(3), seed=0)[1] == 3

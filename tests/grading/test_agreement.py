@@ -21,7 +21,7 @@ from course_lib.checking.catalogue import ids, load, module
 from course_lib.checking.notebook.answer_cells import find_answers, forbidden_name, verdicts
 from course_lib.checking.verdict import judge
 from course_lib.files.course_map import number_of
-from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from lessons.build import build, lesson_files

@@ -21,7 +21,7 @@ from course_lib.checking.verdict import max_points
 from course_lib.command_line.main import main
 from course_lib.files.errors import CommandError
 from course_lib.grading.exports import TOOLS, export, release
-from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.rules import exercises_of
 
 LESSONS = sorted({load(exercise_id).lesson for exercise_id in ids()})

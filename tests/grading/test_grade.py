@@ -20,10 +20,10 @@ import pytest
 from course_lib.command_line import main
 from course_lib.files.atomic import write_atomically
 from course_lib.files.paths import ROOT
-from course_lib.grading import options as grade_options
 from course_lib.grading import pipeline as grading
+from course_lib.grading import run
 from course_lib.grading.judging import cluster, workers
-from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.submissions.files import LARGEST, MOST, NotSubmissions, collect
@@ -55,7 +55,7 @@ def grade(sandboxes, monkeypatch):
 
     def grade(*words):
         with monkeypatch.context() as patch:
-            patch.setattr(grade_options, "_judging", lambda options: judged)
+            patch.setattr(run, "_judging", lambda options: judged)
             return grade_by_worker(*words)
 
     return grade
@@ -337,11 +337,11 @@ def test_results_inside_the_submissions_are_refused(hand_in, tmp_path, capsys):
 def test_a_notebook_has_so_much_memory_and_computing_to_be_judged(monkeypatch):
     code = """
 import os
-from course_lib.grading.judging import worker
-worker.SECONDS, honest = 1, {"status": "graded"}
-done = {b"much": lambda: bytearray(2 * worker.MEMORY), b"long": lambda: [... for _ in iter(int, 1)]}
-worker.Judge.entry = lambda self, content: done.get(content, lambda: honest)()
-os._exit(worker.main())  # as it ends itself: the clock runs on while torch is taken down
+from course_lib.grading.judging import judge
+judge.SECONDS, honest = 1, {"status": "graded"}
+done = {b"much": lambda: bytearray(2 * judge.MEMORY), b"long": lambda: [... for _ in iter(int, 1)]}
+judge.Judge.entry = lambda self, content: done.get(content, lambda: honest)()
+os._exit(judge.main())  # as it ends itself: the clock runs on while torch is taken down
 """
     monkeypatch.setattr(workers, "COMMAND", [sys.executable, "-c", code])
     with closing(workers.Worker(Rules("plain", 3))) as worker:
@@ -356,9 +356,9 @@ os._exit(worker.main())  # as it ends itself: the clock runs on while torch is t
 def test_what_is_printed_while_judging_is_no_entry(monkeypatch):
     code = """
 import sys
-from course_lib.grading.judging import worker
-worker.Judge.entry = lambda self, content: print("usage: course") or {"status": content.decode()}
-sys.exit(worker.main())
+from course_lib.grading.judging import judge
+judge.Judge.entry = lambda self, content: print("usage: course") or {"status": content.decode()}
+sys.exit(judge.main())
 """
     monkeypatch.setattr(workers, "COMMAND", [sys.executable, "-c", code])
     with closing(workers.Worker(Rules("plain", 3))) as worker:

@@ -26,7 +26,7 @@ from course_lib.answers.answer import Request
 from course_lib.files.paths import ROOT
 from course_lib.grading.judging import judge as judging
 from course_lib.grading.judging import sandbox
-from course_lib.grading.judging.detect import problem
+from course_lib.grading.judging.isolation import problem
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.marks import entries

@@ -11,7 +11,7 @@ from course_lib.checking.notebook.answer_cells import find_answers, verdicts
 from course_lib.checking.notebook.as_graded import in_notebook, warning, warning_in_notebook
 from course_lib.checking.notebook.check import check, mine, verdict
 from course_lib.files.workspace import Workspace
-from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import Rules
 

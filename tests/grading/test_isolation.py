@@ -18,9 +18,15 @@ from course_lib.answers.answer import Request
 from course_lib.checking.catalogue import ids, load
 from course_lib.files.course_map import lesson_of
 from course_lib.files.paths import ROOT
-from course_lib.grading.judging.detect import best_level, problem
 from course_lib.grading.judging.inside.confinement import ALLOWED, ARCHITECTURES, NEWEST, ONLY_WITH
-from course_lib.grading.judging.isolation import DEVICES, LEVELS, NoIsolation, command
+from course_lib.grading.judging.isolation import (
+    DEVICES,
+    LEVELS,
+    NoIsolation,
+    best_level,
+    command,
+    problem,
+)
 from course_lib.grading.judging.rules import MEMORY
 from course_lib.grading.judging.sandbox_files import COURSE, INSIDE, earlier_components, make_files
 

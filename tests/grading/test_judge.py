@@ -14,7 +14,7 @@ from course_lib.checking import catalogue
 from course_lib.checking.catalogue import load
 from course_lib.checking.notebook.solution_text import standalone
 from course_lib.checking.verdict import judge
-from course_lib.grading.judging.detect import best_level
+from course_lib.grading.judging.isolation import best_level
 from course_lib.grading.judging.judge import Judge
 from course_lib.grading.judging.rules import MEMORY, Rules, exercises_of
 from course_lib.grading.judging.sandbox import Sandbox

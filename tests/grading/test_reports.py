@@ -483,7 +483,7 @@ def test_grades_are_written_without_torch_which_takes_seconds_to_import(tmp_path
 import json, sys
 from pathlib import Path
 sys.modules["torch"] = None
-from course_lib.grading import options, reports
+from course_lib.grading import reports, run
 reports.write(json.load(sys.stdin), Path(sys.argv[1]))
 """
     words = [sys.executable, "-c", code, tmp_path]

@@ -8,7 +8,7 @@ answers say themselves, by a comment.
 import sys
 
 from course_lib.command_line.main import main
-from course_lib.grading.judging import worker, workers
+from course_lib.grading.judging import judge, workers
 from course_lib.grading.judging.sandbox import Sandbox
 
 GOES_ON = "for ever"
@@ -29,4 +29,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         workers.COMMAND = [sys.executable, "-m", "tests.grading.two_clocks"]
         sys.exit(main(sys.argv[1:]))
-    sys.exit(worker.main())
+    sys.exit(judge.main())

@@ -38,7 +38,7 @@ def verdict(exercise_id: str, answer: Any, seed: int = 0) -> Verdict:
 
 
 def check(exercise_id: str, answer: Any) -> None:
-    """Show the verdict on an answer, record it in the workspace, and keep a passed answer there."""
+    """Show the verdict on an answer, record an attempt, and keep a passed one in the workspace."""
     exercise = load(exercise_id)
     reason = _no_answer(exercise, answer)
     judged = (

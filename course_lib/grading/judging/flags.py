@@ -1,4 +1,4 @@
-"""What is unusual in an answer: lines for the instructor to read, which decide no grade.
+"""What is unusual in an answer: lines for the instructor, which decide no grade without --strict.
 
 In Python, code that runs beside a check can be made to call whatever it likes, and a list of what
 is allowed costs honest answers more than hostile ones. So these lists are short: what looks behind

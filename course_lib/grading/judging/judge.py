@@ -1,7 +1,21 @@
-"""One notebook becomes one entry of the results; cases, references and points are known here."""
+"""One notebook becomes one entry of the results; cases, references and points are known here.
+
+`python -m course_lib.grading.judging.judge` is a process that judges one notebook after another.
+Its first line of input is the rules, each further one a notebook. It says that it is ready; each
+further line that it puts out is an entry of the results, in the same order. It ends where a
+notebook takes more memory or computing than a judge is given, and says so by how it ends.
+"""
 
 import ast
+import base64
 import contextlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import torch
 
 from course_lib.checking.catalogue import load
 from course_lib.checking.likeness import is_library
@@ -19,8 +33,10 @@ from course_lib.checking.verdict import Verdict, max_points, sentence, untried
 from course_lib.files import ipynb
 from course_lib.files.course_map import lesson_of
 from course_lib.grading.judging.flags import flags
+from course_lib.grading.judging.isolation import NoIsolation
 from course_lib.grading.judging.rules import Rules
 from course_lib.grading.judging.sandbox import Sandbox
+from course_lib.grading.judging.workers import MEMORY, READY, SECONDS, Ending
 from course_lib.grading.marks.entries import block, plain, rounded, unreadable
 from course_lib.grading.marks.schema import Case, Entry, ExerciseResult, Flag, PropertyResult
 from course_lib.grading.marks.words import in_words
@@ -223,3 +239,59 @@ def _not_there(source: str, message: str) -> list[str]:
         for given in names_in(source, {}).imports
         if f"'{given.name}'" in message
     ]
+
+
+def main() -> int:
+    """Judge what comes on standard input until it ends."""
+    torch.set_num_threads(1)
+    if sys.platform == "linux":
+        from course_lib.grading.judging.inside.confinement import die_with_parent
+
+        die_with_parent()
+    # what anything else prints is no entry
+    replies, sys.stdout = sys.stdout, sys.stderr
+    with Judge(Rules(**json.loads(sys.stdin.readline()))) as judge:
+        if not _limited():
+            print(
+                f"the memory of processes is limited here (`ulimit -v`): {MEMORY // 2**30} GiB "
+                "are needed beside what Python and torch take.",
+                file=sys.stderr,
+            )
+            return Ending.NO_LEVEL
+        print(READY, file=replies, flush=True)
+        try:
+            for line in sys.stdin:
+                # the signal ends this process; a sandbox inherits no timer
+                signal.setitimer(signal.ITIMER_PROF, SECONDS)
+                entry = judge.entry(base64.b64decode(json.loads(line)))
+                print(json.dumps(entry), file=replies, flush=True)
+        except NoIsolation as error:
+            print(error, file=sys.stderr)
+            return Ending.NO_LEVEL
+        except MemoryError:
+            return Ending.NO_MEMORY
+    return 0
+
+
+def _limited() -> bool:
+    """Bound what this process takes, where the system tells how much that is now.
+
+    Return False where the system's own limit is lower.
+    """
+    if not (size := Path("/proc/self/statm")).exists():
+        return True
+    import resource  # which Windows does not have
+
+    used = int(size.read_text().split()[0]) * resource.getpagesize()
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if resource.RLIM_INFINITY != most < used + MEMORY:
+        return False
+    # a sandbox inherits it, and replaces it by its own
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, most))
+    return True
+
+
+if __name__ == "__main__":
+    ending = main()
+    sys.stderr.flush()
+    os._exit(ending)  # all is said and closed, and torch takes half a second to take itself down

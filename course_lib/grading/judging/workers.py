@@ -29,7 +29,7 @@ from course_lib.grading.submissions.files import SubmittedFile
 from course_lib.grading.submissions.journal import fingerprint
 
 EXERCISES_OF_A_LESSON = 14
-COMMAND = [sys.executable, "-m", "course_lib.grading.judging.worker"]
+COMMAND = [sys.executable, "-m", "course_lib.grading.judging.judge"]
 READY = "ready"
 FOLDERS = "course-grade-"  # and the command's number begin the names of their temporary folders
 SECONDS = 60  # of computing, for one notebook, without what its answers take in their sandbox

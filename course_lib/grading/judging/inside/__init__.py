@@ -1,1 +1,1 @@
-"""What runs inside the sandbox. Nothing here decides, and nothing here is trusted."""
+"""What runs inside the sandbox: it builds the walls, and then runs answers and decides no grade."""

@@ -11,9 +11,9 @@ and random numbers, and what older and newer C libraries call for the same. To r
 1. Numbers are those of arch/x86/entry/syscalls/syscall_64.tbl (first), and of scripts/syscall.tbl,
    which aarch64 uses (second); they never change. `NEWEST` is the largest that was reviewed: the
    C library takes ENOSYS for what is beyond it as "try the older way".
-2. `read_only` with include/uapi/linux/landlock.h: how many rights to files (LANDLOCK_ACCESS_FS_*),
-   to the network, and scopes each version has. A version that is not known here gets the rights of
-   the newest that is. Newest now: 6, of Linux 6.12.
+2. `only_these_files` with include/uapi/linux/landlock.h: how many rights to files
+   (LANDLOCK_ACCESS_FS_*), to the network, and scopes each version has. A version that is not known
+   here gets the rights of the newest that is. Newest now: 6, of Linux 6.12.
 3. The flags at the top with include/uapi/linux/{sched,mount,prctl,seccomp}.h.
 4. Another kind of processor needs its AUDIT_ARCH_* of include/uapi/linux/audit.h in
    `ARCHITECTURES`, and a column of its own in `ALLOWED` and below it.
@@ -132,18 +132,17 @@ def confine(level: str, seconds: int, memory: int, paths: Iterable[Path]) -> Non
     if level != "plain":
         few_threads(level)
     if level == "bubblewrap":
-        hide(["/proc"])
+        hide_processes()
     if level == "landlock":
-        read_only(paths)
+        only_these_files(paths)
     if level != "plain":
         few_system_calls()
 
 
-def hide(folders: Iterable[str]) -> None:
-    """Put an empty folder, which nobody can write to, over each of these."""
+def hide_processes() -> None:
+    """Put an empty folder, which nobody can write to, over /proc."""
     _checked(_libc.mount(None, b"/", None, PRIVATE | RECURSIVE, None), "mount")
-    for folder in folders:
-        _checked(_libc.mount(b"none", folder.encode(), b"tmpfs", READ_ONLY, b"size=4k"), "mount")
+    _checked(_libc.mount(b"none", b"/proc", b"tmpfs", READ_ONLY, b"size=4k"), "mount")
 
 
 def limit(seconds: int, memory: int) -> None:
@@ -196,7 +195,7 @@ def die_with_parent() -> None:
         _checked(_libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0), "prctl")
 
 
-def read_only(paths: Iterable[Path]) -> None:
+def only_these_files(paths: Iterable[Path]) -> None:
     """See these files and folders alone, and write nowhere; reach no network (Landlock)."""
     version = _system_call(444, None, 0, 1)
     _checked(version, "Landlock")

@@ -15,8 +15,7 @@ from course_lib.files.atomic import write_atomically
 from course_lib.files.errors import CommandError
 from course_lib.grading.gradebooks import canvas, moodle
 from course_lib.grading.gradebooks.template import FilledTemplate
-from course_lib.grading.judging.detect import best_level, problem, problems
-from course_lib.grading.judging.isolation import CannotGrade, Level
+from course_lib.grading.judging.isolation import CannotGrade, Level, best_level, problem, problems
 from course_lib.grading.judging.rules import Rules, exercises_of
 from course_lib.grading.judging.workers import ended_by_signals, judged_here
 from course_lib.grading.marks import by_hand
@@ -24,8 +23,7 @@ from course_lib.grading.marks.by_hand import ByHand
 from course_lib.grading.marks.entries import plain
 from course_lib.grading.marks.grades import Policy
 from course_lib.grading.marks.schema import Results
-from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, on_other_exercises
-from course_lib.grading.pipeline import grade as grade_all
+from course_lib.grading.pipeline import OTHER_EXERCISES, Judging, grade, on_other_exercises
 from course_lib.grading.reports.shared.text import count, one_line, who
 from course_lib.grading.submissions import lateness, regrade, roster
 from course_lib.grading.submissions.files import NotSubmissions, Unreadable, collect, parse_time
@@ -42,7 +40,7 @@ Gradebook = tuple[
 ]  # its name, what fills it, and the template
 
 
-def grade(options: Namespace) -> int:
+def run(options: Namespace) -> int:
     """Grade what was handed in; return 0 once every submission has its row."""
     folder = options.out
     if folder.resolve().is_relative_to(options.submissions.resolve()):
@@ -58,7 +56,7 @@ def grade(options: Namespace) -> int:
         earlier = _earlier(options)
         rules, gradebooks = _rules(options, earlier), _gradebooks(options)
         policy, submitted = _policy(options), collect(options.submissions)
-        results = grade_all(submitted, rules, folder, policy, _judging(options))
+        results = grade(submitted, rules, folder, policy, _judging(options))
         if not (folder / MARKS).exists():
             write_atomically(folder / MARKS, policy.by_hand.table(results))
         for name, fill, template in gradebooks:
