@@ -16,7 +16,7 @@ from course_lib.instruments import results
 from course_lib.instruments.weights import save_weights
 from course_lib.ngrams import NGrams, occurrences
 from course_lib.pretrained import shakespeare_model
-from experiments.recipes import Predictor, Rung, ladder, train
+from experiments.recipes import Predictor, Rung, by_clock, ladder, train
 
 LESSON = "10"
 SEEDS = (0, 1, 2)
@@ -87,7 +87,7 @@ def measure_one(rung: Rung, seed: int) -> dict[str, Any]:
     """Train one rung; return what it came to."""
     tokens, held_out, vocab = split()
     start = time.process_time()
-    predictor, steps = train(rung, tokens, len(vocab), SECONDS, seed)
+    predictor, steps = train(rung, tokens, len(vocab), by_clock(SECONDS), seed)
     seconds = time.process_time() - start
     parameters = predictor.model.parameters() if isinstance(predictor.model, nn.Module) else ()
     return {
@@ -105,7 +105,7 @@ def measure_weights() -> dict[str, Any]:
     """Train the rung KEPT once more and keep its weights; return what they came to in 16 bits."""
     tokens, held_out, vocab = split()
     rung = ladder()[KEPT]
-    predictor, steps = train(rung, tokens, len(vocab), SECONDS, SEEDS[0])
+    predictor, steps = train(rung, tokens, len(vocab), by_clock(SECONDS), SEEDS[0])
     save_weights(shakespeare_model.NAME, cast(nn.Module, predictor.model))
     loaded = Predictor(shakespeare_model.load(), rung.n)
     return {

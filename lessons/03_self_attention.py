@@ -361,7 +361,7 @@ plots.show(
 )
 
 # %% [markdown]
-# - A weight of 1.00 in every frame: done. Well below 1: the scores are too small.
+# - A weight of 1.00 in every frame: right for three names; the check takes up to 300. Well below 1: the scores are too small.
 # - Row 2 divides its weight between columns 1 and 3, which want A: query and key have changed places.
 # - The diagonal is largest, or tied: query and key show the same part of a token.
 
@@ -459,7 +459,7 @@ plots.show(
 )
 
 # %% [markdown]
-# - *Shared, and the token itself*: the linear layer can subtract the token's own number, which eases the first fault: 0.44 from the usual initial weights. What stays: no token can tell whom it wants from who wants it (that alone: 0.71, in the table of $p$), and equal wishes attract each other.
+# - *Shared, and the token itself*: the linear layer can subtract the token's own number, which eases the first fault: 0.44 from the usual initial weights. What stays: there, whom it wants and who wants it weigh about the same (that alone: 0.71, above), and equal wishes attract each other.
 # - *Separate queries and keys*, the whole token as value: solved. $W_V$ adds nothing here, as a linear layer follows: $(AX)\,W_V = A\,(X W_V)$.
 # - *A bidirectional GRU* of two layers (lesson 01), with 28,673 parameters, not 345: 0.65 to 0.76 after 500 steps, 0.99 after 2,000.
 
